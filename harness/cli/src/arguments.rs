@@ -285,6 +285,9 @@ pub struct Explain {
     /// How it is written.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ExplainFormat,
+    /// Print the test with what mends it, and no explanation: what forbids the outcome where anything does, else what ends the race.
+    #[arg(long, conflicts_with_all = ["format", "device"])]
+    pub fix: bool,
     /// Devices whose machine code is shown beside the test, as for `codegen`: compile-only ones (`radv:FAMILY`) too.
     #[arg(long, value_name = "SEL", value_delimiter = ',')]
     pub device: Vec<String>,

@@ -6,12 +6,14 @@ use std::fmt::Write;
 use model::{Answer, EventId, Execution};
 
 use super::svg::escape;
-use super::{Explained, svg, text, words};
+use super::{Explained, plain, rules, svg, text, words};
 
 const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; \
     color: #222; background: #fff } h1 { font-size: 1.3em } h2 { font-size: 1.1em; margin-top: 2em } \
     pre { background: #f7f7f7; padding: .8em; overflow-x: auto; line-height: 1.4 } \
-    .picture { overflow-x: auto } .number { color: #999; user-select: none } mark { background: #ffe3cf; color: inherit }";
+    .picture { overflow-x: auto } .number { color: #999; user-select: none } mark { background: #ffe3cf; color: inherit } \
+    @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } pre { background: #242424 } \
+    a { color: #8cb4ff } mark { background: #5a3214 } }";
 
 /// The page; `codes` are machine codes by the device that they are for.
 pub fn write(explained: Explained<'_>, codes: &[(String, String)]) -> String {
@@ -32,15 +34,34 @@ pub fn write(explained: Explained<'_>, codes: &[(String, String)]) -> String {
             format!("<h2>Machine code on {}</h2>\n<pre>{}</pre>\n", escape(device), escape(code.trim_start()))
         })
         .collect();
+    let plainly: String =
+        plain::sentences(explained).iter().map(|sentence| format!("<p>{}</p>\n", escape(sentence))).collect();
+    let rules: String = rules::sections(explanation).iter().map(section).collect();
+    let rules = if rules.is_empty() { rules } else { format!("<h2>The rules in short</h2>\n{rules}") };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style>\n</head>\n<body>\n\
-         <h1>{title}</h1>\n<div class=\"picture\">\n{}</div>\n<h2>Step by step</h2>\n<pre>{}</pre>\n\
-         <h2>{}</h2>\n<pre>{listing}</pre>\n{machine_code}</body>\n</html>\n",
+         <h1>{title}</h1>\n{plainly}<div class=\"picture\">\n{}</div>\n<h2>Step by step</h2>\n<pre>{}</pre>\n\
+         <h2>{}</h2>\n<pre>{listing}</pre>\n{rules}{machine_code}</body>\n</html>\n",
         svg::write(explained),
-        escape(&text::write(explained)),
+        escape(&text::steps(explained)),
         escape(file),
     )
+}
+
+/// A section of a specification with its clauses.
+fn section(section: &rules::Section) -> String {
+    let name = escape(&section.name);
+    let name = match &section.link {
+        Some(link) => format!("<a href=\"{}\">{name}</a>", escape(link)),
+        None => name,
+    };
+    let clauses: String = section
+        .clauses
+        .iter()
+        .map(|(id, statement)| format!("<li><b>{}</b> {}</li>\n", escape(id), escape(statement)))
+        .collect();
+    format!("<p>{name}</p>\n<ul>\n{clauses}</ul>\n")
 }
 
 /// The lines of the events that break a rule or race.

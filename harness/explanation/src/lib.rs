@@ -1,9 +1,12 @@
 //! Explanations as text, DOT, SVG and HTML.
 
 mod dot;
+mod fix;
 mod html;
 mod layout;
 mod picture;
+mod plain;
+mod rules;
 mod svg;
 #[cfg(test)]
 mod tests;
@@ -14,6 +17,7 @@ use litmus::Test;
 use model::Explanation;
 
 pub use dot::write as dot;
+pub use fix::fixed;
 pub use html::write as html;
 pub use svg::write as svg;
 pub use text::write as text;

@@ -33,7 +33,8 @@ pub fn write(explained: Explained<'_>) -> String {
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{y:.0}\" \
          viewBox=\"0 0 {width:.0} {y:.0}\" font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" \
-         font-size=\"12\" role=\"img\">\n<title>{}</title>\n<defs>\n",
+         font-size=\"12\" role=\"img\">\n<title>{}</title>\n\
+         <style>@media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}</style>\n<defs>\n",
         escape(&super::words::headline(explained.test, explained.explanation))
     );
     for kind in Kind::ALL {

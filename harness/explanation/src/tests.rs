@@ -26,6 +26,7 @@ impl Case {
             verdict: Budget::UNLIMITED,
             budget: Budget::UNLIMITED,
             mend_programs,
+            forbid: mend_programs > 0,
             ..ExplainOptions::default()
         };
         let explanation = explain(&test, model, &options).unwrap();
@@ -55,6 +56,7 @@ fn texts() {
         ("sb/SB+rlx-rlx", "vulkan"),
         ("sb/SB+rlx-rlx", "sc"),
         ("mp/MP+plain", "vulkan"),
+        ("mp/MP+rlx-rlx", "vulkan"),
         ("avvis/MP+rel-acq.noav", "vulkan"),
         ("coherence/CoRR+rlx", "vulkan"),
         ("rmw/RMW+add-add", "vulkan"),

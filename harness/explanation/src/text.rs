@@ -5,13 +5,38 @@ use std::fmt::Write;
 use litmus::{Compute, Flow, InstructionKind, ThreadId};
 use model::{Answer, Broken, Edge, EventOwner, Execution};
 
-use super::{Explained, words};
+use super::{Explained, plain, rules, words};
 
 /// The whole explanation.
 pub fn write(explained: Explained<'_>) -> String {
     let Explained { test, explanation, .. } = explained;
     let mut out = String::new();
     line(&mut out, 0, &words::headline(test, explanation));
+    for sentence in plain::sentences(explained) {
+        line(&mut out, 0, &sentence);
+    }
+    line(&mut out, 0, "");
+    out += &steps(explained);
+    let sections = rules::sections(explanation);
+    if !sections.is_empty() {
+        let linked = sections.iter().any(|section| section.link.is_some());
+        let link = if linked { format!(", as {}#NAME has them", rules::APPENDIX) } else { String::new() };
+        line(&mut out, 0, "");
+        line(&mut out, 0, &format!("The rules in short{link}:"));
+    }
+    for section in sections {
+        line(&mut out, 1, &section.name);
+        for (id, statement) in section.clauses {
+            line(&mut out, 2, &format!("{id}  {statement}"));
+        }
+    }
+    out
+}
+
+/// The executions that show it, event by event and order by order, and what mends a race.
+pub fn steps(explained: Explained<'_>) -> String {
+    let Explained { test, explanation, .. } = explained;
+    let mut out = String::new();
     line(&mut out, 0, &words::reason(&explanation.answer));
     match &explanation.answer {
         Answer::Allowed { witness: Some(witness) } => {
@@ -39,14 +64,21 @@ pub fn write(explained: Explained<'_>) -> String {
             }
             None => rule(&mut out, &found.execution, &found.flag),
         }
-        let (says, changes) = words::mend(test, &found.mend);
-        line(&mut out, 0, &says);
-        for (place, before, after) in changes {
-            line(&mut out, 1, &format!("{place}: {before}"));
-            line(&mut out, 1, &format!("{:>1$} {after}", "->", place.chars().count() + 1));
-        }
+        mended(&mut out, words::mend(test, &found.mend));
+    }
+    if let Some(mend) = &explanation.forbids {
+        line(&mut out, 0, "");
+        mended(&mut out, words::forbids(test, mend));
     }
     out
+}
+
+fn mended(out: &mut String, (says, changes): words::Mended) {
+    line(out, 0, &says);
+    for (place, before, after) in changes {
+        line(out, 1, &format!("{place}: {before}"));
+        line(out, 1, &format!("{:>1$} {after}", "->", place.chars().count() + 1));
+    }
 }
 
 fn line(out: &mut String, indent: usize, text: &str) {

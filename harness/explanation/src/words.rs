@@ -1,7 +1,9 @@
 //! What an explanation says, in the words that every format shares.
 
 use litmus::{Place, Race, Test};
-use model::{Answer, Broken, Edge, Event, EventId, EventOwner, Execution, Explanation, Mend, RaceFound};
+use model::{
+    Answer, Broken, Change, Edge, Event, EventId, EventOwner, Execution, Explanation, Least, Mend, RaceFound,
+};
 
 /// `MP+rel-acq under vulkan: P1:r0 == 1 /\ P1:r1 == 0 is forbidden`
 pub fn headline(test: &Test, explanation: &Explanation) -> String {
@@ -88,32 +90,19 @@ fn race_found(found: &RaceFound) -> String {
     }
 }
 
-/// What mends a race: a sentence, and the changed lines as place, before and after.
-pub fn mend(test: &Test, mend: &Mend) -> (String, Vec<(String, String, String)>) {
+/// A mend: a sentence, and the changed lines as place, before and after.
+pub type Mended = (String, Vec<(String, String, String)>);
+
+/// What mends a race.
+pub fn mend(test: &Test, mend: &Mend) -> Mended {
     match mend {
-        Mend::Found { changes, cheapest, allowed } => {
+        Mend::Found { changes, least, allowed } => {
             let then = match allowed {
                 Some(true) => " The outcome is then allowed.",
                 Some(false) => " The outcome is then forbidden.",
                 None => "",
             };
-            let lines = match changes.len() {
-                1 => "one line".to_owned(),
-                count => format!("{count} lines"),
-            };
-            let rows = changes.iter().map(|change| {
-                let number = test.threads.get(change.thread).map_or(0, |thread| thread.number);
-                let place = format!("P{number} line {}", change.span.line);
-                (place, change.before.clone(), change.after.clone())
-            });
-            let says = if *cheapest {
-                format!("The cheapest strengthening that mends it changes {lines}.{then}")
-            } else {
-                format!(
-                    "A strengthening that mends it, none of which can be left out, changes {lines}.{then}"
-                )
-            };
-            (says, rows.collect())
+            (found("mends it", changes, *least) + then, rows(test, changes))
         }
         Mend::None => (
             "No strengthening of its instructions mends it: it lacks synchronization.".to_owned(),
@@ -121,6 +110,44 @@ pub fn mend(test: &Test, mend: &Mend) -> (String, Vec<(String, String, String)>)
         ),
         Mend::Cut => ("What mends it was not found out within the bounds.".to_owned(), Vec::new()),
     }
+}
+
+/// What forbids the outcome.
+pub fn forbids(test: &Test, mend: &Mend) -> Mended {
+    match mend {
+        Mend::Found { changes, least, .. } => {
+            (found("forbids the outcome", changes, *least) + " Nothing races then.", rows(test, changes))
+        }
+        Mend::None => (
+            "No strengthening of its instructions forbids the outcome: as strong as they get, it is still allowed.".to_owned(),
+            Vec::new(),
+        ),
+        Mend::Cut => ("What forbids the outcome was not found out within the bounds.".to_owned(), Vec::new()),
+    }
+}
+
+fn found(what: &str, changes: &[Change], least: Least) -> String {
+    let lines = match changes.len() {
+        1 => "one line".to_owned(),
+        count => format!("{count} lines"),
+    };
+    match least {
+        Least::Cheapest => format!("The cheapest strengthening that {what} changes {lines}."),
+        Least::Irreducible => {
+            format!("A strengthening that {what}, none of which can be left out, changes {lines}.")
+        }
+        Least::Unknown => {
+            format!("A strengthening that {what}, not all of which may be needed, changes {lines}.")
+        }
+    }
+}
+
+fn rows(test: &Test, changes: &[Change]) -> Vec<(String, String, String)> {
+    let row = |change: &Change| {
+        let number = test.threads.get(change.thread).map_or(0, |thread| thread.number);
+        (format!("P{number} line {}", change.span.line), change.before.clone(), change.after.clone())
+    };
+    changes.iter().map(row).collect()
 }
 
 /// What a broken axiom or a raised flag is: `breaks consistency, acyclic …`.

@@ -12,8 +12,9 @@ use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
 use crate::budget::Purse;
 use crate::{Budget, Model, Options, PredictError, predict, predict_growing};
 use examine::Search;
+use mend::Goal;
 
-pub use mend::{Change, Mend};
+pub use mend::{Change, Least, Mend};
 
 /// What is asked, and how much may be spent on it.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct ExplainOptions<'b> {
     pub mend_steps: usize,
     /// How many changed programs are tried for the cheapest mend.
     pub mend_programs: usize,
+    /// Whether to look for what forbids the outcome as well.
+    pub forbid: bool,
 }
 
 impl Default for ExplainOptions<'_> {
@@ -44,6 +47,7 @@ impl Default for ExplainOptions<'_> {
             budget: Budget::default(),
             mend_steps: 4,
             mend_programs: 2_000,
+            forbid: false,
         }
     }
 }
@@ -63,6 +67,10 @@ pub struct Explanation {
     pub race_thin_air: bool,
     /// One race, where there is one and it was found within the bounds.
     pub race_found: Option<RaceFound>,
+    /// The cheapest strengthening after which nothing races and the outcome is forbidden. Looked for where that is asked, where the
+    /// outcome is allowed although threads that run one after another in any order never show it, and where what mends a race does
+    /// not forbid it already.
+    pub forbids: Option<Mend>,
 }
 
 /// What a model says of an outcome, and why.
@@ -240,10 +248,26 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
     };
     let race_found = match prediction.race {
         Race::Racy => match search.race(&condition)? {
-            Some(raced) => Some(raced.with(mend::mend(&asked, model, options, prediction.bound, &purse)?)),
+            Some(raced) => {
+                Some(raced.with(mend::mend(Goal::NoRace, &asked, model, options, prediction.bound, &purse)?))
+            }
             None => None,
         },
         Race::Free | Race::Unknown => None,
+    };
+    let mended = race_found.as_ref().is_some_and(|raced| match raced.mend {
+        Mend::Found { allowed, .. } => allowed == Some(false),
+        Mend::None | Mend::Cut => true,
+    });
+    let weak = prediction.meets == Some(true)
+        && prediction
+            .outcomes
+            .iter()
+            .all(|(outcome, says)| says.weak || !outcome.meets(&asked, &prediction.observables, &condition));
+    let forbids = if options.forbid && weak && !mended && !prediction.outcomes.is_empty() {
+        Some(mend::mend(Goal::Forbidden, &asked, model, options, prediction.bound, &purse)?)
+    } else {
+        None
     };
     Ok(Explanation {
         model: model.name().to_owned(),
@@ -252,5 +276,6 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
         race: prediction.race,
         race_thin_air: prediction.race_thin_air,
         race_found,
+        forbids,
     })
 }

@@ -3,8 +3,8 @@
 
 use litmus::{Race, Test, corpus};
 use model::{
-    Answer, Broken, Budget, Change, ExplainOptions, Explanation, Mend, Model, Options, PredictError, explain,
-    predict,
+    Answer, Broken, Budget, Change, ExplainOptions, Explanation, Least, Mend, Model, Options, PredictError,
+    explain, predict,
 };
 
 fn shipped(name: &str) -> Model {
@@ -128,11 +128,10 @@ fn mends_mend_and_nothing_in_them_is_idle() {
             },
         )
         .unwrap();
-        let Mend::Found { changes, cheapest, allowed } = &explanation.race_found.as_ref().unwrap().mend
-        else {
+        let Mend::Found { changes, least, allowed } = &explanation.race_found.as_ref().unwrap().mend else {
             panic!("{id}: {:?}", explanation.race_found);
         };
-        assert_eq!(*cheapest, id != "iriw/IRIW+plain", "{id}");
+        assert_eq!(*least == Least::Cheapest, id != "iriw/IRIW+plain", "{id}");
         let all: Vec<&Change> = changes.iter().collect();
         let stronger = changed(text, &all);
         assert_eq!(race(&stronger), Race::Free, "{id}: {stronger}");
@@ -147,6 +146,52 @@ fn mends_mend_and_nothing_in_them_is_idle() {
         mended += 1;
     }
     assert_eq!(mended, 6);
+}
+
+#[test]
+fn what_forbids_an_outcome_forbids_it_and_nothing_in_it_is_idle() {
+    let vulkan = shipped("vulkan");
+    let options = ExplainOptions {
+        verdict: Budget::UNLIMITED,
+        budget: Budget::UNLIMITED,
+        mend_programs: 300,
+        forbid: true,
+        ..ExplainOptions::default()
+    };
+    let unlimited = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let mut found = 0;
+    for id in ["mp/MP+rlx-rlx", "mp/MP+plain", "isa2/ISA2+rlx-rlx-rlx", "wrc/WRC+rlx-rlx-rlx"] {
+        let (test, text) = test_of(id);
+        let explanation = explain(&test, &vulkan, &options).unwrap();
+        let Some(Mend::Found { changes, .. }) = &explanation.forbids else {
+            panic!("{id}: {:?}", explanation.forbids)
+        };
+        let all: Vec<&Change> = changes.iter().collect();
+        let says = |changes: &[&Change]| {
+            let test = litmus::parse(&changed(text, changes), "changed").unwrap();
+            let prediction = predict(&test, &vulkan, &unlimited).unwrap();
+            (prediction.race, prediction.meets)
+        };
+        assert_eq!(says(&all), (Race::Free, Some(false)), "{id}");
+        for left_out in 0..all.len() {
+            let mut some = all.clone();
+            some.remove(left_out);
+            assert_ne!(says(&some), (Race::Free, Some(false)), "{id} without {:?}", all[left_out]);
+        }
+        found += 1;
+    }
+    assert_eq!(found, 4);
+    // Nothing that an instruction can ask for forbids these; what any order of whole threads shows is not for a mend.
+    for (id, forbids) in [("sb/SB+rlx-rlx", Some(Mend::None)), ("coherence/CoRR+rlx", None)] {
+        let (test, _) = test_of(id);
+        assert_eq!(explain(&test, &vulkan, &options).unwrap().forbids, forbids, "{id}");
+    }
+    let (test, _) = test_of("mp/MP+rlx-rlx");
+    let serial = Some(litmus::parse_condition("P1:r0 == 0 /\\ P1:r1 == 0", "outcome", &test).unwrap());
+    assert_eq!(
+        explain(&test, &vulkan, &ExplainOptions { outcome: serial, ..options }).unwrap().forbids,
+        None
+    );
 }
 
 #[test]
@@ -202,5 +247,5 @@ fn what_was_cut_short_says_so() {
     let (test, _) = test_of("mp/MP+plain");
     let few = ExplainOptions { mend_programs: 3, ..unhurried() };
     let mend = explain(&test, &vulkan, &few).unwrap().race_found.unwrap().mend;
-    assert!(matches!(mend, Mend::Found { cheapest: false, .. }), "{mend:?}");
+    assert!(matches!(mend, Mend::Found { least: Least::Irreducible, .. }), "{mend:?}");
 }

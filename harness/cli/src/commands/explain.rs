@@ -7,7 +7,7 @@ use campaign::source::Loaded;
 use explanation::Explained;
 use litmus::Dialect;
 use litmus::convert::for_device;
-use model::{Answer, Budget, ExplainOptions, Model, Options, explain as ask, predict};
+use model::{Answer, Budget, ExplainOptions, Explanation, Model, Options, explain as ask, predict};
 use results::portability::{self, Class};
 use runner::Variant;
 
@@ -52,12 +52,16 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         verdict: Budget::until(&half),
         budget: Budget::until(&stop),
         unroll: arguments.unroll,
+        forbid: true,
         ..ExplainOptions::default()
     };
     let explanation = ask(test, &chosen.model, &options)
         .map_err(|error| Failure::input_message(format!("{file}: {error}")))?;
     if explanation.answer == Answer::Unknown && !quiet {
         say(&format!("{file}: warning: no answer under {} in time", explanation.model));
+    }
+    if arguments.fix {
+        return fix(&loaded, &explanation);
     }
     let explained = Explained { test, source: &loaded.text, file, explanation: &explanation };
     let machine_code = codes.iter().map(|(_, text)| text.as_str()).collect::<String>();
@@ -71,10 +75,24 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
+/// Prints the test with what mends it.
+fn fix(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
+    let Some(fixed) = explanation::fixed(&loaded.text, explanation) else {
+        say(&format!("{}: no mend was found; `explain` without --fix says why", loaded.source.file));
+        return Ok(Outcome::Environment);
+    };
+    // A mend is said in our own language.
+    if litmus::parse(&fixed, &loaded.source.id).is_err() {
+        return Err(Failure::not_available("mends of tests in another language"));
+    }
+    Data::new().print(&fixed)?;
+    Ok(Outcome::Success)
+}
+
 /// Explains a shader.
 fn kernel(arguments: &Explain) -> Result<Outcome, Failure> {
-    if arguments.format != ExplainFormat::Text || arguments.outcome.is_some() || !arguments.device.is_empty()
-    {
+    let more = arguments.outcome.is_some() || !arguments.device.is_empty() || arguments.fix;
+    if arguments.format != ExplainFormat::Text || more {
         return Err(Failure::not_available("explanations of shaders but as text, and of what --assert says"));
     }
     let options = arguments.kernel.options(arguments.unroll)?;

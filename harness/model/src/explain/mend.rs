@@ -1,4 +1,4 @@
-//! The cheapest strengthening of a program after which nothing races.
+//! The cheapest strengthening of a program after which nothing races, and after which an outcome is forbidden besides.
 
 use std::collections::HashSet;
 
@@ -10,20 +10,51 @@ use super::strengthen::steps;
 use crate::budget::Purse;
 use crate::{Model, Options, PredictError, predict};
 
+/// What a mend is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// Nothing races.
+    NoRace,
+    /// Nothing races, and the explained outcome is forbidden.
+    Forbidden,
+}
+
+impl Goal {
+    /// Whether a program does it; `None` where that is not known.
+    fn met(self, prediction: &Prediction) -> Option<bool> {
+        match (prediction.race, self) {
+            (Race::Racy, _) => Some(false),
+            (Race::Unknown, _) => None,
+            (Race::Free, Goal::NoRace) => Some(true),
+            (Race::Free, Goal::Forbidden) => prediction.meets.map(|meets| !meets),
+        }
+    }
+}
+
+/// How little a mend is known to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Least {
+    /// These are the fewest steps, and of several such the ones that ask for least.
+    Cheapest,
+    /// The search for those was cut short; of these nothing can be left out.
+    Irreducible,
+    /// The search was cut short before that was known.
+    Unknown,
+}
+
 /// What the search for a mend found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mend {
-    /// Changes that mend the program.
+    /// Changes that do it.
     Found {
         /// The changed lines.
         changes: Vec<Change>,
-        /// Whether these are the fewest steps, and of several such the ones that ask for least. Otherwise the search for
-        /// those was cut short, and this is a mend of which nothing can be left out.
-        cheapest: bool,
+        /// How little that is known to be.
+        least: Least,
         /// Whether the explained outcome is then allowed; `None` when that was not found out in time.
         allowed: Option<bool>,
     },
-    /// No strengthening mends it: the strongest form of the program races as well.
+    /// No strengthening does it: nor does the strongest form of the program.
     None,
     /// The search was cut short by its bounds.
     Cut,
@@ -52,11 +83,13 @@ struct Strengthened {
     weight: u32,
 }
 
-/// Searches level by level: all programs that are one step stronger, then two, …
+/// Searches from the strongest program down, which says at once where there is no mend, then for a cheaper one level by level: all
+/// programs that are one step stronger, then two, …
 ///
 /// # Errors
 /// As [`predict`].
 pub(super) fn mend(
+    goal: Goal,
     test: &Test,
     model: &Model,
     options: &ExplainOptions<'_>,
@@ -64,13 +97,17 @@ pub(super) fn mend(
     purse: &Purse<'_>,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
-    let asking = Asking { test, model, unroll, purse };
+    let asking = Asking { goal, test, model, unroll, purse };
     let places: Vec<Place> = test
         .threads
         .iter()
         .enumerate()
         .flat_map(|(thread, found)| (0..found.instructions.len()).map(move |index| (thread, index)))
         .collect();
+    let irreducible = asking.irreducible(&reach, &places)?;
+    if irreducible == Mend::None {
+        return Ok(Mend::None);
+    }
     let mut level = vec![Strengthened { changes: Vec::new(), weight: 0 }];
     let mut seen: HashSet<Vec<(Place, String)>> = HashSet::new();
     let mut programs = 0;
@@ -95,8 +132,10 @@ pub(super) fn mend(
                     }
                     if programs >= options.mend_programs || purse.spend(1) {
                         return match best {
-                            Some((_, found, allowed)) => Ok(describe(test, &found, allowed, false)),
-                            None => asking.irreducible(&reach, &places),
+                            Some((_, found, allowed)) => {
+                                Ok(describe(test, &found, allowed, Least::Irreducible))
+                            }
+                            None => Ok(irreducible),
                         };
                     }
                     programs += 1;
@@ -105,7 +144,7 @@ pub(super) fn mend(
                         continue;
                     }
                     let prediction = asking.ask(&made)?;
-                    if prediction.race == Race::Free {
+                    if goal.met(&prediction) == Some(true) {
                         best = Some((made.weight, made, prediction.meets));
                     } else {
                         next.push(made);
@@ -114,15 +153,16 @@ pub(super) fn mend(
             }
         }
         if let Some((_, found, allowed)) = best {
-            return Ok(describe(test, &found, allowed, true));
+            return Ok(describe(test, &found, allowed, Least::Cheapest));
         }
         level = next;
     }
-    asking.irreducible(&reach, &places)
+    Ok(irreducible)
 }
 
 /// Whom programs are put to.
 struct Asking<'a> {
+    goal: Goal,
     test: &'a Test,
     model: &'a Model,
     unroll: u32,
@@ -149,11 +189,12 @@ impl Asking<'_> {
             }
         }
         let mut prediction = self.ask(&strong)?;
-        match prediction.race {
-            Race::Free => {}
-            Race::Racy => return Ok(Mend::None),
-            Race::Unknown => return Ok(Mend::Cut),
+        match self.goal.met(&prediction) {
+            Some(true) => {}
+            Some(false) => return Ok(Mend::None),
+            None => return Ok(Mend::Cut),
         }
+        let mut least = Least::Irreducible;
         for (place, forms) in &forms {
             let others: Vec<_> = strong.changes.iter().filter(|(at, _)| at != place).cloned().collect();
             let own = std::iter::once(None).chain(forms.iter().map(|(_, kind)| Some(kind)));
@@ -163,13 +204,17 @@ impl Asking<'_> {
                 changes.sort_by_key(|(at, _)| *at);
                 let weaker = Strengthened { changes, weight: 0 };
                 let asked = self.ask(&weaker)?;
-                if asked.race == Race::Free {
-                    (strong, prediction) = (weaker, asked);
-                    break;
+                match self.goal.met(&asked) {
+                    Some(true) => {
+                        (strong, prediction) = (weaker, asked);
+                        break;
+                    }
+                    Some(false) => {}
+                    None => least = Least::Unknown,
                 }
             }
         }
-        Ok(describe(self.test, &strong, prediction.meets, false))
+        Ok(describe(self.test, &strong, prediction.meets, least))
     }
 }
 
@@ -204,7 +249,7 @@ fn apply(test: &Test, strengthened: &Strengthened) -> Test {
     changed
 }
 
-fn describe(test: &Test, strengthened: &Strengthened, allowed: Option<bool>, cheapest: bool) -> Mend {
+fn describe(test: &Test, strengthened: &Strengthened, allowed: Option<bool>, least: Least) -> Mend {
     let changes = strengthened.changes.iter().filter_map(|((thread, index), kind)| {
         let original = test.threads.get(*thread)?.instructions.get(*index)?;
         let id = ThreadId(u16::try_from(*thread).ok()?);
@@ -215,5 +260,5 @@ fn describe(test: &Test, strengthened: &Strengthened, allowed: Option<bool>, che
             after: kind.text(test, id),
         })
     });
-    Mend::Found { changes: changes.collect(), cheapest, allowed }
+    Mend::Found { changes: changes.collect(), least, allowed }
 }

@@ -1,0 +1,38 @@
+//! A test with what mends it.
+
+use model::{Change, Explanation, Mend};
+
+/// The source of a test with the changes of a mend: of what forbids the outcome where that was found, else of what mends a race. What
+/// the test expects is left out, as it was said of another program. Nothing where no mend was found.
+pub fn fixed(source: &str, explanation: &Explanation) -> Option<String> {
+    let found = |mend: &Mend| match mend {
+        Mend::Found { changes, .. } => Some(changes.clone()),
+        Mend::None | Mend::Cut => None,
+    };
+    let forbids = explanation.forbids.as_ref().and_then(found);
+    let mut changes =
+        forbids.or_else(|| explanation.race_found.as_ref().and_then(|raced| found(&raced.mend)))?;
+    changes.sort_by_key(|change| change.span.offset);
+    let mut text = source.to_owned();
+    for change in changes.iter().rev() {
+        replace(&mut text, change)?;
+    }
+    let header = text.find('{').unwrap_or(text.len());
+    let (header, body) = text.split_at(header);
+    let header: String =
+        header.split_inclusive('\n').filter(|line| !line.trim_start().starts_with("expect:")).collect();
+    Some(header + body)
+}
+
+/// Puts an instruction in the place of another; columns stay where they are as long as there is room.
+fn replace(text: &mut String, change: &Change) -> Option<()> {
+    let start = change.span.offset as usize;
+    let end = start + change.span.length as usize;
+    let before = text.get(start..end)?.chars().count();
+    let room = text[end..].bytes().take_while(|byte| *byte == b' ').count().saturating_sub(1);
+    let grown = change.after.chars().count().saturating_sub(before);
+    let shrunk = before.saturating_sub(change.after.chars().count());
+    let after = format!("{}{}", change.after, " ".repeat(shrunk));
+    text.replace_range(start..end + grown.min(room), &after);
+    Some(())
+}

@@ -1,0 +1,212 @@
+//! Explanations in plain words, for people who know shaders and no relations: what is seen, and what is missing or stands in the way.
+
+use std::collections::BTreeSet;
+
+use litmus::{Place, Placement, Test};
+use model::{Answer, Broken, Edge, Event, EventId, EventOwner, Execution, RaceFound};
+
+use super::{Explained, words};
+
+/// The sentences, those about the outcome first. None where there is nothing to say plainly.
+pub fn sentences(explained: Explained<'_>) -> Vec<String> {
+    let Explained { test, explanation, .. } = explained;
+    let mut all = match &explanation.answer {
+        Answer::Allowed { witness: Some(witness) } if !witness.thin_air => {
+            Told { test, execution: witness }.old_values()
+        }
+        Answer::Forbidden { closest: Some((execution, broken)), .. } => {
+            Told { test, execution }.circle(broken).into_iter().collect()
+        }
+        _ => Vec::new(),
+    };
+    all.extend(
+        explanation
+            .race_found
+            .as_ref()
+            .and_then(|found| Told { test, execution: &found.execution }.race(found)),
+    );
+    all
+}
+
+/// An execution that is told.
+struct Told<'a> {
+    test: &'a Test,
+    execution: &'a Execution,
+}
+
+impl Told<'_> {
+    fn event(&self, id: EventId) -> Option<&Event> {
+        words::event(self.execution, id)
+    }
+
+    /// The thread and the instruction of an event; nothing of initial writes and final reads.
+    fn owner(&self, id: EventId) -> Option<(usize, usize)> {
+        match self.event(id)?.owner {
+            EventOwner::Thread(thread, instruction) => Some((thread, instruction)),
+            EventOwner::Initial | EventOwner::Final => None,
+        }
+    }
+
+    /// `P1 (workgroup 1)`: with the widest of what tells the threads apart.
+    fn thread(&self, thread: usize) -> String {
+        let Some(own) = self.test.threads.get(thread) else { return "?".to_owned() };
+        let name = format!("P{}", own.number);
+        let Place::Device(place) = own.place else { return format!("{name} (host)") };
+        let places: Vec<&Placement> = self
+            .test
+            .threads
+            .iter()
+            .filter_map(|thread| match &thread.place {
+                Place::Device(place) => Some(place),
+                Place::Host => None,
+            })
+            .collect();
+        let levels: [(&str, Vec<u32>, u32); 3] = [
+            ("queue family", places.iter().map(|place| place.queue_family).collect(), place.queue_family),
+            ("workgroup", places.iter().map(|place| place.workgroup).collect(), place.workgroup),
+            ("subgroup", places.iter().map(|place| place.subgroup).collect(), place.subgroup),
+        ];
+        let telling = levels.into_iter().find(|(_, all, own)| all.iter().any(|other| other != own));
+        telling.map_or_else(|| name.clone(), |(what, _, own)| format!("{name} ({what} {own})"))
+    }
+
+    /// Who does what where: `P1 (workgroup 1) reads x at line 9`.
+    fn deed(&self, id: EventId) -> Option<String> {
+        let event = self.event(id)?;
+        let Some((thread, _)) = self.owner(id) else { return Some(event.label.clone()) };
+        let Some(location) = self.location(event) else {
+            return Some(format!("{} at line {} ({})", self.thread(thread), event.span.line, event.text));
+        };
+        let verb = if event.what.starts_with("read") { "reads" } else { "stores" };
+        Some(format!("{} {verb} {location} at line {}", self.thread(thread), event.span.line))
+    }
+
+    /// Where an event stands: `line 9 of P0`.
+    fn place(&self, id: EventId) -> Option<String> {
+        let (thread, _) = self.owner(id)?;
+        Some(format!("line {} of P{}", self.event(id)?.span.line, self.test.threads.get(thread)?.number))
+    }
+
+    fn location<'e>(&self, event: &'e Event) -> Option<&'e str> {
+        event.access.as_deref()?.split(" = ").next()
+    }
+
+    /// Reads that see an older value than one that another thread stores.
+    fn old_values(&self) -> Vec<String> {
+        let edges = self.execution.edges.iter().filter(|edge| edge.relation == "fr");
+        let mut told = BTreeSet::new();
+        let mut all = Vec::new();
+        for edge in edges {
+            let (Some((reader, _)), Some((writer, _))) = (self.owner(edge.from), self.owner(edge.to)) else {
+                continue;
+            };
+            let (Some(read), Some(write)) = (self.event(edge.from), self.event(edge.to)) else { continue };
+            // The first store that is missed says it all.
+            if reader == writer || !told.insert(edge.from) {
+                continue;
+            }
+            let (Some(access), Some(location)) = (&read.access, self.location(read)) else { continue };
+            let why = match self.handed_over(edge.to, edge.from) {
+                Some((release, acquire)) => format!(
+                    "line {} of P{} synchronizes with line {}, which orders the two, but nothing makes the store both available and \
+                     visible",
+                    release.span.line,
+                    self.test.threads.get(writer).map_or(0, |thread| thread.number),
+                    acquire.span.line,
+                ),
+                None => "nothing makes it visible to this read before".to_owned(),
+            };
+            all.push(format!(
+                "{} may still see the old value of {location} at line {} ({access}), although {} stores to it at line {}: {why}.",
+                self.thread(reader),
+                read.span.line,
+                self.thread(writer),
+                write.span.line,
+            ));
+        }
+        all
+    }
+
+    /// The synchronization that orders a write before a read, where one leads straight from thread to thread.
+    fn handed_over(&self, write: EventId, read: EventId) -> Option<(&Event, &Event)> {
+        let (writer, reader) = (self.owner(write)?, self.owner(read)?);
+        let pair = self.execution.edges.iter().find(|edge| {
+            let (Some(from), Some(to)) = (self.owner(edge.from), self.owner(edge.to)) else { return false };
+            synchronizes(edge)
+                && from.0 == writer.0
+                && from.1 >= writer.1
+                && to.0 == reader.0
+                && to.1 <= reader.1
+        })?;
+        Some((self.event(pair.from)?, self.event(pair.to)?))
+    }
+
+    /// A circle of orders, none of which can be left out.
+    fn circle(&self, broken: &Broken) -> Option<String> {
+        if !broken.cycle {
+            return None;
+        }
+        let mut parts = Vec::new();
+        for edge in &broken.edges {
+            let (from, to) = (self.deed(edge.from)?, self.deed(edge.to)?);
+            parts.push(match edge.relation.as_str() {
+                "rf" => match self.place(edge.from) {
+                    Some(place) => format!("{to} and gets what {place} stores"),
+                    None => format!("{to} and gets the initial value"),
+                },
+                "fr" => format!("{from} and gets what was there before {to}"),
+                "po" => format!("{from} before {to}"),
+                _ => {
+                    let mut synchronized = Vec::new();
+                    self.synchronizations(edge, &mut synchronized);
+                    let why = match synchronized.as_slice() {
+                        [] => String::new(),
+                        all => format!(", as {}", all.join(" and ")),
+                    };
+                    format!("{from} before {to}{why}")
+                }
+            });
+        }
+        (parts.len() > 1).then(|| {
+            format!(
+                "It cannot be: {}. Each of these orders holds, and together they are a circle.",
+                parts.join("; ")
+            )
+        })
+    }
+
+    /// `line 9 of P0 synchronizes with line 8 of P1`, for each that an order is made of.
+    fn synchronizations(&self, edge: &Edge, all: &mut Vec<String>) {
+        if synchronizes(edge) {
+            if let (Some(from), Some(to)) = (self.place(edge.from), self.place(edge.to)) {
+                let told = format!("{from} synchronizes with {to}");
+                if !all.contains(&told) {
+                    all.push(told);
+                }
+            }
+            return;
+        }
+        for inner in &edge.because {
+            self.synchronizations(inner, all);
+        }
+    }
+
+    /// Two accesses that race.
+    fn race(&self, found: &RaceFound) -> Option<String> {
+        let (first, second) = found.pair?;
+        let (from, to) = (self.deed(first)?, self.deed(second)?);
+        let missing = match (self.handed_over(first, second), self.handed_over(second, first)) {
+            (None, None) => "nothing both orders the two and hands the memory over from one to the other",
+            _ => {
+                "though synchronization orders the two, the store is not made available and visible on the way"
+            }
+        };
+        Some(format!(
+            "A race: {from} and {to}, and {missing}. What is read there is undefined, and so is all that follows."
+        ))
+    }
+}
+
+fn synchronizes(edge: &Edge) -> bool {
+    matches!(edge.relation.as_str(), "sw" | "ssw" | "meet")
+}
