@@ -193,11 +193,22 @@ impl Histories {
         let own = &mut self.threads[thread].known[access.storage];
         *own = (*own).max(place as u8);
         let released = self.storages[access.storage][place].released.clone();
+        self.take(code, thread, (access.within, semantics), &released);
+    }
+
+    /// Finds what was published, and takes it over where semantics acquire.
+    fn take(
+        &mut self,
+        code: &Code,
+        thread: usize,
+        (within, semantics): (Within, Semantics),
+        released: &[Release],
+    ) {
         if semantics.order.acquires() {
-            self.acquire(code, thread, access.within, semantics, &released);
+            self.acquire(code, thread, within, semantics, released);
         }
         for release in released {
-            add(&mut self.threads[thread].found, release);
+            add(&mut self.threads[thread].found, release.clone());
         }
     }
 }
@@ -297,15 +308,13 @@ impl Memory for Histories {
     }
 
     fn meet(&mut self, code: &Code, arrivals: &[(usize, Within, Semantics)]) {
+        // A fence before the barrier releases through it, and one behind it acquires.
         let releases: Vec<Release> = arrivals
             .iter()
-            .filter(|(.., semantics)| semantics.order.releases())
-            .map(|(thread, within, semantics)| self.release(code, *thread, *within, *semantics))
+            .flat_map(|(thread, within, semantics)| self.published(code, *thread, *within, *semantics))
             .collect();
         for (thread, within, semantics) in arrivals {
-            if semantics.order.acquires() {
-                self.acquire(code, *thread, *within, *semantics, &releases);
-            }
+            self.take(code, *thread, (*within, *semantics), &releases);
         }
         self.tidy(code);
     }
@@ -322,17 +331,12 @@ impl Memory for Histories {
         code: &Code,
         thread: usize,
         half: Half,
-        (within, semantics): (Within, Semantics),
+        acquires: (Within, Semantics),
         arrived: &[(usize, bool)],
     ) {
         for (other, again) in arrived {
             let released = self.threads[*other].arrivals[half.series][usize::from(*again)].clone();
-            if semantics.order.acquires() {
-                self.acquire(code, thread, within, semantics, &released);
-            }
-            for release in released {
-                add(&mut self.threads[thread].found, release);
-            }
+            self.take(code, thread, acquires, &released);
         }
         self.tidy(code);
     }
