@@ -59,6 +59,8 @@ struct Checker<'a> {
     types: BTreeMap<Word, Word>,
     /// Control barriers that belong to one thread alone, by the number of the barrier among all of them.
     divergent: BTreeSet<usize>,
+    /// Halves of split barriers that break the turns of arrivals and waits, counted likewise.
+    out_of_turn: BTreeSet<usize>,
     barriers_seen: std::cell::Cell<usize>,
 }
 
@@ -99,6 +101,7 @@ impl<'a> Checker<'a> {
             vectors,
             types,
             divergent: declarations::divergent_barriers(reader),
+            out_of_turn: declarations::out_of_turn(reader),
             barriers_seen: std::cell::Cell::new(0),
         }
     }
@@ -123,16 +126,27 @@ impl<'a> Checker<'a> {
             Op::AtomicLoad => self.ordered(Operation::Load, id(1), id(2), &mut report),
             Op::AtomicStore => self.ordered(Operation::Store, id(1), id(2), &mut report),
             Op::MemoryBarrier => self.ordered(Operation::MemoryBarrier, id(0), id(1), &mut report),
-            Op::ControlBarrier => {
+            Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
                 match self.scope(id(0), &mut report) {
                     None | Some(Scope::Workgroup | Scope::Subgroup) => {}
                     Some(other) => report(Fault::ExecutionScope(other)),
                 }
-                self.ordered(Operation::ControlBarrier, id(1), id(2), &mut report);
+                let operation = match op {
+                    Op::ControlBarrierArriveINTEL => Operation::Arrival,
+                    Op::ControlBarrierWaitINTEL => Operation::Wait,
+                    _ => Operation::ControlBarrier,
+                };
+                if operation != Operation::ControlBarrier && !self.has(Capability::SplitBarrierINTEL) {
+                    report(Fault::MissingCapability(Capability::SplitBarrierINTEL));
+                }
+                self.ordered(operation, id(1), id(2), &mut report);
                 let number = self.barriers_seen.get();
                 self.barriers_seen.set(number + 1);
                 if self.divergent.contains(&number) {
                     report(Fault::DivergentBarrier);
+                }
+                if self.out_of_turn.contains(&number) {
+                    report(Fault::SplitTurns);
                 }
             }
             Op::AtomicCompareExchange => {
@@ -305,7 +319,12 @@ impl<'a> Checker<'a> {
     }
 
     fn ordered(&self, operation: Operation, scope: Word, semantics: Word, report: &mut impl FnMut(Fault)) {
-        let barrier = matches!(operation, Operation::MemoryBarrier | Operation::ControlBarrier);
+        let barrier = match operation {
+            Operation::MemoryBarrier | Operation::ControlBarrier | Operation::Arrival | Operation::Wait => {
+                true
+            }
+            Operation::Load | Operation::Store | Operation::Rmw => false,
+        };
         if let Some(word) = self.reader.constant(semantics) {
             let model_only = MemorySemantics::MAKE_AVAILABLE
                 | MemorySemantics::MAKE_VISIBLE

@@ -9,7 +9,7 @@ pub use verify::verify;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::{Access, Scope, Semantics, StorageClass, ThreadId};
+use litmus::{Access, Scope, Semantics, SplitHalf, StorageClass, ThreadId};
 use rspirv::dr::{Block, Instruction, Operand};
 use rspirv::spirv::{Decoration, ImageOperands, MemoryAccess, MemorySemantics, Op, Word};
 
@@ -74,6 +74,17 @@ pub enum Event {
         /// Memory scope.
         memory: Scope,
         /// Memory semantics; relaxed for a barrier that is no memory barrier.
+        semantics: Semantics,
+    },
+    /// A half of a split barrier.
+    SplitBarrier {
+        /// Which half.
+        half: SplitHalf,
+        /// Execution scope.
+        execution: Scope,
+        /// Memory scope.
+        memory: Scope,
+        /// Memory semantics; relaxed for one that is no memory barrier.
         semantics: Semantics,
     },
     /// A plain store of a result word.
@@ -183,7 +194,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<Lifted, LiftError> {
                 (None, Event::Stress(op)) => lifted.stress.push(*op),
                 (Some(thread), _) => lifted.threads.entry(thread).or_default().push(event),
                 // All invocations meet.
-                (None, Event::ControlBarrier { .. }) => {
+                (None, Event::ControlBarrier { .. } | Event::SplitBarrier { .. }) => {
                     lifted.threads.values_mut().for_each(|events| events.push(event.clone()));
                 }
                 (None, Event::Report) => lifted.outside.push(event),
@@ -262,12 +273,14 @@ fn event(
         Op::MemoryBarrier => {
             return Ok(Some(Event::Fence { scope: scope_at(0)?, semantics: ordered(1)?.0 }));
         }
-        Op::ControlBarrier => {
-            return Ok(Some(Event::ControlBarrier {
-                execution: scope_at(0)?,
-                memory: scope_at(1)?,
-                semantics: ordered(2)?.0,
-            }));
+        Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
+            let (execution, memory, semantics) = (scope_at(0)?, scope_at(1)?, ordered(2)?.0);
+            let half = match op {
+                Op::ControlBarrierArriveINTEL => SplitHalf::Arrive,
+                Op::ControlBarrierWaitINTEL => SplitHalf::Wait,
+                _ => return Ok(Some(Event::ControlBarrier { execution, memory, semantics })),
+            };
+            return Ok(Some(Event::SplitBarrier { half, execution, memory, semantics }));
         }
         Op::ImageRead | Op::ImageWrite => return texel_event(reader, instruction).map(Some),
         _ if is_access(op) => {}

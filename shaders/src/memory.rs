@@ -233,6 +233,10 @@ impl Uses {
                 return Ok(());
             }
         }
+        if let InstructionKind::SplitBarrier(_) = kind {
+            self.need(Capability::SplitBarrierINTEL, "shaderSplitBarrier");
+            self.extensions.push("SPV_EXT_split_barrier");
+        }
         self.scopes.extend(kind.execution_scope());
         self.scopes.extend(kind.memory_scope());
         Ok(())

@@ -149,6 +149,10 @@ pub struct ProgressKernel {
 /// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
 pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, CompileError> {
     rules::check_but_loops(test)?;
+    let has_split = |kind: &InstructionKind| matches!(kind, InstructionKind::SplitBarrier(_));
+    if test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| has_split(&i.kind)) {
+        return Err(Rule::ProgressSplitBarrier.into());
+    }
     let variant = Variant::default();
     let uses = Uses::of(test, variant)?;
     let words_of_buffers = |(path, kind): &(Path, Kind)| {

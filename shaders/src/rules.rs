@@ -5,7 +5,7 @@
 use litmus::{
     Access, AccessKind, ArithmeticOperation, Compute, Dialect, Flow, Instruction, InstructionKind,
     LocationId, MemoryAccess, MemoryPlace, Observable, Operand, Performer, Place, RegisterId, RmwOperation,
-    ScalarType, Scope, Semantics, StorageClass, Test, Thread,
+    ScalarType, Scope, Semantics, SplitHalf, StorageClass, Test, Thread,
 };
 
 use crate::kernel::CompileError;
@@ -174,23 +174,26 @@ pub enum Rule {
     /// Physical storage buffers under GLSL450: pointers cannot be decorated coherent.
     #[error("device address under GLSL450")]
     GlslAddress,
-    /// A half of a split barrier: no kernel has one yet.
-    #[error("split barrier")]
-    SplitBarrier,
+    /// Kernels of [forward progress](crate::progress) have no split barriers: `check --progress` alone answers for them.
+    #[error("split barrier in a progress test")]
+    ProgressSplitBarrier,
     /// Control barriers of Vulkan have no resource.
     #[error("named barrier")]
     NamedBarrier,
     /// Control barriers of Vulkan have no quorum.
     #[error("quorum barrier")]
     QuorumBarrier,
-    /// Execution scopes other than Workgroup and Subgroup (VUID-StandaloneSpirv-None-04636).
+    /// Execution scopes other than Workgroup and Subgroup (VUID-StandaloneSpirv-None-04636; of split barriers
+    /// VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13553).
     #[error("execution scope of a control barrier")]
     ExecutionScope,
-    /// A control barrier that a jump can skip is not reached in uniform control flow.
+    /// A control barrier that a jump can skip is not reached in uniform control flow; nor is a half of a split one
+    /// (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13558).
     #[error("control barrier under a branch")]
     GuardedBarrier,
     /// The threads of a workgroup (of a subgroup, for barriers of that execution scope) do not meet in the same control
-    /// barriers in the same order. A device lets all of a workgroup meet, or its behaviour is undefined.
+    /// barriers in the same order. A device lets all of a workgroup meet, or its behaviour is undefined. The same holds of
+    /// arrivals and of waits at split barriers, but for the wait that a thread leaves out behind its last arrival.
     #[error("control barrier not reached by every thread")]
     UnevenBarrier,
     /// A thread reaches one barrier instance twice: for the model it is one instance, for a device two.
@@ -223,6 +226,12 @@ pub enum SemanticsRule {
     /// VUID-StandaloneSpirv-MemorySemantics-10867: an atomic store does not acquire.
     #[error("acquire on a store")]
     AcquireStore,
+    /// VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13556: an arrival releases, or has no order.
+    #[error("acquire on an arrival")]
+    AcquireArrival,
+    /// VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13557: a wait acquires, or has no order.
+    #[error("release on a wait")]
+    ReleaseWait,
     /// VUID-StandaloneSpirv-MemorySemantics-10872.
     #[error("availability without release")]
     AvailableWithoutRelease,
@@ -514,7 +523,16 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
                 barrier.semantics.unwrap_or(Semantics::RELAXED),
             )
         }
-        InstructionKind::SplitBarrier(_) => Err(Rule::SplitBarrier),
+        InstructionKind::SplitBarrier(barrier) => {
+            if !matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup) {
+                return Err(Rule::ExecutionScope);
+            }
+            let operation = match barrier.half {
+                SplitHalf::Arrive => Operation::Arrival,
+                SplitHalf::Wait => Operation::Wait,
+            };
+            check_ordered(operation, barrier.memory_scope, barrier.semantics.unwrap_or(Semantics::RELAXED))
+        }
         InstructionKind::System(operation) if operation.is_of_host() => Err(Rule::HostThread),
         InstructionKind::System(_) => Err(Rule::SeparateDispatches),
         InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),

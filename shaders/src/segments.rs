@@ -1,11 +1,13 @@
 //! Cuts the threads at their control barriers, so that all invocations of a workgroup meet in one instruction.
 //!
 //! A barrier that only some lanes reach is undefined, so threads cannot each execute their own: the kernel runs every
-//! thread's code up to its first barrier, then one barrier for all, then the next segment.
+//! thread's code up to its first barrier, then one barrier for all, then the next segment. The halves of a split barrier are
+//! such barriers too, each for itself.
 
 use std::ops::Range;
 
-use litmus::{ControlBarrier, Flow, InstructionKind, Order, Scope, Semantics, Test, Thread};
+use litmus::{Flow, InstructionKind, Order, Scope, Semantics, SplitHalf, Test, Thread};
+use rspirv::spirv::Op;
 
 use crate::placement::Layout;
 use crate::rules::{Rule, label_position};
@@ -46,9 +48,11 @@ impl Part {
     }
 }
 
-/// A control barrier for all invocations.
+/// A control barrier for all invocations, or a half of a split one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meeting {
+    /// Which half it is; `None` for a control barrier.
+    pub half: Option<SplitHalf>,
     /// Workgroup or Subgroup.
     pub execution: Scope,
     /// Memory scope.
@@ -57,10 +61,55 @@ pub(crate) struct Meeting {
     pub semantics: Semantics,
 }
 
+impl Meeting {
+    /// One that orders no memory.
+    fn bare(half: Option<SplitHalf>, execution: Scope) -> Meeting {
+        Meeting { half, execution, memory: Scope::Invocation, semantics: Semantics::RELAXED }
+    }
+
+    /// Its instruction; the registry gives those of split barriers the same numbers under both of their names.
+    pub fn op(&self) -> Op {
+        match self.half {
+            None => Op::ControlBarrier,
+            Some(SplitHalf::Arrive) => Op::ControlBarrierArriveINTEL,
+            Some(SplitHalf::Wait) => Op::ControlBarrierWaitINTEL,
+        }
+    }
+}
+
+/// A barrier of one thread.
+struct Point<'a> {
+    meeting: Meeting,
+    /// Which instruction of the shader it is.
+    id: &'a str,
+}
+
+impl<'a> Point<'a> {
+    fn of(kind: &'a InstructionKind) -> Option<Point<'a>> {
+        let (half, execution, memory, semantics, id) = match kind {
+            InstructionKind::ControlBarrier(barrier) => {
+                (None, barrier.execution_scope, barrier.memory_scope, barrier.semantics, &barrier.id)
+            }
+            InstructionKind::SplitBarrier(barrier) => {
+                let half = Some(barrier.half);
+                (half, barrier.execution_scope, barrier.memory_scope, barrier.semantics, &barrier.id)
+            }
+            _ => return None,
+        };
+        let semantics = semantics.unwrap_or(Semantics::RELAXED);
+        Some(Point { meeting: Meeting { half, execution, memory, semantics }, id })
+    }
+
+    /// What two threads must agree on to execute one instruction.
+    fn instance(&self) -> (Option<SplitHalf>, &'a str) {
+        (self.meeting.half, self.id)
+    }
+}
+
 /// What a thread does between two of its barriers, and the barrier that ends it.
 struct Piece<'a> {
     body: Range<usize>,
-    end: Option<&'a ControlBarrier>,
+    end: Option<Point<'a>>,
 }
 
 /// A thread between two workgroup barriers: all pieces but the last end at a subgroup barrier.
@@ -68,10 +117,13 @@ type Stretch<'a> = Vec<Piece<'a>>;
 
 /// Cuts the threads of a test that [`rules::check`](crate::rules::check) accepts.
 ///
-/// A control barrier on which all threads agree is one instruction. Where scopes or semantics differ between the
-/// threads, or where a thread that does not take part has not ended, it is a control barrier without semantics between
-/// the memory barriers of the threads that meet: a control barrier may itself be the release barrier, the acquire
-/// barrier, both or neither of the pair around it (clause VK-SW-10).
+/// A barrier on which all threads agree is one instruction. Where scopes or semantics differ between the threads, or where a
+/// thread that does not take part has not ended, it is one without semantics between the memory barriers of the threads that
+/// meet: a control barrier may itself be the release barrier, the acquire barrier, both or neither of the pair around it
+/// (clause VK-SW-10), an arrival the release barrier and a wait the acquire barrier (VK-SW-18, VK-SW-19).
+///
+/// A thread may leave out the wait for its last arrival. Its invocation waits all the same, behind everything that the
+/// thread does before the others go on, and orders nothing by it.
 pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
     let threads = test.threads.iter().map(stretches).collect::<Result<Vec<_>, _>>()?;
     check_even(&threads, layout)?;
@@ -86,7 +138,7 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
     }
     let mut parts: Vec<Vec<Part>> =
         (0..segment_count).map(|_| (0..threads.len()).map(Part::new).collect()).collect();
-    let mut arrivals: Vec<Vec<(usize, &ControlBarrier)>> = vec![Vec::new(); segment_count];
+    let mut arrivals: Vec<Vec<(usize, Meeting)>> = vec![Vec::new(); segment_count];
     let mut ends = vec![0; threads.len()];
     for (index, thread) in threads.iter().enumerate() {
         for (stretch, bounds) in thread.iter().zip(starts.windows(2)) {
@@ -94,11 +146,11 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
             for (piece, segment) in stretch.iter().zip(start..) {
                 parts[segment][index].body = piece.body.clone();
                 ends[index] = segment;
-                if let Some(barrier) = piece.end {
+                if let Some(barrier) = &piece.end {
                     // A thread waits for the workgroup behind the last segment of the stretch: other subgroups may
                     // meet more often before it.
-                    let at = if barrier.execution_scope == Scope::Workgroup { end - 1 } else { segment };
-                    arrivals[at].push((index, barrier));
+                    let at = if barrier.meeting.execution == Scope::Workgroup { end - 1 } else { segment };
+                    arrivals[at].push((index, barrier.meeting));
                 }
             }
         }
@@ -112,31 +164,42 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
             barriers.push(None);
             continue;
         };
-        let agree = arrived.iter().all(|(_, barrier)| {
-            barrier.memory_scope == model.memory_scope && barrier.semantics == model.semantics
-        });
+        // Threads that never wait for each other may come to barriers of different kinds at the same time.
+        if arrived
+            .iter()
+            .any(|(_, barrier)| (barrier.half, barrier.execution) != (model.half, model.execution))
+        {
+            return Err(Rule::UnevenBarrier);
+        }
+        let agree = arrived.iter().all(|(_, barrier)| barrier == model);
         let others_ended = (0..threads.len())
             .all(|thread| ends[thread] <= segment || arrived.iter().any(|(index, _)| *index == thread));
-        let execution = model.execution_scope;
         if agree && others_ended {
-            let semantics = model.semantics.unwrap_or(Semantics::RELAXED);
-            barriers.push(Some(Meeting { execution, memory: model.memory_scope, semantics }));
+            barriers.push(Some(*model));
             continue;
         }
-        for (thread, barrier) in arrived {
-            let semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
+        for (thread, Meeting { memory, semantics, .. }) in arrived {
             if semantics.order.releases() {
-                let half = Semantics { order: Order::Release, make_visible: false, ..semantics };
-                parts[segment][*thread].release = Some((barrier.memory_scope, half));
+                let half = Semantics { order: Order::Release, make_visible: false, ..*semantics };
+                parts[segment][*thread].release = Some((*memory, half));
             }
             if semantics.order.acquires()
                 && let Some(after) = parts.get_mut(segment + 1)
             {
-                let half = Semantics { order: Order::Acquire, make_available: false, ..semantics };
-                after[*thread].acquire = Some((barrier.memory_scope, half));
+                let half = Semantics { order: Order::Acquire, make_available: false, ..*semantics };
+                after[*thread].acquire = Some((*memory, half));
             }
         }
-        barriers.push(Some(Meeting { execution, memory: Scope::Invocation, semantics: Semantics::RELAXED }));
+        barriers.push(Some(Meeting::bare(model.half, model.execution)));
+    }
+    for closing in closing_waits(&barriers)? {
+        match barriers.last_mut() {
+            Some(last @ None) => *last = Some(closing),
+            _ => {
+                parts.push(Vec::new());
+                barriers.push(Some(closing));
+            }
+        }
     }
     Ok(parts
         .into_iter()
@@ -148,7 +211,28 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
         .collect())
 }
 
-/// Cuts one thread at its control barriers.
+/// The waits for last arrivals that no thread waits for: the next round of the kernel arrives again. Arrivals and waits of
+/// each execution scope must take turns, also where threads have brought one each that the others lack.
+fn closing_waits(barriers: &[Option<Meeting>]) -> Result<Vec<Meeting>, Rule> {
+    let mut closing = Vec::new();
+    for execution in [Scope::Workgroup, Scope::Subgroup] {
+        let mut arrived = false;
+        for barrier in barriers.iter().flatten().filter(|barrier| barrier.execution == execution) {
+            let Some(half) = barrier.half else { continue };
+            let arrives = half == SplitHalf::Arrive;
+            if arrived == arrives {
+                return Err(Rule::UnevenBarrier);
+            }
+            arrived = arrives;
+        }
+        if arrived {
+            closing.push(Meeting::bare(Some(SplitHalf::Wait), execution));
+        }
+    }
+    Ok(closing)
+}
+
+/// Cuts one thread at its control barriers and the halves of its split ones.
 fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     let mut stretches = Vec::new();
     let mut stretch = Vec::new();
@@ -163,21 +247,23 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
                 let nowhere = Rule::Internal("a jump to a label that stands nowhere");
                 reach = reach.max(label_position(thread, *target).ok_or(nowhere)?);
             }
-            InstructionKind::ControlBarrier(barrier) => {
+            kind => {
+                let Some(point) = Point::of(kind) else { continue };
                 if reach > position || loops.iter().any(|region| region.contains(&position)) {
                     return Err(Rule::GuardedBarrier);
                 }
-                if seen.contains(&barrier.id.as_str()) {
+                // Rounds of split barriers are counted, so that one instruction may be executed in several.
+                if point.meeting.half.is_none() && seen.contains(&point.id) {
                     return Err(Rule::RepeatedBarrier);
                 }
-                seen.push(&barrier.id);
-                stretch.push(Piece { body: start..position, end: Some(barrier) });
-                if barrier.execution_scope == Scope::Workgroup {
+                seen.push(point.id);
+                let ends_stretch = point.meeting.execution == Scope::Workgroup;
+                stretch.push(Piece { body: start..position, end: Some(point) });
+                if ends_stretch {
                     stretches.push(std::mem::take(&mut stretch));
                 }
                 start = position + 1;
             }
-            _ => {}
         }
     }
     stretch.push(Piece { body: start..thread.instructions.len(), end: None });
@@ -193,19 +279,15 @@ fn check_even(threads: &[Vec<Stretch<'_>>], layout: &Layout) -> Result<(), Rule>
             if role.class != other.class {
                 continue;
             }
-            let workgroup_barriers = |stretches: &[Stretch<'_>]| -> Vec<Option<String>> {
-                stretches.iter().map(|stretch| instance(stretch.last())).collect()
+            let of_workgroup = |stretches: &[Stretch<'_>]| {
+                instances(stretches.iter().filter_map(|stretch| stretch.last())).collect::<Vec<_>>()
             };
-            if workgroup_barriers(thread) != workgroup_barriers(with) {
+            if !are_even(&of_workgroup(thread), &of_workgroup(with)) {
                 return Err(Rule::UnevenBarrier);
             }
-            let same_instances = |left: &Stretch<'_>, right: &Stretch<'_>| {
-                left.len() == right.len()
-                    && left.iter().zip(right).all(|(l, r)| instance(Some(l)) == instance(Some(r)))
-            };
-            if role.subgroup == other.subgroup
-                && !thread.iter().zip(with).all(|(left, right)| same_instances(left, right))
-            {
+            let of_subgroup = |stretch: &Stretch<'_>| instances(stretch).collect::<Vec<_>>();
+            let even = |(left, right)| are_even(&of_subgroup(left), &of_subgroup(right));
+            if role.subgroup == other.subgroup && !thread.iter().zip(with).all(even) {
                 return Err(Rule::UnevenBarrier);
             }
         }
@@ -213,6 +295,21 @@ fn check_even(threads: &[Vec<Stretch<'_>>], layout: &Layout) -> Result<(), Rule>
     Ok(())
 }
 
-fn instance(piece: Option<&Piece<'_>>) -> Option<String> {
-    piece.and_then(|piece| piece.end).map(|barrier| barrier.id.clone())
+/// Which instruction each barrier is.
+type Instance = (Option<SplitHalf>, String);
+
+fn instances<'p, 'a: 'p>(pieces: impl IntoIterator<Item = &'p Piece<'a>>) -> impl Iterator<Item = Instance> {
+    let points = pieces.into_iter().filter_map(|piece| piece.end.as_ref());
+    points.map(|point| {
+        let (half, id) = point.instance();
+        (half, id.to_owned())
+    })
+}
+
+/// Whether two threads come to the same barriers; the one that comes to fewer leaves out the wait for its last arrival.
+fn are_even(left: &[Instance], right: &[Instance]) -> bool {
+    let common = left.len().min(right.len());
+    let surplus = &left.get(common..).unwrap_or_default();
+    let surplus = if surplus.is_empty() { right.get(common..).unwrap_or_default() } else { surplus };
+    left.get(..common) == right.get(..common) && matches!(surplus, [] | [(Some(SplitHalf::Wait), _)])
 }

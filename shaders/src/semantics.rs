@@ -13,6 +13,8 @@ pub(crate) enum Operation {
     Rmw,
     MemoryBarrier,
     ControlBarrier,
+    Arrival,
+    Wait,
 }
 
 /// The scope as an operand; `None` for CrossDevice, which no shader can name, and for scopes that no compute shader has.
@@ -76,6 +78,12 @@ pub(crate) fn check(operation: Operation, scope: Scope, semantics: Semantics) ->
     }
     if operation == Operation::Store && order.acquires() {
         return Err(SemanticsRule::AcquireStore);
+    }
+    if operation == Operation::Arrival && order.acquires() {
+        return Err(SemanticsRule::AcquireArrival);
+    }
+    if operation == Operation::Wait && order.releases() {
+        return Err(SemanticsRule::ReleaseWait);
     }
     if semantics.classes.iter().next().is_none() {
         return Err(SemanticsRule::OrderWithoutClass);

@@ -84,7 +84,7 @@ fn own_corpus() {
         assert!(
             [
                 "separate dispatches",
-                "split barrier",
+                "control barrier not reached by every thread",
                 "several queue families",
                 "no lowering",
                 "sc1 across workgroups",

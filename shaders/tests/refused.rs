@@ -17,7 +17,7 @@ use shaders::KernelConfig;
 use shaders::check::check;
 
 /// The kernels that are changed, each valid.
-const KERNELS: [(&str, &str, &str); 7] = [
+const KERNELS: [(&str, &str, &str); 8] = [
     (
         "plain",
         "",
@@ -83,6 +83,16 @@ rmw.atom.dv.sc0.max r1, x, 4    ;
 st.av.dv.sc0 y, 5               ;
 st.av.dv.sc0 z, 5               ;
 exists (P0:r0 == 1)",
+    ),
+    (
+        "split",
+        "",
+        "VULKAN split { x = 0; }
+P0@sg 0, wg 0, qf 0               ;
+st.av.wg.sc0 x, 5                 ;
+cbar.arrive.rel.wg.semsc0.semav 0 ;
+cbar.wait.acq.wg.semsc0.semvis 0  ;
+exists (x == 1)",
     ),
     (
         "select",
@@ -235,9 +245,13 @@ impl Bad {
     }
 }
 
+const ARRIVE: Op = Op::ControlBarrierArriveINTEL;
+const WAIT: Op = Op::ControlBarrierWaitINTEL;
+
 /// Each change with its name.
 fn bad_modules() -> Vec<(&'static str, Bad)> {
     let plain = || Bad::of("plain");
+    let split = || Bad::of("split");
     let glsl = || Bad::of("glsl");
     let image = || Bad::of("image");
     let address = || Bad::of("address");
@@ -519,6 +533,39 @@ fn bad_modules() -> Vec<(&'static str, Bad)> {
             "workgroup of nobody",
             plain().module(|module| {
                 module.execution_modes[0].operands[2] = Operand::LiteralBit32(0);
+            }),
+        ),
+        // Split barriers.
+        ("arrival that acquires", split().constant(ARRIVE, 2, 0x42)),
+        ("arrival that acquires and releases", split().constant(ARRIVE, 2, 0x48)),
+        ("wait that releases", split().constant(WAIT, 2, 0x44)),
+        ("wait that acquires and releases", split().constant(WAIT, 2, 0x48)),
+        ("relaxed arrival with a class", split().constant(ARRIVE, 2, 0x40)),
+        ("visible arrival", split().constant(ARRIVE, 2, 0x6044)),
+        ("available wait", split().constant(WAIT, 2, 0x6042)),
+        ("volatile arrival", split().constant(ARRIVE, 2, 0x44 | volatile)),
+        ("arrival of a device", split().constant(ARRIVE, 0, 1)),
+        ("wait of a queue family", split().constant(WAIT, 0, 5)),
+        ("arrival of a subgroup and wait of a workgroup", split().constant(ARRIVE, 0, 3)),
+        ("split barrier without its capability", split().without(Capability::SplitBarrierINTEL)),
+        ("split barrier without its extension", split().without_extensions()),
+        ("two arrivals", split().become_op(WAIT, ARRIVE)),
+        ("two waits", split().become_op(ARRIVE, WAIT)),
+        (
+            "wait before its arrival",
+            split().module(|module| {
+                let blocks = &mut module.functions[0].blocks;
+                let instructions = blocks.iter_mut().flat_map(|block| &mut block.instructions);
+                for instruction in instructions {
+                    let turned = match instruction.class.opcode {
+                        ARRIVE => WAIT,
+                        WAIT => ARRIVE,
+                        _ => continue,
+                    };
+                    let mut operands = instruction.operands.clone();
+                    operands.truncate(3);
+                    *instruction = Instruction::new(turned, None, None, operands);
+                }
             }),
         ),
         // Control flow.

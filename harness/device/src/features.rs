@@ -5,6 +5,8 @@ use std::ffi::CStr;
 
 use ash::{ext, khr, vk};
 
+use crate::split_barrier::{self, SplitBarrierFeatures};
+
 /// Feature structures of one device. The pointers between them are set by [`Features::chain`] alone, and hold only
 /// while its result is borrowed.
 #[derive(Clone, Default)]
@@ -23,6 +25,7 @@ pub(crate) struct Features {
     uniform_control_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'static>,
     reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'static>,
     executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'static>,
+    split_barrier: SplitBarrierFeatures,
 }
 
 /// The version of a device and its extensions.
@@ -236,5 +239,8 @@ features! {
     }
     executables: 0, khr::pipeline_executable_properties::NAME => {
         pipeline_executable_info = "pipelineExecutableInfo",
+    }
+    split_barrier: 0, split_barrier::NAME => {
+        shader_split_barrier = "shaderSplitBarrier",
     }
 }

@@ -46,6 +46,7 @@ mod prepared;
 mod queue;
 mod record;
 mod select;
+mod split_barrier;
 mod submission;
 mod sync;
 mod unusable;

@@ -13,6 +13,7 @@ use crate::instance::Instance;
 use crate::memory::properties_of;
 use crate::null::is_shimmed;
 use crate::select::{Listed, SoftwareDriver};
+use crate::split_barrier::{self, SplitBarrierProperties};
 
 /// The loop iterations that lavapipe lets an invocation make in all before it leaves every loop without a word
 /// (`LP_MAX_TGSI_LOOP_ITERATIONS` in Mesa's llvmpipe).
@@ -144,6 +145,8 @@ struct Properties {
     max_workgroup_subgroups: u32,
     subgroup_stages: vk::ShaderStageFlags,
     may_require_subgroup_size: bool,
+    /// Bytes of workgroup memory that split barriers keep for themselves.
+    split_barrier_bytes: u32,
 }
 
 impl Properties {
@@ -152,6 +155,7 @@ impl Properties {
         let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
         let mut driver = vk::PhysicalDeviceDriverProperties::default();
         let mut size_control = vk::PhysicalDeviceSubgroupSizeControlProperties::default();
+        let mut split = SplitBarrierProperties::default();
         let mut chain = vk::PhysicalDeviceProperties2::default();
         if available.version >= vk::API_VERSION_1_1 {
             chain = chain.push_next(&mut ids).push_next(&mut subgroup);
@@ -165,6 +169,9 @@ impl Properties {
                 .is_ok_and(|name| available.extensions.contains(name));
         if sizes_known {
             chain = chain.push_next(&mut size_control);
+        }
+        if split_barrier::NAME.to_str().is_ok_and(|name| available.extensions.contains(name)) {
+            chain = chain.push_next(&mut split);
         }
         // SAFETY: the handle comes from this instance, and the chain holds only structures that the device knows.
         unsafe { instance.raw.get_physical_device_properties2(handle, &mut chain) };
@@ -189,6 +196,7 @@ impl Properties {
             may_require_subgroup_size: size_control
                 .required_subgroup_size_stages
                 .contains(vk::ShaderStageFlags::COMPUTE),
+            split_barrier_bytes: split.reserved_shared_memory,
         }
     }
 }
@@ -265,7 +273,9 @@ fn capabilities(
         max_workgroup_invocations: limits.max_compute_work_group_invocations,
         max_workgroups: limits.max_compute_work_group_count[0],
         max_workgroup_subgroups: properties.max_workgroup_subgroups,
-        max_workgroup_memory_bytes: limits.max_compute_shared_memory_size,
+        max_workgroup_memory_bytes: limits
+            .max_compute_shared_memory_size
+            .saturating_sub(properties.split_barrier_bytes),
         max_storage_buffer_bytes: limits.max_storage_buffer_range.into(),
         max_storage_buffers: limits
             .max_per_stage_descriptor_storage_buffers

@@ -19,6 +19,7 @@ mod graph;
 mod machine;
 mod promise;
 mod relaxed;
+mod split;
 #[cfg(test)]
 mod tests;
 
@@ -450,7 +451,7 @@ impl Asked<'_> {
             let operations = &self.code.threads[thread].operations;
             match operations.get(usize::from(*place)) {
                 None => continue,
-                Some(Operation::Barrier { .. }) => {
+                Some(Operation::Barrier { .. } | Operation::Split { .. }) => {
                     let _ = write!(
                         why,
                         "{separator}{} waits at {}",

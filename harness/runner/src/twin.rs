@@ -1,4 +1,4 @@
-//! Twins: a test with its control barriers taken away, or with reads before and after its threads, which shows what the
+//! Twins: a test with its control barriers and split barriers taken away, or with reads before and after its threads, which shows what the
 //! test could have seen.
 
 use litmus::{
@@ -7,14 +7,16 @@ use litmus::{
     SystemSync, Test,
 };
 
-/// The twin of a test whose threads meet in a control barrier: the same test without any. `None` where there is no
-/// control barrier to take away.
+/// The twin of a test whose threads meet in a control barrier: the same test without any, split ones included. `None` where
+/// there is no control barrier to take away.
 ///
 /// The twin's verdict is of no interest, it may well race. What counts is whether a device shows outcomes of it that the
 /// barrier forbids: then the barrier had something to do. A system-synchronizes-with pair that hangs on a barrier falls
 /// away with it.
 pub fn without_control_barriers(test: &Test) -> Option<Test> {
-    let is_barrier = |kind: &InstructionKind| matches!(kind, InstructionKind::ControlBarrier(_));
+    let is_barrier = |kind: &InstructionKind| {
+        matches!(kind, InstructionKind::ControlBarrier(_) | InstructionKind::SplitBarrier(_))
+    };
     let mut twin = test.clone();
     // For each thread the new index of each instruction that stays.
     let mut moved: Vec<Vec<Option<u16>>> = Vec::with_capacity(test.threads.len());
@@ -150,6 +152,7 @@ mod tests {
     use super::*;
 
     const BARRIER: &str = include_str!("../../../litmus/corpus/barrier/MP+cbar.litmus");
+    const SPLIT: &str = include_str!("../../../litmus/corpus/split/MP+split.cbar-in-gap.litmus");
     const PLAIN: &str = include_str!("../../../litmus/corpus/sb/SB+rlx-rlx.litmus");
 
     fn parse(text: &str) -> Test {
@@ -172,6 +175,16 @@ mod tests {
         assert_eq!(instructions(&twin), instructions(&test) - 2);
         assert_eq!(twin.observables(), test.observables());
         assert_eq!(without_control_barriers(&twin), None);
+    }
+
+    #[test]
+    fn both_halves_of_split_barriers_go_with_the_others() {
+        let test = parse(SPLIT);
+        let twin = without_control_barriers(&test).unwrap();
+        let kinds: Vec<&InstructionKind> =
+            twin.threads.iter().flat_map(|thread| &thread.instructions).map(|i| &i.kind).collect();
+        assert_eq!(kinds.len(), 2);
+        assert!(kinds.iter().all(|kind| kind.access().is_some()), "{kinds:?}");
     }
 
     #[test]

@@ -39,7 +39,7 @@ const MEMORY_TYPES: [MemoryProperties; 3] = [
 ];
 
 /// Vulkan's names of what the machine has.
-const FEATURES: [&str; 35] = [
+const FEATURES: [&str; 36] = [
     "bufferDeviceAddress",
     "computeFullSubgroups",
     "shaderBufferFloat32AtomicAdd",
@@ -63,6 +63,7 @@ const FEATURES: [&str; 35] = [
     "shaderSharedFloat64AtomicMinMax",
     "shaderSharedFloat64Atomics",
     "shaderSharedInt64Atomics",
+    "shaderSplitBarrier",
     "storageBuffer16BitAccess",
     "storageBuffer8BitAccess",
     "subgroupSizeControl",

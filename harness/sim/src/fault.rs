@@ -132,6 +132,25 @@ faults! {
     BarrierScopeDemoted "cbar-scope-demoted-sg"
         "the memory part of control barriers reaches the subgroup only"
         Some("tracel-ai/cubecl#1466"), Violates;
+    // Split barriers.
+    SplitArrivalForgotten "split-arrival-forgotten"
+        "an arrival at a split barrier is not counted now and then, and the waits of its round never end"
+        None, Inconclusive;
+    SplitWaitTooEarly "split-wait-too-early"
+        "waits at split barriers end when half have arrived"
+        None, Violates;
+    SplitWrongRound "split-wrong-round"
+        "a wait at a split barrier ends once all have arrived for the round before its own"
+        None, Violates;
+    SplitArrivalRelaxed "split-arrival-without-release"
+        "arrivals at split barriers are counted, but release nothing"
+        None, Violates;
+    SplitWaitRelaxed "split-wait-without-acquire"
+        "waits at split barriers wait, but acquire nothing"
+        None, Violates;
+    SplitIgnored "split-ignored"
+        "arrivals and waits at split barriers do nothing"
+        Some("SwiftShader, which takes OpControlBarrierArriveINTEL and ignores it"), Violates;
     // Scopes.
     SyncScopeDemoted "sync-scope-demoted-wg"
         "availability and visibility reach the workgroup at most"

@@ -114,6 +114,8 @@ pub const OPCODES: &[Op] = &[
     Op::AtomicFMaxEXT,
     Op::MemoryBarrier,
     Op::ControlBarrier,
+    Op::ControlBarrierArriveINTEL,
+    Op::ControlBarrierWaitINTEL,
     Op::IAdd,
     Op::ISub,
     Op::IMul,

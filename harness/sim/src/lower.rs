@@ -622,6 +622,7 @@ impl Lowering<'_> {
 
     fn finish(mut self, fault: Fault) -> Result<Program, LoadError> {
         self.mark_outermost_loops();
+        self.split_barriers(fault);
         let program = &mut self.program;
         for (number, reference) in program.references.iter_mut().enumerate() {
             let own: Vec<&MemoryOp> = program

@@ -82,8 +82,9 @@ impl Mood {
 #[derive(Clone, Copy, Debug, Default)]
 struct Meeting {
     size: u32,
-    /// Arrivals at all its barriers so far.
-    arrived: u32,
+    /// Arrivals at all its barriers so far, those that are one instruction and split ones. Nobody is more than one ahead of
+    /// another, since who arrives again has waited for all: so a sum says which round is full.
+    arrived: [u32; 2],
 }
 
 /// A read-modify-write of which only the read was done, or a store of which only the low half was; a fault.
@@ -115,8 +116,8 @@ pub(crate) struct Machine {
     last_round: u32,
     /// By level: of the subgroups and of the workgroups.
     meetings: [Vec<Meeting>; 2],
-    /// By wave and level: the barriers that each lane has arrived at so far.
-    tickets: Vec<[[u32; LANES]; 2]>,
+    /// By wave, kind of barrier and level: the barriers that each lane has arrived at so far.
+    tickets: Vec<[[[u32; LANES]; 2]; 2]>,
     ready: Vec<(u8, u64)>,
     halves: Vec<Half>,
     idle: u32,
@@ -194,7 +195,7 @@ impl Machine {
         self.cached = cached;
         self.caches = self.memory.caches_anything();
         self.live = (0..self.waves.len()).collect();
-        self.tickets = vec![[[0; LANES]; 2]; self.waves.len()];
+        self.tickets = vec![[[[0; LANES]; 2]; 2]; self.waves.len()];
         self.current = 0;
         self.last_round = 0;
         self.idle = 0;
@@ -340,18 +341,24 @@ impl Machine {
             let Some(op) = wave.operation(*slot, program).filter(|op| op.kind == Kind::Leave) else {
                 continue;
             };
-            if self.fault == Fault::BarrierDoesNotWait {
+            let no_wait = if op.split { Fault::SplitIgnored } else { Fault::BarrierDoesNotWait };
+            if self.fault == no_wait {
                 continue;
             }
-            let level = usize::from(op.execution);
+            let (level, series) = (usize::from(op.execution), usize::from(op.split));
+            let half_opens = if op.split { Fault::SplitWaitTooEarly } else { Fault::BarrierOpensEarly };
+            let full = |size: u32| match self.fault {
+                Fault::SplitWrongRound if op.split => 0,
+                fault if fault == half_opens => size.div_ceil(2),
+                _ => size,
+            };
             for lane in lanes(*mask) {
                 let group = wave.paths.get(lane).map_or(0, |path| path[level]);
                 let meeting = meetings.get(level - 1).and_then(|meetings| meetings.get(group as usize));
                 let open = meeting.is_none_or(|meeting| {
-                    let early = self.fault == Fault::BarrierOpensEarly;
-                    let needed = if early { meeting.size.div_ceil(2) } else { meeting.size };
-                    let before = tickets[level - 1][lane].saturating_sub(1);
-                    meeting.arrived >= before.wrapping_mul(meeting.size).wrapping_add(needed)
+                    let before = tickets[series][level - 1][lane].saturating_sub(1);
+                    meeting.arrived[series]
+                        >= before.wrapping_mul(meeting.size).wrapping_add(full(meeting.size))
                 });
                 if !open {
                     *mask &= !(1 << lane);
@@ -363,14 +370,15 @@ impl Machine {
 
     fn arrive(&mut self, number: usize, mask: u64, op: &MemoryOp) {
         self.idle_budget = IDLE_BUDGET;
-        let level = usize::from(op.execution);
+        let (level, series) = (usize::from(op.execution), usize::from(op.split));
         let (wave, tickets) = (&self.waves[number], &mut self.tickets[number]);
         for lane in lanes(mask) {
             let group = wave.paths.get(lane).map_or(0, |path| path[level]) as usize;
             let of_level = self.meetings.get_mut(level - 1);
             let Some(meeting) = of_level.and_then(|meetings| meetings.get_mut(group)) else { continue };
-            tickets[level - 1][lane] += 1;
-            meeting.arrived += 1;
+            tickets[series][level - 1][lane] += 1;
+            let forgotten = self.fault == Fault::SplitArrivalForgotten && op.split && self.random.chance(8);
+            meeting.arrived[series] += u32::from(!forgotten);
         }
     }
 

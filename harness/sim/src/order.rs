@@ -51,7 +51,7 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     let load_sinks = fault == Fault::LoadSinksBelowRelease && e.kind == Kind::PlainLoad;
     let unordered_fence =
         fault == Fault::FenceOrdersNothing && (e.kind == Kind::Fence || l.kind == Kind::Fence);
-    let unordered_barrier = fault == Fault::BarrierOrdersNothing && (e.is_control() || l.is_control());
+    let unordered_barrier = fault == Fault::BarrierOrdersNothing && (e.is_whole() || l.is_whole());
     let compiler = plain_store_sinks || load_sinks || atomic_sinks;
     let compiler_after = plain_load_hoisted || store_hoisted || atomic_load_hoisted;
     let ordering = !unordered_fence && !unordered_barrier;
@@ -90,7 +90,9 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     }
     // Links of a chain of availability and visibility are joined by program order alone, whatever the classes.
     let writes_non_private = l.is_write() && !l.private;
-    let reads_visibly = l.visible || l.is_atomic() && l.is_read();
+    // An arrival lets later atomic loads go ahead of it: what it makes available they could see by another name alone.
+    let ahead = e.split && !e.among_aliases && l.kind == Kind::AtomicLoad;
+    let reads_visibly = l.visible || l.is_atomic() && l.is_read() && !ahead;
     if ordering
         && e.make_available
         && (writes_non_private || reads_visibly || l.make_visible)

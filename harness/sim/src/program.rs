@@ -283,6 +283,10 @@ pub(crate) struct MemoryOp {
     pub scope: u8,
     /// Level of the execution scope of a control barrier.
     pub execution: u8,
+    /// Half of a split barrier: an arrival, or a departure which is its wait.
+    pub split: bool,
+    /// Half of a split barrier of a kernel in which some location has several references.
+    pub among_aliases: bool,
     /// Classes of the semantics, a bit each.
     pub mask: u8,
     /// Acquires.
@@ -327,9 +331,14 @@ impl MemoryOp {
         matches!(self.kind, Kind::Fence | Kind::Arrive | Kind::Leave)
     }
 
-    /// Whether it is one half of a control barrier.
+    /// Whether it is one half of a control barrier, a split one or not.
     pub fn is_control(&self) -> bool {
         matches!(self.kind, Kind::Arrive | Kind::Leave)
+    }
+
+    /// Whether it is one half of a control barrier that is one instruction.
+    pub fn is_whole(&self) -> bool {
+        self.is_control() && !self.split
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rules of what a module declares: memory model, capabilities, interface, types and resources; and where barriers stand.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{
@@ -103,6 +103,7 @@ impl Checker<'_> {
                 "SPV_KHR_physical_storage_buffer"
             }
             Capability::StorageBuffer8BitAccess if self.version() < (1, 5) => "SPV_KHR_8bit_storage",
+            Capability::SplitBarrierINTEL => "SPV_EXT_split_barrier",
             Capability::WorkgroupMemoryExplicitLayoutKHR => "SPV_KHR_workgroup_memory_explicit_layout",
             Capability::AtomicFloat32AddEXT | Capability::AtomicFloat64AddEXT => {
                 "SPV_EXT_shader_atomic_float_add"
@@ -208,7 +209,7 @@ pub(super) fn divergent_barriers(reader: &Reader) -> BTreeSet<usize> {
         let owners = crate::lift::owners(&function.blocks).unwrap_or_default();
         for block in &function.blocks {
             let owned = block.label_id().is_some_and(|label| owners.contains_key(&label));
-            for _ in block.instructions.iter().filter(|i| i.class.opcode == Op::ControlBarrier) {
+            for _ in block.instructions.iter().filter(|i| is_control_barrier(i.class.opcode)) {
                 if owned {
                     divergent.insert(number);
                 }
@@ -217,4 +218,34 @@ pub(super) fn divergent_barriers(reader: &Reader) -> BTreeSet<usize> {
         }
     }
     divergent
+}
+
+fn is_control_barrier(op: Op) -> bool {
+    matches!(op, Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL)
+}
+
+/// The numbers among all control barriers of halves of split ones that do not take turns in the order of the module, which is
+/// that of execution: they stand where all invocations come by, once a round.
+pub(super) fn out_of_turn(reader: &Reader) -> BTreeSet<usize> {
+    let blocks = reader.module.functions.iter().flat_map(|function| &function.blocks);
+    let barriers: Vec<&Instruction> = blocks
+        .flat_map(|block| &block.instructions)
+        .filter(|instruction| is_control_barrier(instruction.class.opcode))
+        .collect();
+    // By execution scope the last arrival that nothing has waited for.
+    let mut open: BTreeMap<Option<u32>, usize> = BTreeMap::new();
+    let mut wrong = BTreeSet::new();
+    for (number, barrier) in barriers.iter().enumerate() {
+        let execution = ids(barrier).first().and_then(|scope| reader.constant(*scope));
+        let in_turn = match barrier.class.opcode {
+            Op::ControlBarrierArriveINTEL => open.insert(execution, number).is_none(),
+            Op::ControlBarrierWaitINTEL => open.remove(&execution).is_some(),
+            _ => true,
+        };
+        if !in_turn {
+            wrong.insert(number);
+        }
+    }
+    wrong.extend(open.values());
+    wrong
 }

@@ -121,6 +121,10 @@ pub enum Fault {
     /// A control barrier that some threads of the test do not reach.
     #[error("control barrier in divergent control flow")]
     DivergentBarrier,
+    /// A wait without an arrival of its execution scope before it, a second of either without the other in between, or a last
+    /// arrival that the next round of the kernel meets again (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13559 to 13561).
+    #[error("arrivals and waits that do not take turns")]
+    SplitTurns,
     /// An instruction that kernels do not hold ([`OPCODES`](crate::OPCODES)).
     #[error("instruction that no kernel holds")]
     Foreign,

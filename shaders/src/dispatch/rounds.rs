@@ -73,7 +73,7 @@ impl Emitter<'_> {
                 let memory = self.module.constant(memory);
                 let semantics = self.module.constant(semantics_word(barrier.semantics));
                 self.module.effect(
-                    Op::ControlBarrier,
+                    barrier.op(),
                     [
                         Operand::IdScope(execution),
                         Operand::IdScope(memory),

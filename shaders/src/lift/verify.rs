@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use litmus::{
-    Access, AccessKind, ArithmeticOperation, ControlBarrier, Flow, InstructionKind, LocationId, Observable,
-    RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, Thread, ThreadId,
+    Access, AccessKind, ArithmeticOperation, Flow, InstructionKind, LocationId, Observable, RmwOperation,
+    ScalarType, Scope, Semantics, SplitHalf, StorageClass, Test, Thread, ThreadId,
 };
 use rspirv::spirv::Op;
 
@@ -15,8 +15,9 @@ use crate::variant::MemoryModel;
 /// Whether the kernel holds the events of the test, thread by thread, in order, with nothing lost and nothing added.
 ///
 /// A control barrier whose semantics differ between threads may stand as a control barrier without semantics between
-/// memory barriers of the thread's own semantics (clause VK-SW-10). A thread may pass control barriers that are not its
-/// own after its last event, and semantics-free ones of subgroup execution scope right before a workgroup meets. Where
+/// memory barriers of the thread's own semantics (clause VK-SW-10), and so may a half of a split barrier (VK-SW-18). A thread
+/// may pass control barriers that are not its own after its last event, and semantics-free ones of subgroup execution scope
+/// right before a workgroup meets. Where
 /// locations lie in workgroup memory, a barrier after its making and one after the last event surround each thread.
 ///
 /// # Errors
@@ -313,7 +314,20 @@ impl Comparison<'_> {
                 continue;
             }
             if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
-                self.control_barrier(barrier)?;
+                let meets = Event::ControlBarrier {
+                    execution: barrier.execution_scope,
+                    memory: barrier.memory_scope,
+                    semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
+                };
+                self.barrier(&meets)?;
+            } else if let InstructionKind::SplitBarrier(barrier) = &instruction.kind {
+                let meets = Event::SplitBarrier {
+                    half: barrier.half,
+                    execution: barrier.execution_scope,
+                    memory: barrier.memory_scope,
+                    semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
+                };
+                self.barrier(&meets)?;
             } else if let Some(expected) = expected(test, sites, kernel, &instruction.kind) {
                 match self.found.get(self.position) {
                     Some(found) if agrees(&expected, found) => self.position += 1,
@@ -327,7 +341,9 @@ impl Comparison<'_> {
                 _ => return Err(self.differs("a result".to_owned())),
             }
         }
-        while let Some(Event::ControlBarrier { .. }) = self.found.get(self.position) {
+        while let Some(Event::ControlBarrier { .. } | Event::SplitBarrier { .. }) =
+            self.found.get(self.position)
+        {
             self.position += 1;
         }
         if self.position < self.found.len() {
@@ -341,36 +357,30 @@ impl Comparison<'_> {
         LiftError::Differs { thread: self.thread, position: self.position, expected, found }
     }
 
-    fn control_barrier(&mut self, barrier: &ControlBarrier) -> Result<(), LiftError> {
-        let wanted = barrier.semantics.unwrap_or(Semantics::RELAXED);
-        let whole = Event::ControlBarrier {
-            execution: barrier.execution_scope,
-            memory: barrier.memory_scope,
-            semantics: wanted,
-        };
-        if self.found.get(self.position) == Some(&whole) {
+    /// A control barrier or a half of a split one: as it stands in the test, or bare between memory barriers.
+    fn barrier(&mut self, whole: &Event) -> Result<(), LiftError> {
+        let Some((half, execution, memory, wanted)) = meeting(whole) else { return Ok(()) };
+        if self.found.get(self.position) == Some(whole) {
             self.position += 1;
             return Ok(());
         }
-        if barrier.execution_scope == Scope::Workgroup {
+        if execution == Scope::Workgroup {
             self.skip_foreign_subgroup_barriers();
-            if self.found.get(self.position) == Some(&whole) {
+            if self.found.get(self.position) == Some(whole) {
                 self.position += 1;
                 return Ok(());
             }
         }
-        let fence = |semantics| Event::Fence { scope: barrier.memory_scope, semantics };
+        let fence = |semantics| Event::Fence { scope: memory, semantics };
         if wanted.order.releases() {
             let release = Semantics { order: litmus::Order::Release, make_visible: false, ..wanted };
             self.expect(&fence(release))?;
         }
-        if barrier.execution_scope == Scope::Workgroup {
+        if execution == Scope::Workgroup {
             self.skip_foreign_subgroup_barriers();
         }
-        match self.found.get(self.position) {
-            Some(Event::ControlBarrier { execution, semantics: Semantics::RELAXED, .. })
-                if *execution == barrier.execution_scope =>
-            {
+        match self.found.get(self.position).and_then(meeting) {
+            Some((found, of, _, Semantics::RELAXED)) if (found, of) == (half, execution) => {
                 self.position += 1;
             }
             _ => return Err(self.differs(format!("{whole:?}"))),
@@ -391,14 +401,24 @@ impl Comparison<'_> {
     }
 
     fn skip_foreign_subgroup_barriers(&mut self) {
-        while let Some(Event::ControlBarrier {
-            execution: Scope::Subgroup,
-            semantics: Semantics::RELAXED,
-            ..
-        }) = self.found.get(self.position)
+        while let Some((_, Scope::Subgroup, _, Semantics::RELAXED)) =
+            self.found.get(self.position).and_then(meeting)
         {
             self.position += 1;
         }
+    }
+}
+
+/// Which half a barrier is, if it is one, its scopes of execution and memory, and its semantics.
+fn meeting(event: &Event) -> Option<(Option<SplitHalf>, Scope, Scope, Semantics)> {
+    match event {
+        Event::ControlBarrier { execution, memory, semantics } => {
+            Some((None, *execution, *memory, *semantics))
+        }
+        Event::SplitBarrier { half, execution, memory, semantics } => {
+            Some((Some(*half), *execution, *memory, *semantics))
+        }
+        _ => None,
     }
 }
 

@@ -142,7 +142,7 @@ impl Emitter<'_> {
                 let memory = self.scope(barrier.memory)?;
                 let semantics = self.module.constant(semantics_word(barrier.semantics));
                 self.module.effect(
-                    Op::ControlBarrier,
+                    barrier.op(),
                     [
                         Operand::IdScope(execution),
                         Operand::IdScope(memory),

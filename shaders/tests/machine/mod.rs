@@ -183,7 +183,11 @@ impl Invocation {
             Op::Return => self.state = State::Ended,
             Op::SelectionMerge => {}
             Op::LoopMerge => self.loops += 1,
-            Op::ControlBarrier => self.state = State::Waiting(self.block, self.next),
+            Op::ControlBarrier | Op::ControlBarrierWaitINTEL => {
+                self.state = State::Waiting(self.block, self.next);
+            }
+            // What an invocation has done is done by the time that it arrives.
+            Op::ControlBarrierArriveINTEL => {}
             Op::MemoryBarrier => {}
             Op::Variable => {
                 assert_eq!(instruction.operands[0], Operand::StorageClass(StorageClass::Function));

@@ -10,6 +10,7 @@ use litmus::{
 };
 
 use super::ProgressError;
+use super::split::{Half, Rounds};
 
 /// The program: an operation for each instruction, so that indices are those of the test.
 pub(super) struct Code {
@@ -21,6 +22,8 @@ pub(super) struct Code {
     /// The storage class of each storage.
     pub(super) classes: Vec<StorageClass>,
     pub(super) barriers: Vec<Barrier>,
+    /// Who waits for whose arrivals at split barriers.
+    pub(super) rounds: Rounds,
     /// Threads whose begin waits for the end of others; `(from, from's instruction, to, to's instruction)`.
     pub(super) syncs: Vec<(usize, Option<u16>, usize, Option<u16>)>,
 }
@@ -103,6 +106,11 @@ pub(super) enum Operation {
         quorum: Option<u32>,
         within: Within,
         semantics: Option<Semantics>,
+    },
+    Split {
+        half: Half,
+        within: Within,
+        semantics: Semantics,
     },
 }
 
@@ -188,7 +196,8 @@ impl Code {
                 (from, sync.from.instruction, to, sync.to.instruction)
             })
             .collect();
-        Ok(Code { threads, initial, users, classes, barriers: builder.barriers, syncs })
+        let (barriers, rounds) = (builder.barriers, Rounds::of(test));
+        Ok(Code { threads, initial, users, classes, barriers, rounds, syncs })
     }
 }
 
@@ -272,6 +281,11 @@ impl Builder<'_> {
                 }
             }
             InstructionKind::ControlBarrier(barrier) => self.barrier(thread, barrier)?,
+            InstructionKind::SplitBarrier(barrier) => Operation::Split {
+                half: Half::of(barrier),
+                within: self.within(thread, barrier.memory_scope)?,
+                semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
+            },
             InstructionKind::Access(access) => Operation::Access(self.access(thread, access)?),
             foreign => {
                 return Err(ProgressError::Unsupported { what: foreign.name() });
@@ -410,7 +424,10 @@ fn live(operations: &[Operation]) -> Vec<u64> {
         for at in (0..end).rev() {
             let next = live[at + 1];
             let now = match &operations[at] {
-                Operation::Nothing | Operation::Fence { .. } | Operation::Barrier { .. } => next,
+                Operation::Nothing
+                | Operation::Fence { .. }
+                | Operation::Barrier { .. }
+                | Operation::Split { .. } => next,
                 Operation::Jump(target) => live[*target],
                 Operation::Branch { left, right, target, .. } => {
                     next | live[*target] | bits(&[*left, *right])
@@ -481,7 +498,9 @@ impl ThreadCode {
             let jumped_from = at;
             at += 1;
             match operation {
-                Operation::Access(_) | Operation::Barrier { .. } => break Reached::Instruction(at - 1),
+                Operation::Access(_) | Operation::Barrier { .. } | Operation::Split { .. } => {
+                    break Reached::Instruction(at - 1);
+                }
                 Operation::Nothing => {}
                 Operation::Fence { within, semantics } => fence(*within, *semantics),
                 Operation::Jump(target) => at = *target,
@@ -551,7 +570,9 @@ impl ThreadCode {
                     }
                     assigned |= access.destination.map_or(0, bit);
                 }
-                Operation::Fence { .. } | Operation::Barrier { .. } => return false,
+                Operation::Fence { .. } | Operation::Barrier { .. } | Operation::Split { .. } => {
+                    return false;
+                }
             }
         }
         self.registers.len() <= 64 && self.live[target] & assigned == 0

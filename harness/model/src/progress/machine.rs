@@ -2,11 +2,12 @@
 
 use std::hash::Hash;
 
-use litmus::{Semantics, Value};
+use litmus::{Semantics, SplitHalf, Value};
 
 use super::ProgressError;
 use super::code::{AccessKind, AccessOperation, Code, Operation, Reached, Within, value};
 use super::promise::Standing;
+use super::split::{Arrivals, Half};
 
 /// Memory as a machine sees it.
 pub(super) trait Memory: Clone + Eq + Hash {
@@ -24,6 +25,19 @@ pub(super) trait Memory: Clone + Eq + Hash {
 
     /// The arrivals that leave a control barrier together.
     fn meet(&mut self, code: &Code, arrivals: &[(usize, Within, Semantics)]);
+
+    /// An arrival at a split barrier.
+    fn arrive(&mut self, code: &Code, thread: usize, half: Half, within: Within, semantics: Semantics);
+
+    /// The end of a wait. Whom it has waited for, and whether he has arrived once more since.
+    fn wait(
+        &mut self,
+        code: &Code,
+        thread: usize,
+        half: Half,
+        acquires: (Within, Semantics),
+        arrived: &[(usize, bool)],
+    );
 
     /// Everything of `from` is before everything of `to`.
     fn follow(&mut self, from: usize, to: usize);
@@ -69,6 +83,10 @@ impl Memory for Flat {
 
     fn meet(&mut self, _: &Code, _: &[(usize, Within, Semantics)]) {}
 
+    fn arrive(&mut self, _: &Code, _: usize, _: Half, _: Within, _: Semantics) {}
+
+    fn wait(&mut self, _: &Code, _: usize, _: Half, _: (Within, Semantics), _: &[(usize, bool)]) {}
+
     fn follow(&mut self, _: usize, _: usize) {}
 
     fn end(&mut self, _: &Code, _: usize) {}
@@ -98,6 +116,8 @@ pub(super) struct State<M> {
     threads: Vec<ThreadState>,
     /// Arrivals at each barrier with a quorum, up to the quorum.
     arrived: Vec<u32>,
+    /// Arrivals at split barriers.
+    arrivals: Arrivals,
     pub(super) memory: M,
 }
 
@@ -152,7 +172,8 @@ impl Machine<'_> {
                 registers: thread.registers.clone(),
             })
             .collect();
-        let mut state = State { threads, arrived: vec![0; self.code.barriers.len()], memory };
+        let (arrived, arrivals) = (vec![0; self.code.barriers.len()], vec![[0; 2]; self.code.threads.len()]);
+        let mut state = State { threads, arrived, arrivals, memory };
         for thread in 0..self.code.threads.len() {
             if !self.gated(&state, thread, None) {
                 self.settle(&mut state, thread, false)?;
@@ -218,11 +239,26 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Whether a thread stands at a wait for a round that somebody has not arrived in.
+    fn waits_for_arrivals<M>(&self, state: &State<M>, thread: usize) -> bool {
+        let at = state.threads[thread].at;
+        match self.code.threads[thread].operations.get(at) {
+            Some(Operation::Split { half, .. }) if half.half == SplitHalf::Wait => {
+                !self.code.rounds.is_full(&state.arrivals, thread, *half)
+            }
+            _ => false,
+        }
+    }
+
     /// Where a thread stands.
     pub(super) fn standing<M>(&self, state: &State<M>, thread: usize) -> Standing {
         let own = &state.threads[thread];
         let schedulable = match own.phase {
-            Phase::Ready => !(self.gated(state, thread, None) || self.gated(state, thread, Some(own.at))),
+            Phase::Ready => {
+                !(self.gated(state, thread, None)
+                    || self.gated(state, thread, Some(own.at))
+                    || self.waits_for_arrivals(state, thread))
+            }
             Phase::Spinning => true,
             Phase::Waiting | Phase::Done => false,
         };
@@ -299,6 +335,12 @@ impl Machine<'_> {
                 self.arrive(&mut begun, *barrier)?;
                 moves.push(plain(begun));
             }
+            Some(Operation::Split { half, within, semantics }) => {
+                self.split(&mut begun, thread, *half, (*within, *semantics));
+                begun.threads[thread].at += 1;
+                self.settle(&mut begun, thread, false)?;
+                moves.push(plain(begun));
+            }
             // The thread waited here, or before its first instruction, for another one.
             _ => {
                 self.settle(&mut begun, thread, true)?;
@@ -306,6 +348,29 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// An arrival at a split barrier, or the end of a wait that nothing holds any more.
+    fn split<M: Memory>(
+        &self,
+        state: &mut State<M>,
+        thread: usize,
+        half: Half,
+        (within, semantics): (Within, Semantics),
+    ) {
+        let (rounds, code) = (&self.code.rounds, self.code);
+        match half.half {
+            SplitHalf::Arrive => {
+                rounds.arrive(&mut state.arrivals, thread, half);
+                state.memory.arrive(code, thread, half, within, semantics);
+            }
+            SplitHalf::Wait => {
+                let of = |thread: usize| state.arrivals[thread][half.series];
+                let arrived: Vec<(usize, bool)> =
+                    rounds.members(thread, half).map(|other| (other, of(other) > of(thread))).collect();
+                state.memory.wait(code, thread, half, (within, semantics), &arrived);
+            }
+        }
     }
 
     /// Lets those through that a further arrival at `barrier` releases.

@@ -8,6 +8,7 @@ use litmus::{Semantics, StorageClass};
 
 use super::code::{AccessKind, AccessOperation, Code, Within};
 use super::machine::{Effect, Memory, new_value, reads};
+use super::split::Half;
 
 /// Writes that a history holds at most; older ones are taken to have been seen by everyone.
 pub(super) const HISTORY: usize = 6;
@@ -50,8 +51,11 @@ struct Knowledge {
     known: Vec<u8>,
     /// What its last release fence publishes with each atomic write after it.
     fence: Vec<Release>,
-    /// What its atomic reads have found published: an acquire fence takes it over.
+    /// What its atomic reads and its waits have found published: an acquire fence takes it over.
     found: Vec<Release>,
+    /// By execution scope, what its last two arrivals at split barriers have published, the last one first: it may arrive
+    /// once more before another one looks.
+    arrivals: [[Vec<Release>; 2]; 2],
 }
 
 impl Histories {
@@ -66,7 +70,12 @@ impl Histories {
             threads: code
                 .threads
                 .iter()
-                .map(|_| Knowledge { known: known.clone(), fence: Vec::new(), found: Vec::new() })
+                .map(|_| Knowledge {
+                    known: known.clone(),
+                    fence: Vec::new(),
+                    found: Vec::new(),
+                    arrivals: Default::default(),
+                })
                 .collect(),
             ended: 0,
             cut: false,
@@ -79,7 +88,8 @@ impl Histories {
         let (mut own, mut releases) = (Vec::new(), Vec::new());
         for thread in &mut self.threads {
             own.push(&mut thread.known);
-            releases.extend(thread.fence.iter_mut().chain(&mut thread.found));
+            let arrivals = thread.arrivals.iter_mut().flatten().flatten();
+            releases.extend(thread.fence.iter_mut().chain(&mut thread.found).chain(arrivals));
         }
         own.into_iter().chain(writes.chain(releases).map(|release| &mut release.known))
     }
@@ -183,11 +193,22 @@ impl Histories {
         let own = &mut self.threads[thread].known[access.storage];
         *own = (*own).max(place as u8);
         let released = self.storages[access.storage][place].released.clone();
+        self.take(code, thread, (access.within, semantics), &released);
+    }
+
+    /// Finds what was published, and takes it over where semantics acquire.
+    fn take(
+        &mut self,
+        code: &Code,
+        thread: usize,
+        (within, semantics): (Within, Semantics),
+        released: &[Release],
+    ) {
         if semantics.order.acquires() {
-            self.acquire(code, thread, access.within, semantics, &released);
+            self.acquire(code, thread, within, semantics, released);
         }
         for release in released {
-            add(&mut self.threads[thread].found, release);
+            add(&mut self.threads[thread].found, release.clone());
         }
     }
 }
@@ -287,15 +308,35 @@ impl Memory for Histories {
     }
 
     fn meet(&mut self, code: &Code, arrivals: &[(usize, Within, Semantics)]) {
+        // A fence before the barrier releases through it, and one behind it acquires.
         let releases: Vec<Release> = arrivals
             .iter()
-            .filter(|(.., semantics)| semantics.order.releases())
-            .map(|(thread, within, semantics)| self.release(code, *thread, *within, *semantics))
+            .flat_map(|(thread, within, semantics)| self.published(code, *thread, *within, *semantics))
             .collect();
         for (thread, within, semantics) in arrivals {
-            if semantics.order.acquires() {
-                self.acquire(code, *thread, *within, *semantics, &releases);
-            }
+            self.take(code, *thread, (*within, *semantics), &releases);
+        }
+        self.tidy(code);
+    }
+
+    fn arrive(&mut self, code: &Code, thread: usize, half: Half, within: Within, semantics: Semantics) {
+        let published = self.published(code, thread, within, semantics);
+        let [last, before] = &mut self.threads[thread].arrivals[half.series];
+        *before = std::mem::replace(last, published);
+        self.tidy(code);
+    }
+
+    fn wait(
+        &mut self,
+        code: &Code,
+        thread: usize,
+        half: Half,
+        acquires: (Within, Semantics),
+        arrived: &[(usize, bool)],
+    ) {
+        for (other, again) in arrived {
+            let released = self.threads[*other].arrivals[half.series][usize::from(*again)].clone();
+            self.take(code, thread, acquires, &released);
         }
         self.tidy(code);
     }

@@ -4,6 +4,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, MemoryAccess, MemorySemantics, Op as SpirvOp, Scope};
 
 use super::{Lowering, Meaning};
+use crate::fault::Fault;
 use crate::module::{LoadError, Placed, Type, malformed};
 use crate::program::{
     Access, BuiltIn, DEVICE, INVOCATION, Kind, MemoryOp, NONE, Op, QUEUE_FAMILY, Register, Rmw, SUBGROUP,
@@ -15,7 +16,12 @@ pub(super) fn is_memory(op: SpirvOp) -> bool {
     loads(op) && op != SpirvOp::ImageRead
         || matches!(
             op,
-            SpirvOp::Store | SpirvOp::AtomicStore | SpirvOp::MemoryBarrier | SpirvOp::ControlBarrier
+            SpirvOp::Store
+                | SpirvOp::AtomicStore
+                | SpirvOp::MemoryBarrier
+                | SpirvOp::ControlBarrier
+                | SpirvOp::ControlBarrierArriveINTEL
+                | SpirvOp::ControlBarrierWaitINTEL
         )
 }
 
@@ -61,6 +67,8 @@ pub(super) const NOTHING: MemoryOp = MemoryOp {
     bytes: 4,
     scope: INVOCATION,
     execution: INVOCATION,
+    split: false,
+    among_aliases: false,
     mask: 0,
     acquire: false,
     release: false,
@@ -71,7 +79,30 @@ pub(super) const NOTHING: MemoryOp = MemoryOp {
     private: false,
 };
 
+/// Whether a fault leaves nothing of what a half of a split barrier does to memory.
+fn is_forgotten(half: &MemoryOp, fault: Fault) -> bool {
+    match fault {
+        Fault::SplitArrivalRelaxed => half.kind == Kind::Arrive,
+        Fault::SplitWaitRelaxed => half.kind == Kind::Leave,
+        Fault::SplitIgnored => true,
+        _ => false,
+    }
+}
+
 impl Lowering<'_> {
+    /// Says of halves of split barriers what only the whole kernel tells, and takes away what a fault forgets.
+    pub(super) fn split_barriers(&mut self, fault: Fault) {
+        let aliased =
+            |(id, own): &(u32, u16)| self.indices.iter().any(|(other, of)| other == id && of != own);
+        let among_aliases = self.indices.iter().any(aliased);
+        for half in self.program.memory.iter_mut().filter(|op| op.split) {
+            half.among_aliases = among_aliases;
+            if is_forgotten(half, fault) {
+                *half = MemoryOp { kind: half.kind, execution: half.execution, split: true, ..NOTHING };
+            }
+        }
+    }
+
     /// A load, store, atomic or barrier.
     pub(super) fn memory(&mut self, placed: &Placed) -> Result<(), LoadError> {
         match placed.op() {
@@ -91,13 +122,23 @@ impl Lowering<'_> {
                 }
                 Ok(())
             }
-            SpirvOp::ControlBarrier => {
+            op @ (SpirvOp::ControlBarrier
+            | SpirvOp::ControlBarrierArriveINTEL
+            | SpirvOp::ControlBarrierWaitINTEL) => {
                 let execution = self.scope(placed, 0)?;
                 if !matches!(execution, SUBGROUP | WORKGROUP) {
-                    return Err(LoadError::Lacks("OpControlBarrier of this execution scope".into()));
+                    return Err(LoadError::Lacks(format!("Op{op:?} of this execution scope")));
+                }
+                let split = op != SpirvOp::ControlBarrier;
+                let semantics = self.semantics(placed, 2)?;
+                if split {
+                    let kind =
+                        if op == SpirvOp::ControlBarrierArriveINTEL { Kind::Arrive } else { Kind::Leave };
+                    let half = MemoryOp { kind, execution, split, scope: self.scope(placed, 1)?, ..NOTHING };
+                    self.issue(with(half, semantics), NONE, NONE, NONE, NONE);
+                    return Ok(());
                 }
                 let op = MemoryOp { execution, scope: self.scope(placed, 1)?, ..NOTHING };
-                let semantics = self.semantics(placed, 2)?;
                 let arrive = Semantics { acquire: false, make_visible: false, ..semantics };
                 let leave = Semantics { release: false, make_available: false, ..semantics };
                 self.issue(with(MemoryOp { kind: Kind::Arrive, ..op }, arrive), NONE, NONE, NONE, NONE);

@@ -327,14 +327,14 @@ impl Machine {
     fn skips_memory(&self, op: &MemoryOp) -> bool {
         match self.fault {
             Fault::FenceWaitOnly => op.kind == Kind::Fence,
-            Fault::BarrierWithoutMemory => op.is_control(),
+            Fault::BarrierWithoutMemory => op.is_whole(),
             _ => false,
         }
     }
 
     /// The level of the semantics of an operation.
     fn scope(&self, op: &MemoryOp) -> u8 {
-        let control = op.is_control();
+        let control = op.is_whole();
         match (self.fault, op.scope) {
             (Fault::SyncScopeDemoted, scope) => scope.min(WORKGROUP),
             (Fault::DeviceScopeIsQueueFamily, scope) => scope.min(QUEUE_FAMILY),

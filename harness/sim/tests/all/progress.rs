@@ -28,7 +28,11 @@ const WALKS: u32 = 2_000;
 /// Walks in which none is to be found where there is none.
 const WALKS_WHERE_ALL_ENDS: u32 = 25;
 /// Kernels have no control barriers that only some reach, and words in buffers alone.
-const RULES: [&str; 2] = ["control barrier under a branch", "control barrier not reached by every thread"];
+const RULES: [&str; 3] = [
+    "control barrier under a branch",
+    "control barrier not reached by every thread",
+    "split barrier in a progress test",
+];
 
 fn settings(runs: u32) -> Settings {
     Settings { placement: Placement::Plain, runs, enough: 1, longest: Duration::from_millis(1), seed: 1 }

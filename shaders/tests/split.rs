@@ -1,0 +1,116 @@
+//! Split barriers in kernels, read from the bare words: what each test of the family becomes, or why it has no kernel. The
+//! numbers are those of the registry, and nothing here knows rspirv's names for them.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use common::{LAVAPIPE, Validator};
+
+const EXTENSION: u32 = 10;
+const CAPABILITY: u32 = 17;
+const CONSTANT: u32 = 43;
+const CONTROL_BARRIER: u32 = 224;
+const SPLIT_BARRIER: u32 = 6141;
+const ARRIVE: u32 = 6142;
+const WAIT: u32 = 6143;
+
+/// The barriers of a module in their order.
+fn barriers(words: &[u32]) -> String {
+    let (mut constants, mut found) = (BTreeMap::new(), Vec::new());
+    let (mut capability, mut extension) = (false, false);
+    let mut rest = &words[5..];
+    while let Some(first) = rest.first() {
+        let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
+        let operands = &rest[1..length];
+        match opcode {
+            EXTENSION => {
+                let bytes: Vec<u8> = operands.iter().flat_map(|word| word.to_le_bytes()).collect();
+                extension |= bytes.starts_with(b"SPV_EXT_split_barrier\0");
+            }
+            CAPABILITY => capability |= operands == [SPLIT_BARRIER],
+            CONSTANT => drop(constants.insert(operands[1], operands[2])),
+            CONTROL_BARRIER | ARRIVE | WAIT => {
+                assert_eq!(length, 4);
+                let [execution, memory, semantics] = [0, 1, 2].map(|index| constants[&operands[index]]);
+                let name = match opcode {
+                    ARRIVE => "arrive",
+                    WAIT => "wait",
+                    _ => "cbar",
+                };
+                found.push(format!("{name} {execution} {memory} {semantics:#x}"));
+            }
+            _ => {}
+        }
+        rest = &rest[length..];
+    }
+    let halves = found.iter().any(|barrier| !barrier.starts_with("cbar"));
+    assert_eq!((capability, extension), (halves, halves), "{found:?}");
+    found.join(", ")
+}
+
+#[test]
+fn kernels_hold_arrivals_and_waits_in_turn() {
+    let mut validator = Validator::new();
+    let mut table = String::new();
+    for entry in litmus::corpus::tests().iter().filter(|entry| entry.id.starts_with("split/")) {
+        let test = litmus::parse(entry.text, &entry.path).unwrap();
+        let row = match shaders::compile(&test, &LAVAPIPE) {
+            Ok(kernel) => {
+                validator.check(&entry.id, &kernel);
+                shaders::lift::verify(&test, &kernel).unwrap();
+                common::assert_clean(&kernel);
+                let named = kernel.requirements.features.contains(&"shaderSplitBarrier");
+                assert_eq!(named, entry.text.contains("cbar.arrive"), "{}", entry.id);
+                barriers(&kernel.words)
+            }
+            Err(error) => format!("none: {error}"),
+        };
+        writeln!(table, "{}\n    {row}", entry.id).unwrap();
+    }
+    insta::assert_snapshot!(table);
+}
+
+/// Tests whose threads meet in no way that one instruction for all could stand for.
+#[test]
+fn what_is_no_valid_module_has_no_kernel() {
+    let refusal = |left: &str, right: &str| {
+        let mut text = "VULKAN T { x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n".to_owned();
+        let (left, right): (Vec<_>, Vec<_>) = (left.split("; ").collect(), right.split("; ").collect());
+        for line in 0..left.len().max(right.len()) {
+            let of = |side: &[&str]| side.get(line).copied().unwrap_or_default().to_owned();
+            writeln!(text, "{} | {} ;", of(&left), of(&right)).unwrap();
+        }
+        text += "exists (x == 1)";
+        let test = litmus::parse(&text, "T").unwrap();
+        shaders::compile(&test, &LAVAPIPE).map(|kernel| barriers(&kernel.words)).map_err(|e| e.to_string())
+    };
+    let uneven = || Err("control barrier not reached by every thread".to_owned());
+    let guarded = || Err("control barrier under a branch".to_owned());
+    let bare = "arrive 2 4 0x0, wait 2 4 0x0";
+    let whole = "arrive 2 2 0x0, wait 2 2 0x0";
+    let cases = [
+        ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.arrive.wg 0; cbar.wait.wg 0", Ok(whole.to_owned())),
+        // The kernel waits for the last arrival in any case, so that its next round may arrive again.
+        ("cbar.arrive.wg 0", "cbar.arrive.wg 0", Ok("arrive 2 2 0x0, wait 2 4 0x0".to_owned())),
+        ("cbar.arrive.wg 0", "cbar.arrive.wg 0; cbar.wait.wg 0", Ok(whole.to_owned())),
+        ("cbar.arrive.sg 0; cbar.wait.wg 0", "cbar.arrive.wg 0; cbar.wait.sg 0", Ok(bare.to_owned())),
+        // Another instruction, another half, a whole barrier, nothing at all.
+        ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.arrive.wg 1; cbar.wait.wg 0", uneven()),
+        ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.wg 0", uneven()),
+        ("cbar.arrive.wg 0; cbar.wait.wg 0", "st.av.wg.sc0 x, 1", uneven()),
+        ("cbar.arrive.wg 0; cbar.wait.wg 0; cbar.arrive.wg 1", "cbar.arrive.wg 0; cbar.wait.wg 0", uneven()),
+        ("cbar.arrive.execsg.wg 0; cbar.wait.execsg.wg 0", "cbar.arrive.wg 0; cbar.wait.wg 0", uneven()),
+        // Under a branch.
+        (
+            "ld.vis.wg.sc0 r0, x; beq r0, 1, LC00; cbar.arrive.wg 0; LC00:",
+            "cbar.arrive.wg 0; cbar.wait.wg 0",
+            guarded(),
+        ),
+    ];
+    for (left, right, expected) in cases {
+        assert_eq!(refusal(left, right), expected, "{left} | {right}");
+    }
+}
