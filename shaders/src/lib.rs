@@ -23,6 +23,7 @@
 //! | [`host`] | threads of the host beside it |
 //! | [`kernel`] | what a kernel is, and what it is made for |
 //! | [`contract`] | how it is run: its push constants as one list, and the formulas of what plays and lies where |
+//! | [`carrier`] | invocations of stages: what plays the workgroups of a kernel, once each |
 //! | [`rules`] | why a test has no kernel: the one list |
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
 //! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
@@ -37,6 +38,7 @@
 //! | [`check`] | rules of valid modules that validators miss |
 
 pub mod canary;
+pub mod carrier;
 pub mod check;
 pub mod classify;
 pub mod contract;
@@ -154,6 +156,10 @@ pub const OPCODES: &[Op] = &[
     Op::UConvert,
     Op::ConvertFToS,
     Op::ConvertSToF,
+    Op::ConvertFToU,
+    Op::ConvertUToF,
+    Op::FAdd,
+    Op::FMul,
     Op::Select,
     Op::LogicalAnd,
     Op::IEqual,

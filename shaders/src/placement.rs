@@ -5,6 +5,7 @@ use litmus::{Place, Placement, Test, ThreadId};
 use crate::flow;
 use crate::kernel::{CompileError, KernelConfig};
 use crate::rules::Rule;
+use crate::variant::Stage;
 
 /// Where a thread runs, in terms of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,12 @@ impl Layout {
             match thread.place {
                 Place::Device(placement) => placements.push(placement),
                 Place::Host => return Err(Rule::HostThread.into()),
+            }
+        }
+        if config.variant.stage != Stage::Compute {
+            // Whoever shares a workgroup does not tell so: every thread may have one of its own.
+            for (number, placement) in (0..).zip(&mut placements) {
+                placement.workgroup = number;
             }
         }
         // Class c is the c-th distinct workgroup in the order of the threads, and likewise for subgroups.
