@@ -381,8 +381,10 @@ impl Case {
             (Some(Locality::Local), Some(Locality::NonLocal)) => words.push("nonlocal-guard"),
             (Some(Locality::Local) | None, Some(Locality::Local) | None) => {}
         }
-        if stage != Stage::Compute {
-            words.push(stage.word());
+        match stage {
+            Stage::Compute => {}
+            Stage::Vertex => words.push("vertex"),
+            Stage::Fragment => words.push("fragment"),
         }
         words.join(".")
     }

@@ -154,6 +154,8 @@ pub struct KernelConfig {
     /// every thread in a workgroup of its own, no control barrier, no workgroup memory, no loop of the test and no memory
     /// stress. The same instances are played in the same order.
     pub thread_loops: bool,
+    /// The same as `lanes` for vertices.
+    pub vertex_lanes: u32,
     /// Pixels from one cell of fragments to the next, in x and y.
     pub cell: (u32, u32),
     /// How the test is told.
@@ -175,6 +177,7 @@ impl KernelConfig {
         loop_bound: KernelConfig::LOOP_BOUND,
         stressed: false,
         thread_loops: false,
+        vertex_lanes: 32,
         cell: (16, 16),
         variant: crate::variant::DEFAULT,
     };

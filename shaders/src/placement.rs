@@ -80,9 +80,13 @@ impl Layout {
 
         if classes.iter().all(|threads| threads.len() == 1) {
             let loops = test.threads.iter().any(flow::has_loop);
-            let lanes = config.lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
+            let vertex = config.variant.stage == Stage::Vertex;
+            let lanes = if vertex { config.vertex_lanes } else { config.lanes };
+            let lanes = lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
             let lanes = lanes.min(most_lanes).max(1);
-            require(lanes, config)?;
+            if !vertex {
+                require(lanes, config)?;
+            }
             return Ok(Layout {
                 roles,
                 classes,

@@ -5,7 +5,15 @@ use litmus::{Observation, Prediction, Race, Test};
 use results::{Ending, Evidence, Judgement, Reason, Twin, Verdict, judge};
 
 fn verdict_of(test: &Test, prediction: &Prediction, observation: &Observation, ending: Ending) -> Judgement {
-    judge(&Evidence { test, prediction, observation, ending: &ending, twin: None, bound: None })
+    judge(&Evidence {
+        test,
+        prediction,
+        observation,
+        ending: &ending,
+        twin: None,
+        bound: None,
+        serial_stage: false,
+    })
 }
 
 fn weak_allowed(race: Race) -> (Test, Prediction) {
@@ -167,7 +175,15 @@ fn more_than_one_dispatch_in_a_hundred_discarded_is_not_executed_whatever_explai
         seen.discarded_dispatches = discarded;
         let (observation, ending, bound) = (&seen, &Ending::Finished, Some("the device ends loops"));
         let (test, prediction) = (&test, &prediction);
-        let judgement = judge(&Evidence { test, prediction, observation, ending, twin: None, bound });
+        let judgement = judge(&Evidence {
+            test,
+            prediction,
+            observation,
+            ending,
+            twin: None,
+            bound,
+            serial_stage: false,
+        });
         assert_eq!(judgement.verdict, verdict);
     }
 }
@@ -207,6 +223,7 @@ fn a_control_barrier_is_exercised_by_its_twin_alone() {
             ending: &ending,
             twin,
             bound: None,
+            serial_stage: false,
         })
         .verdict
     };
@@ -253,6 +270,7 @@ fn one_instance_that_was_not_executed_is_enough() {
             ending,
             twin: None,
             bound,
+            serial_stage: false,
         })
     };
     let judgement = judged(None);
