@@ -13,6 +13,11 @@ mod program;
 
 use std::fmt;
 
+/// Groups of names that are no litmus tests, and how many names they have.
+pub const LAYOUT: [(&str, usize); 2] = [("shared.*", 210), ("padding.test", 1)];
+/// Why those are none.
+pub const LAYOUT_REASON: &str = "layout of blocks, not order: one invocation writes and reads back";
+
 /// What stands before the names here in a complete name.
 pub const PREFIX: &str = "dEQP-VK.memory_model.";
 

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use common::{LAVAPIPE, NARROW, Validator, assert_clean};
 use litmus::Test;
+use litmus::cts::{self, Case};
 use shaders::carrier::Carrier;
 use shaders::variant::Stage;
 use shaders::{Binding, CompileError, Kernel, KernelConfig, Pipelines, Program, Variant, program};
@@ -64,6 +65,66 @@ fn the_corpus_in_stages() {
     }
     eprintln!("{} kernels through spirv-val", validator.validated);
     insta::assert_snapshot!(table);
+}
+
+/// The CTS's names of a stage by what becomes of them. The programs of vertex and fragment names are those of compute names.
+#[test]
+fn names_of_the_cts_in_stages() {
+    let mut table = String::new();
+    for (stage, of_names) in [(Stage::Vertex, cts::Stage::Vertex), (Stage::Fragment, cts::Stage::Fragment)] {
+        let mut made: BTreeMap<String, String> = BTreeMap::new();
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for case in cts::cases() {
+            if !matches!(&case, Case::Generated(case) if case.stage == of_names) {
+                continue;
+            }
+            let glsl = case.variant().starts_with("glsl450");
+            let made = made.entry(format!("{} {glsl}", case.id())).or_insert_with(|| {
+                let test = litmus::parse(&case.text(), &case.id()).unwrap();
+                let mut config = in_stage(LAVAPIPE, stage);
+                if glsl {
+                    config.variant = config.variant.with("glsl450".parse().unwrap());
+                }
+                match program(&test, &config, Pipelines::Merged) {
+                    Ok(program) => {
+                        says_the_test(&case.id(), &test, &program);
+                        "told".to_owned()
+                    }
+                    Err(error) => error.to_string(),
+                }
+            });
+            *counts.entry(made.clone()).or_default() += 1;
+        }
+        writeln!(table, "{stage:?}: {counts:?}").unwrap();
+    }
+    insta::assert_snapshot!(table);
+}
+
+/// A fence of the workgroup between two looks at one location, by a thread that is alone there, is the queue family's: the model is
+/// asked about that.
+#[test]
+fn a_fence_that_reaches_nobody_is_told_as_one_of_the_queue_family() {
+    let text = |scope: &str, workgroup: u32| {
+        format!(
+            "VULKAN T {{ f = 0; }} P0@sg 0, wg 0, qf 0 | P1@sg 1, wg {workgroup}, qf 0 ;
+            st.atom.dv.sc0 f, 1 | ld.atom.dv.sc0 r0, f ;
+            | membar.acq.{scope}.semsc0 ;
+            | ld.atom.dv.sc0 r1, f ;
+            exists (P1:r0 == 0 /\\ P1:r1 == 1)"
+        )
+    };
+    let read = |scope, workgroup| litmus::parse(&text(scope, workgroup), "T").unwrap();
+    for stage in STAGES {
+        let variant = Variant { stage, ..Variant::default() };
+        let said = shaders::meaning(&read("wg", 1), variant).unwrap();
+        assert_eq!(litmus::print(&said), litmus::print(&read("qf", 1)));
+        let kernel = shaders::compile(&read("wg", 1), &in_stage(LAVAPIPE, stage)).unwrap();
+        shaders::lift::verify(&read("wg", 1), &kernel).unwrap();
+        // Where somebody shares the workgroup, it would be another test.
+        let refused = shaders::compile(&read("wg", 0), &in_stage(LAVAPIPE, stage)).unwrap_err();
+        assert!(refused.to_string().starts_with("no workgroups in this stage"), "{refused}");
+        assert_eq!(shaders::meaning(&read("wg", 1), Variant::default()).unwrap(), read("wg", 1));
+    }
 }
 
 fn says_the_test(name: &str, test: &Test, program: &Program) {

@@ -28,6 +28,15 @@ pub fn named(pattern: &str) -> Result<Vec<Source>, Failure> {
         })
         .map(|case| source(&case, true))
         .collect();
+    if found.is_empty()
+        && let Some((names, _)) =
+            cts::LAYOUT.iter().find(|(names, _)| bare.starts_with(names.trim_end_matches('*')))
+    {
+        return Err(Failure::input_message(format!(
+            "--cts-name: {names} is no litmus test: {}",
+            cts::LAYOUT_REASON
+        )));
+    }
     if found.is_empty() {
         return Err(Failure::input_message(format!(
             "--cts-name: no test of the CTS has a name like `{pattern}`: `tests --cts` lists them"

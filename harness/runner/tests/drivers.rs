@@ -260,7 +260,6 @@ fn what_a_variant_needs_is_named(driver: &str) {
     let cases = [
         ("nonlocal", "memory type without DEVICE_LOCAL"),
         ("noncoherent", "memory type HOST_VISIBLE without HOST_COHERENT"),
-        ("frag", "graphics stages not available"),
     ];
     let text = text("ssw/MP+ssw.litmus");
     let jobs: Vec<Job> = cases
