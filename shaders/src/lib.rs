@@ -80,7 +80,10 @@ pub fn has_loops(test: &litmus::Test) -> bool {
     test.threads.iter().any(flow::has_loop)
 }
 
-/// Every instruction that a kernel can hold.
+/// What kernels of graphics stages hold besides [`OPCODES`]: coordinates are floating-point numbers.
+pub const STAGE_OPCODES: &[Op] = &[Op::ConvertFToU, Op::ConvertUToF, Op::FAdd, Op::FMul];
+
+/// Every instruction that a compute kernel can hold.
 ///
 /// What executes or reads kernels has to know these and no others.
 pub const OPCODES: &[Op] = &[
@@ -157,10 +160,6 @@ pub const OPCODES: &[Op] = &[
     Op::UConvert,
     Op::ConvertFToS,
     Op::ConvertSToF,
-    Op::ConvertFToU,
-    Op::ConvertUToF,
-    Op::FAdd,
-    Op::FMul,
     Op::Select,
     Op::LogicalAnd,
     Op::IEqual,

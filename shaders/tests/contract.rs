@@ -124,7 +124,7 @@ fn run(
             Binding::Locations | Binding::Apart => 0,
             Binding::Results => 1,
             Binding::Rendezvous => 2,
-            Binding::Scratch => 3,
+            Binding::Scratch | Binding::Claims => 3,
         })
         .collect();
     let mut invocations: Vec<Invocation> = (0..classes * parameters.groups + stress.workgroups)
@@ -354,7 +354,7 @@ fn check_meetings(run: &Run, index: usize, id: ThreadId) {
                     looks.clear();
                 }
             }
-            Binding::Locations | Binding::Apart | Binding::Scratch => {}
+            Binding::Locations | Binding::Apart | Binding::Scratch | Binding::Claims => {}
         }
     }
     assert_eq!(round, p.rounds);

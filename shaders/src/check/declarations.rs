@@ -18,7 +18,7 @@ impl Checker<'_> {
     /// What is wrong with a declaration, or with an instruction for what it needs to be declared.
     pub(super) fn declaration(&self, instruction: &Instruction, report: &mut impl FnMut(Fault)) {
         let op = instruction.class.opcode;
-        if !crate::OPCODES.contains(&op) {
+        if !crate::OPCODES.contains(&op) && !crate::STAGE_OPCODES.contains(&op) {
             report(Fault::Foreign);
         }
         match (op, &instruction.operands[..]) {
