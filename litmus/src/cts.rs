@@ -13,10 +13,11 @@ mod program;
 
 use std::fmt;
 
-/// Groups of names that are no litmus tests, and how many names they have.
-pub const LAYOUT: [(&str, usize); 2] = [("shared.*", 210), ("padding.test", 1)];
-/// Why those are none.
-pub const LAYOUT_REASON: &str = "layout of blocks, not order: one invocation writes and reads back";
+/// Groups of names that are no litmus tests: how many names they have, and why they are none.
+pub const LAYOUT: [(&str, usize, &str); 2] = [
+    ("shared.*", 210, "layout of workgroup memory, not order: one invocation writes and reads back"),
+    ("padding.test", 1, "layout of blocks, not order: copies leave the padding behind a structure alone"),
+];
 
 /// What stands before the names here in a complete name.
 pub const PREFIX: &str = "dEQP-VK.memory_model.";

@@ -28,14 +28,9 @@ pub fn named(pattern: &str) -> Result<Vec<Source>, Failure> {
         })
         .map(|case| source(&case, true))
         .collect();
-    if found.is_empty()
-        && let Some((names, _)) =
-            cts::LAYOUT.iter().find(|(names, _)| bare.starts_with(names.trim_end_matches('*')))
-    {
-        return Err(Failure::input_message(format!(
-            "--cts-name: {names} is no litmus test: {}",
-            cts::LAYOUT_REASON
-        )));
+    let layout = cts::LAYOUT.iter().find(|(names, ..)| bare.starts_with(names.trim_end_matches('*')));
+    if let (true, Some((names, _, why))) = (found.is_empty(), layout) {
+        return Err(Failure::input_message(format!("--cts-name: {names} is no litmus test: {why}")));
     }
     if found.is_empty() {
         return Err(Failure::input_message(format!(
