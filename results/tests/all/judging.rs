@@ -46,6 +46,29 @@ fn one_interleaved_instance_too_few_is_not_exercised() {
     assert_eq!(judgement.detail.as_deref(), Some("99 interleaved of 1099 instances, 100 are needed"));
 }
 
+/// Where no two invocations of a stage run at once, nothing else needs to be said.
+#[test]
+fn a_stage_that_runs_serially_is_told_to() {
+    let (test, prediction) = weak_forbidden(Race::Free);
+    let judged = |counts, serial_stage| {
+        let (observation, ending) = (observation(counts), Ending::Finished);
+        judge(&Evidence {
+            test: &test,
+            prediction: &prediction,
+            observation: &observation,
+            ending: &ending,
+            twin: None,
+            bound: None,
+            serial_stage,
+        })
+    };
+    let serial = judged([0, 500, 500, 0], true);
+    assert_eq!(serial.verdict, Verdict::Inconclusive(Reason::NotExercised));
+    assert_eq!(serial.detail.as_deref(), Some("stage runs serially: 1000 instances"));
+    assert_eq!(judged([0, 500, 500, 100], true).verdict, Verdict::Conforms, "what was seen counts");
+    assert_eq!(judged([1, 500, 500, 0], true).verdict, Verdict::Violates);
+}
+
 #[test]
 fn a_filter_that_takes_every_instance_away_exercises_nothing() {
     let (test, mut prediction) = weak_allowed(Race::Free);
