@@ -621,13 +621,16 @@ fn kernels_keep_the_contract_in_graphics_stages() {
             for (config, waiting) in
                 [(stressed, waiting(40, 2, 0)), (odd, waiting(3, 1, 2)), (loops, waiting(40, 2, 1))]
             {
-                *runs += usize::from(check(test, &config, waiting, &mut shuffled(index as u64)));
-                *runs += usize::from(check(test, &config, waiting, &mut |_| 0));
+                // One invocation after the other, or all at once.
+                *runs += usize::from(match index % 2 {
+                    0 => check(test, &config, waiting, &mut shuffled(index as u64)),
+                    _ => check(test, &config, waiting, &mut |_| 0),
+                });
             }
         }
     }
     eprintln!("{runs:?} draws of {} tests", tests.len());
-    assert!(runs.iter().all(|runs| *runs > 6 * 100));
+    assert!(runs.iter().all(|runs| *runs > 3 * 100), "{runs:?}");
 }
 
 proptest! {
