@@ -13,6 +13,12 @@ mod program;
 
 use std::fmt;
 
+/// Groups of names that are no litmus tests: how many names they have, and why they are none.
+pub const LAYOUT: [(&str, usize, &str); 2] = [
+    ("shared.*", 210, "layout of workgroup memory, not order: one invocation writes and reads back"),
+    ("padding.test", 1, "layout of blocks, not order: copies leave the padding behind a structure alone"),
+];
+
 /// What stands before the names here in a complete name.
 pub const PREFIX: &str = "dEQP-VK.memory_model.";
 
@@ -381,8 +387,10 @@ impl Case {
             (Some(Locality::Local), Some(Locality::NonLocal)) => words.push("nonlocal-guard"),
             (Some(Locality::Local) | None, Some(Locality::Local) | None) => {}
         }
-        if stage != Stage::Compute {
-            words.push(stage.word());
+        match stage {
+            Stage::Compute => {}
+            Stage::Vertex => words.push("vertex"),
+            Stage::Fragment => words.push("fragment"),
         }
         words.join(".")
     }

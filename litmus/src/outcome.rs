@@ -262,6 +262,8 @@ pub struct Observation {
     pub unresolved: u64,
     /// Instances that left no trace in their result memory. Their dispatches are discarded and count nowhere else.
     pub not_executed: u64,
+    /// Invocations that ran once more than they had to, in stages that may repeat them: they returned at once.
+    pub repeated: u64,
     /// Dispatches made.
     pub dispatches: u64,
     /// Dispatches among them that were discarded because an instance was not executed.
@@ -316,6 +318,7 @@ impl Observation {
         }
         self.unresolved += more.unresolved;
         self.not_executed += more.not_executed;
+        self.repeated += more.repeated;
         self.dispatches += more.dispatches;
         self.discarded_dispatches += more.discarded_dispatches;
         self.seconds += more.seconds;

@@ -31,6 +31,8 @@ pub struct Evidence<'a> {
     /// The bound of our own that may keep instances from being executed, where there is one. Without one a device that leaves an
     /// instance out did not do what it was asked.
     pub bound: Option<&'a str>,
+    /// The device runs the invocations of the test's stage one after another, as far as a probe has seen.
+    pub serial_stage: bool,
 }
 
 /// What a device showed of a test with one synchronization relaxed.
@@ -135,6 +137,8 @@ pub struct Judgement {
     pub not_executed: u64,
     /// Instances that ran into the bound of a spin loop.
     pub unresolved: u64,
+    /// Invocations that ran once more than they had to, in stages that may repeat them.
+    pub repeated: u64,
     /// Wall-clock seconds of all dispatches.
     pub seconds: f64,
     /// Independent batches, on a device where single instances are not independent.
@@ -182,6 +186,7 @@ impl Judgement {
             interleaved: 0,
             not_executed: 0,
             unresolved: 0,
+            repeated: 0,
             seconds: 0.0,
             batches: None,
             rows: Vec::new(),
@@ -232,6 +237,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         interleaved,
         not_executed: observation.not_executed,
         unresolved: observation.unresolved,
+        repeated: observation.repeated,
         seconds: observation.seconds,
         batches: observation.batches.as_ref().map(|batches| batches.total),
         rows,
@@ -429,6 +435,9 @@ fn sensation(test: &Test, prediction: &Prediction, judgement: &Judgement) -> Opt
 fn unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
     if nothing_kept(&judgement.rows) {
         return format!("none of {} instances met the filter", judgement.instances);
+    }
+    if evidence.serial_stage {
+        return format!("stage runs serially: {} instances", judgement.instances);
     }
     match evidence.test.overlap() {
         Overlap::Possible => {

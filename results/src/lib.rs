@@ -30,6 +30,7 @@
 //! observation.histogram.add(zero, 3);
 //! let judgement = judge(&Evidence {
 //!     test: &test, prediction: &prediction, observation: &observation, ending: &Ending::Finished, twin: None, bound: None,
+//!     serial_stage: false,
 //! });
 //! assert!(matches!(judgement.verdict, Verdict::Violates));
 //! ```

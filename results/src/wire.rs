@@ -294,6 +294,9 @@ pub struct RunLine {
     pub not_executed: u64,
     /// Instances that ran into the bound of a spin loop.
     pub unresolved: u64,
+    /// Invocations that ran once more than they had to, in stages that may repeat them; absent where there were none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeated: u64,
     /// Wall-clock seconds of all dispatches.
     pub seconds: f64,
     /// Independent batches, which confidence figures count; absent where single instances are independent.
@@ -622,6 +625,7 @@ impl RunLine {
             interleaved: judgement.interleaved,
             not_executed: judgement.not_executed,
             unresolved: judgement.unresolved,
+            repeated: judgement.repeated,
             seconds: judgement.seconds,
             batches: judgement.batches,
             outcomes: judgement
@@ -667,4 +671,8 @@ impl RunLine {
             mutants: context.mutants,
         }
     }
+}
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -1,5 +1,6 @@
 //! The kernel around the threads: bindings, rounds, segments and results.
 
+mod carrier;
 mod place;
 mod reference;
 mod rounds;
@@ -23,7 +24,7 @@ use crate::placement::Layout;
 use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
-use crate::variant::{Images, Loops, MemoryModel, Target as Version};
+use crate::variant::{Images, Loops, MemoryModel, Stage, Target as Version};
 use place::Place;
 use reference::{Declared, WorkgroupStorage};
 use rounds::Rounds;
@@ -71,6 +72,7 @@ impl Company {
 pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> Result<Kernel, CompileError> {
     rules::check(test)?;
     let variant = config.variant;
+    rules::check_stage(test, variant.stage)?;
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
     if aliases && variant.references == crate::variant::References::Restrict {
         return Err(Rule::AliasesUnderRestrict.into());
@@ -105,6 +107,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         results_buffer: 0,
         rendezvous_buffer: None,
         scratch_buffer: None,
+        claims_buffer: None,
         parameters_block: 0,
         thread_loops: 0,
         parameters: [None; Parameters::WORDS as usize],
@@ -113,6 +116,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     emitter.list_results()?;
     emitter.declare()?;
     emitter.main(segments)?;
+    let (carrier, entry_point) = (emitter.carrier(), emitter.entry_point());
     let mut in_image = Vec::new();
     for (path, kind) in &emitter.uses.paths {
         if *kind == Kind::Image && variant.images != Images::TexelBuffer {
@@ -146,11 +150,12 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
             host_visible: test.locations.iter().any(|location| location.host),
             noncoherent: test.locations.iter().any(|location| location.noncoherent),
         },
+        carrier,
         roles: Roles { classes: layout.classes.clone() },
         bindings: emitter.bindings,
         images: emitter.images,
         results: emitter.results,
-        words: emitter.module.finish(layout.workgroup_size),
+        words: emitter.module.finish_as(entry_point),
     })
 }
 
@@ -182,6 +187,11 @@ fn preamble(config: &KernelConfig, layout: &Layout, uses: &Uses) -> (Preamble, V
     capabilities.extend(uses.capabilities());
     extensions.extend(uses.extensions(later));
     features.extend(uses.features());
+    features.extend(variant.stage.feature());
+    if variant.stage == Stage::Fragment {
+        // Points of a single pixel make no whole quad.
+        features.push("largePoints");
+    }
     let addressing = if uses.has(Kind::Address) {
         AddressingModel::PhysicalStorageBuffer64
     } else {
@@ -240,6 +250,7 @@ struct Emitter<'a> {
     results_buffer: Word,
     rendezvous_buffer: Option<Word>,
     scratch_buffer: Option<Word>,
+    claims_buffer: Option<Word>,
     parameters_block: Word,
     /// As [`Kernel::thread_loops`].
     thread_loops: u32,
@@ -293,8 +304,7 @@ impl Emitter<'_> {
     }
 
     fn main(&mut self, segments: Vec<Segment>) -> Result<(), CompileError> {
-        let workgroup_id = self.module.built_in_vector(BuiltIn::WorkgroupId);
-        let local_index = self.module.built_in_word(BuiltIn::LocalInvocationIndex);
+        let inputs = self.inputs();
         let subgroup_inputs = self.layout.subgroup_size.map(|_| {
             let subgroup = self.module.built_in_word(BuiltIn::SubgroupId);
             (subgroup, self.module.built_in_word(BuiltIn::SubgroupLocalInvocationId))
@@ -311,9 +321,9 @@ impl Emitter<'_> {
         let entry = self.module.id();
         self.module.begin(entry);
         let mut registers = self.register_files(&codes);
-        let workgroup = self.module.load_x(workgroup_id);
+        let (workgroup, local) = self.workgroup(&inputs);
         let (workgroup, extra) = self.workgroup_number(workgroup);
-        let local = self.module.word(Op::Load, &[local_index]);
+        let local = self.local(local);
         let (class, group) = class_and_group(self, workgroup, self.layout.classes.len() as u32);
         let (role, slot) = match subgroup_inputs {
             None => (class, local),
@@ -326,6 +336,9 @@ impl Emitter<'_> {
         let role = self.role_or_none(role, extra);
         let sizes = (self.layout.lanes, self.company.first_class);
         let place = Place { role, seat: seat(self, sizes, (class, group), slot) };
+        self.claim(&place, (class, group), local);
+        // What an invocation does before it plays may have blocks of its own.
+        let entry = self.module.block();
         let meeting = self.rendezvous_buffer.map(|buffer| self.meeting(buffer, group, extra));
         let pressure = extra.map(|extra| self.pressure(workgroup, extra));
         // Made in the first block, where they dominate everything.

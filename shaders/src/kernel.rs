@@ -2,6 +2,7 @@
 
 use litmus::{Observable, ThreadId};
 
+use crate::carrier::Carrier;
 use crate::contract::Parameters;
 use crate::variant::{Images, Variant};
 
@@ -15,8 +16,8 @@ pub struct Kernel {
     /// Slots of a workgroup: how many instances it plays in one round.
     pub lanes: u32,
     /// What stands behind each storage-buffer binding of set 0, from binding 0: the references that the code accesses in
-    /// the order of [`litmus::Test::locations`], the results, the rendezvous where there are several classes, and scratch
-    /// memory where there is memory stress.
+    /// the order of [`litmus::Test::locations`], the results, the rendezvous where there are several classes, scratch
+    /// memory where there is memory stress, and the claims where one invocation may run twice.
     pub bindings: Vec<Binding>,
     /// What stands behind the bindings of set 0 after [`Kernel::bindings`]: storage images or storage texel buffers.
     pub images: Vec<ImageBinding>,
@@ -30,6 +31,8 @@ pub struct Kernel {
     pub thread_loops: u32,
     /// How the test is told.
     pub variant: Variant,
+    /// What its invocations are of, and how they know their workgroup and their place in it.
+    pub carrier: Carrier,
     /// How threads are spread.
     pub roles: Roles,
     /// Number of its first workgroup class among those of the kernels that run at the same time; 0 where it runs alone.
@@ -81,6 +84,8 @@ pub enum Binding {
     Rendezvous,
     /// Scratch memory, in kernels with memory stress: a buffer of its own ([`crate::stress`]).
     Scratch,
+    /// Who has begun to play, in stages whose invocations may be repeated ([`crate::carrier`]).
+    Claims,
 }
 
 /// A descriptor of an image.
@@ -149,6 +154,10 @@ pub struct KernelConfig {
     /// every thread in a workgroup of its own, no control barrier, no workgroup memory, no loop of the test and no memory
     /// stress. The same instances are played in the same order.
     pub thread_loops: bool,
+    /// The same as `lanes` for vertices.
+    pub vertex_lanes: u32,
+    /// Pixels from one cell of fragments to the next, in x and y.
+    pub cell: (u32, u32),
     /// How the test is told.
     pub variant: Variant,
 }
@@ -168,6 +177,8 @@ impl KernelConfig {
         loop_bound: KernelConfig::LOOP_BOUND,
         stressed: false,
         thread_loops: false,
+        vertex_lanes: 32,
+        cell: (16, 16),
         variant: crate::variant::DEFAULT,
     };
 }

@@ -23,10 +23,11 @@
 //! | [`host`] | threads of the host beside it |
 //! | [`kernel`] | what a kernel is, and what it is made for |
 //! | [`contract`] | how it is run: its push constants as one list, and the formulas of what plays and lies where |
+//! | [`carrier`] | invocations of stages: what plays the workgroups of a kernel, once each |
 //! | [`rules`] | why a test has no kernel: the one list |
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
 //! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
-//! | `memory`, `glsl` | paths to memory and what they need; what a test means under GLSL450 |
+//! | `memory`, `glsl`, `stage` | paths to memory and what they need; what a test means under GLSL450, and without workgroups |
 //! | [`stress`] | workgroups that keep memory busy beside a test |
 //! | [`variant`] | the ways to tell a test to a compiler |
 //! | `module`, `loops`, `semantics` | SPIR-V under construction, its loops, scopes and semantics as words |
@@ -37,6 +38,7 @@
 //! | [`check`] | rules of valid modules that validators miss |
 
 pub mod canary;
+pub mod carrier;
 pub mod check;
 pub mod classify;
 pub mod contract;
@@ -57,6 +59,7 @@ mod reader;
 pub mod rules;
 mod segments;
 mod semantics;
+mod stage;
 pub mod stress;
 mod thread;
 pub mod variant;
@@ -77,7 +80,10 @@ pub fn has_loops(test: &litmus::Test) -> bool {
     test.threads.iter().any(flow::has_loop)
 }
 
-/// Every instruction that a kernel can hold.
+/// What kernels of graphics stages hold besides [`OPCODES`]: coordinates are floating-point numbers.
+pub const STAGE_OPCODES: &[Op] = &[Op::ConvertFToU, Op::ConvertUToF, Op::FAdd, Op::FMul];
+
+/// Every instruction that a compute kernel can hold.
 ///
 /// What executes or reads kernels has to know these and no others.
 pub const OPCODES: &[Op] = &[
@@ -241,6 +247,7 @@ pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
 /// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) for which the test cannot meet a device as one kernel;
 /// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
 pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
+    let test = &stage::told(test, config.variant.stage);
     let apart = dispatch::apart(test, config.variant)?;
     dispatch::compile(test, config, &dispatch::Company { apart, ..dispatch::Company::ALONE })
 }
@@ -251,7 +258,7 @@ pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, Com
 /// [`CompileError::NotPlaceable`] where the variant cannot say the test.
 pub fn meaning(test: &litmus::Test, variant: Variant) -> Result<litmus::Test, CompileError> {
     match variant.model {
-        variant::MemoryModel::Vulkan => Ok(test.clone()),
-        variant::MemoryModel::Glsl450 => Ok(glsl::meaning(test)?),
+        variant::MemoryModel::Vulkan => Ok(stage::told(test, variant.stage)),
+        variant::MemoryModel::Glsl450 => Ok(glsl::meaning(&stage::told(test, variant.stage))?),
     }
 }

@@ -297,7 +297,7 @@ fn event(
             Some(Binding::Results) if op == Op::Store && instruction.operands.len() == 2 => {
                 return Ok(Some(Event::Report));
             }
-            Some(Binding::Rendezvous) => return Ok(None),
+            Some(Binding::Rendezvous | Binding::Claims) => return Ok(None),
             Some(Binding::Scratch) if matches!(op, Op::AtomicLoad | Op::AtomicStore) => {
                 return match ordered(2)?.0 {
                     Semantics::RELAXED => Ok(Some(Event::Stress(op))),

@@ -20,6 +20,14 @@ pub(crate) struct Preamble {
     pub loops: LoopControl,
 }
 
+/// The stage of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryPoint {
+    Compute { workgroup_size: u32 },
+    Vertex,
+    Fragment,
+}
+
 /// A module under construction, and the ids of its types.
 pub(crate) struct Module {
     builder: Builder,
@@ -230,9 +238,19 @@ impl Module {
         self.built_in(built_in, self.uvec3)
     }
 
-    fn built_in(&mut self, built_in: BuiltIn, ty: Word) -> Word {
-        let pointer = self.pointer(StorageClass::Input, ty);
-        let id = self.builder.variable(pointer, None, StorageClass::Input, None);
+    /// An input that the device provides.
+    pub fn built_in(&mut self, built_in: BuiltIn, ty: Word) -> Word {
+        self.interface_variable(StorageClass::Input, built_in, ty)
+    }
+
+    /// An output that the device takes.
+    pub fn built_in_output(&mut self, built_in: BuiltIn, ty: Word) -> Word {
+        self.interface_variable(StorageClass::Output, built_in, ty)
+    }
+
+    fn interface_variable(&mut self, class: StorageClass, built_in: BuiltIn, ty: Word) -> Word {
+        let pointer = self.pointer(class, ty);
+        let id = self.builder.variable(pointer, None, class, None);
         self.builder.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(built_in)]);
         self.interface.push((id, true));
         id
@@ -332,13 +350,31 @@ impl Module {
     }
 
     /// The assembled module: a compute shader `main` with this workgroup size.
-    pub fn finish(mut self, workgroup_size: u32) -> Vec<u32> {
+    pub fn finish(self, workgroup_size: u32) -> Vec<u32> {
+        self.finish_as(EntryPoint::Compute { workgroup_size })
+    }
+
+    /// The assembled module: a shader `main` of a stage.
+    pub fn finish_as(mut self, entry_point: EntryPoint) -> Vec<u32> {
         let function_type = self.builder.type_function(self.void, []);
         let lists_all = self.version >= (1, 4);
         let listed = self.interface.iter().filter(|(_, input)| lists_all || *input);
         let interface: Vec<Word> = listed.map(|(id, _)| *id).collect();
-        self.builder.entry_point(ExecutionModel::GLCompute, self.entry, "main", &interface);
-        self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, [workgroup_size, 1, 1]);
+        let model = match entry_point {
+            EntryPoint::Compute { .. } => ExecutionModel::GLCompute,
+            EntryPoint::Vertex => ExecutionModel::Vertex,
+            EntryPoint::Fragment => ExecutionModel::Fragment,
+        };
+        self.builder.entry_point(model, self.entry, "main", &interface);
+        match entry_point {
+            EntryPoint::Compute { workgroup_size } => {
+                self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, [workgroup_size, 1, 1]);
+            }
+            EntryPoint::Vertex => {}
+            EntryPoint::Fragment => {
+                self.builder.execution_mode(self.entry, ExecutionMode::OriginUpperLeft, []);
+            }
+        }
         self.function.def = Some(Instruction::new(
             Op::Function,
             Some(self.void),

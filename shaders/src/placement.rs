@@ -5,6 +5,7 @@ use litmus::{Place, Placement, Test, ThreadId};
 use crate::flow;
 use crate::kernel::{CompileError, KernelConfig};
 use crate::rules::Rule;
+use crate::variant::Stage;
 
 /// Where a thread runs, in terms of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,12 @@ impl Layout {
                 Place::Host => return Err(Rule::HostThread.into()),
             }
         }
+        if config.variant.stage != Stage::Compute {
+            // Whoever shares a workgroup does not tell so: every thread may have one of its own.
+            for (number, placement) in (0..).zip(&mut placements) {
+                placement.workgroup = number;
+            }
+        }
         // Class c is the c-th distinct workgroup in the order of the threads, and likewise for subgroups.
         let mut workgroups: Vec<u32> = Vec::new();
         let mut subgroups: Vec<Vec<(u32, u32)>> = Vec::new();
@@ -73,9 +80,13 @@ impl Layout {
 
         if classes.iter().all(|threads| threads.len() == 1) {
             let loops = test.threads.iter().any(flow::has_loop);
-            let lanes = config.lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
+            let vertex = config.variant.stage == Stage::Vertex;
+            let lanes = if vertex { config.vertex_lanes } else { config.lanes };
+            let lanes = lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
             let lanes = lanes.min(most_lanes).max(1);
-            require(lanes, config)?;
+            if !vertex {
+                require(lanes, config)?;
+            }
             return Ok(Layout {
                 roles,
                 classes,

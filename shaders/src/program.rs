@@ -29,6 +29,7 @@ use crate::kernel::{CompileError, Kernel, KernelConfig, ResultSlot};
 use crate::memory::Uses;
 use crate::placement::Layout;
 use crate::rules::Rule;
+use crate::variant::Stage;
 
 /// A test as kernels, in the order in which they are dispatched.
 #[derive(Clone, Debug)]
@@ -203,6 +204,7 @@ fn with_parameters(
     pipelines: Pipelines,
     fixed: Option<Parameters>,
 ) -> Result<Program, CompileError> {
+    let test = &crate::stage::told(test, config.variant.stage);
     let all: Vec<ThreadId> = (0..test.threads.len())
         .map(|thread| ThreadId(thread as u16))
         .filter(|thread| test.thread(*thread).place != Place::Host)
@@ -210,6 +212,10 @@ fn with_parameters(
     let beside_hosts = all.len() < test.threads.len();
     if !(beside_hosts && all.is_empty()) {
         crate::rules::check_program(&part_of(test, &all))?;
+    }
+    crate::rules::check_stage(test, config.variant.stage)?;
+    if beside_hosts && config.variant.stage != Stage::Compute {
+        return Err(Rule::HostBesideStage.into());
     }
     let mut hosts = None;
     let (phases, dependencies) = if beside_hosts {

@@ -10,6 +10,7 @@ use litmus::{
 
 use crate::kernel::CompileError;
 use crate::semantics::{self, Operation};
+use crate::variant::Stage;
 
 /// A reason why [`compile`](crate::compile) has no kernel for a test. Its [`Display`](std::fmt::Display) form is the
 /// short name under which the test is reported as skipped; the model still answers for it.
@@ -131,6 +132,17 @@ pub enum Rule {
     /// Tessellation control outputs (`sc3`) do not exist in a compute shader.
     #[error("output in compute")]
     OutputInCompute,
+    /// Vertex and fragment shaders have no workgroups: neither the scope (VUID-StandaloneSpirv-None-07321 as memory scope,
+    /// VUID-StandaloneSpirv-None-04637 as execution scope) nor the memory (VUID-StandaloneSpirv-None-04645).
+    #[error("no workgroups in this stage: {0}")]
+    NoWorkgroups(Clause),
+    /// Threads of one subgroup, or an instruction of subgroup scope, in a stage whose invocations the kernels do not place by
+    /// subgroups: which ones share a subgroup is known when they run.
+    #[error("subgroups in this stage")]
+    StageSubgroups,
+    /// Threads of the host submit dispatches alone.
+    #[error("host thread beside graphics stages")]
+    HostBesideStage,
     /// No shader can name the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
     #[error("CrossDevice scope")]
     CrossDeviceScope,
@@ -205,6 +217,20 @@ pub enum Rule {
     /// Memory semantics that Vulkan does not let an instruction have.
     #[error("{0}")]
     Semantics(SemanticsRule),
+}
+
+/// What of workgroups a stage without them cannot have, and the clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Clause {
+    /// An instruction whose memory scope is the workgroup.
+    #[error("memory scope (VUID-StandaloneSpirv-None-07321)")]
+    MemoryScope,
+    /// A control barrier of the workgroup.
+    #[error("control barrier (VUID-StandaloneSpirv-None-04637)")]
+    ExecutionScope,
+    /// A location in workgroup memory.
+    #[error("memory (VUID-StandaloneSpirv-None-04645)")]
+    Memory,
 }
 
 /// A rule on memory semantics words (Vulkan's appendix on the environment for SPIR-V).
@@ -291,6 +317,32 @@ pub(crate) fn check_program(test: &Test) -> Result<(), Rule> {
 pub(crate) fn check_but_loops(test: &Test) -> Result<(), Rule> {
     check_all_but_families(test)?;
     if crate::program::queue_families(test).len() > 1 { Err(Rule::SeveralQueueFamilies) } else { Ok(()) }
+}
+
+/// What the invocations of a stage cannot play: graphics stages have no workgroups, and threads are not placed by subgroups.
+///
+/// # Errors
+/// The rule.
+pub(crate) fn check_stage(test: &Test, stage: Stage) -> Result<(), Rule> {
+    if stage == Stage::Compute {
+        return Ok(());
+    }
+    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        let kind = &instruction.kind;
+        if kind.execution_scope() == Some(Scope::Workgroup) {
+            return Err(Rule::NoWorkgroups(Clause::ExecutionScope));
+        }
+        if kind.access().is_some_and(|access| access.place.class == StorageClass::Workgroup) {
+            return Err(Rule::NoWorkgroups(Clause::Memory));
+        }
+        if kind.memory_scope() == Some(Scope::Workgroup) {
+            return Err(Rule::NoWorkgroups(Clause::MemoryScope));
+        }
+        if [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)) {
+            return Err(Rule::StageSubgroups);
+        }
+    }
+    Ok(())
 }
 
 fn check_all_but_families(test: &Test) -> Result<(), Rule> {

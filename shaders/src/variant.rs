@@ -24,6 +24,8 @@ pub struct Variant {
     pub images: Images,
     /// Which storages lie in memory of their own.
     pub apart: Apart,
+    /// What its invocations are of.
+    pub stage: Stage,
 }
 
 /// What [`Variant::default`] is, where a constant is needed.
@@ -36,6 +38,7 @@ pub const DEFAULT: Variant = Variant {
     loops: Loops::Free,
     images: Images::TwoDimensional,
     apart: Apart::Nothing,
+    stage: Stage::Compute,
 };
 
 /// The memory model of a module.
@@ -119,6 +122,29 @@ pub enum Apart {
     Guard,
 }
 
+/// The shader stage whose invocations play the threads ([`crate::carrier`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// Compute.
+    #[default]
+    Compute,
+    /// `vertex`.
+    Vertex,
+    /// `fragment`.
+    Fragment,
+}
+
+impl Stage {
+    /// The Vulkan feature that lets its invocations store.
+    pub fn feature(self) -> Option<&'static str> {
+        match self {
+            Stage::Compute => None,
+            Stage::Vertex => Some("vertexPipelineStoresAndAtomics"),
+            Stage::Fragment => Some("fragmentStoresAndAtomics"),
+        }
+    }
+}
+
 /// A word that no variant has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no variant `{word}`; there are {}", words().map(|(word, _)| word).collect::<Vec<_>>().join(", "))]
@@ -144,6 +170,8 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("texels", Variant { images: Images::TexelBuffer, ..d }),
         ("nonlocal-payload", Variant { apart: Apart::Payload, ..d }),
         ("nonlocal-guard", Variant { apart: Apart::Guard, ..d }),
+        ("vertex", Variant { stage: Stage::Vertex, ..d }),
+        ("fragment", Variant { stage: Stage::Fragment, ..d }),
     ]
     .into_iter()
 }
@@ -164,6 +192,7 @@ impl Variant {
             loops: choose(self.loops, other.loops),
             images: choose(self.images, other.images),
             apart: choose(self.apart, other.apart),
+            stage: choose(self.stage, other.stage),
         }
     }
 }

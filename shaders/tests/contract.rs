@@ -16,6 +16,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use rspirv::spirv::Op;
 use shaders::stress::Pattern;
+use shaders::variant::{Stage, Variant};
 use shaders::{Binding, Kernel, KernelConfig, Parameters, ResultSlot, StressParameters};
 
 const POISON: u32 = 0xdead_beef;
@@ -115,8 +116,14 @@ fn run(
         }
     }
     let results = vec![POISON; instances * kernel.results.len()];
-    let mut buffers =
-        vec![locations, results, vec![0; parameters.groups as usize * 16], vec![0; SCRATCH_WORDS as usize]];
+    let claims = 16 + classes * parameters.groups * kernel.workgroup_size;
+    let mut buffers = vec![
+        locations,
+        results,
+        vec![0; parameters.groups as usize * 16],
+        vec![0; SCRATCH_WORDS as usize],
+        vec![0; claims as usize],
+    ];
     let buffer_of: Vec<usize> = kernel
         .bindings
         .iter()
@@ -125,12 +132,11 @@ fn run(
             Binding::Results => 1,
             Binding::Rendezvous => 2,
             Binding::Scratch => 3,
+            Binding::Claims => 4,
         })
         .collect();
-    let mut invocations: Vec<Invocation> = (0..classes * parameters.groups + stress.workgroups)
-        .flat_map(|workgroup| (0..kernel.workgroup_size).map(move |local| (workgroup, local)))
-        .map(|(workgroup, local)| program.invocation(workgroup, local, config.subgroup_size))
-        .collect();
+    let all = classes * parameters.groups + stress.workgroups;
+    let mut invocations = machine::stages::invocations(&kernel, &program, all, config.subgroup_size);
     let mut running: Vec<usize> = (0..invocations.len()).collect();
     loop {
         while !running.is_empty() {
@@ -160,6 +166,8 @@ fn run(
     }
     let results = std::mem::take(&mut buffers[1]);
     let locations = std::mem::take(&mut buffers[0]);
+    let invocations = machine::stages::played(&kernel, invocations, &buffers[4]);
+    assert_eq!(invocations.len() as u32, all * kernel.workgroup_size);
     Some(Run { kernel, parameters, stress, invocations, results, locations })
 }
 
@@ -354,7 +362,7 @@ fn check_meetings(run: &Run, index: usize, id: ThreadId) {
                     looks.clear();
                 }
             }
-            Binding::Locations | Binding::Apart | Binding::Scratch => {}
+            Binding::Locations | Binding::Apart | Binding::Scratch | Binding::Claims => {}
         }
     }
     assert_eq!(round, p.rounds);
@@ -596,6 +604,33 @@ fn kernels_keep_the_contract() {
     eprintln!("{runs} dispatches of {} tests, {looping} with loops of their threads", tests.len());
     assert!(runs > 10 * 200);
     assert!(looping > 100);
+}
+
+/// Vertices that are shaded up to three times, and fragments with helpers among them, play every thread of every instance once.
+#[test]
+fn kernels_keep_the_contract_in_graphics_stages() {
+    let tests = all_tests();
+    let mut runs = [0, 0];
+    for (index, test) in tests.iter().enumerate() {
+        for (stage, runs) in [Stage::Vertex, Stage::Fragment].into_iter().zip(&mut runs) {
+            let variant = Variant { stage, ..Variant::default() };
+            let stressed = KernelConfig { stressed: true, variant, ..LAVAPIPE };
+            let odd = KernelConfig { lanes: 5, vertex_lanes: 7, cell: (9, 2), variant, ..NARROW };
+            let loops = KernelConfig { thread_loops: true, vertex_lanes: 8, variant, ..LAVAPIPE };
+            let waiting = |spin, interval, hold| Waiting { spin, interval, hold };
+            for (config, waiting) in
+                [(stressed, waiting(40, 2, 0)), (odd, waiting(3, 1, 2)), (loops, waiting(40, 2, 1))]
+            {
+                // One invocation after the other, or all at once.
+                *runs += usize::from(match index % 2 {
+                    0 => check(test, &config, waiting, &mut shuffled(index as u64)),
+                    _ => check(test, &config, waiting, &mut |_| 0),
+                });
+            }
+        }
+    }
+    eprintln!("{runs:?} draws of {} tests", tests.len());
+    assert!(runs.iter().all(|runs| *runs > 3 * 100), "{runs:?}");
 }
 
 proptest! {

@@ -84,7 +84,8 @@ fn every_storage_and_type_is_told_in_every_variant() {
         "private access to workgroup memory under GLSL450",
         "coherent and private accesses to one location under GLSL450",
     ];
-    assert!(refused.keys().all(|rule| known.contains(&rule.as_str())), "{refused:?}");
+    let is_known = |rule: &str| known.contains(&rule) || rule.starts_with("no workgroups in this stage: ");
+    assert!(refused.keys().all(|rule| is_known(rule)), "{refused:?}");
 }
 
 #[test]

@@ -117,6 +117,7 @@ impl Kernel {
             push_constant_bytes: self.push_constant_bytes,
             addresses: vec![BufferId(0); self.addresses],
             subgroup_size: self.subgroup_size,
+            stage: plan::Stage::Compute,
         }
     }
 }

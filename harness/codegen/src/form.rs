@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use litmus::{MemoryAccess, Test, ThreadId};
-use shaders::variant::References;
+use shaders::variant::{References, Stage};
 use shaders::{CompileError, Kernel, KernelConfig, Parameters, Pipelines, Program, Variant, fixed_program};
 
 /// A form of a test's kernels.
@@ -148,6 +148,11 @@ pub struct Sizes {
 /// # Errors
 /// [`CompileError`]: the same rules as for running the test.
 pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Program, CompileError> {
+    if told.stage != Stage::Compute {
+        return Err(CompileError::NotPlaceable {
+            rule: "machine code of graphics stages not available".to_owned(),
+        });
+    }
     let config = KernelConfig {
         subgroup_size: sizes.subgroup_size,
         lanes: sizes.lanes,

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use isa::question::{Initial, Kernel, Observed, Resource, Shows, Space, Word, Workgroup};
 use isa::{Family, Program as Text, Question};
 use litmus::{Place, Prediction, ScalarType, Test, ThreadId, Value};
+use shaders::carrier::Carrier;
 use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::Images;
 use shaders::{Binding, Parameters, Program, ResultSlot};
@@ -45,6 +46,9 @@ pub enum NoQuestion {
     /// Some storages lie in memory of another kind than the rest.
     #[error("memory of two kinds")]
     TwoMemories,
+    /// Kernels of graphics stages.
+    #[error("graphics stages")]
+    GraphicsStages,
     /// Vectors: accesses of several numbers at once.
     #[error("vectors")]
     Vectors,
@@ -86,6 +90,9 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
     if has_vectors(test) {
         return Err(NoQuestion::Vectors);
     }
+    if program.kernels().any(|kernel| kernel.carrier != Carrier::Compute) {
+        return Err(NoQuestion::GraphicsStages);
+    }
     let [phase] = program.phases.as_slice() else { return Err(NoQuestion::SeveralDispatches) };
     if !prediction.complete {
         return Err(NoQuestion::IncompletePrediction);
@@ -103,7 +110,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
             .map(|binding| {
                 Shows::Buffer(match binding {
                     Binding::Locations | Binding::Apart => LOCATIONS,
-                    Binding::Results => RESULTS,
+                    Binding::Results | Binding::Claims => RESULTS,
                     Binding::Rendezvous => RENDEZVOUS,
                     Binding::Scratch => SCRATCH,
                 })

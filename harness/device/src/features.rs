@@ -150,6 +150,7 @@ features! {
     core => {
         fragment_stores_and_atomics = "fragmentStoresAndAtomics",
         vertex_pipeline_stores_and_atomics = "vertexPipelineStoresAndAtomics",
+        large_points = "largePoints",
         shader_float64 = "shaderFloat64",
         shader_int64 = "shaderInt64",
         shader_int16 = "shaderInt16",

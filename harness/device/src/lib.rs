@@ -30,6 +30,7 @@
 #[cfg(unix)]
 mod capture;
 mod compile_only;
+mod draw;
 mod environment;
 mod error;
 mod executable;

@@ -44,6 +44,8 @@ pub(crate) struct ComputeFamily {
     pub(crate) index: u32,
     pub(crate) queues: u32,
     pub(crate) timestamp_bits: u32,
+    /// It has graphics as well.
+    pub(crate) graphics: bool,
 }
 
 /// All devices of an instance, the one that is taken by default first; a device that two driver files offer counts once.
@@ -283,6 +285,12 @@ fn capabilities(
             .min(limits.max_per_stage_resources),
         max_push_constant_bytes: limits.max_push_constants_size,
         compute_queues: families.iter().map(|family| family.queues).collect(),
+        graphics_queues: families
+            .iter()
+            .filter(|family| family.graphics)
+            .map(|family| family.queues)
+            .collect(),
+        max_point_size: limits.point_size_range[1] as u32,
         loop_budget: (software == Some(SoftwareDriver::Lavapipe)).then_some(LAVAPIPE_LOOP_BUDGET),
         features: features.names(),
         memory_types: Vec::new(),
@@ -297,6 +305,7 @@ fn compute_families(families: &[vk::QueueFamilyProperties]) -> Vec<ComputeFamily
             index,
             queues: family.queue_count,
             timestamp_bits: family.timestamp_valid_bits,
+            graphics: family.queue_flags.contains(vk::QueueFlags::GRAPHICS),
         })
         .collect()
 }

@@ -1,8 +1,9 @@
-//! Kernels as compute pipelines.
+//! Kernels as pipelines.
 
 use ash::vk;
-use plan::{DeviceError, Image, ImageShape, Kernel};
+use plan::{DeviceError, Image, ImageShape, Kernel, Stage};
 
+use crate::draw::stage_flag;
 use crate::error::failed;
 
 /// A kernel's pipeline and layouts; null handles where the making was cut short.
@@ -10,6 +11,8 @@ use crate::error::failed;
 pub(crate) struct Pipeline {
     pub(crate) set_layout: vk::DescriptorSetLayout,
     pub(crate) layout: vk::PipelineLayout,
+    /// Of a kernel of a graphics stage; else null.
+    pub(crate) render_pass: vk::RenderPass,
     pub(crate) raw: vk::Pipeline,
 }
 
@@ -69,7 +72,7 @@ impl Maker {
                     .binding(binding)
                     .descriptor_type(ty)
                     .descriptor_count(1)
-                    .stage_flags(vk::ShaderStageFlags::COMPUTE)
+                    .stage_flags(stage_flag(&kernel.stage))
             })
             .collect();
         let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
@@ -79,8 +82,7 @@ impl Maker {
 
         let set_layouts = [pipeline.set_layout];
         let pushed = kernel.push_constant_bytes + 8 * kernel.addresses.len() as u32;
-        let ranges =
-            [vk::PushConstantRange::default().stage_flags(vk::ShaderStageFlags::COMPUTE).size(pushed)];
+        let ranges = [vk::PushConstantRange::default().stage_flags(stage_flag(&kernel.stage)).size(pushed)];
         let ranges = if pushed == 0 { &[] } else { &ranges[..] };
         let info =
             vk::PipelineLayoutCreateInfo::default().set_layouts(&set_layouts).push_constant_ranges(ranges);
@@ -93,11 +95,14 @@ impl Maker {
         // as in every interface to Vulkan. The validation layers check it where they are on.
         let module =
             unsafe { self.raw.create_shader_module(&info, None) }.map_err(failed("vkCreateShaderModule"))?;
-        let compiled = self.compile(kernel, module, pipeline.layout, flags);
+        let compiled = if kernel.stage == Stage::Compute {
+            self.compile(kernel, module, pipeline.layout, flags).map(|made| pipeline.raw = made)
+        } else {
+            self.compile_graphics(kernel, module, flags, pipeline)
+        };
         // SAFETY: a module is needed only while pipelines are made from it.
         unsafe { self.raw.destroy_shader_module(module, None) };
-        pipeline.raw = compiled?;
-        Ok(())
+        compiled
     }
 
     fn compile(
@@ -137,6 +142,7 @@ impl Maker {
         // SAFETY: the handles were made by this device or are null, and callers see to it that nothing uses them.
         unsafe {
             self.raw.destroy_pipeline(pipeline.raw, None);
+            self.raw.destroy_render_pass(pipeline.render_pass, None);
             self.raw.destroy_pipeline_layout(pipeline.layout, None);
             self.raw.destroy_descriptor_set_layout(pipeline.set_layout, None);
         }

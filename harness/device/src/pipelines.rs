@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use ash::vk;
-use plan::{DeviceError, Image, Kernel};
+use plan::{DeviceError, Image, Kernel, Stage};
 
 use crate::pipeline::{Maker, Pipeline, descriptor_type};
 
@@ -23,6 +23,7 @@ struct Key {
     images: Vec<vk::DescriptorType>,
     pushed: u32,
     subgroup_size: Option<u32>,
+    stage: Stage,
 }
 
 impl Key {
@@ -34,6 +35,7 @@ impl Key {
             images: images.map(|image| descriptor_type(image.shape)).collect(),
             pushed: kernel.push_constant_bytes + 8 * kernel.addresses.len() as u32,
             subgroup_size: kernel.subgroup_size,
+            stage: kernel.stage.clone(),
         }
     }
 }

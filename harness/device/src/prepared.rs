@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use ash::vk;
 use plan::{
-    BufferId, DependencyKind, DeviceError, ImageShape, Kernel, Memory, MemoryProperties, Plan, Prepared,
-    Progress, Step,
+    BufferId, DependencyKind, DeviceError, Drawing, ImageShape, Kernel, Memory, MemoryProperties, Plan,
+    Prepared, Progress, QueueId, Step,
 };
 
+use crate::draw::Canvas;
 use crate::error::failed;
 use crate::gpu::Gpu;
 use crate::image::Texels;
@@ -40,6 +41,10 @@ pub(crate) struct VulkanPrepared<'d> {
     semaphores: Semaphores,
     /// Events by the number of the step; null where there is none.
     events: Vec<vk::Event>,
+    /// What is drawn into, by the number of the step.
+    canvases: Vec<Canvas>,
+    /// The queues of the plan on which something is drawn.
+    draws: Vec<bool>,
     submissions: Vec<Submission>,
     /// What was copied last for [`Prepared::fetch`], and the commands that copy.
     fetched: Option<(Words, vk::CommandBuffer)>,
@@ -75,11 +80,15 @@ impl<'d> VulkanPrepared<'d> {
             queues: Vec::new(),
             semaphores: Semaphores::default(),
             events: vec![vk::Event::null(); plan.steps.len()],
+            canvases: vec![Canvas::default(); plan.steps.len()],
+            draws: (0..).take(plan.queues.len()).map(|queue| plan.draws_on(QueueId(queue))).collect(),
             submissions: submissions(plan),
             fetched: None,
             state: State::NeverSubmitted,
         };
-        let places = assign_queues(&plan.queues, &gpu.families)?;
+        let drawing = plan.queues.iter().zip(&prepared.draws).filter(|(_, draws)| **draws);
+        let drawing: Vec<u32> = drawing.map(|(queue, _)| queue.family).collect();
+        let places = assign_queues(&plan.queues, &drawing, &gpu.families)?;
         let mut families: Vec<u32> = places.iter().map(|place| place.family.index).collect();
         families.sort_unstable();
         families.dedup();
@@ -229,6 +238,13 @@ impl<'d> VulkanPrepared<'d> {
 
     /// Records what has changed since it was recorded. Nothing may be in flight.
     fn record(&mut self) -> Result<(), DeviceError> {
+        for (step, canvas) in self.steps.iter().zip(&mut self.canvases) {
+            if let Step::Draw { kernel, drawing, .. } = step
+                && let Some(pipeline) = self.pipelines.get(kernel.0 as usize)
+            {
+                canvas.resize(&self.gpu.raw, pipeline.render_pass, drawing.extent)?;
+            }
+        }
         let recorder = Recorder {
             heap: &self.gpu.heap,
             steps: &self.steps,
@@ -239,6 +255,8 @@ impl<'d> VulkanPrepared<'d> {
             images: &self.images,
             sets: &self.sets,
             events: &self.events,
+            canvases: &self.canvases,
+            draws: &self.draws,
         };
         for submission in &mut self.submissions {
             let clock = self.queues.get(submission.queue).and_then(|queue| queue.clock);
@@ -334,16 +352,15 @@ impl<'d> VulkanPrepared<'d> {
         Ok(())
     }
 
-    /// Changes a dispatch, from the next submission on.
+    /// Changes a dispatch or a draw, from the next submission on.
     fn change(
         &mut self,
         step: usize,
-        change: impl FnOnce(&mut u32, &mut Vec<u8>) -> Result<(), DeviceError>,
+        change: impl FnOnce(&mut Step) -> Option<Result<(), DeviceError>>,
     ) -> Result<(), DeviceError> {
-        let Some(Step::Dispatch { workgroups, push_constants, .. }) = self.steps.get_mut(step) else {
-            return Err(DeviceError::InvalidPlan(format!("step {step} is no dispatch")));
-        };
-        change(workgroups, push_constants)?;
+        let changed = self.steps.get_mut(step).and_then(change);
+        changed
+            .unwrap_or_else(|| Err(DeviceError::InvalidPlan(format!("step {step} is of another kind"))))?;
         let recordings = self.submissions.iter_mut().flat_map(|submission| &mut submission.recordings);
         for recording in recordings.filter(|recording| recording.steps.contains(&step)) {
             recording.stale = true;
@@ -386,7 +403,8 @@ impl<'d> VulkanPrepared<'d> {
         }
         let from = self.buffers.get(buffer.0 as usize).ok_or_else(|| out_of_reach(buffer))?;
         let (to, commands) = self.fetched.as_ref().ok_or_else(|| out_of_reach(buffer))?;
-        record_copy_out(&self.gpu.raw, *commands, from, to, words)?;
+        let draws = self.draws.first().copied().unwrap_or(false);
+        record_copy_out(&self.gpu.raw, *commands, from, to, (words, draws))?;
         let (raw, fences, commands) = (&self.gpu.raw, [queue.fence], [*commands]);
         let info = [vk::SubmitInfo::default().command_buffers(&commands)];
         // SAFETY: nothing of this plan is in flight, so that nothing uses its fence or these commands, which were recorded
@@ -462,19 +480,25 @@ impl Prepared for VulkanPrepared<'_> {
     }
 
     fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.change(step, |_, push_constants| {
+        let replace = |push_constants: &mut Vec<u8>| {
             if push_constants.len() != bytes.len() {
                 let (new, old) = (bytes.len(), push_constants.len());
                 return Err(DeviceError::InvalidPlan(format!("{new} bytes of push constants for {old}")));
             }
             push_constants.copy_from_slice(bytes);
             Ok(())
+        };
+        self.change(step, |step| match step {
+            Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. } => {
+                Some(replace(push_constants))
+            }
+            _ => None,
         })
     }
 
     fn set_workgroups(&mut self, step: usize, new: u32) -> Result<(), DeviceError> {
         let most = self.gpu.max_workgroups;
-        self.change(step, |workgroups, _| {
+        let replace = |workgroups: &mut u32| {
             if new == 0 {
                 return Err(DeviceError::InvalidPlan("a dispatch of no workgroup".to_owned()));
             }
@@ -484,6 +508,21 @@ impl Prepared for VulkanPrepared<'_> {
             }
             *workgroups = new;
             Ok(())
+        };
+        self.change(step, |step| match step {
+            Step::Dispatch { workgroups, .. } => Some(replace(workgroups)),
+            _ => None,
+        })
+    }
+
+    fn set_drawing(&mut self, step: usize, new: Drawing) -> Result<(), DeviceError> {
+        new.validate().map_err(DeviceError::InvalidPlan)?;
+        self.change(step, |step| match step {
+            Step::Draw { drawing, .. } => {
+                *drawing = new;
+                Some(Ok(()))
+            }
+            _ => None,
         })
     }
 
@@ -540,6 +579,9 @@ impl Drop for VulkanPrepared<'_> {
             // SAFETY: as above.
             unsafe { self.gpu.raw.destroy_event(*event, None) };
         }
+        for canvas in &mut self.canvases {
+            canvas.destroy(&self.gpu.raw);
+        }
         for queue in &self.queues {
             queue.destroy(&self.gpu.raw);
         }
@@ -566,10 +608,12 @@ fn use_besides(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
     usage
 }
 
-/// Dispatches with bindings: number of the step, number of the kernel, buffers.
+/// Dispatches and draws with bindings: number of the step, number of the kernel, buffers.
 fn dispatches(steps: &[Step]) -> impl Iterator<Item = (usize, usize, &[BufferId])> {
     steps.iter().enumerate().filter_map(|(number, step)| match step {
-        Step::Dispatch { kernel, bindings, .. } if !bindings.is_empty() => {
+        Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. }
+            if !bindings.is_empty() =>
+        {
             Some((number, kernel.0 as usize, bindings.as_slice()))
         }
         _ => None,

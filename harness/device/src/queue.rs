@@ -26,8 +26,13 @@ pub(crate) struct QueueUse {
     pub(crate) clock: Option<vk::QueryPool>,
 }
 
-/// Gives every queue of a plan a queue of its own: one family for each family number, the demanding ones first.
-pub(crate) fn assign_queues(wanted: &[Queue], families: &[ComputeFamily]) -> Result<Vec<Place>, DeviceError> {
+/// Gives every queue of a plan a queue of its own: one family for each family number, those that draw and then the demanding ones
+/// first. `draws` are the numbers of families that draw.
+pub(crate) fn assign_queues(
+    wanted: &[Queue],
+    draws: &[u32],
+    families: &[ComputeFamily],
+) -> Result<Vec<Place>, DeviceError> {
     let demand = |number: u32| wanted.iter().filter(|queue| queue.family == number).count();
     let mut numbers: Vec<u32> = Vec::new();
     for queue in wanted {
@@ -42,13 +47,16 @@ pub(crate) fn assign_queues(wanted: &[Queue], families: &[ComputeFamily]) -> Res
             families.len()
         )));
     }
-    numbers.sort_by_key(|number| std::cmp::Reverse(demand(*number)));
+    numbers.sort_by_key(|number| std::cmp::Reverse((draws.contains(number), demand(*number))));
     let mut free: Vec<ComputeFamily> = families.to_vec();
     let mut chosen: Vec<(u32, ComputeFamily)> = Vec::new();
     for number in numbers {
         let needed = demand(number);
-        let Some(found) = free.iter().position(|family| family.queues as usize >= needed) else {
-            return Err(DeviceError::Unsupported(format!("{needed} compute queues in one queue family")));
+        let draws = draws.contains(&number);
+        let fits = |family: &ComputeFamily| family.queues as usize >= needed && (family.graphics || !draws);
+        let Some(found) = free.iter().position(fits) else {
+            let kind = if draws { "compute and graphics" } else { "compute" };
+            return Err(DeviceError::Unsupported(format!("{needed} {kind} queues in one queue family")));
         };
         chosen.push((number, free.remove(found)));
     }
@@ -143,25 +151,35 @@ mod tests {
 
     #[test]
     fn every_queue_of_a_plan_gets_its_own() {
-        // Queues of the device's families; families of the plan's queues; family and number of each, or the lack.
-        type Case = (&'static [u32], &'static [u32], Result<&'static [(u32, u32)], &'static str>);
-        let table: [Case; 8] = [
-            (&[1], &[0], Ok(&[(0, 0)])),
-            (&[1], &[], Ok(&[])),
-            (&[1, 8], &[5, 3], Ok(&[(0, 0), (1, 0)])),
-            (&[1, 8], &[0, 0], Ok(&[(1, 0), (1, 1)])),
-            (&[16, 1], &[0, 7, 7], Ok(&[(1, 0), (0, 0), (0, 1)])),
-            (&[2, 2], &[4, 9, 4, 9], Ok(&[(0, 0), (1, 0), (0, 1), (1, 1)])),
-            (&[8], &[0, 1], Err("2 queue families with compute (it has 1)")),
-            (&[2, 1], &[0, 0, 1, 1], Err("2 compute queues in one queue family")),
+        // Queues of the device's families, of which the first has graphics; families of the plan's queues; those that draw; family and
+        // number of each, or the lack.
+        type Case =
+            (&'static [u32], &'static [u32], &'static [u32], Result<&'static [(u32, u32)], &'static str>);
+        let table: [Case; 11] = [
+            (&[1], &[0], &[], Ok(&[(0, 0)])),
+            (&[1], &[], &[], Ok(&[])),
+            (&[1, 8], &[5, 3], &[], Ok(&[(0, 0), (1, 0)])),
+            (&[1, 8], &[0, 0], &[], Ok(&[(1, 0), (1, 1)])),
+            (&[16, 1], &[0, 7, 7], &[], Ok(&[(1, 0), (0, 0), (0, 1)])),
+            (&[2, 2], &[4, 9, 4, 9], &[], Ok(&[(0, 0), (1, 0), (0, 1), (1, 1)])),
+            (&[8], &[0, 1], &[], Err("2 queue families with compute (it has 1)")),
+            (&[2, 1], &[0, 0, 1, 1], &[], Err("2 compute queues in one queue family")),
+            (&[1, 8], &[0], &[0], Ok(&[(0, 0)])),
+            (&[1, 8], &[3, 5, 5], &[3], Ok(&[(0, 0), (1, 0), (1, 1)])),
+            (&[1, 8], &[0, 0], &[0], Err("2 compute and graphics queues in one queue family")),
         ];
-        for (families, wanted, expected) in table {
+        for (families, wanted, draws, expected) in table {
             let families: Vec<_> = (0..)
                 .zip(families)
-                .map(|(index, queues)| ComputeFamily { index, queues: *queues, timestamp_bits: 0 })
+                .map(|(index, queues)| ComputeFamily {
+                    index,
+                    queues: *queues,
+                    timestamp_bits: 0,
+                    graphics: index == 0,
+                })
                 .collect();
             let queues: Vec<_> = wanted.iter().map(|family| Queue { family: *family }).collect();
-            let places: Result<Vec<_>, _> = assign_queues(&queues, &families)
+            let places: Result<Vec<_>, _> = assign_queues(&queues, draws, &families)
                 .map(|places| places.iter().map(|place| (place.family.index, place.index)).collect());
             let expected =
                 expected.map(<[_]>::to_vec).map_err(|lack| DeviceError::Unsupported(lack.to_owned()));

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ash::vk;
-use plan::{Accesses, BufferId, DependencyKind, DeviceError, ImageId, Kernel, Step};
+use plan::{Accesses, BufferId, DependencyKind, DeviceError, ImageId, Kernel, QueueId, Stage, Stages, Step};
 
+use crate::draw::{Canvas, pipeline_stages, stage_flag};
 use crate::error::failed;
 use crate::image::{Texels, record_from_image, record_to_image};
 use crate::memory::{Heap, Words};
@@ -15,7 +16,6 @@ use crate::submission::Recording;
 const WORK: vk::PipelineStageFlags = vk::PipelineStageFlags::from_raw(
     vk::PipelineStageFlags::COMPUTE_SHADER.as_raw() | vk::PipelineStageFlags::TRANSFER.as_raw(),
 );
-const COMPUTE: vk::PipelineStageFlags = vk::PipelineStageFlags::COMPUTE_SHADER;
 const WRITES: vk::AccessFlags = vk::AccessFlags::from_raw(
     vk::AccessFlags::SHADER_WRITE.as_raw() | vk::AccessFlags::TRANSFER_WRITE.as_raw(),
 );
@@ -37,6 +37,10 @@ pub(crate) struct Recorder<'a> {
     pub(crate) sets: &'a [vk::DescriptorSet],
     /// Events by the number of the step; null where there is none.
     pub(crate) events: &'a [vk::Event],
+    /// What is drawn into, by the number of the step.
+    pub(crate) canvases: &'a [Canvas],
+    /// The queues of the plan on which something is drawn.
+    pub(crate) draws: &'a [bool],
 }
 
 impl Recorder<'_> {
@@ -88,33 +92,25 @@ impl Recorder<'_> {
                 record_from_image(raw, commands, self.image(*from)?, self.buffer(*to)?);
             }
             Step::Dispatch { kernel, workgroups, push_constants, .. } => {
-                let index = kernel.0 as usize;
-                let mut push_constants = push_constants.clone();
-                for buffer in self.kernels.get(index).into_iter().flat_map(|kernel| &kernel.addresses) {
-                    let address = self.heap.address(self.buffer(*buffer)?);
-                    push_constants.extend_from_slice(&address.to_ne_bytes());
-                }
-                let pipeline = self.pipelines.get(index).ok_or_else(|| nothing("kernel", index))?;
-                let set = self.sets.get(number).copied().unwrap_or_default();
-                // SAFETY: the command buffer is being recorded, on a queue with compute; pipeline, set and push constants
-                // agree in layout, as the plan was validated and all are made from the kernel's description.
-                unsafe {
-                    raw.cmd_bind_pipeline(commands, vk::PipelineBindPoint::COMPUTE, pipeline.raw);
-                    if set != vk::DescriptorSet::null() {
-                        let point = vk::PipelineBindPoint::COMPUTE;
-                        raw.cmd_bind_descriptor_sets(commands, point, pipeline.layout, 0, &[set], &[]);
-                    }
-                    if !push_constants.is_empty() {
-                        let stage = vk::ShaderStageFlags::COMPUTE;
-                        raw.cmd_push_constants(commands, pipeline.layout, stage, 0, &push_constants);
-                    }
-                    raw.cmd_dispatch(commands, *workgroups, 1, 1);
-                }
+                self.bind(commands, number, kernel.0 as usize, push_constants)?;
+                // SAFETY: the command buffer is being recorded, on a queue with compute; what the kernel needs is bound.
+                unsafe { raw.cmd_dispatch(commands, *workgroups, 1, 1) };
             }
-            Step::Barrier { .. } => self.barrier(commands, WORK, Some(ACCESSES)),
-            Step::ExecutionBarrier { .. } => self.barrier(commands, WORK, None),
-            Step::Dependency { kind, available, visible, .. } => {
-                let between = Between::new(*available, *visible);
+            Step::Draw { kernel, drawing, push_constants, .. } => {
+                let pipeline = self.bind(commands, number, kernel.0 as usize, push_constants)?;
+                let canvas = self.canvases.get(number).ok_or_else(|| nothing("canvas for step", number))?;
+                canvas.record(raw, commands, pipeline.render_pass, drawing.points);
+            }
+            Step::Barrier { queue } => {
+                let work = self.work(*queue);
+                self.barrier(commands, (work, work), Some(ACCESSES));
+            }
+            Step::ExecutionBarrier { queue } => {
+                let work = self.work(*queue);
+                self.barrier(commands, (work, work), None);
+            }
+            Step::Dependency { kind, stages, available, visible, .. } => {
+                let between = Between::new(*stages, *available, *visible);
                 match kind {
                     DependencyKind::Barrier => {
                         let flags = vk::DependencyFlags::empty();
@@ -129,7 +125,7 @@ impl Recorder<'_> {
                     DependencyKind::Event => self.event(commands, number, &between)?,
                 }
             }
-            Step::ToHost { buffer, .. } => self.to_host(commands, *buffer)?,
+            Step::ToHost { buffer, queue } => self.to_host(commands, *buffer, self.work(*queue))?,
             // Submissions and command buffers were told apart before.
             Step::CommandBuffer { .. }
             | Step::Submit { .. }
@@ -158,15 +154,63 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    fn to_host(&self, commands: vk::CommandBuffer, buffer: BufferId) -> Result<(), DeviceError> {
+    /// Where kernels and copies of a queue happen.
+    fn work(&self, queue: QueueId) -> vk::PipelineStageFlags {
+        let draws = self.draws.get(queue.0 as usize).copied().unwrap_or(false);
+        if draws { WORK | pipeline_stages(Stages::VERTEX.with(Stages::FRAGMENT)) } else { WORK }
+    }
+
+    /// Binds the pipeline of a kernel with what a step gives it.
+    fn bind(
+        &self,
+        commands: vk::CommandBuffer,
+        step: usize,
+        index: usize,
+        push_constants: &[u8],
+    ) -> Result<&Pipeline, DeviceError> {
+        let raw = &self.heap.raw;
+        let kernel = self.kernels.get(index).ok_or_else(|| nothing("kernel", index))?;
+        let mut push_constants = push_constants.to_vec();
+        for buffer in &kernel.addresses {
+            let address = self.heap.address(self.buffer(*buffer)?);
+            push_constants.extend_from_slice(&address.to_ne_bytes());
+        }
+        let pipeline = self.pipelines.get(index).ok_or_else(|| nothing("pipeline", index))?;
+        let set = self.sets.get(step).copied().unwrap_or_default();
+        let stage = stage_flag(&kernel.stage);
+        let point = if kernel.stage == Stage::Compute {
+            vk::PipelineBindPoint::COMPUTE
+        } else {
+            vk::PipelineBindPoint::GRAPHICS
+        };
+        // SAFETY: the command buffer is being recorded, on a queue with the kernel's stage; pipeline, set and push constants agree
+        // in layout, as the plan was validated and all are made from the kernel's description.
+        unsafe {
+            raw.cmd_bind_pipeline(commands, point, pipeline.raw);
+            if set != vk::DescriptorSet::null() {
+                raw.cmd_bind_descriptor_sets(commands, point, pipeline.layout, 0, &[set], &[]);
+            }
+            if !push_constants.is_empty() {
+                raw.cmd_push_constants(commands, pipeline.layout, stage, 0, &push_constants);
+            }
+        }
+        Ok(pipeline)
+    }
+
+    fn to_host(
+        &self,
+        commands: vk::CommandBuffer,
+        buffer: BufferId,
+        work: vk::PipelineStageFlags,
+    ) -> Result<(), DeviceError> {
         if let Some(Some(staging)) = self.staging.get(buffer.0 as usize) {
             let transfer = vk::PipelineStageFlags::TRANSFER;
             // A second copy to the same place comes after the first.
             let accesses = vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::TRANSFER_WRITE;
-            self.barrier(commands, transfer, Some(accesses));
+            self.barrier(commands, (work, transfer), Some(accesses));
             self.copy(commands, self.buffer(buffer)?, staging);
         }
-        self.barrier(commands, vk::PipelineStageFlags::HOST, Some(vk::AccessFlags::HOST_READ));
+        self.barrier(commands, (work, vk::PipelineStageFlags::HOST), Some(vk::AccessFlags::HOST_READ));
         Ok(())
     }
 
@@ -176,12 +220,12 @@ impl Recorder<'_> {
         unsafe { self.heap.raw.cmd_copy_buffer(commands, from.raw, to.raw, &[region]) };
     }
 
-    /// Everything recorded before on the queue happens before `after`; with `accesses`, its writes are also made
+    /// Everything recorded before on the queue, in the stages `before`, happens before `after`; with `accesses`, its writes are also made
     /// available, and visible to them.
     fn barrier(
         &self,
         commands: vk::CommandBuffer,
-        after: vk::PipelineStageFlags,
+        (before, after): (vk::PipelineStageFlags, vk::PipelineStageFlags),
         accesses: Option<vk::AccessFlags>,
     ) {
         let memory = accesses
@@ -189,7 +233,7 @@ impl Recorder<'_> {
         let flags = vk::DependencyFlags::empty();
         // SAFETY: the command buffer is being recorded; stages and accesses fit each other and a queue with compute.
         unsafe {
-            self.heap.raw.cmd_pipeline_barrier(commands, WORK, after, flags, memory.as_slice(), &[], &[]);
+            self.heap.raw.cmd_pipeline_barrier(commands, before, after, flags, memory.as_slice(), &[], &[]);
         }
     }
 
@@ -210,8 +254,9 @@ pub(crate) fn record_copy_out(
     commands: vk::CommandBuffer,
     from: &Words,
     to: &Words,
-    words: u64,
+    (words, draws): (u64, bool),
 ) -> Result<(), DeviceError> {
+    let drawn = if draws { pipeline_stages(Stages::VERTEX.with(Stages::FRAGMENT)) } else { SHADERS };
     let begin = vk::CommandBufferBeginInfo::default();
     let none = vk::DependencyFlags::empty();
     let barrier = |accesses| [vk::MemoryBarrier::default().src_access_mask(WRITES).dst_access_mask(accesses)];
@@ -225,14 +270,14 @@ pub(crate) fn record_copy_out(
     // buffers of at least so many words.
     unsafe {
         raw.begin_command_buffer(commands, &begin).map_err(failed("vkBeginCommandBuffer"))?;
-        raw.cmd_pipeline_barrier(commands, WORK, transfer, none, &before, &[], &[]);
+        raw.cmd_pipeline_barrier(commands, WORK | drawn, transfer, none, &before, &[], &[]);
         raw.cmd_copy_buffer(commands, from.raw, to.raw, &region);
         raw.cmd_pipeline_barrier(commands, transfer, vk::PipelineStageFlags::HOST, none, &after, &[], &[]);
         raw.end_command_buffer(commands).map_err(failed("vkEndCommandBuffer"))
     }
 }
 
-/// A dependency between dispatches: always of the compute stage, and of those that make the accesses that it names.
+/// A dependency between kernels: always of the stages that it names, and of those that make the accesses that it names.
 struct Between {
     source: vk::PipelineStageFlags,
     target: vk::PipelineStageFlags,
@@ -241,8 +286,8 @@ struct Between {
 }
 
 impl Between {
-    fn new(available: Accesses, visible: Accesses) -> Between {
-        let ((source, from), (target, to)) = (mask_of(available), mask_of(visible));
+    fn new((before, after): (Stages, Stages), available: Accesses, visible: Accesses) -> Between {
+        let ((source, from), (target, to)) = (mask_of(before, available), mask_of(after, visible));
         let asked = !(available.is_empty() && visible.is_empty());
         Between {
             source,
@@ -252,11 +297,13 @@ impl Between {
     }
 }
 
-/// Kinds of accesses, the stages that make them, and their flags.
+/// Those of the shaders that a dependency names.
+const SHADERS: vk::PipelineStageFlags = vk::PipelineStageFlags::empty();
+/// Kinds of accesses, the stages besides those of shaders that make them, and their flags.
 const KINDS: [(Accesses, vk::PipelineStageFlags, vk::AccessFlags); 9] = [
-    (Accesses::SHADER_READ, COMPUTE, vk::AccessFlags::SHADER_READ),
-    (Accesses::SHADER_WRITE, COMPUTE, vk::AccessFlags::SHADER_WRITE),
-    (Accesses::UNIFORM_READ, COMPUTE, vk::AccessFlags::UNIFORM_READ),
+    (Accesses::SHADER_READ, SHADERS, vk::AccessFlags::SHADER_READ),
+    (Accesses::SHADER_WRITE, SHADERS, vk::AccessFlags::SHADER_WRITE),
+    (Accesses::UNIFORM_READ, SHADERS, vk::AccessFlags::UNIFORM_READ),
     (Accesses::TRANSFER_READ, vk::PipelineStageFlags::TRANSFER, vk::AccessFlags::TRANSFER_READ),
     (Accesses::TRANSFER_WRITE, vk::PipelineStageFlags::TRANSFER, vk::AccessFlags::TRANSFER_WRITE),
     (Accesses::HOST_READ, vk::PipelineStageFlags::HOST, vk::AccessFlags::HOST_READ),
@@ -265,10 +312,10 @@ const KINDS: [(Accesses, vk::PipelineStageFlags, vk::AccessFlags); 9] = [
     (Accesses::MEMORY_WRITE, vk::PipelineStageFlags::ALL_COMMANDS, vk::AccessFlags::MEMORY_WRITE),
 ];
 
-/// The stages of some accesses, that of dispatches besides, and their flags.
-fn mask_of(accesses: Accesses) -> (vk::PipelineStageFlags, vk::AccessFlags) {
+/// The stages of shaders, those of some accesses besides, and the flags of the accesses.
+fn mask_of(shaders: Stages, accesses: Accesses) -> (vk::PipelineStageFlags, vk::AccessFlags) {
     let kinds = KINDS.iter().filter(|(kind, ..)| accesses.intersects(*kind));
-    kinds.fold((COMPUTE, vk::AccessFlags::empty()), |(stages, flags), (_, stage, flag)| {
+    kinds.fold((pipeline_stages(shaders), vk::AccessFlags::empty()), |(stages, flags), (_, stage, flag)| {
         (stages | *stage, flags | *flag)
     })
 }

@@ -1,7 +1,7 @@
 //! How the steps of a plan fall on submissions, and those on command buffers.
 
 use ash::vk;
-use plan::{Plan, Step};
+use plan::{Plan, Stages, Step};
 
 /// A submission: some steps of one queue.
 pub(crate) struct Submission {
@@ -11,6 +11,8 @@ pub(crate) struct Submission {
     pub(crate) recordings: Vec<Recording>,
     /// Numbers of the semaphores that its dispatches wait for.
     pub(crate) waits: Vec<usize>,
+    /// The stages of its kernels.
+    pub(crate) stages: Stages,
     /// Numbers of the semaphores that it signals.
     pub(crate) signals: Vec<usize>,
     /// How often the host waits before it is submitted.
@@ -77,6 +79,14 @@ pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
     for (queue, own) in open.iter_mut().enumerate() {
         submissions.extend(own.close(queue, stage));
     }
+    for submission in &mut submissions {
+        let steps = submission.recordings.iter().flat_map(|recording| &recording.steps);
+        let drawn = steps.filter_map(|step| match plan.steps.get(*step) {
+            Some(Step::Draw { kernel, .. }) => plan.kernels.get(kernel.0 as usize),
+            _ => None,
+        });
+        submission.stages = drawn.fold(Stages::COMPUTE, |all, kernel| all.with(kernel.stage.set()));
+    }
     for queue in 0..plan.queues.len() {
         mark_ends(&mut submissions, queue);
     }
@@ -101,7 +111,8 @@ impl Open {
         if recordings.is_empty() && waits.is_empty() && signals.is_empty() {
             return None;
         }
-        Some(Submission { queue, recordings, waits, signals, stage, fenced: false, last: false })
+        let stages = Stages::COMPUTE;
+        Some(Submission { queue, recordings, waits, stages, signals, stage, fenced: false, last: false })
     }
 }
 

@@ -3,6 +3,7 @@
 use ash::vk;
 use plan::{DeviceError, Semaphore};
 
+use crate::draw::pipeline_stages;
 use crate::error::failed;
 use crate::submission::Submission;
 
@@ -52,7 +53,7 @@ impl Semaphores {
         let (waits, signals) = (chosen(&submission.waits), chosen(&submission.signals));
         // Binary semaphores ignore the value.
         let (wait_values, signal_values) = (vec![self.turn; waits.len()], vec![self.turn; signals.len()]);
-        let stages = vec![vk::PipelineStageFlags::COMPUTE_SHADER; waits.len()];
+        let stages = vec![pipeline_stages(submission.stages); waits.len()];
         let mut values = vk::TimelineSemaphoreSubmitInfo::default()
             .wait_semaphore_values(&wait_values)
             .signal_semaphore_values(&signal_values);

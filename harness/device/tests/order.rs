@@ -41,7 +41,13 @@ fn dependency(b: &mut Builder, kind: DependencyKind) {
 const ACCESSES: Accesses = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE);
 
 fn masked(b: &mut Builder, kind: DependencyKind, available: Accesses, visible: Accesses) {
-    b.step(Step::Dependency { queue: QUEUE, kind, available, visible });
+    b.step(Step::Dependency {
+        queue: QUEUE,
+        kind,
+        stages: (plan::Stages::COMPUTE, plan::Stages::COMPUTE),
+        available,
+        visible,
+    });
 }
 
 fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {

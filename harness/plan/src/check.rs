@@ -1,8 +1,8 @@
 //! What a plan must satisfy before any device looks at it, and what a device must offer for it.
 
 use crate::{
-    Accesses, BufferId, Capabilities, DependencyKind, DeviceError, ImageId, ImageShape, Kernel, Memory, Plan,
-    QueueId, Semaphore, Step,
+    Accesses, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, ImageId, ImageShape, Kernel,
+    KernelId, Memory, Plan, QueueId, Semaphore, Stage, Step,
 };
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
@@ -97,27 +97,14 @@ impl Plan {
                 Ok(())
             }
             Step::Dispatch { kernel, workgroups, bindings, push_constants, .. } => {
-                let number = kernel.0;
-                let kernel = usize::try_from(number).ok().and_then(|index| self.kernels.get(index));
-                let kernel = kernel.ok_or_else(|| format!("no kernel {number}"))?;
                 if *workgroups == 0 {
                     return Err("a dispatch of no workgroup".to_owned());
                 }
-                if bindings.len() as u64 != u64::from(kernel.bindings) {
-                    return Err(format!(
-                        "{} buffers for the {} bindings of kernel {number}",
-                        bindings.len(),
-                        kernel.bindings
-                    ));
-                }
-                if push_constants.len() as u64 != u64::from(kernel.push_constant_bytes) {
-                    return Err(format!(
-                        "{} bytes of push constants where kernel {number} takes {}",
-                        push_constants.len(),
-                        kernel.push_constant_bytes
-                    ));
-                }
-                bindings.iter().try_for_each(|buffer| self.has_buffer(*buffer))
+                self.validate_use(*kernel, true, bindings, push_constants)
+            }
+            Step::Draw { kernel, drawing, bindings, push_constants, .. } => {
+                drawing.validate()?;
+                self.validate_use(*kernel, false, bindings, push_constants)
             }
             Step::Signal { semaphore, .. } | Step::Wait { semaphore, .. } => {
                 let found = (semaphore.0 as usize) < self.semaphores.len();
@@ -139,6 +126,43 @@ impl Plan {
             | Step::HostsEnd { .. }
             | Step::HostWait { .. } => Ok(()),
         }
+    }
+
+    /// What a dispatch or a draw gives its kernel.
+    fn validate_use(
+        &self,
+        kernel: KernelId,
+        dispatched: bool,
+        bindings: &[BufferId],
+        push_constants: &[u8],
+    ) -> Result<(), String> {
+        let number = kernel.0;
+        let kernel = usize::try_from(number).ok().and_then(|index| self.kernels.get(index));
+        let kernel = kernel.ok_or_else(|| format!("no kernel {number}"))?;
+        if (kernel.stage == Stage::Compute) != dispatched {
+            let what = if dispatched { "a dispatch" } else { "a draw" };
+            return Err(format!("{what} of kernel {number}, which is of another stage"));
+        }
+        if bindings.len() as u64 != u64::from(kernel.bindings) {
+            return Err(format!(
+                "{} buffers for the {} bindings of kernel {number}",
+                bindings.len(),
+                kernel.bindings
+            ));
+        }
+        if push_constants.len() as u64 != u64::from(kernel.push_constant_bytes) {
+            return Err(format!(
+                "{} bytes of push constants where kernel {number} takes {}",
+                push_constants.len(),
+                kernel.push_constant_bytes
+            ));
+        }
+        bindings.iter().try_for_each(|buffer| self.has_buffer(*buffer))
+    }
+
+    /// Whether something is drawn on a queue: then its family needs graphics.
+    pub fn draws_on(&self, queue: QueueId) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Draw { queue: own, .. } if *own == queue))
     }
 
     fn has_queue(&self, queue: QueueId) -> Result<(), String> {
@@ -166,6 +190,7 @@ impl Step {
             | Step::ToImage { queue, .. }
             | Step::FromImage { queue, .. }
             | Step::Dispatch { queue, .. }
+            | Step::Draw { queue, .. }
             | Step::Barrier { queue }
             | Step::ExecutionBarrier { queue }
             | Step::Dependency { queue, .. }
@@ -179,6 +204,24 @@ impl Step {
             | Step::HostsEnd { queue }
             | Step::ToHost { queue, .. } => *queue,
         }
+    }
+}
+
+impl Drawing {
+    /// Whether something is drawn, within what every device has.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn validate(&self) -> Result<(), String> {
+        let (width, height) = self.extent;
+        let most = Drawing::VIEWPORT;
+        if self.points == 0 || width == 0 || height == 0 {
+            return Err("a draw of nothing".to_owned());
+        }
+        if width > most || height > most {
+            return Err(format!("a draw of {width} by {height} pixels, more than {most}"));
+        }
+        Ok(())
     }
 }
 
@@ -203,6 +246,11 @@ impl Kernel {
         }
         if !self.push_constant_bytes.is_multiple_of(4) {
             return Err(format!("{} bytes of push constants are no whole words", self.push_constant_bytes));
+        }
+        if let Stage::Fragment { positions } = &self.stage
+            && positions.first() != Some(&SPIRV_MAGIC)
+        {
+            return Err("the words of its vertex shader are no SPIR-V module".to_owned());
         }
         match self.subgroup_size {
             Some(size) if !size.is_power_of_two() => Err(format!("a subgroup size of {size}")),
@@ -249,6 +297,14 @@ impl Capabilities {
     }
 
     fn check_kernel(&self, kernel: &Kernel) -> Result<(), DeviceError> {
+        if let Some(feature) = kernel.stage.feature() {
+            if !self.features.iter().any(|own| own == feature) {
+                return Err(DeviceError::Unsupported(feature.to_owned()));
+            }
+            if self.graphics_queues.is_empty() {
+                return Err(DeviceError::Unsupported("a queue with graphics and compute".to_owned()));
+            }
+        }
         at_most(kernel.bindings.into(), self.max_storage_buffers.into(), || {
             "storage buffers of a kernel".to_owned()
         })?;

@@ -10,6 +10,7 @@ mod check;
 mod host;
 mod image;
 mod memory;
+mod stage;
 
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub use host::{
 };
 pub use image::{Image, ImageFormat, ImageId, ImageShape};
 pub use memory::{MemoryKind, MemoryProperties};
+pub use stage::{Drawing, Stage, Stages};
 
 /// Index into [`Plan::kernels`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +44,7 @@ pub struct SemaphoreId(pub u32);
 /// Everything that a device needs to know to run something.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Compute kernels.
+    /// Kernels: shaders of one stage.
     pub kernels: Vec<Kernel>,
     /// Buffers, in no order.
     pub buffers: Vec<Buffer>,
@@ -58,8 +60,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
 }
 
-/// A compute kernel.
-#[derive(Clone, Debug)]
+/// A kernel: a shader of one stage.
+#[derive(Clone, Debug, Default)]
 pub struct Kernel {
     /// SPIR-V words; the entry point is `main`.
     pub words: Vec<u32>,
@@ -73,6 +75,8 @@ pub struct Kernel {
     pub addresses: Vec<BufferId>,
     /// The subgroup size that the kernel was made for, where it depends on one: the pipeline then requires it, and full subgroups.
     pub subgroup_size: Option<u32>,
+    /// What its invocations are.
+    pub stage: Stage,
 }
 
 /// A buffer.
@@ -166,7 +170,7 @@ pub enum Step {
         /// The buffer that is written.
         to: BufferId,
     },
-    /// Runs a kernel.
+    /// Runs a compute kernel.
     Dispatch {
         /// The queue that does it.
         queue: QueueId,
@@ -179,6 +183,19 @@ pub enum Step {
         /// Push constants; exactly [`Kernel::push_constant_bytes`] bytes.
         push_constants: Vec<u8>,
     },
+    /// Runs a kernel of a graphics stage, in a render pass of its own without attachments.
+    Draw {
+        /// The queue that does it.
+        queue: QueueId,
+        /// The kernel.
+        kernel: KernelId,
+        /// How many points, and where.
+        drawing: Drawing,
+        /// As of a dispatch.
+        bindings: Vec<BufferId>,
+        /// As of a dispatch.
+        push_constants: Vec<u8>,
+    },
     /// A full memory barrier on one queue: everything before is finished, available and visible to everything after.
     Barrier {
         /// The queue.
@@ -189,13 +206,16 @@ pub enum Step {
         /// The queue.
         queue: QueueId,
     },
-    /// Dispatches before it on the queue, those of earlier submissions included, have ended before those after it begin:
-    /// a dependency between compute stages and those of the accesses that it names, and of memory what it names alone.
+    /// Dispatches and draws before it on the queue, those of earlier submissions included, have ended before those after it
+    /// begin: a dependency between the stages that it names and those of the accesses that it names, and of memory what it
+    /// names alone.
     Dependency {
         /// The queue.
         queue: QueueId,
         /// How it is made.
         kind: DependencyKind,
+        /// The stages of shaders before it, and of those after it.
+        stages: (Stages, Stages),
         /// Of what was done earlier, the writes among these are made available. The device sets an event itself, so that
         /// the host's are none of its own.
         available: Accesses,
@@ -317,10 +337,10 @@ pub trait Prepared {
         None
     }
 
-    /// Replaces the push constants of the dispatch that is step number `step`, from the next submission on.
+    /// Replaces the push constants of the dispatch or draw that is step number `step`, from the next submission on.
     ///
     /// # Errors
-    /// When the step is no dispatch or the size differs.
+    /// When the step is neither or the size differs.
     fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError>;
 
     /// Replaces the number of workgroups of the dispatch that is step number `step`, from the next submission on.
@@ -330,6 +350,15 @@ pub trait Prepared {
     fn set_workgroups(&mut self, step: usize, workgroups: u32) -> Result<(), DeviceError> {
         let _ = (step, workgroups);
         Err(DeviceError::Unsupported("changing the number of workgroups of a prepared plan".into()))
+    }
+
+    /// Replaces what the draw that is step number `step` draws, from the next submission on.
+    ///
+    /// # Errors
+    /// When the step is no draw, the device is too small, or it cannot change it.
+    fn set_drawing(&mut self, step: usize, drawing: Drawing) -> Result<(), DeviceError> {
+        let _ = (step, drawing);
+        Err(DeviceError::Unsupported("changing what a prepared plan draws".into()))
     }
 
     /// Says how the threads of the host play the next submissions.
@@ -487,6 +516,12 @@ pub struct Capabilities {
     pub max_push_constant_bytes: u32,
     /// Number of queue families with compute, and queues in each.
     pub compute_queues: Vec<u32>,
+    /// Of the queue families with compute those with graphics as well: the queues of each. Draws need one.
+    #[serde(default)]
+    pub graphics_queues: Vec<u32>,
+    /// Pixels of a point in each direction at most; 0 where the device does not say.
+    #[serde(default)]
+    pub max_point_size: u32,
     /// Loop iterations that an invocation may make in all, over all its loops, before the driver ends them without a word;
     /// `None` where there is no such limit. lavapipe has one. There (seen with Mesa 22.3, not with 25.0) the lanes that fill
     /// up the last subgroup of a workgroup run along in loops and read 0: unless the workgroup is made of full subgroups, a

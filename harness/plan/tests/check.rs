@@ -17,6 +17,7 @@ fn kernel(x: u32) -> Kernel {
         push_constant_bytes: 8,
         addresses: Vec::new(),
         subgroup_size: None,
+        stage: plan::Stage::Compute,
     }
 }
 

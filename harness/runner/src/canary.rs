@@ -44,6 +44,7 @@ fn plan() -> Plan {
             push_constant_bytes: 0,
             addresses: Vec::new(),
             subgroup_size: None,
+            stage: plan::Stage::Compute,
         }],
         buffers: vec![
             Buffer { words, memory: Memory::Device, name: "canary" },

@@ -110,6 +110,7 @@ fn plan() -> Plan {
         bindings: 2,
         push_constant_bytes: 0,
         subgroup_size: None,
+        stage: plan::Stage::Compute,
         addresses: Vec::new(),
         images: Vec::new(),
     };

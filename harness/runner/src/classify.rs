@@ -7,6 +7,7 @@ use shaders::classify::{self, Helper, Table};
 
 use crate::count::Counter;
 use crate::draw::Bounds;
+use crate::run::Settings;
 
 /// Who counts the outcomes of a dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +124,23 @@ pub(crate) fn numbers(program: &Program, plausible: &[u32]) -> Vec<u32> {
 /// The words of what a storage holds, the low one first.
 pub(crate) fn words_of(bits: u128) -> [u32; 4] {
     [0, 32, 64, 96].map(|shift| (bits >> shift) as u32)
+}
+
+/// How the device counts, where it is to.
+pub(crate) fn classifier(
+    counter: &Counter,
+    program: &Program,
+    capabilities: &Capabilities,
+    bounds: &Bounds,
+    settings: &Settings,
+) -> Result<Option<Classifier>, String> {
+    let stress = &settings.stress;
+    if stress.classify == Classify::Host {
+        return Ok(None);
+    }
+    let numbers = numbers(program, &settings.plausible);
+    let rows = (numbers.as_slice(), stress.rounds.1);
+    Classifier::new(counter, program, capabilities, bounds, rows, stress.classify).map(Some)
 }
 
 #[cfg(test)]

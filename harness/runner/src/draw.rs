@@ -8,6 +8,7 @@ use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
 use shaders::variant::Images;
 use shaders::{ImageBinding, Parameters, Program, StressParameters};
 
+use crate::drawn;
 use crate::error::Cause;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, meeting_turns, rounds_within};
 
@@ -43,6 +44,8 @@ pub(crate) struct Bounds {
     pub result_words: u64,
     /// Words of the rendezvous buffer.
     pub rendezvous_words: u64,
+    /// Words of the claims of a kernel that is drawn.
+    pub claim_words: u64,
     /// Loop iterations that the driver lets a kernel make.
     pub loop_budget: Option<u32>,
     /// Whether idle lanes may wait beside the others.
@@ -85,7 +88,8 @@ impl Bounds {
         let by_memory = (results / (lanes * u64::from(slots)))
             .min(locations / (lanes * u64::from(storages)))
             .min(device_words / u64::from(RENDEZVOUS_SPACING));
-        let by_count = u64::from(capabilities.max_workgroups / classes);
+        let max_workgroups = capabilities.max_workgroups.min(drawn::most_workgroups(program));
+        let by_count = u64::from(max_workgroups / classes);
         let most = u32::try_from(by_memory.min(by_count)).unwrap_or(MAX_GROUPS).min(MAX_GROUPS);
         if most == 0 {
             return Err(Cause::TooSmall(format!(
@@ -117,7 +121,8 @@ impl Bounds {
             loop_budget: capabilities.loop_budget,
             idle_lanes,
             scratch_words: scratch_words(program, stress).min(device_words),
-            max_workgroups: capabilities.max_workgroups,
+            max_workgroups,
+            claim_words: drawn::claim_words(program, classes * groups.1),
             class_counts: class_counts(program).unwrap_or(0),
             party: if capabilities.is_cpu && stress.calibrate { classes.min(processors()) } else { classes },
         })
@@ -338,6 +343,7 @@ mod tests {
             workgroup_size: lanes,
             lanes,
             bindings: Vec::new(),
+            carrier: shaders::carrier::Carrier::Compute,
             roles: Roles { classes: (0..classes).map(|number| vec![ThreadId(number)]).collect() },
             first_class: 0,
             first_slot: 0,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use litmus::AccessMask;
-use plan::{Accesses, DependencyKind, QueueId, Semaphore, SemaphoreId, Step};
+use plan::{Accesses, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
 use shaders::{Dependency, Program};
 
 /// A way of the API to put dispatches one after another.
@@ -79,12 +79,12 @@ impl Join {
     pub(crate) fn steps(
         self,
         queues: &[QueueId],
-        dependency: Dependency,
+        (dependency, stages): (Dependency, (Stages, Stages)),
         semaphores: &mut Vec<Semaphore>,
         steps: &mut Vec<Step>,
     ) {
         let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
-        let by = |queue, kind| Step::Dependency { queue, kind, available, visible };
+        let by = |queue, kind| Step::Dependency { queue, kind, stages, available, visible };
         let barriers = || queues.iter().map(|queue| by(*queue, DependencyKind::Barrier));
         match self {
             Join::Barrier => steps.extend(barriers()),

@@ -2,7 +2,7 @@
 
 use plan::{
     Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Hosts, Image, ImageFormat, ImageId,
-    ImageShape, KernelId, Memory, Plan, Prepared, Queue, QueueId, Step,
+    ImageShape, KernelId, Memory, Plan, Prepared, Queue, QueueId, Stages, Step,
 };
 use shaders::classify::{Helper, Shown};
 use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
@@ -12,6 +12,7 @@ use shaders::{Binding, ImageBinding, Kernel, Parameters, Program, StressParamete
 
 use crate::classify::Classifier;
 use crate::draw::Bounds;
+use crate::drawn::{self, Claims, Drawn};
 use crate::join::{Join, accesses};
 
 const QUEUE: QueueId = QueueId(0);
@@ -68,6 +69,8 @@ pub(crate) struct Layout {
     pub elsewhere: Vec<(BufferId, Vec<u32>)>,
     /// The second location buffer.
     apart: Option<BufferId>,
+    /// Who has begun to play, where kernels are drawn.
+    pub claims: Claims,
     sharing: Sharing,
     /// Words of a unit of location memory.
     pub storage_words: usize,
@@ -86,6 +89,8 @@ struct Dispatch {
     classes: u32,
     /// Its kernel makes memory stress.
     stressed: bool,
+    /// How its workgroups are drawn, where they are.
+    drawn: Option<Drawn>,
 }
 
 /// How many workgroups a dispatch has.
@@ -176,6 +181,12 @@ impl Layout {
             buffers.push(device(bounds.scratch_words, "scratch"));
         }
 
+        // In the order of the kernels.
+        let mut claims = Claims::new(bounds.claim_words);
+        let claimed: Vec<Option<BufferId>> =
+            program.kernels().map(|kernel| claims.add(kernel, &mut buffers)).collect();
+        let mut claimed = claimed.into_iter();
+
         let to_host = |buffer| Step::ToHost { queue: QUEUE, buffer };
         let copy = |from, to| Step::Copy { queue: QUEUE, from, to };
         let barrier = Step::Barrier { queue: QUEUE };
@@ -193,13 +204,13 @@ impl Layout {
         };
         if sharing == Sharing::Copied {
             steps.push(Step::Fill { queue: QUEUE, buffer: RESULTS, value: poison });
-            steps.extend(rendezvous.iter().map(zeroed));
+            steps.extend(rendezvous.iter().chain(claims.buffers()).map(zeroed));
             steps.push(copy(INITIAL, LOCATIONS));
             steps.extend(apart.map(|apart| copy(INITIAL, apart)));
             steps.push(barrier.clone());
         }
         if let Some(classifier) = classifier {
-            steps.extend(rendezvous.iter().chain([&COUNTERS]).map(zeroed));
+            steps.extend(rendezvous.iter().chain(claims.buffers()).chain([&COUNTERS]).map(zeroed));
             helpers.push(steps.len());
             steps.extend([helper(&classifier.reset, kernels.len(), classifier.workgroups), barrier.clone()]);
             kernels.push(helper_kernel(&classifier.reset));
@@ -226,7 +237,8 @@ impl Layout {
                 steps.push(Step::Batch { queue: part_queue, number: number as u32 });
                 steps.extend(masked(part_queue, phase.before));
             } else if number > 0 {
-                join.steps(&queues, phase.before, &mut semaphores, &mut steps);
+                let stages = drawn::stages_around(program, number);
+                join.steps(&queues, (phase.before, stages), &mut semaphores, &mut steps);
             }
             for (turn, part) in phase.parts.iter().enumerate() {
                 if turn > 0 {
@@ -235,13 +247,19 @@ impl Layout {
                 }
                 let classes = part.kernel.roles.classes.len() as u32;
                 let stressed = part.kernel.is_stressed();
-                dispatches.push(Dispatch { step: steps.len(), phase: number, classes, stressed });
-                steps.push(Step::Dispatch {
-                    queue: QueueId(part.queue_family),
-                    kernel: KernelId(kernels.len() as u32),
-                    workgroups: workgroups.of(classes),
-                    bindings: buffers_of(&part.kernel, *meeting, apart, scratch),
-                    push_constants: vec![0; part.kernel.push_constant_bytes() as usize],
+                let drawn = Drawn::of(&part.kernel);
+                dispatches.push(Dispatch { step: steps.len(), phase: number, classes, stressed, drawn });
+                let claims = claimed.next().flatten();
+                let (queue, kernel) = (QueueId(part.queue_family), KernelId(kernels.len() as u32));
+                let workgroups = workgroups.of(classes);
+                let bindings = buffers_of(&part.kernel, (*meeting, claims), apart, scratch);
+                let push_constants = vec![0; part.kernel.push_constant_bytes() as usize];
+                steps.push(match drawn {
+                    None => Step::Dispatch { queue, kernel, workgroups, bindings, push_constants },
+                    Some(drawn) => {
+                        let drawing = drawn.drawing(workgroups);
+                        Step::Draw { queue, kernel, drawing, bindings, push_constants }
+                    }
                 });
                 kernels.push(plan_kernel(&part.kernel, &images, apart));
             }
@@ -266,7 +284,10 @@ impl Layout {
             kernels.push(helper_kernel(&classifier.count));
         }
         match sharing {
-            Sharing::Direct => steps.extend([to_host(RESULTS), to_host(LOCATIONS)]),
+            Sharing::Direct => {
+                steps.extend([to_host(RESULTS), to_host(LOCATIONS)]);
+                steps.extend(claims.buffers().iter().copied().map(to_host));
+            }
             Sharing::Copied => {
                 steps.extend([barrier, copy(RESULTS, RESULTS_BACK)]);
                 if let (Some(from), Some(to)) = (apart, apart_back) {
@@ -293,6 +314,7 @@ impl Layout {
             },
             elsewhere,
             apart,
+            claims,
             dispatches,
             beside: None,
             helpers,
@@ -347,6 +369,7 @@ impl Layout {
             push_constant_bytes: StressParameters::BYTES,
             addresses: Vec::new(),
             subgroup_size: None,
+            stage: plan::Stage::Compute,
         });
         let dispatch = Step::Dispatch {
             queue,
@@ -386,8 +409,12 @@ impl Layout {
     /// # Errors
     /// [`DeviceError::Unsupported`] where the device cannot: then before the first change.
     pub fn set_groups(&self, prepared: &mut dyn Prepared, workgroups: Workgroups) -> Result<(), DeviceError> {
-        for Dispatch { step, classes, .. } in &self.dispatches {
-            prepared.set_workgroups(*step, workgroups.of(*classes))?;
+        for Dispatch { step, classes, drawn, .. } in &self.dispatches {
+            let workgroups = workgroups.of(*classes);
+            match drawn {
+                None => prepared.set_workgroups(*step, workgroups)?,
+                Some(drawn) => prepared.set_drawing(*step, drawn.drawing(workgroups))?,
+            }
         }
         Ok(())
     }
@@ -410,6 +437,7 @@ impl Layout {
                 for buffer in &self.rendezvous {
                     start_of(prepared.write(*buffer)?, counters).fill(0);
                 }
+                self.claims.clear(prepared)?;
                 self.fill_locations(prepared.write(LOCATIONS)?, parameters, instances);
             }
             Sharing::Copied => {
@@ -491,13 +519,14 @@ fn masked(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
     let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
     let kind = DependencyKind::Barrier;
     let any = !(available.is_empty() && visible.is_empty());
-    any.then_some(Step::Dependency { queue, kind, available, visible })
+    let stages = (Stages::COMPUTE, Stages::COMPUTE);
+    any.then_some(Step::Dependency { queue, kind, stages, available, visible })
 }
 
 /// The buffers behind the bindings of a kernel.
 fn buffers_of(
     kernel: &Kernel,
-    rendezvous: BufferId,
+    (rendezvous, claims): (BufferId, Option<BufferId>),
     apart: Option<BufferId>,
     scratch: BufferId,
 ) -> Vec<BufferId> {
@@ -507,6 +536,7 @@ fn buffers_of(
         Binding::Results => RESULTS,
         Binding::Rendezvous => rendezvous,
         Binding::Scratch => scratch,
+        Binding::Claims => claims.unwrap_or(RESULTS),
     };
     kernel.bindings.iter().map(buffer).collect()
 }
@@ -529,6 +559,7 @@ fn helper_kernel(helper: &Helper) -> plan::Kernel {
         push_constant_bytes: Parameters::BYTES,
         addresses: Vec::new(),
         subgroup_size: None,
+        stage: plan::Stage::Compute,
     }
 }
 
@@ -541,6 +572,7 @@ fn plan_kernel(kernel: &Kernel, images: &Images, apart: Option<BufferId>) -> pla
         push_constant_bytes: kernel.push_constant_bytes(),
         addresses: addressed.collect(),
         subgroup_size: kernel.requirements.subgroup_size,
+        stage: drawn::stage(kernel),
     }
 }
 

@@ -293,6 +293,7 @@ fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
             push_constant_bytes: Parameters::BYTES,
             addresses: Vec::new(),
             subgroup_size: kernel.subgroup_size,
+            stage: plan::Stage::Compute,
         }],
         buffers: vec![
             buffer(words, Memory::Device, "locations"),

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
 
 use crate::calibration::Calibration;
-use crate::classify::{COMPARED, Classifier, Classify, numbers, words_of};
+use crate::classify::{COMPARED, Classifier, classifier, numbers, words_of};
 use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
 use crate::draw::{Bounds, Draw};
@@ -154,6 +154,7 @@ pub fn run_program(
 struct Tally {
     counter: Counter,
     not_executed: u64,
+    repeated: u64,
     dispatches: u64,
     discarded: u64,
     stretches: Stretches,
@@ -174,6 +175,7 @@ impl Tally {
         Tally {
             counter,
             not_executed: 0,
+            repeated: 0,
             dispatches: 0,
             discarded: 0,
             stretches: Stretches::new(),
@@ -203,6 +205,7 @@ impl Tally {
             unexpected: self.counter.unexpected().clone(),
             unresolved: self.counter.unresolved(),
             not_executed: self.not_executed,
+            repeated: self.repeated,
             dispatches: self.dispatches,
             discarded_dispatches: self.discarded,
             seconds: self.elapsed().as_secs_f64(),
@@ -617,6 +620,7 @@ impl<'d> Run<'d> {
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;
+        tally.repeated += place.layout.claims.repeated(place.prepared.as_mut())?;
         match &self.classifier {
             Some(classifier) => {
                 let drawn = self.comparing.random_range(0..COMPARED) == 0;
@@ -669,23 +673,6 @@ pub(crate) fn kernels(
     Layout::new((program, hosts), way, &bounds, workgroups, sharing, counter.reads_locations(), POISON)
         .plan
         .kernels
-}
-
-/// How the device counts, where it is to.
-fn classifier(
-    counter: &Counter,
-    program: &Program,
-    capabilities: &plan::Capabilities,
-    bounds: &Bounds,
-    settings: &Settings,
-) -> Result<Option<Classifier>, String> {
-    let stress = &settings.stress;
-    if stress.classify == Classify::Host {
-        return Ok(None);
-    }
-    let numbers = numbers(program, &settings.plausible);
-    let rows = (numbers.as_slice(), stress.rounds.1);
-    Classifier::new(counter, program, capabilities, bounds, rows, stress.classify).map(Some)
 }
 
 /// A word that no instance of the test may show.

@@ -60,9 +60,36 @@ pub struct Stress {
     /// What keeps memory busy meanwhile; kernels are made without any of it where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stress: Option<MemoryStress>,
+    /// How invocations of graphics stages are spread.
+    #[serde(default, skip_serializing_if = "Graphics::is_default")]
+    pub graphics: Graphics,
     /// Who counts the outcomes.
     #[serde(default)]
     pub classify: Classify,
+}
+
+/// How invocations of graphics stages are spread: what CPU drivers hand to one thread plays no two threads of a test at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Graphics {
+    /// Pixels from the fragments of one workgroup to those of the next in x and y, and no fewer than they cover.
+    pub cell: (u32, u32),
+    /// Slots of a workgroup of vertices; those of other workgroups where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vertex_lanes: Option<u32>,
+}
+
+impl Default for Graphics {
+    fn default() -> Graphics {
+        Graphics { cell: (16, 16), vertex_lanes: None }
+    }
+}
+
+impl Graphics {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_default(&self) -> bool {
+        *self == Graphics::default()
+    }
 }
 
 const fn always() -> u32 {
@@ -306,6 +333,8 @@ impl Stress {
             stressed: self.memory_stress.is_some(),
             // Where the instances of a round share choices, rounds are counted as batches: those of a stretch would be one.
             thread_loops: self.thread_loops && !capabilities.shares_choices,
+            cell: self.graphics.cell,
+            vertex_lanes: self.graphics.vertex_lanes.unwrap_or(lanes).max(1),
             variant: shaders::Variant::default(),
         }
     }
@@ -328,6 +357,10 @@ impl Stress {
         self.range_within("padding", self.padding, 0..=4096)?;
         self.within("in_flight", self.in_flight, 1..=MAX_IN_FLIGHT)?;
         self.within("submission_ms", self.submission_ms, 1..=50)?;
+        let Graphics { cell, vertex_lanes } = self.graphics;
+        self.within("graphics.cell", cell.0, 1..=shaders::carrier::VIEWPORT)?;
+        self.within("graphics.cell", cell.1, 1..=shaders::carrier::VIEWPORT)?;
+        vertex_lanes.map_or(Ok(()), |lanes| self.within("graphics.vertex_lanes", lanes, 1..=1024))?;
         self.within("meeting_percent", self.meeting_percent, 0..=100)?;
         self.memory_stress.as_ref().map_or(Ok(()), |memory| self.validate_memory(memory))
     }

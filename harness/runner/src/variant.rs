@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use plan::{Capabilities, Memory, MemoryKind};
+use shaders::carrier::Carrier;
 use shaders::host::Start;
 use shaders::variant::Apart;
 use shaders::{Kernel, Pipelines, Program, Requirements};
@@ -23,16 +24,6 @@ pub struct Variant {
     /// A word of [`MemoryKind::NAMED`]: the memory type of the locations, or of those that lie apart where `told` puts some
     /// there; the others are local to the device then.
     pub memory: Option<MemoryKind>,
-    /// What no device is asked for yet.
-    pub unavailable: Option<Unavailable>,
-}
-
-/// What a variant may name, but no device is asked for yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Unavailable {
-    /// `vert` and `frag`: vertex and fragment shaders.
-    #[error("graphics stages not available")]
-    GraphicsStages,
 }
 
 /// A word that no variant has.
@@ -41,9 +32,6 @@ pub enum Unavailable {
 pub struct UnknownVariant(pub String);
 
 const SPLIT: &str = "split";
-/// From the most telling reason to the least.
-const UNAVAILABLE: [(&str, Unavailable); 2] =
-    [("vert", Unavailable::GraphicsStages), ("frag", Unavailable::GraphicsStages)];
 const NOT_LOCAL: &str = "nonlocal";
 const NOTHING_APART: &str = "no location to lie apart";
 
@@ -54,7 +42,6 @@ impl Variant {
             .chain(Join::ALL.map(Join::name))
             .chain(MemoryKind::NAMED.map(|(word, _)| word))
             .chain(shaders::variant::words().map(|(word, _)| word))
-            .chain(UNAVAILABLE.map(|(word, _)| word))
     }
 
     /// How kernels are made for it.
@@ -89,9 +76,6 @@ impl Variant {
 
     /// Why no program is run on a device in this way, whatever the test; `None` where it may be.
     pub fn refused(&self, capabilities: &Capabilities) -> Option<String> {
-        if let Some(reason) = self.unavailable {
-            return Some(reason.to_string());
-        }
         let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.holds(*own));
         self.memory.filter(|kind| !offered(kind)).map(|kind| kind.to_string())
     }
@@ -139,6 +123,9 @@ impl Variant {
         {
             return Join::Fence.refused(program).map(str::to_owned);
         }
+        if let Some(lack) = program.kernels().find_map(|kernel| lacking_graphics(kernel, capabilities)) {
+            return Some(lack);
+        }
         if let Some(lack) = program.kernels().find_map(|kernel| lacking_subgroups(kernel, capabilities)) {
             return Some(lack);
         }
@@ -156,6 +143,19 @@ impl Variant {
         }
         .or_else(|| lacking_workgroup_memory(program, capabilities))
     }
+}
+
+/// What a device lacks to draw a kernel.
+fn lacking_graphics(kernel: &Kernel, capabilities: &Capabilities) -> Option<String> {
+    if kernel.carrier == Carrier::Compute {
+        return None;
+    }
+    if capabilities.graphics_queues.is_empty() {
+        return Some("a queue with graphics and compute".to_owned());
+    }
+    let Carrier::Fragment { cells, .. } = &kernel.carrier else { return None };
+    let most = capabilities.max_point_size;
+    (cells.size > most).then(|| format!("points of {} pixels (it has {most})", cells.size))
 }
 
 /// What a device lacks of the subgroups that a kernel places threads by.
@@ -198,7 +198,6 @@ impl FromStr for Variant {
 
     fn from_str(text: &str) -> Result<Variant, UnknownVariant> {
         let mut variant = Variant::default();
-        let mut reasons = Vec::new();
         for word in text.split('.').filter(|word| !word.is_empty()) {
             if word == SPLIT {
                 variant.pipelines = Pipelines::Split;
@@ -209,19 +208,15 @@ impl FromStr for Variant {
                 if variant.told.apart != Apart::Nothing {
                     variant.memory = MemoryKind::named(NOT_LOCAL);
                 }
-            } else if let Some(place) = UNAVAILABLE.iter().position(|(known, _)| *known == word) {
-                reasons.push(place);
             } else {
                 variant.join = Some(word.parse().map_err(|_| UnknownVariant(word.to_owned()))?);
             }
         }
-        let first = reasons.into_iter().min().and_then(|place| UNAVAILABLE.get(place));
-        variant.unavailable = first.map(|(_, reason)| *reason);
         Ok(variant)
     }
 }
 
-/// The words that parse as this variant, without what is not available.
+/// The words that parse as this variant.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
@@ -265,14 +260,6 @@ mod tests {
         }
         let unknown = "split.fast".parse::<Variant>().unwrap_err().to_string();
         assert!(unknown.starts_with("unknown variant `fast`: there are split, barrier, event"), "{unknown}");
-    }
-
-    #[test]
-    fn what_is_not_available_is_told() {
-        let reason = |text: &str| text.parse::<Variant>().unwrap().unavailable.map(|u| u.to_string());
-        assert_eq!(reason("glsl450.nonlocal.vert").as_deref(), Some("graphics stages not available"));
-        assert_eq!(reason("glsl450.nonlocal"), None);
-        assert_eq!(reason("nonlocal"), None);
     }
 
     #[test]

@@ -119,6 +119,9 @@ pub struct Answer {
     /// Why the host counted all outcomes although the device was to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by_host: Option<String>,
+    /// The stage of the test's variant runs its invocations one after another: partners did not wait for one another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub serial_stage: bool,
     /// Host memory that the worker has used at most since it began, in bytes; absent where the platform does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
@@ -261,6 +264,9 @@ pub struct WireObservation {
     /// As in [`Observation`].
     pub not_executed: u64,
     /// As in [`Observation`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeated: u64,
+    /// As in [`Observation`].
     pub dispatches: u64,
     /// As in [`Observation`].
     pub discarded_dispatches: u64,
@@ -272,6 +278,11 @@ pub struct WireObservation {
     /// Of [`Observation::stretches`] the histograms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stretches: Vec<Counts>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl From<&Observation> for WireObservation {
@@ -286,6 +297,7 @@ impl From<&Observation> for WireObservation {
             unexpected: observation.unexpected.iter().map(|(raw, count)| (raw.clone(), *count)).collect(),
             unresolved: observation.unresolved,
             not_executed: observation.not_executed,
+            repeated: observation.repeated,
             dispatches: observation.dispatches,
             discarded_dispatches: observation.discarded_dispatches,
             seconds: observation.seconds,
@@ -317,6 +329,7 @@ impl From<&WireObservation> for Observation {
             unexpected,
             unresolved: wire.unresolved,
             not_executed: wire.not_executed,
+            repeated: wire.repeated,
             dispatches: wire.dispatches,
             discarded_dispatches: wire.discarded_dispatches,
             seconds: wire.seconds,
@@ -338,6 +351,7 @@ mod tests {
             unexpected: BTreeMap::from([(vec![1, u32::MAX], 3), (Vec::new(), 1)]),
             unresolved: 1,
             not_executed: 2,
+            repeated: 6,
             dispatches: 4,
             discarded_dispatches: 5,
             seconds: 0.25,

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use litmus::{Observation, Overlap, Test};
 use plan::{Device, DeviceError};
+use shaders::variant::Stage;
 
 use crate::error::{Cause, RunError};
 use crate::pool::Health;
@@ -22,7 +23,7 @@ use crate::ways::{Known, run_ways};
 use crate::wire::{
     Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
 };
-use crate::{affinity, canary, pool, twin};
+use crate::{affinity, canary, overlap, pool, twin};
 
 /// How often a worker says how far it is.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -167,19 +168,35 @@ struct Open {
 /// The devices of a worker.
 pub(crate) struct Devices<'a> {
     open: BTreeMap<String, Open>,
+    /// Whether stages of a device run their invocations one after another.
+    serial: BTreeMap<(String, Stage), bool>,
     make: MakeDevice<'a>,
 }
 
 impl<'a> Devices<'a> {
     /// None yet.
     pub fn new(make: MakeDevice<'a>) -> Devices<'a> {
-        Devices { open: BTreeMap::new(), make }
+        Devices { open: BTreeMap::new(), serial: BTreeMap::new(), make }
     }
 
     /// Leaves all of them as they are: a device that hangs or was lost must not be destroyed, since that may wait for
     /// ever.
     pub fn forget(&mut self) {
         std::mem::take(&mut self.open).into_values().for_each(|open| std::mem::forget(open.device));
+    }
+
+    /// Whether a stage of a device never runs two invocations at once. Of compute that is not asked: where it is so, its tests show it.
+    fn runs_serially(&mut self, selector: &str, stage: Stage, stress: &Stress) -> Result<bool, Cause> {
+        let key = (selector.to_owned(), stage);
+        if stage == Stage::Compute {
+            return Ok(false);
+        }
+        if let Some(known) = self.serial.get(&key) {
+            return Ok(*known);
+        }
+        let serial = overlap::runs_serially(self.get(selector)?, stage, stress);
+        self.serial.insert(key, serial);
+        Ok(serial)
     }
 
     /// The device of a selector, which has shown that it executes, or says that it does not.
@@ -213,6 +230,7 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> 
         stress: None,
         memory: None,
         counted_by_host: None,
+        serial_stage: false,
         peak_bytes: None,
         observation: WireObservation::default(),
         failure: None,
@@ -253,8 +271,14 @@ fn fill(
         Some(stress) => Ok(stress.clone()),
         None => Stress::for_device(device.identity(), device.capabilities()),
     };
-    let stress = stress.map_err(Cause::from)?;
+    let mut stress = stress.map_err(Cause::from)?;
     answer.stress = Some(stress.clone());
+    answer.serial_stage = devices.runs_serially(&job.device, variant.told.stage, &stress)?;
+    if answer.serial_stage {
+        // Nobody comes who could be met.
+        stress.spin = (0, 0);
+    }
+    let device = devices.get(&job.device)?;
 
     let overlap = test.overlap();
     let twin = match overlap {

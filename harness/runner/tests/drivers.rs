@@ -172,7 +172,7 @@ fn memory_stress_is_accounted_for(driver: &str) {
     let mut jobs = Vec::new();
     for file in files {
         for device in [driver.to_owned(), format!("validated:{driver}"), format!("discrete:{driver}")] {
-            for variant in ["", "split", "glsl450"] {
+            for variant in ["", "split", "glsl450", "vertex", "fragment"] {
                 let job = job(&text(&format!("{file}.litmus")), &device, 5_000);
                 jobs.push(Job { stress: Some(stress.clone()), variant: variant.into(), ..job });
             }
@@ -260,7 +260,6 @@ fn what_a_variant_needs_is_named(driver: &str) {
     let cases = [
         ("nonlocal", "memory type without DEVICE_LOCAL"),
         ("noncoherent", "memory type HOST_VISIBLE without HOST_COHERENT"),
-        ("frag", "graphics stages not available"),
     ];
     let text = text("ssw/MP+ssw.litmus");
     let jobs: Vec<Job> = cases
@@ -325,6 +324,47 @@ fn both_ways_of_counting_agree(driver: &str) {
     assert!(counted >= 10);
 }
 
+/// Vertices and fragments play all instances: of one draw and of several with each way to order them, split,
+/// counted by the host, by the device and by both; and the validation layers have nothing to say.
+fn stages_are_accounted_for(driver: &str) {
+    let plain = [
+        "mp/MP+rel-acq.litmus",
+        "iriw/IRIW+rlx.litmus",
+        "storage/SB+rlx-rlx.sc2.litmus",
+        "spin/MP+rel-acq.spin.litmus",
+    ];
+    let ways = ["", "barrier", "event", "submit", "semaphore", "timeline", "fence"];
+    let mut jobs = Vec::new();
+    for stage in ["vertex", "fragment"] {
+        let mut add = |kind: &str, file: &str, variant: String, stress: Option<Stress>| {
+            let device = format!("{kind}{driver}");
+            let instances = if kind == "validated:" { 2_000 } else { 10_000 };
+            let plausible = vec![0, 1, 2];
+            jobs.push(Job { variant, stress, plausible, ..job(&text(file), &device, instances) });
+        };
+        for file in plain {
+            let both = |preset| Stress { classify: Classify::Both, ..Stress::preset(preset).unwrap() };
+            add("", file, stage.into(), None);
+            add("discrete:", file, stage.into(), Some(both("gpu")));
+            add("validated:", file, stage.into(), Some(both(driver)));
+        }
+        add("validated:", "mp/MP+rel-acq.litmus", format!("split.{stage}"), None);
+        for way in ways {
+            add("validated:", "ssw/MP+ssw.litmus", format!("{way}.{stage}"), None);
+        }
+    }
+    for (job, report) in jobs.iter().zip(run(&jobs, &mut |_| false)) {
+        let context = format!("{} @{} on {}", job.text, job.variant, job.device);
+        let answer = answer(&report);
+        assert_sound(&context, answer, job.instances.unwrap());
+        assert_eq!(
+            answer.observation.repeated, 0,
+            "{context}: points and their fragments are shaded once here"
+        );
+        assert_eq!(answer.serial_stage, driver == "lavapipe" && job.variant.ends_with("vertex"), "{context}");
+    }
+}
+
 /// Every test of the corpus that can be placed runs, and each of its instances is accounted for.
 fn the_corpus_is_accounted_for(driver: &str) {
     let mut files = Vec::new();
@@ -377,6 +417,7 @@ fn main() {
         what_a_variant_needs_is_named,
         split_roles_are_accounted_for,
         both_ways_of_counting_agree,
+        stages_are_accounted_for,
         the_corpus_is_accounted_for,
     ] {
         for driver in SOFTWARE {

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use plan::{Accesses, Capabilities, Device, DeviceError, Identity, Memory, Plan, Prepared, Step};
+use plan::{Accesses, Capabilities, Device, DeviceError, Identity, Memory, Plan, Prepared, Stages, Step};
 use runner::{Budget, Join, Settings, Stress, run_program};
-use shaders::{KernelConfig, Pipelines, Program};
+use shaders::variant::Stage;
+use shaders::{KernelConfig, Pipelines, Program, Variant};
 
 /// A device that keeps what it is asked for, and refuses it.
 #[derive(Default)]
@@ -116,6 +117,16 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     if program.hosts.is_some() {
         return check_batches(text, program, &plan);
     }
+    let own = match program.kernels().next().map(|kernel| kernel.variant.stage) {
+        Some(Stage::Vertex) => Stages::VERTEX,
+        Some(Stage::Fragment) => Stages::FRAGMENT,
+        _ => Stages::COMPUTE,
+    };
+    for step in &plan.steps {
+        if let Step::Dependency { stages, .. } = step {
+            assert_eq!(*stages, (own, own), "the stages of the kernels, and no other: {text}");
+        }
+    }
     let dependencies: Vec<(Words, Words)> = plan
         .steps
         .iter()
@@ -202,14 +213,18 @@ fn steps_have_the_masks_of_the_text() {
                 continue;
             }
             let test = litmus::parse(&text, "T").unwrap();
-            let Ok(program) = shaders::program(&test, &config, Pipelines::Merged) else { continue };
-            tests += 1;
-            masked += usize::from(text.contains("vdevice.") || text.contains("sdevice."));
-            for join in Join::ALL.into_iter().filter(|join| join.refused(&program).is_none()) {
-                dependencies += check(&text, &program, &test, join);
+            for stage in [Stage::Compute, Stage::Vertex, Stage::Fragment] {
+                let variant = Variant { stage, ..Variant::default() };
+                let config = KernelConfig { variant, ..config };
+                let Ok(program) = shaders::program(&test, &config, Pipelines::Merged) else { continue };
+                tests += 1;
+                masked += usize::from(text.contains("vdevice.") || text.contains("sdevice."));
+                for join in Join::ALL.into_iter().filter(|join| join.refused(&program).is_none()) {
+                    dependencies += check(&text, &program, &test, join);
+                }
             }
         }
     }
     eprintln!("{tests} tests, {masked} with masks, {dependencies} dependencies");
-    assert!(tests >= 20 && masked >= 15 && dependencies >= 60, "{tests} {masked} {dependencies}");
+    assert!(tests >= 60 && masked >= 45 && dependencies >= 180, "{tests} {masked} {dependencies}");
 }

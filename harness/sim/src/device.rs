@@ -124,9 +124,9 @@ impl SimDevice {
                 max_storage_buffers: 64,
                 max_push_constant_bytes: 256,
                 compute_queues: vec![2, 2],
-                loop_budget: None,
                 memory_types: MEMORY_TYPES.to_vec(),
                 features: FEATURES.map(str::to_owned).to_vec(),
+                ..Capabilities::default()
             },
             fault,
             seed: Cell::new(0),
@@ -509,7 +509,7 @@ fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<Phase> {
             Step::Copy { from, to, .. } => copy(&mut phases, (from.0, to.0), words(from.0)),
             Step::ToImage { from, to, .. } => copy(&mut phases, (from.0, image(*to)), words(image(*to))),
             Step::FromImage { from, to, .. } => copy(&mut phases, (image(*from), to.0), words(image(*from))),
-            Step::Dispatch { .. } => {
+            Step::Dispatch { .. } | Step::Draw { .. } => {
                 together = true;
                 match phases.last_mut() {
                     Some(Phase::Run(steps)) if joined => steps.push(number),

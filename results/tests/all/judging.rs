@@ -5,7 +5,15 @@ use litmus::{Observation, Prediction, Race, Test};
 use results::{Ending, Evidence, Judgement, Reason, Twin, Verdict, judge};
 
 fn verdict_of(test: &Test, prediction: &Prediction, observation: &Observation, ending: Ending) -> Judgement {
-    judge(&Evidence { test, prediction, observation, ending: &ending, twin: None, bound: None })
+    judge(&Evidence {
+        test,
+        prediction,
+        observation,
+        ending: &ending,
+        twin: None,
+        bound: None,
+        serial_stage: false,
+    })
 }
 
 fn weak_allowed(race: Race) -> (Test, Prediction) {
@@ -36,6 +44,29 @@ fn one_interleaved_instance_too_few_is_not_exercised() {
     let judgement = verdict_of(&test, &prediction, &observation([3, 500, 500, 96]), Ending::Finished);
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExercised));
     assert_eq!(judgement.detail.as_deref(), Some("99 interleaved of 1099 instances, 100 are needed"));
+}
+
+/// Where no two invocations of a stage run at once, nothing else needs to be said.
+#[test]
+fn a_stage_that_runs_serially_is_told_to() {
+    let (test, prediction) = weak_forbidden(Race::Free);
+    let judged = |counts, serial_stage| {
+        let (observation, ending) = (observation(counts), Ending::Finished);
+        judge(&Evidence {
+            test: &test,
+            prediction: &prediction,
+            observation: &observation,
+            ending: &ending,
+            twin: None,
+            bound: None,
+            serial_stage,
+        })
+    };
+    let serial = judged([0, 500, 500, 0], true);
+    assert_eq!(serial.verdict, Verdict::Inconclusive(Reason::NotExercised));
+    assert_eq!(serial.detail.as_deref(), Some("stage runs serially: 1000 instances"));
+    assert_eq!(judged([0, 500, 500, 100], true).verdict, Verdict::Conforms, "what was seen counts");
+    assert_eq!(judged([1, 500, 500, 0], true).verdict, Verdict::Violates);
 }
 
 #[test]
@@ -167,7 +198,15 @@ fn more_than_one_dispatch_in_a_hundred_discarded_is_not_executed_whatever_explai
         seen.discarded_dispatches = discarded;
         let (observation, ending, bound) = (&seen, &Ending::Finished, Some("the device ends loops"));
         let (test, prediction) = (&test, &prediction);
-        let judgement = judge(&Evidence { test, prediction, observation, ending, twin: None, bound });
+        let judgement = judge(&Evidence {
+            test,
+            prediction,
+            observation,
+            ending,
+            twin: None,
+            bound,
+            serial_stage: false,
+        });
         assert_eq!(judgement.verdict, verdict);
     }
 }
@@ -207,6 +246,7 @@ fn a_control_barrier_is_exercised_by_its_twin_alone() {
             ending: &ending,
             twin,
             bound: None,
+            serial_stage: false,
         })
         .verdict
     };
@@ -253,6 +293,7 @@ fn one_instance_that_was_not_executed_is_enough() {
             ending,
             twin: None,
             bound,
+            serial_stage: false,
         })
     };
     let judgement = judged(None);

@@ -58,8 +58,15 @@ pub fn run_lines() -> Vec<RunLine> {
     let mut lines: Vec<RunLine> = cases
         .iter()
         .map(|(id, prediction, observation, ending)| {
-            let judgement =
-                judge(&Evidence { test: &test, prediction, observation, ending, twin: None, bound: None });
+            let judgement = judge(&Evidence {
+                test: &test,
+                prediction,
+                observation,
+                ending,
+                twin: None,
+                bound: None,
+                serial_stage: false,
+            });
             RunLine::new(&test, &prediction.observables, &judgement, context(id))
         })
         .collect();

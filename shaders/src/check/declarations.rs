@@ -10,11 +10,15 @@ use rspirv::spirv::{
 use super::{Checker, Fault, Number};
 use crate::reader::{Reader, ids};
 
+/// The stages that kernels are made for.
+const STAGES: [ExecutionModel; 3] =
+    [ExecutionModel::GLCompute, ExecutionModel::Vertex, ExecutionModel::Fragment];
+
 impl Checker<'_> {
     /// What is wrong with a declaration, or with an instruction for what it needs to be declared.
     pub(super) fn declaration(&self, instruction: &Instruction, report: &mut impl FnMut(Fault)) {
         let op = instruction.class.opcode;
-        if !crate::OPCODES.contains(&op) {
+        if !crate::OPCODES.contains(&op) && !crate::STAGE_OPCODES.contains(&op) {
             report(Fault::Foreign);
         }
         match (op, &instruction.operands[..]) {
@@ -32,7 +36,7 @@ impl Checker<'_> {
                 }
             }
             (Op::EntryPoint, [Operand::ExecutionModel(model), ..]) => {
-                if *model != ExecutionModel::GLCompute {
+                if !STAGES.contains(model) {
                     report(Fault::ExecutionModel(*model));
                 }
                 self.interface(instruction, report);

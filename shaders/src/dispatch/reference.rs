@@ -12,7 +12,7 @@ use crate::kernel::{Binding, ImageBinding};
 use crate::memory::{Element, Kind, Path, Target, image_type, spirv_class};
 use crate::rules::Rule;
 use crate::stress;
-use crate::variant::{Images, MemoryModel, Pointers, References};
+use crate::variant::{Images, MemoryModel, Pointers, References, Stage};
 
 /// Memory as a workgroup makes it in each round.
 #[derive(Clone, Copy)]
@@ -60,6 +60,9 @@ impl Emitter<'_> {
             let number = self.bindings.len() as u32;
             self.bindings.push(Binding::Scratch);
             self.scratch_buffer = Some(stress::scratch(&mut self.module, number, variant.model));
+        }
+        if variant.stage != Stage::Compute {
+            self.claims_buffer = Some(self.buffer(Binding::Claims, "claims"));
         }
         for (path, kind) in &paths {
             match kind {

@@ -23,14 +23,8 @@ use crate::variant::MemoryModel;
 /// # Errors
 /// [`LiftError::Differs`] with the first difference; other errors where the kernel cannot be read.
 pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
-    let said;
-    let test = match kernel.variant.model {
-        MemoryModel::Vulkan => test,
-        MemoryModel::Glsl450 => {
-            said = crate::glsl::meaning(test).map_err(|rule| LiftError::Unsayable(rule.to_string()))?;
-            &said
-        }
-    };
+    let said = crate::meaning(test, kernel.variant).map_err(|rule| LiftError::Unsayable(rule.to_string()))?;
+    let test = &said;
     let sites = Sites::of(test, kernel);
     let lifted = lift(&kernel.words, &kernel.bindings)?;
     for (index, thread) in test.threads.iter().enumerate() {

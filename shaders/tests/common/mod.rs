@@ -218,7 +218,7 @@ pub fn assert_clean(kernel: &Kernel) {
     let mut rest = &kernel.words[5..];
     while let Some(first) = rest.first() {
         let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
-        if !shaders::OPCODES.iter().any(|known| *known as u32 == opcode) {
+        if !shaders::OPCODES.iter().chain(shaders::STAGE_OPCODES).any(|known| *known as u32 == opcode) {
             panic!("opcode {opcode} is not listed");
         }
         rest = &rest[length..];

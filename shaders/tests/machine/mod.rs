@@ -2,6 +2,8 @@
 //! it is told. It knows the instructions of kernels and nothing of how they are made.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+pub mod stages;
+
 use std::collections::{BTreeMap, HashMap};
 
 use rspirv::dr::{self, Operand};
@@ -28,6 +30,8 @@ pub struct Program {
     bindings: HashMap<Word, u32>,
     inputs: HashMap<Word, BuiltIn>,
     push_constants: Vec<u32>,
+    /// Values that are the coordinates of a fragment.
+    coordinates: Vec<Word>,
 }
 
 /// What a pointer points to.
@@ -43,6 +47,11 @@ pub struct Invocation {
     pub local: u32,
     pub subgroup: u32,
     pub lane: u32,
+    /// Of fragments: where they lie, and whether they are helpers.
+    pub pixel: (u32, u32),
+    pub helper: bool,
+    /// Of vertices: how many a workgroup has.
+    pub size: u32,
     block: usize,
     previous: Word,
     next: usize,
@@ -72,6 +81,7 @@ impl Program {
             constants: HashMap::new(),
             bindings: HashMap::new(),
             inputs: HashMap::new(),
+            coordinates: Vec::new(),
             push_constants: bytes[..kernel.push_constant_bytes() as usize]
                 .chunks(4)
                 .map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
@@ -108,6 +118,13 @@ impl Program {
                 _ => {}
             }
         }
+        let loads = program.blocks.iter().flat_map(|block| &block.instructions);
+        let coordinates = loads.filter(|load| {
+            let from = load.operands.first().and_then(Operand::id_ref_any);
+            load.class.opcode == Op::Load
+                && from.and_then(|id| program.inputs.get(&id)) == Some(&BuiltIn::FragCoord)
+        });
+        program.coordinates = coordinates.filter_map(|load| load.result_id).collect();
         program
     }
 
@@ -117,6 +134,9 @@ impl Program {
             local,
             subgroup: local / subgroup_size,
             lane: local % subgroup_size,
+            pixel: (0, 0),
+            helper: false,
+            size: 1,
             block: 0,
             previous: 0,
             next: 0,
@@ -200,11 +220,22 @@ impl Invocation {
                 };
                 self.pointers.insert(instruction.result_id.unwrap(), pointer);
             }
+            // Coordinates of a pixel are those of its centre.
+            Op::CompositeExtract if program.coordinates.contains(&ids[0]) => {
+                let axis = if instruction.operands[1] == Operand::LiteralBit32(0) {
+                    self.pixel.0
+                } else {
+                    self.pixel.1
+                };
+                self.values.insert(instruction.result_id.unwrap(), (axis as f32 + 0.5).to_bits());
+            }
             Op::CompositeExtract => {
                 assert_eq!(instruction.operands[1], Operand::LiteralBit32(0));
                 let value = self.value(program, ids[0]);
                 self.values.insert(instruction.result_id.unwrap(), value);
             }
+            // The place of a point.
+            Op::CompositeConstruct => drop(self.values.insert(instruction.result_id.unwrap(), 0)),
             Op::Load | Op::Store | Op::AtomicLoad | Op::AtomicStore => {
                 self.access(program, instruction, &ids, buffers, buffer_of);
             }
@@ -226,6 +257,7 @@ impl Invocation {
                     Op::BitwiseXor => left ^ right,
                     Op::LogicalAnd => left & right,
                     Op::Not => !left,
+                    Op::ConvertFToU => f32::from_bits(left) as u32,
                     Op::Select => {
                         if left != 0 {
                             w[1]
@@ -260,7 +292,14 @@ impl Invocation {
         let op = instruction.class.opcode;
         let result = instruction.result_id;
         if let Some(built_in) = program.inputs.get(&ids[0]) {
+            if op == Op::Store {
+                assert!(matches!(built_in, BuiltIn::Position | BuiltIn::PointSize));
+                return;
+            }
             let value = match built_in {
+                BuiltIn::VertexIndex => self.workgroup * self.size + self.local,
+                BuiltIn::HelperInvocation => u32::from(self.helper),
+                BuiltIn::FragCoord => 0,
                 BuiltIn::WorkgroupId => self.workgroup,
                 BuiltIn::LocalInvocationIndex => self.local,
                 BuiltIn::SubgroupId => self.subgroup,

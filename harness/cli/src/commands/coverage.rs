@@ -1,4 +1,5 @@
-//! How much of what can be asked devices answer: the compute names of the CTS by their parameters, and our tests by family.
+//! How much of what can be asked devices answer: the names of the CTS by stage and by their parameters, and our tests by family and
+//! in each stage.
 
 use std::collections::BTreeMap;
 
@@ -54,9 +55,14 @@ pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> 
     let targets = targets::targets(devices, None, &say)?;
     let mut text = String::new();
     if with_cts {
-        text += &names_of_the_cts(&targets)?;
+        for (stage, name) in STAGES {
+            text += &names_of_the_cts(&targets, stage, name)?;
+        }
+        text += &names_of_layout();
     }
-    text += &own_tests(&targets)?;
+    text += &own_tests(&targets, "", "Tests of our own")?;
+    text += &own_tests(&targets, "vertex", "Tests of our own in vertex shaders")?;
+    text += &own_tests(&targets, "fragment", "Tests of our own in fragment shaders")?;
     Data::new().print(&text)?;
     Ok(Outcome::Success)
 }
@@ -66,12 +72,31 @@ fn answers(test: &litmus::Test, variant: &str, targets: &[Target]) -> Result<Ans
     Ok(targets.iter().map(|target| target.told(test, variant).err()).collect())
 }
 
-fn names_of_the_cts(targets: &[Target]) -> Result<String, Failure> {
+/// The stages of the CTS's names, with what the tables call them.
+const STAGES: [(Stage, &str); 3] =
+    [(Stage::Compute, "Compute"), (Stage::Vertex, "Vertex"), (Stage::Fragment, "Fragment")];
+
+/// The names that are no tests here, with the reason.
+fn names_of_layout() -> String {
+    let mut text =
+        "## Names of the CTS that are no tests here\n\n| names | how many | why |\n|---|---:|---|\n"
+            .to_owned();
+    for (names, count, why) in cts::LAYOUT {
+        text += &format!("| {names} | {count} | {why} |\n");
+    }
+    text + "\n"
+}
+
+fn names_of_the_cts(targets: &[Target], stage: Stage, name: &str) -> Result<String, Failure> {
     let mut dimensions: Vec<(&str, Vec<(&str, Row)>)> = Vec::new();
     let mut reasons = Reasons::default();
     let mut all = Row::default();
     for case in cts::cases() {
-        if matches!(&case, Case::Generated(case) if case.stage != Stage::Compute) {
+        let own = match &case {
+            Case::Generated(case) => case.stage,
+            Case::Transitive(_) | Case::Permuted(_) => Stage::Compute,
+        };
+        if own != stage {
             continue;
         }
         let test = litmus::parse(&case.text(), &case.id()).map_err(Failure::input)?;
@@ -83,25 +108,25 @@ fn names_of_the_cts(targets: &[Target]) -> Result<String, Failure> {
         reasons.add(&answers);
         all.add(&answers);
     }
-    let mut rows: Vec<(String, Row)> = vec![("all compute names".to_owned(), all)];
+    let mut rows: Vec<(String, Row)> = vec![(format!("all {} names", name.to_lowercase()), all)];
     for (dimension, values) in dimensions {
         rows.extend(values.into_iter().map(|(value, row)| (format!("{dimension}: {value}"), row)));
     }
     Ok(format!(
-        "## Compute names of the CTS\n\n{}\n## What they are skipped for\n\n{}\n",
+        "## {name} names of the CTS\n\n{}\n## What they are skipped for\n\n{}\n",
         table("parameter", "names", targets, &rows),
         reason_table(targets, &reasons)
     ))
 }
 
-fn own_tests(targets: &[Target]) -> Result<String, Failure> {
+fn own_tests(targets: &[Target], variant: &str, heading: &str) -> Result<String, Failure> {
     let mut families: Vec<(String, Row)> = Vec::new();
     let mut reasons = Reasons::default();
     let mut all = Row::default();
     for entry in corpus::tests() {
         let test = litmus::parse(entry.text, &entry.path).map_err(Failure::input)?;
         let answers = match for_device(&test) {
-            Ok(program) => answers(&program, "", targets)?,
+            Ok(program) => answers(&program, variant, targets)?,
             Err(why) => vec![Some(why.to_string()); targets.len()],
         };
         let family = entry.id.split('/').next().unwrap_or_default();
@@ -118,7 +143,7 @@ fn own_tests(targets: &[Target]) -> Result<String, Failure> {
     }
     families.insert(0, ("all tests".to_owned(), all));
     Ok(format!(
-        "## Tests of our own\n\n{}\n## What they are skipped for\n\n{}",
+        "## {heading}\n\n{}\n## What they are skipped for\n\n{}\n",
         table("family", "tests", targets, &families),
         reason_table(targets, &reasons)
     ))

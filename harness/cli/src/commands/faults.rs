@@ -215,6 +215,7 @@ fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<
         ending: &ending,
         twin: None,
         bound: None,
+        serial_stage: false,
     }))
 }
 

@@ -279,6 +279,7 @@ fn modules_of_the_simulated_gpu() {
             push_constant_bytes: 128,
             addresses: Vec::new(),
             subgroup_size: None,
+            stage: plan::Stage::Compute,
         };
         let buffer = Buffer { words: 64, memory: Memory::Readback, name: "b" };
         let plan = Plan {

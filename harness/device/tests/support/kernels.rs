@@ -134,6 +134,7 @@ impl Module {
             push_constant_bytes: self.words_pushed * 4,
             addresses: Vec::new(),
             subgroup_size: None,
+            stage: plan::Stage::Compute,
         }
     }
 }

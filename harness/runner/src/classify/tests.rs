@@ -91,6 +91,7 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
             push_constant_bytes: Parameters::BYTES,
             addresses: Vec::new(),
             subgroup_size: None,
+            stage: plan::Stage::Compute,
         }],
         buffers: memory
             .iter()

@@ -166,7 +166,7 @@ mod tests {
             let most = *classes.last().unwrap();
             let bounds = Bounds {
                 classes: most, lanes: 4, storages: 2, slots: 2, groups: (groups, groups), location_units: 1 << 20,
-                storage_words: 1, loop_turns: 0, meeting_turns: 0, result_words: 1 << 20, rendezvous_words: 1 << 16, loop_budget: budget,
+                storage_words: 1, loop_turns: 0, meeting_turns: 0, result_words: 1 << 20, rendezvous_words: 1 << 16, claim_words: 0, loop_budget: budget,
                 idle_lanes, party: most, scratch_words: scratch, max_workgroups: 150,
                 class_counts: classes.iter().map(|count| 1 << count).sum(),
             };
@@ -218,6 +218,7 @@ mod tests {
                 meeting_turns: 0,
                 result_words: 1 << 20,
                 rendezvous_words: 1 << 16,
+                claim_words: 0,
                 loop_budget: None,
                 idle_lanes: false,
                 party: 2,

@@ -57,6 +57,7 @@ pub fn kernel() -> Kernel {
         workgroup_size: 4,
         lanes: 4,
         bindings: vec![Binding::Locations, Binding::Locations, Binding::Results, Binding::Rendezvous],
+        carrier: shaders::carrier::Carrier::Compute,
         roles: Roles { classes: vec![vec![ThreadId(0)], vec![ThreadId(1)]] },
         images: Vec::new(),
         addresses: false,

@@ -26,6 +26,7 @@ fn plan(words: Vec<u32>, bindings: u32) -> Plan {
             push_constant_bytes: 48,
             addresses: Vec::new(),
             subgroup_size: None,
+            stage: plan::Stage::Compute,
         }],
         buffers: (0..bindings).map(|_| buffer.clone()).collect(),
         queues: vec![Queue { family: 0 }],

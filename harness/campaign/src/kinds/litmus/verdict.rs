@@ -28,6 +28,8 @@ struct Ran {
     memory: Option<String>,
     /// Why the host counted although the device was to.
     counted_by_host: Option<String>,
+    /// The stage runs its invocations one after another.
+    serial_stage: bool,
     /// Messages of the validation layers.
     validation: Vec<String>,
 }
@@ -41,6 +43,7 @@ impl Ran {
             twin: None,
             memory: None,
             counted_by_host: None,
+            serial_stage: false,
             validation: Vec::new(),
         };
         for attempt in &report.earlier {
@@ -57,6 +60,7 @@ impl Ran {
                 self.add_seen(&answer.observation, answer.twin.as_ref());
                 self.memory.clone_from(&answer.memory);
                 self.counted_by_host.clone_from(&answer.counted_by_host);
+                self.serial_stage = answer.serial_stage;
                 self.validation.extend(answer.validation.iter().cloned());
             }
             (_, Some(snapshot)) => self.add_seen(&snapshot.observation, snapshot.twin.as_ref()),
@@ -181,7 +185,15 @@ fn line_of(run: &Litmus<'_>, cell: &Cell, ran: &Ran) -> RunLine {
     let bound = capabilities.loop_budget.filter(|_| shaders::has_loops(test));
     let bound = bound.map(|budget| format!("the device ends loops after {budget} iterations"));
     let observation = &ran.seen;
-    let judgement = judge(&Evidence { test, prediction, observation, ending, twin, bound: bound.as_deref() });
+    let judgement = judge(&Evidence {
+        test,
+        prediction,
+        observation,
+        ending,
+        twin,
+        bound: bound.as_deref(),
+        serial_stage: ran.serial_stage,
+    });
     let (memory, by_host) = (ran.memory.clone(), ran.counted_by_host.clone());
     line(run, cell, &prediction.observables, &judgement, memory, by_host)
 }

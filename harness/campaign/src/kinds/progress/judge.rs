@@ -417,6 +417,7 @@ fn line(
         exercised: says.exercised,
         instances: u64::from(seen.runs),
         interleaved: 0,
+        repeated: 0,
         not_executed: u64::from(seen.not_executed),
         unresolved: 0,
         seconds: seen.seconds,

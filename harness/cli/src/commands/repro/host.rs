@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use litmus::{AccessMask, Observable, Prediction, ScalarType, Test, Value};
 use runner::Stress;
+use shaders::carrier::Carrier;
 use shaders::{Binding, Program, ResultSlot};
 
 use crate::commands::compile::numbered;
@@ -59,6 +60,7 @@ pub fn write(
     let requirements: Vec<_> = program.kernels().map(|kernel| &kernel.requirements).collect();
     for (memory, has) in [
         ("images", program.kernels().any(|kernel| !kernel.images.is_empty())),
+        ("graphics stages", program.kernels().any(|kernel| kernel.carrier != Carrier::Compute)),
         ("addresses", program.kernels().any(|kernel| kernel.addresses)),
         ("locations in a memory of their own", !program.apart().is_empty()),
         ("memory that the host reaches", requirements.iter().any(|kernel| kernel.host_visible)),
@@ -125,7 +127,7 @@ pub fn write(
             let bindings = part.kernel.bindings.iter().map(|binding| match binding {
                 Binding::Results => 'R',
                 Binding::Rendezvous => 'M',
-                Binding::Locations | Binding::Apart | Binding::Scratch => 'L',
+                Binding::Locations | Binding::Apart | Binding::Scratch | Binding::Claims => 'L',
             });
             let (file, bindings) = (file.display(), bindings.collect::<String>());
             line(format!(

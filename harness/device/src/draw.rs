@@ -1,0 +1,178 @@
+//! Kernels of graphics stages: their pipelines, what they are drawn into, and how a draw is recorded.
+
+use ash::vk;
+use plan::{DeviceError, Drawing, Kernel, Stage, Stages};
+
+use crate::error::failed;
+use crate::pipeline::{Maker, Pipeline};
+
+/// The flag of a kernel's stage for bindings and push constants.
+pub(crate) fn stage_flag(stage: &Stage) -> vk::ShaderStageFlags {
+    match stage {
+        Stage::Compute => vk::ShaderStageFlags::COMPUTE,
+        Stage::Vertex => vk::ShaderStageFlags::VERTEX,
+        Stage::Fragment { .. } => vk::ShaderStageFlags::FRAGMENT,
+    }
+}
+
+/// Stages as dependencies name them.
+pub(crate) fn pipeline_stages(stages: Stages) -> vk::PipelineStageFlags {
+    let kinds = [
+        (Stages::COMPUTE, vk::PipelineStageFlags::COMPUTE_SHADER),
+        (Stages::VERTEX, vk::PipelineStageFlags::VERTEX_SHADER),
+        (Stages::FRAGMENT, vk::PipelineStageFlags::FRAGMENT_SHADER),
+    ];
+    let named = kinds.into_iter().filter(|(kind, _)| stages.intersects(*kind));
+    named.fold(vk::PipelineStageFlags::empty(), |all, (_, flag)| all | flag)
+}
+
+impl Maker {
+    /// Compiles a kernel of a graphics stage to `pipeline`, whose layout is there. What was made before an error is kept there too.
+    pub(crate) fn compile_graphics(
+        &self,
+        kernel: &Kernel,
+        module: vk::ShaderModule,
+        flags: vk::PipelineCreateFlags,
+        pipeline: &mut Pipeline,
+    ) -> Result<(), DeviceError> {
+        let subpass =
+            [vk::SubpassDescription::default().pipeline_bind_point(vk::PipelineBindPoint::GRAPHICS)];
+        let info = vk::RenderPassCreateInfo::default().subpasses(&subpass);
+        // SAFETY: the device lives; a render pass may have no attachment.
+        pipeline.render_pass =
+            unsafe { self.raw.create_render_pass(&info, None) }.map_err(failed("vkCreateRenderPass"))?;
+        let Stage::Fragment { positions } = &kernel.stage else {
+            let stages = [shader(vk::ShaderStageFlags::VERTEX, module)];
+            return self.create_graphics(&stages, true, flags, pipeline);
+        };
+        let info = vk::ShaderModuleCreateInfo::default().code(positions);
+        // SAFETY: as for the kernel's own module.
+        let vertex = unsafe { self.raw.create_shader_module(&info, None) };
+        let vertex = vertex.map_err(failed("vkCreateShaderModule"))?;
+        let stages =
+            [shader(vk::ShaderStageFlags::VERTEX, vertex), shader(vk::ShaderStageFlags::FRAGMENT, module)];
+        let made = self.create_graphics(&stages, false, flags, pipeline);
+        // SAFETY: a module is needed only while pipelines are made from it.
+        unsafe { self.raw.destroy_shader_module(vertex, None) };
+        made
+    }
+
+    /// A pipeline that draws a list of points without vertex buffers and attachments.
+    fn create_graphics(
+        &self,
+        stages: &[vk::PipelineShaderStageCreateInfo<'_>],
+        discards: bool,
+        flags: vk::PipelineCreateFlags,
+        pipeline: &mut Pipeline,
+    ) -> Result<(), DeviceError> {
+        let vertex_input = vk::PipelineVertexInputStateCreateInfo::default();
+        let assembly =
+            vk::PipelineInputAssemblyStateCreateInfo::default().topology(vk::PrimitiveTopology::POINT_LIST);
+        let side = Drawing::VIEWPORT as f32;
+        let viewport = [vk::Viewport::default().width(side).height(side).max_depth(1.0)];
+        let viewport = vk::PipelineViewportStateCreateInfo::default().viewports(&viewport).scissor_count(1);
+        let rasterization = vk::PipelineRasterizationStateCreateInfo::default()
+            .rasterizer_discard_enable(discards)
+            .line_width(1.0);
+        let samples = vk::PipelineMultisampleStateCreateInfo::default()
+            .rasterization_samples(vk::SampleCountFlags::TYPE_1);
+        let blend = vk::PipelineColorBlendStateCreateInfo::default();
+        let dynamic =
+            vk::PipelineDynamicStateCreateInfo::default().dynamic_states(&[vk::DynamicState::SCISSOR]);
+        let info = vk::GraphicsPipelineCreateInfo::default()
+            .flags(flags)
+            .stages(stages)
+            .vertex_input_state(&vertex_input)
+            .input_assembly_state(&assembly)
+            .viewport_state(&viewport)
+            .rasterization_state(&rasterization)
+            .multisample_state(&samples)
+            .color_blend_state(&blend)
+            .dynamic_state(&dynamic)
+            .layout(pipeline.layout)
+            .render_pass(pipeline.render_pass);
+        // SAFETY: everything that `info` points to lives until after the call; the features that the stages need are on, since
+        // plans are checked against them, and every device has viewports of this size.
+        let made = unsafe { self.raw.create_graphics_pipelines(vk::PipelineCache::null(), &[info], None) };
+        let call = "vkCreateGraphicsPipelines";
+        match made {
+            Ok(pipelines) => {
+                let code = "no pipeline".to_owned();
+                let made = pipelines.first().copied();
+                pipeline.raw = made.ok_or(DeviceError::Driver { call, code })?;
+                Ok(())
+            }
+            Err((_, result)) => Err(failed(call)(result)),
+        }
+    }
+}
+
+fn shader(
+    stage: vk::ShaderStageFlags,
+    module: vk::ShaderModule,
+) -> vk::PipelineShaderStageCreateInfo<'static> {
+    vk::PipelineShaderStageCreateInfo::default().stage(stage).module(module).name(c"main")
+}
+
+/// What a step draws into: a framebuffer without attachments, of the size that it was made for last.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Canvas {
+    raw: vk::Framebuffer,
+    extent: (u32, u32),
+}
+
+impl Canvas {
+    /// Gives it a size. Nothing that uses it may be in flight.
+    pub(crate) fn resize(
+        &mut self,
+        device: &ash::Device,
+        render_pass: vk::RenderPass,
+        extent: (u32, u32),
+    ) -> Result<(), DeviceError> {
+        if self.extent == extent {
+            return Ok(());
+        }
+        self.destroy(device);
+        let info = vk::FramebufferCreateInfo::default()
+            .render_pass(render_pass)
+            .width(extent.0)
+            .height(extent.1)
+            .layers(1);
+        // SAFETY: the render pass is this device's and has no attachment; plans are checked for the size.
+        self.raw =
+            unsafe { device.create_framebuffer(&info, None) }.map_err(failed("vkCreateFramebuffer"))?;
+        self.extent = extent;
+        Ok(())
+    }
+
+    /// Gives it back. Nothing that uses it may be in flight.
+    pub(crate) fn destroy(&mut self, device: &ash::Device) {
+        // SAFETY: the handle was made by this device or is null, and callers see to it that nothing uses it.
+        unsafe { device.destroy_framebuffer(self.raw, None) };
+        *self = Canvas::default();
+    }
+
+    /// Records a draw in a render pass of its own. The pipeline, its bindings and push constants are bound.
+    pub(crate) fn record(
+        &self,
+        device: &ash::Device,
+        commands: vk::CommandBuffer,
+        render_pass: vk::RenderPass,
+        points: u32,
+    ) {
+        let (width, height) = self.extent;
+        let area = vk::Rect2D::default().extent(vk::Extent2D { width, height });
+        let info = vk::RenderPassBeginInfo::default()
+            .render_pass(render_pass)
+            .framebuffer(self.raw)
+            .render_area(area);
+        // SAFETY: the command buffer is being recorded, on a queue with graphics, outside of a render pass; the framebuffer was made
+        // for this render pass or an equal one.
+        unsafe {
+            device.cmd_set_scissor(commands, 0, &[area]);
+            device.cmd_begin_render_pass(commands, &info, vk::SubpassContents::INLINE);
+            device.cmd_draw(commands, points, 1, 0, 0);
+            device.cmd_end_render_pass(commands);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What plays the workgroups of a kernel: those of a dispatch, the vertices of a list of points, or the fragments of such points.
+//!
+//! A kernel asks only which workgroup it is of, and which invocation there; formulas, rounds, meetings and results are the same in
+//! every stage. What differs:
+//!
+//! - **Vertex** `v` of a list of points is invocation `v mod L` of workgroup `v / L`, where `L` is the kernel's size of a workgroup.
+//!   Points are not rasterized.
+//! - **Fragments**: each workgroup is a point of [`Cells::size`] pixels in a cell of its own ([`Cells`]), whose fragments are its
+//!   invocations, row by row. Those beyond the last idle.
+//!
+//! A vertex is shaded at least once, and a fragment may be shaded again or for its neighbours' sake alone
+//! (Vulkan, "Vertex Shader Execution", "Fragment Shader Execution", "Helper Invocations"). So helpers return at once, and each
+//! other invocation *claims* its place: it adds 1 to word [`FIRST_CLAIM`]` + i` of the claims ([`Binding::Claims`](crate::Binding::Claims))
+//! for the `i`-th place, relaxed. Whoever finds another one there adds 1 to the first word, which counts them, and returns. That
+//! orders nothing. The caller zeroes the claims before each draw.
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, Op, Word};
+
+use crate::module::{EntryPoint, Module, Preamble};
+use crate::variant::Target;
+
+/// Pixels of the viewport in each direction: every device has as many.
+pub const VIEWPORT: u32 = 4096;
+/// The word of the claims that the first place has. Word 0 counts repeated invocations, in a cache line of its own.
+pub const FIRST_CLAIM: u32 = 16;
+/// Vertices of a draw at most.
+const MOST_VERTICES: u32 = 1 << 24;
+
+/// What the invocations of a kernel are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Carrier {
+    /// Those of a dispatch.
+    #[default]
+    Compute,
+    /// Vertices of a list of points.
+    Vertex,
+    /// Fragments of points in cells.
+    Fragment {
+        /// Where the points lie.
+        cells: Cells,
+        /// SPIR-V words of the vertex shader that puts them there: vertex `w` is workgroup `w`.
+        positions: Vec<u32>,
+    },
+}
+
+/// How workgroups of fragments lie in the viewport: workgroup `w` has the cell in column `w / rows` and row `w mod rows`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cells {
+    /// Pixels from one cell to the next in x and y.
+    pub pitch: (u32, u32),
+    /// Pixels of a point in each direction: even, so that whole quads are covered, and no pixel's centre lies on an edge.
+    pub size: u32,
+    /// Cells of a column.
+    pub rows: u32,
+}
+
+impl Cells {
+    /// Cells for workgroups of so many invocations, no closer than `pitch`.
+    pub fn new(invocations: u32, pitch: (u32, u32)) -> Cells {
+        let invocations = invocations.clamp(1, VIEWPORT);
+        let side = invocations.isqrt();
+        let size = (side + u32::from(side * side < invocations)).next_multiple_of(2);
+        let pitch = (pitch.0.clamp(size, VIEWPORT), pitch.1.clamp(size, VIEWPORT));
+        Cells { pitch, size, rows: VIEWPORT / pitch.1 }
+    }
+
+    /// Workgroups at most.
+    pub fn most(&self) -> u32 {
+        (VIEWPORT / self.pitch.0).saturating_mul(self.rows)
+    }
+
+    /// Width and height in pixels of what so many workgroups cover.
+    pub fn extent(&self, workgroups: u32) -> (u32, u32) {
+        (workgroups.div_ceil(self.rows.max(1)) * self.pitch.0, workgroups.min(self.rows) * self.pitch.1)
+    }
+}
+
+impl Carrier {
+    /// Workgroups of so many invocations that one draw has at most; no bound of its own for a dispatch.
+    pub fn most_workgroups(&self, invocations: u32) -> u32 {
+        match self {
+            Carrier::Compute => u32::MAX,
+            Carrier::Vertex => MOST_VERTICES / invocations.max(1),
+            Carrier::Fragment { cells, .. } => cells.most(),
+        }
+    }
+}
+
+/// Writes the position and the size of a point.
+pub(crate) fn write_point(module: &mut Module, (position, size): (Word, Word), at: [Word; 2], pixels: u32) {
+    let float = module.float(32);
+    let [zero, one, pixels] =
+        [0.0, 1.0, pixels as f32].map(|value: f32| module.constant_of(float, &[value.to_bits()]));
+    let vector = module.vector(float, 4);
+    let place = module.on_ids(Op::CompositeConstruct, vector, &[at[0], at[1], zero, one]);
+    module.effect(Op::Store, [position, place].map(Operand::IdRef));
+    module.effect(Op::Store, [size, pixels].map(Operand::IdRef));
+}
+
+/// The outputs of a vertex shader for a point: position and size.
+pub(crate) fn point_outputs(module: &mut Module) -> (Word, Word) {
+    let float = module.float(32);
+    let vector = module.vector(float, 4);
+    (module.built_in_output(BuiltIn::Position, vector), module.built_in_output(BuiltIn::PointSize, float))
+}
+
+/// The vertex shader that puts each point into the corner of its cell.
+pub(crate) fn positions(cells: Cells, target: Target) -> Vec<u32> {
+    let version = if target == Target::Vulkan12 { (1, 5) } else { (1, 3) };
+    let mut module = Module::new(Preamble {
+        version,
+        capabilities: vec![Capability::Shader],
+        extensions: Vec::new(),
+        addressing: AddressingModel::Logical,
+        model: MemoryModel::GLSL450,
+        loops: LoopControl::NONE,
+    });
+    let vertex = module.built_in_word(BuiltIn::VertexIndex);
+    let outputs = point_outputs(&mut module);
+    let entry = module.id();
+    module.begin(entry);
+    let vertex = module.word(Op::Load, &[vertex]);
+    let rows = module.constant(cells.rows);
+    let float = module.float(32);
+    let cell = [(Op::UDiv, cells.pitch.0), (Op::UMod, cells.pitch.1)];
+    let at = cell.map(|(op, pitch)| {
+        let number = module.word(op, &[vertex, rows]);
+        let number = module.on_ids(Op::ConvertUToF, float, &[number]);
+        // Everything here is a multiple of a power of two, and exact: from the middle of the point in pixels to -1 ... 1.
+        let scale = 2.0 / VIEWPORT as f32;
+        let [scaled, middle] = [pitch as f32 * scale, (cells.size / 2) as f32 * scale - 1.0]
+            .map(|value| module.constant_of(float, &[value.to_bits()]));
+        let corner = module.on_ids(Op::FMul, float, &[number, scaled]);
+        module.on_ids(Op::FAdd, float, &[corner, middle])
+    });
+    write_point(&mut module, outputs, at, cells.size);
+    module.effect(Op::Return, []);
+    module.finish_as(EntryPoint::Vertex)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_invocation_has_a_pixel_and_every_workgroup_a_cell() {
+        for invocations in [1, 2, 4, 5, 8, 16, 17, 32, 64, 128, 1024] {
+            for pitch in [(1, 1), (16, 16), (64, 2), (64, 64), (4096, 4096)] {
+                let cells = Cells::new(invocations, pitch);
+                assert!(cells.size * cells.size >= invocations && cells.size.is_multiple_of(2));
+                assert!((cells.size - 2) * (cells.size - 2) < invocations, "no larger than it must be");
+                assert!(cells.pitch.0 >= cells.size && cells.pitch.1 >= cells.size);
+                for workgroups in [1, cells.rows, cells.most()] {
+                    let (width, height) = cells.extent(workgroups);
+                    assert!(width <= VIEWPORT && height <= VIEWPORT);
+                    let area = u64::from(width / cells.pitch.0) * u64::from(height / cells.pitch.1);
+                    assert!(area >= u64::from(workgroups));
+                }
+            }
+        }
+    }
+}

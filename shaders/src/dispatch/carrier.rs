@@ -1,0 +1,171 @@
+//! Which workgroup an invocation is of, and which invocation there, in each stage.
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{self, BuiltIn, Op, Word};
+
+use super::Emitter;
+use super::place::Place;
+use crate::carrier::{self, Carrier, Cells, FIRST_CLAIM};
+use crate::contract::{Arithmetic, Parameter};
+use crate::module::EntryPoint;
+use crate::variant::{MemoryModel, Stage};
+
+/// The inputs that tell.
+pub(super) enum Inputs {
+    Compute { workgroup: Word, local: Word },
+    Vertex { index: Word, outputs: (Word, Word) },
+    Fragment { coordinates: Word, helper: Word, cells: Cells },
+}
+
+/// The number of an invocation in its workgroup.
+pub(super) enum Local {
+    Input(Word),
+    Known(Word),
+}
+
+impl Emitter<'_> {
+    /// What the invocations of the kernel are.
+    pub(super) fn carrier(&self) -> Carrier {
+        let variant = self.config.variant;
+        match variant.stage {
+            Stage::Compute => Carrier::Compute,
+            Stage::Vertex => Carrier::Vertex,
+            Stage::Fragment => {
+                let cells = Cells::new(self.layout.workgroup_size, self.config.cell);
+                Carrier::Fragment { cells, positions: carrier::positions(cells, variant.target) }
+            }
+        }
+    }
+
+    /// What stands around the kernel's function.
+    pub(super) fn entry_point(&self) -> EntryPoint {
+        match self.config.variant.stage {
+            Stage::Compute => EntryPoint::Compute { workgroup_size: self.layout.workgroup_size },
+            Stage::Vertex => EntryPoint::Vertex,
+            Stage::Fragment => EntryPoint::Fragment,
+        }
+    }
+
+    /// Declares the inputs.
+    pub(super) fn inputs(&mut self) -> Inputs {
+        match self.config.variant.stage {
+            Stage::Compute => Inputs::Compute {
+                workgroup: self.module.built_in_vector(BuiltIn::WorkgroupId),
+                local: self.module.built_in_word(BuiltIn::LocalInvocationIndex),
+            },
+            Stage::Vertex => Inputs::Vertex {
+                index: self.module.built_in_word(BuiltIn::VertexIndex),
+                outputs: carrier::point_outputs(&mut self.module),
+            },
+            Stage::Fragment => {
+                let float = self.module.float(32);
+                let vector = self.module.vector(float, 4);
+                Inputs::Fragment {
+                    coordinates: self.module.built_in(BuiltIn::FragCoord, vector),
+                    helper: self.module.built_in(BuiltIn::HelperInvocation, self.module.bool),
+                    cells: Cells::new(self.layout.workgroup_size, self.config.cell),
+                }
+            }
+        }
+    }
+
+    /// The number of the workgroup, and that of the invocation in it, which is loaded only where it has a name. Where the stage has
+    /// invocations that play nothing, they return here.
+    pub(super) fn workgroup(&mut self, inputs: &Inputs) -> (Word, Local) {
+        match *inputs {
+            Inputs::Compute { workgroup, local } => (self.module.load_x(workgroup), Local::Input(local)),
+            Inputs::Vertex { index, outputs } => {
+                let float = self.module.float(32);
+                let zero = self.module.constant_of(float, &[0]);
+                carrier::write_point(&mut self.module, outputs, [zero, zero], 1);
+                let size = self.module.constant(self.layout.workgroup_size);
+                let index = self.module.word(Op::Load, &[index]);
+                let local = self.remainder(index, size);
+                (self.divide(index, size), Local::Known(local))
+            }
+            Inputs::Fragment { coordinates, helper, cells } => {
+                let helper = self.module.on_ids(Op::Load, self.module.bool, &[helper]);
+                self.return_if(helper);
+                let float = self.module.float(32);
+                let vector = self.module.vector(float, 4);
+                let pixel = self.module.on_ids(Op::Load, vector, &[coordinates]);
+                let [(column, x), (row, y)] =
+                    [(0, cells.pitch.0), (1, cells.pitch.1)].map(|(axis, pitch)| {
+                        let operands = [Operand::IdRef(pixel), Operand::LiteralBit32(axis)];
+                        let place = self.module.value(Op::CompositeExtract, float, operands);
+                        let place = self.module.word(Op::ConvertFToU, &[place]);
+                        let pitch = self.module.constant(pitch);
+                        (self.divide(place, pitch), self.remainder(place, pitch))
+                    });
+                let [rows, size] = [cells.rows, cells.size].map(|value| self.module.constant(value));
+                let first = self.multiply(y, size);
+                let local = self.add(first, x);
+                if cells.size * cells.size > self.layout.workgroup_size {
+                    let end = self.module.constant(self.layout.workgroup_size);
+                    let idle = self.module.truth(Op::UGreaterThanEqual, &[local, end]);
+                    self.return_if(idle);
+                }
+                let first = self.multiply(column, rows);
+                (self.add(first, row), Local::Known(local))
+            }
+        }
+    }
+
+    /// The number of the invocation in its workgroup.
+    pub(super) fn local(&mut self, local: Local) -> Word {
+        match local {
+            Local::Input(input) => self.module.word(Op::Load, &[input]),
+            Local::Known(local) => local,
+        }
+    }
+
+    /// Ends the invocation where the condition holds.
+    fn return_if(&mut self, condition: Word) {
+        let [leave, stay] = std::array::from_fn(|_| self.module.id());
+        self.module.selection_merge(stay);
+        self.module.branch_if(condition, leave, stay);
+        self.module.begin(leave);
+        self.module.effect(Op::Return, []);
+        self.module.begin(stay);
+    }
+
+    /// Lets whoever comes second to a place return: vertices and fragments may be shaded again. Stress workgroups have no place,
+    /// and may.
+    pub(super) fn claim(&mut self, place: &Place, (class, group): (Word, Word), local: Word) {
+        let Some(claims) = self.claims_buffer else { return };
+        let glsl = self.config.variant.model == MemoryModel::Glsl450;
+        let scope =
+            if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
+        let scope = Operand::IdScope(self.module.constant(scope as u32));
+        let [zero, one, first] = [0, 1, FIRST_CLAIM].map(|value| self.module.constant(value));
+        let add = |emitter: &mut Self, index: Word| {
+            let pointer = Operand::IdRef(emitter.module.element(claims, index));
+            let relaxed = Operand::IdMemorySemantics(zero);
+            let operands = [pointer, scope.clone(), relaxed, Operand::IdRef(one)];
+            emitter.module.value(Op::AtomicIAdd, emitter.module.u32, operands)
+        };
+        let [plays, goes_on, claiming, again] = std::array::from_fn(|_| self.module.id());
+        let none = self.module.constant(self.layout.roles.len() as u32);
+        let has_role = self.module.truth(Op::INotEqual, &[place.role, none]);
+        self.module.selection_merge(goes_on);
+        self.module.branch_if(has_role, claiming, goes_on);
+        self.module.begin(claiming);
+        let groups = self.parameter(Parameter::Groups);
+        let earlier = self.multiply(class, groups);
+        let number = self.add(earlier, group);
+        let size = self.module.constant(self.layout.workgroup_size);
+        let start = self.multiply(number, size);
+        let index = self.add(start, local);
+        let index = self.add(index, first);
+        let earlier = add(self, index);
+        let repeated = self.module.truth(Op::INotEqual, &[earlier, zero]);
+        self.module.selection_merge(plays);
+        self.module.branch_if(repeated, again, plays);
+        self.module.begin(again);
+        add(self, zero);
+        self.module.effect(Op::Return, []);
+        self.module.begin(plays);
+        self.module.branch(goes_on);
+        self.module.begin(goes_on);
+    }
+}

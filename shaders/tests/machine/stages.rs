@@ -1,0 +1,87 @@
+//! The invocations of a kernel in each stage: graphics stages repeat some and add helpers, and only one of each place may play.
+
+use std::collections::BTreeMap;
+
+use rspirv::spirv::Op;
+use shaders::carrier::{Carrier, FIRST_CLAIM};
+use shaders::{Binding, Kernel};
+
+use super::{Invocation, Program, State};
+
+/// What a device makes of so many workgroups. Of every few places some are shaded twice or three times, and every few pixels have a helper.
+pub fn invocations(
+    kernel: &Kernel,
+    program: &Program,
+    workgroups: u32,
+    subgroup_size: u32,
+) -> Vec<Invocation> {
+    let size = kernel.workgroup_size;
+    let mut found = Vec::new();
+    let mut shade = |workgroup: u32, local: u32, pixel: (u32, u32), stage: bool| {
+        let invocation = |helper| Invocation {
+            pixel,
+            size,
+            helper,
+            ..program.invocation(workgroup, local, subgroup_size)
+        };
+        let draw = workgroup * 7 + local * 3;
+        if matches!(kernel.carrier, Carrier::Fragment { .. }) && draw.is_multiple_of(4) {
+            found.push(invocation(true));
+        }
+        let times = if stage { [1, 1, 2, 1, 3][draw as usize % 5] } else { 1 };
+        found.extend((0..times).map(|_| invocation(false)));
+    };
+    for workgroup in 0..workgroups {
+        match &kernel.carrier {
+            Carrier::Compute => (0..size).for_each(|local| shade(workgroup, local, (0, 0), false)),
+            Carrier::Vertex => (0..size).for_each(|local| shade(workgroup, local, (0, 0), true)),
+            Carrier::Fragment { cells, .. } => {
+                let corner = (workgroup / cells.rows * cells.pitch.0, workgroup % cells.rows * cells.pitch.1);
+                for local in 0..cells.size * cells.size {
+                    let (x, y) = (local % cells.size, local / cells.size);
+                    shade(workgroup, local, (corner.0 + x, corner.1 + y), true);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Those that played, one for each place, in the order of places, without their claims. Whoever came second did nothing and is counted.
+pub fn played(kernel: &Kernel, all: Vec<Invocation>, claims: &[u32]) -> Vec<Invocation> {
+    if kernel.carrier == Carrier::Compute {
+        return all;
+    }
+    let mut places: BTreeMap<(u32, u32), Invocation> = BTreeMap::new();
+    let mut repeated = 0;
+    for mut invocation in all {
+        assert_eq!(invocation.state, State::Ended);
+        let place = (invocation.workgroup, invocation.local);
+        let is_claim = |binding: u32| kernel.bindings[binding as usize] == Binding::Claims;
+        let (claimed, touches): (Vec<_>, Vec<_>) =
+            invocation.touches.drain(..).partition(|touch| is_claim(touch.binding));
+        if invocation.helper || invocation.local >= kernel.workgroup_size {
+            assert!(
+                claimed.is_empty() && touches.is_empty(),
+                "helpers and what lies beyond a workgroup idle"
+            );
+            continue;
+        }
+        assert!(claimed.iter().all(|touch| touch.op == Op::AtomicIAdd));
+        match claimed.first() {
+            Some(claim) if claim.read == Some(0) => assert_eq!(claimed.len(), 1),
+            Some(claim) => {
+                assert!(claim.word >= FIRST_CLAIM as usize && claimed.len() == 2 && claimed[1].word == 0);
+                assert!(touches.is_empty(), "whoever comes second plays nothing");
+                repeated += 1;
+                continue;
+            }
+            // Stress workgroups have nothing to claim.
+            None => {}
+        }
+        invocation.touches = touches;
+        places.entry(place).or_insert(invocation);
+    }
+    assert_eq!(claims[0], repeated, "whoever came second is counted");
+    places.into_values().collect()
+}
