@@ -32,7 +32,7 @@ use schedule::Plan;
 
 /// Steps of all walks of a kernel at most.
 const MAX_STEPS: u64 = 150_000_000;
-/// Orders that are tried where the order decides.
+/// Orders that are tried where the order decides and nothing else is said.
 const ORDERS: u64 = 12;
 /// Findings at most.
 const MAX_FINDINGS: usize = 32;
@@ -150,14 +150,11 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
             coverage: String::new(),
         };
         let mut notes = std::collections::BTreeSet::new();
-        for order in 0..ORDERS {
+        let asked = options.schedules.unwrap_or(ORDERS).max(1);
+        for order in 0..asked {
             let mut machine = first.clone();
             machine.rotation = order as u32 + 1;
-            let plan = match order {
-                0 => Plan::Forward,
-                1 => Plan::Backward,
-                seed => Plan::Random(seed),
-            };
+            let plan = Plan::of(order, options.seed);
             let walked = machine.run(plan, MAX_STEPS.saturating_sub(report.steps));
             report.orders += 1;
             report.steps += machine.steps;
@@ -174,7 +171,8 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
                 break;
             }
             // One order that spends a large part of the steps leaves no room for others.
-            if !report.ordered || !report.findings.is_empty() || report.steps > MAX_STEPS / 2 {
+            let enough = options.schedules.is_none() && !report.findings.is_empty();
+            if !report.ordered || enough || report.steps > MAX_STEPS / 2 {
                 break;
             }
         }

@@ -57,6 +57,11 @@ pub struct Options {
     pub ignore_filter: bool,
     /// Whether accesses stay that one invocation alone is about: for whoever changes the kernel and asks again.
     pub keep_all: bool,
+    /// Orders of the invocations that a walk over the whole grid tries where the order decides, whatever earlier ones show; a
+    /// few, until something is found, where it is not given.
+    pub schedules: Option<u64>,
+    /// What those orders are drawn from.
+    pub seed: u64,
 }
 
 /// Where an invocation is.

@@ -19,7 +19,8 @@ use crate::source::{self, Shader, SourceError};
 /// # Errors
 /// What ended it early; what is wrong with a single shader does not.
 pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
-    let options = arguments.kernel.options(None)?;
+    let (schedules, seed) = (arguments.schedules, arguments.seed);
+    let options = Options { schedules, seed, ..arguments.kernel.options(None)? };
     let model =
         Model::shipped("vulkan").ok_or_else(|| Failure::input_message("no model `vulkan`".to_owned()))?;
     let model = model.map_err(|error| Failure::input_message(error.to_string()))?;
@@ -105,7 +106,8 @@ fn refused(file: &str, entry: &str, options: &Options, why: String) -> RaceLine 
     }
 }
 
-fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
+/// What is published of a report.
+pub fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
     let invocations = report.grid.iter().chain(&report.local_size).map(|count| u64::from(*count)).product();
     RaceLine {
         schema: RACE_SCHEMA.to_owned(),
@@ -154,7 +156,7 @@ pub fn record(file: &str, module: &Module, found: &GridFinding) -> FindingRecord
 }
 
 /// The same for people.
-fn text(line: &RaceLine) -> String {
+pub fn text(line: &RaceLine) -> String {
     let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
     let mut text = format!("{}{entry}: {}\n", line.file, line.verdict);
     if !line.coverage.words.is_empty() {

@@ -154,6 +154,11 @@ fn addresses_and_images_are_given_by_name() {
     let (ran, line) = race("addresses", &[&["--bind", "pc.a=A", "--bind", "push@16=A"], &image[..]].concat());
     assert_eq!((ran.code, &line["findings"][0]["kind"]), (1, &"race".into()), "{ran:?}");
     assert!(line["findings"][0]["message"].as_str().unwrap().contains("`A+4`"), "{line}");
+    // An image that nothing is said of is taken as one of a size that is told.
+    let (ran, line) = race("addresses", &["--bind", "pc.a=A", "--bind", "pc.b=B"]);
+    assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
+    let words = line["coverage"]["words"].as_str().unwrap();
+    assert!(words.contains("nothing is said of image `") && words.contains("taken as 64x64x1"), "{words}");
     // What it holds has a length, beyond which nothing is.
     let bound = ["--bind", "pc.a=A", "--bind", "pc.b=B", "--buffer", "B=iota:16"];
     let (ran, line) = race("addresses", &[&bound, &image[..]].concat());
@@ -163,7 +168,6 @@ fn addresses_and_images_are_given_by_name() {
         (["--bind", "7@x=A"], "neither push@OFFSET, SET.BINDING@OFFSET nor a member"),
         (["--buffer", "C=iota"], "neither SET.BINDING nor a name of --bind"),
         (["--image", "0.0=8y"], "no image such as"),
-        (["--bind", "pc.a=A"], "`--image SET.BINDING=WxH`"),
     ] {
         let ran = Ran::of(vk_litmus(["race", &shader("addresses")]).args(wrong));
         assert_eq!(ran.code, 2, "{wrong:?}: {ran:?}");

@@ -1,5 +1,7 @@
 //! Chains of pointers, loads and stores.
 
+use std::collections::BTreeMap;
+
 use litmus::{Access, Scope, StorageClass};
 use rspirv::spirv::{BuiltIn, Op};
 
@@ -12,11 +14,11 @@ use super::clock::{Moment, class_index};
 use super::machine::{Here, Machine, Step};
 use super::memory::{ADDRESS_BITS, Object};
 use super::program::{Inst, Kind, Layout, Program};
-use super::shadow::{Manner, Record};
+use super::shadow::{Manner, Record, Sight};
 use super::value::{LOCAL, NOWHERE, OUTSIDE, Pointer, Taint, Value};
 
 /// Records at the words of one object at most.
-const WORD: u64 = 4;
+pub(super) const WORD: u64 = 4;
 
 /// The part of what a pointer points to.
 pub(super) fn part(program: &Program<'_>, pointer: &Pointer, index: u64) -> Result<Pointer, Problem> {
@@ -359,6 +361,15 @@ impl Machine<'_> {
             Moment { invocation: me.number, workgroup: me.identity.workgroup_index, time: me.time, epoch };
         let (subgroup, identity) = (me.subgroup, me.identity);
         let view = me.views[at].clone();
+        let seen = match me.seen.is_empty() {
+            true => BTreeMap::new(),
+            false => {
+                let (object, of) = self.place_of(here, pointer.object);
+                let at = |seen: &&(u32, u32, u64)| (seen.0, seen.1) == (object, of);
+                let all = &here.workgroup.invocations[here.index].seen;
+                all.keys().filter(at).map(|place| (place.2, all[place].clone())).collect()
+            }
+        };
         let fine = self.setup.fine;
         let Some(object) = self.object(here, pointer.object) else { return false };
         let end = pointer.offset + u64::from(bytes);
@@ -369,7 +380,8 @@ impl Machine<'_> {
             let last = end.min((word + 1) * WORD) - word * WORD;
             let covered = (mask(last as u32) & !mask(first as u32)) as u8;
             let record = Record { moment, subgroup, site, manner, mask: covered };
-            let met = object.shadow.entry(word as u32).or_default().meet(&record, &view, fine);
+            let sight = Sight { view: &view, seen: seen.get(&word), fine };
+            let met = object.shadow.entry(word as u32).or_default().meet(&record, sight);
             unordered |= met.unordered;
             if let (Some((earlier, standing)), None) = (met.conflict, &conflict) {
                 conflict = Some((earlier, record, standing, word));

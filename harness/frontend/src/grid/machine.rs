@@ -12,7 +12,7 @@ use crate::module::mask;
 use super::clock::{Message, View};
 use super::memory::Object;
 use super::program::{GLOBAL, Inst, NONE, Program};
-use super::shadow::{Record, Standing};
+use super::shadow::{Record, Seen, Standing};
 use super::value::{FIRST_OUTSIDE, LOCAL, OPAQUE, OPEN, OUTSIDE, Taint, UNDEFINED, Value};
 
 /// Calls in calls at most.
@@ -60,6 +60,8 @@ pub(super) struct Invocation {
     pub released: Vec<Rc<Message>>,
     /// What atomics and barriers took, for memory barriers that follow.
     pub taken: Vec<Rc<Message>>,
+    /// Of places whose atomics name other classes than their own: up to which step of whom their writes there are seen.
+    pub seen: BTreeMap<(u32, u32, u64), Seen>,
     /// The last instruction before the end.
     pub last: u32,
 }

@@ -1,5 +1,7 @@
 //! Who was at a place of memory, and whether two of them race.
 
+use std::collections::BTreeMap;
+
 use litmus::Scope;
 
 use super::clock::{Moment, View, reaches};
@@ -53,8 +55,22 @@ pub(super) enum Standing {
     Unpublished,
 }
 
+/// For invocations up to which of their steps what they wrote at a place is seen there.
+pub(super) type Seen = BTreeMap<u32, u32>;
+
+/// What decides how accesses stand to each other.
+#[derive(Clone, Copy)]
+pub(super) struct Sight<'v> {
+    pub view: &'v View,
+    /// Of the place of the access.
+    pub seen: Option<&'v Seen>,
+    /// Whether more than barriers of workgroups orders invocations.
+    pub fine: bool,
+}
+
 /// How an access stands to an earlier one.
-pub(super) fn standing(earlier: &Record, later: &Record, view: &View) -> Standing {
+pub(super) fn standing(earlier: &Record, later: &Record, sight: Sight<'_>) -> Standing {
+    let view = sight.view;
     let (a, b) = (&earlier.manner, &later.manner);
     let same = earlier.moment.invocation == later.moment.invocation;
     if same || earlier.mask & later.mask == 0 || !a.writes && !b.writes {
@@ -80,7 +96,9 @@ pub(super) fn standing(earlier: &Record, later: &Record, view: &View) -> Standin
                 (false, false) => view.published.knows(workgroup, &earlier.moment),
             },
         };
-        if ordered {
+        let seen = sight.seen.and_then(|seen| seen.get(&earlier.moment.invocation));
+        let seen = a.writes && !b.writes && seen.is_some_and(|time| *time >= earlier.moment.time);
+        if ordered || seen {
             return Standing::Ordered;
         }
     }
@@ -103,15 +121,15 @@ pub(super) struct Met {
 }
 
 impl Cell {
-    /// Looks at all who were here, and stays. `fine` is whether more than barriers of workgroups orders invocations.
-    pub fn meet(&mut self, new: &Record, view: &View, fine: bool) -> Met {
+    /// Looks at all who were here, and stays.
+    pub fn meet(&mut self, new: &Record, sight: Sight<'_>) -> Met {
         let mut met = Met::default();
         if self.writes || new.manner.writes {
             for record in &self.records {
-                match standing(record, new, view) {
+                match standing(record, new, sight) {
                     Standing::Ordered => {}
                     Standing::Mutual => {
-                        let known = view.before.knows(new.moment.workgroup, &record.moment);
+                        let known = sight.view.before.knows(new.moment.workgroup, &record.moment);
                         let same =
                             record.manner.operation == new.manner.operation && new.manner.operation != 0;
                         met.unordered |= !known && !same && record.manner.writes;
@@ -129,18 +147,19 @@ impl Cell {
                 }
             }
         }
-        self.keep(new, view, fine);
+        self.keep(new, sight);
         met
     }
 
-    fn keep(&mut self, new: &Record, view: &View, fine: bool) {
+    fn keep(&mut self, new: &Record, sight: Sight<'_>) {
+        let (view, fine) = (sight.view, sight.fine);
         let workgroup = new.moment.workgroup;
         if new.manner.writes && !new.manner.private {
             self.records.retain(|record| {
                 let covered = record.mask & !new.mask == 0 && !record.manner.private;
                 let mine = record.moment.invocation == new.moment.invocation;
                 let known = mine || view.before.knows(workgroup, &record.moment);
-                let ordered = mine || standing(record, new, view) == Standing::Ordered;
+                let ordered = mine || standing(record, new, sight) == Standing::Ordered;
                 // Whoever conflicts with the earlier is to conflict with the new one, which atomics do less.
                 let stronger =
                     !new.manner.atomic || record.manner.atomic && record.manner.scope == new.manner.scope;

@@ -1,7 +1,7 @@
 //! `check` of shaders that are beyond the lifter: what the walk over their whole grid finds.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use campaign::patience::patience;
 use frontend::grid::Verdict;
@@ -27,6 +27,23 @@ pub struct Walked<'a> {
 }
 
 impl Walked<'_> {
+    /// What is wrong, in words; nothing where the walk has no answer either, or something else is asked than it knows.
+    pub fn explained(&self, model: &model::Model, time: Duration) -> Option<(String, Outcome)> {
+        if model.name() != model::Model::default_for(litmus::Dialect::Vulkan)
+            || self.options.assertion.is_some()
+        {
+            return None;
+        }
+        let stop = patience(time);
+        let report = frontend::judge(self.module, self.options, model, Budget::until(&stop)).ok()?;
+        let outcome = if report.findings.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
+        let mut text = race::text(&race::answered(self.file, self.module, report));
+        if let Some(compiler) = self.compiler {
+            text += &format!("  compiled by {compiler}\n");
+        }
+        Some((text, outcome))
+    }
+
     /// The answer; nothing where the walk has none either, or something else is asked than it knows.
     pub fn answered(&self, model: &model::Model, asked: Asked, started: Instant) -> Option<Checked> {
         // It knows the newest text, and no fairness.
