@@ -97,6 +97,10 @@ pub struct Report {
     pub orders: u64,
     /// Steps of all invocations.
     pub steps: u64,
+    /// Bytes of memory that accesses were looked at of, and bytes that this took, in the order that took most.
+    pub accessed_bytes: u64,
+    /// See [`accessed_bytes`](Report::accessed_bytes).
+    pub shadow_bytes: u64,
     /// What a pass covers, in words.
     pub coverage: String,
 }
@@ -121,6 +125,8 @@ impl Report {
             by_model: false,
             orders: 0,
             steps: 0,
+            accessed_bytes: 0,
+            shadow_bytes: 0,
             coverage: String::new(),
         }
     }
@@ -147,6 +153,8 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
             by_model: false,
             orders: 0,
             steps: 0,
+            accessed_bytes: 0,
+            shadow_bytes: 0,
             coverage: String::new(),
         };
         let mut notes = std::collections::BTreeSet::new();
@@ -159,6 +167,10 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
             report.orders += 1;
             report.steps += machine.steps;
             report.ordered |= machine.open;
+            let (accessed, shadow) = machine.shadow();
+            if shadow > report.shadow_bytes {
+                (report.accessed_bytes, report.shadow_bytes) = (accessed, shadow);
+            }
             notes.append(&mut machine.notes);
             add(&mut report.findings, &machine);
             if let Err(refusal) = walked {

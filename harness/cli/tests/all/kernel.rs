@@ -241,6 +241,28 @@ fn races_over_whole_grids() {
     assert!(ran.stdout.contains("main`: racy\n  for these inputs"), "{}", ran.stdout);
 }
 
+/// Of a pair that a walk found there is a litmus test of two threads, which the model calls racy too.
+#[test]
+fn races_as_litmus_tests() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, workgroups) in
+        [("reduce", "64"), ("divergent", "1"), ("lock", "40"), ("message-not-coherent", "2")]
+    {
+        let ran = Ran::of(&mut vk_litmus(["race", &shader(name), "--grid", workgroups, "--emit", "litmus"]));
+        assert_eq!(ran.code, 1, "{ran:?}");
+        let tests = ran.stdout.match_indices("VULKAN ").map(|(at, _)| at).collect::<Vec<_>>();
+        assert!(!tests.is_empty(), "{name}: {ran:?}");
+        for (number, at) in tests.iter().enumerate() {
+            let text = &ran.stdout[*at..tests.get(number + 1).copied().unwrap_or(ran.stdout.len())];
+            let file = folder.path().join(format!("{name}-{number}.litmus"));
+            std::fs::write(&file, text).unwrap();
+            let ran = Ran::of(&mut vk_litmus(["check", file.to_str().unwrap(), "--format", "json"]));
+            assert_eq!((ran.code, &ran.json_lines()[0]["race"]), (0, &"racy".into()), "{text}");
+            assert!(text.contains("P1@") && !text.contains("P2@"), "{text}");
+        }
+    }
+}
+
 #[test]
 fn findings_as_sarif() {
     let sarif = |name: &str| {

@@ -188,10 +188,10 @@ impl Machine<'_> {
 
     /// A number with what is to be known of it.
     pub(super) fn bits(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<(u64, Taint)> {
-        match self.operand(here, inst, index)? {
-            Value::Bits(bits, taint) => Ok((bits, taint)),
-            Value::Nothing(taint) => Ok((0, taint)),
-            Value::Pointer(pointer) => Ok((self.address_of(&pointer), pointer.taint)),
+        match self.value_of(here, self.program.module.operand(&inst.raw, index)?)? {
+            Value::Bits(bits, taint) => Ok((*bits, *taint)),
+            Value::Nothing(taint) => Ok((0, *taint)),
+            Value::Pointer(pointer) => Ok((self.address_of(pointer), pointer.taint)),
             _ => Err(malformed(format!("Op{:?} with other operands", inst.raw.op)).into()),
         }
     }

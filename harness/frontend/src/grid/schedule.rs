@@ -121,6 +121,10 @@ impl Machine<'_> {
                 if workgroup.invocations.iter().any(|invocation| invocation.doing != Doing::Ended) {
                     self.workgroups.insert(index, workgroup);
                     still.push(index);
+                } else {
+                    let taken = workgroup.objects.iter().map(|object| object.shadow.taken());
+                    let taken = taken.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+                    self.past = if taken.1 > self.past.1 { taken } else { self.past };
                 }
             }
             left = still;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use litmus::{Order, Scope};
 use rspirv::spirv::{Op, StorageClass};
+use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
 use crate::inputs::{AddressPlace, ImageInput, filled};
@@ -61,8 +62,13 @@ pub(super) fn with<T>(
     let Some(entry) = program.by_id.get(&function).copied() else {
         return Err(nowhere(malformed("the entry point is no function")));
     };
-    let mut building =
-        Building { options, program: &program, objects: Vec::new(), descriptors: HashMap::new(), bytes: 0 };
+    let mut building = Building {
+        options,
+        program: &program,
+        objects: Vec::new(),
+        descriptors: FxHashMap::default(),
+        bytes: 0,
+    };
     let mut globals = program.globals.clone();
     let (of_workgroup, of_invocation) = building.variables(&mut globals).map_err(nowhere)?;
     building.addresses(&globals).map_err(nowhere)?;
@@ -83,7 +89,7 @@ pub(super) fn with<T>(
         objects,
         descriptors,
         workgroups: BTreeMap::new(),
-        messages: HashMap::new(),
+        messages: FxHashMap::default(),
         found: Vec::new(),
         known: BTreeSet::new(),
         open: false,
@@ -95,6 +101,7 @@ pub(super) fn with<T>(
         rotation: 1,
         outside: Vec::new(),
         alone: all <= 1,
+        past: (0, 0),
     };
     then(&machine)
 }
@@ -139,7 +146,7 @@ struct Building<'a> {
     options: &'a Options,
     program: &'a Program<'a>,
     objects: Vec<Object>,
-    descriptors: HashMap<u32, Descriptors>,
+    descriptors: FxHashMap<u32, Descriptors>,
     bytes: u64,
 }
 

@@ -112,6 +112,42 @@ pub(super) struct Cell {
     writes: bool,
 }
 
+/// Words of a page.
+const PAGE: usize = 32;
+
+/// Who was at the words of an object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shadow {
+    /// Empty where nobody was.
+    pages: Vec<Vec<Cell>>,
+}
+
+impl Shadow {
+    /// The word of that number.
+    pub fn cell(&mut self, word: u64) -> &mut Cell {
+        let (page, at) = (word as usize / PAGE, word as usize % PAGE);
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, Vec::new);
+        }
+        let page = &mut self.pages[page];
+        if page.is_empty() {
+            page.resize_with(PAGE, Cell::default);
+        }
+        &mut page[at]
+    }
+
+    /// Bytes that were accessed, and bytes that it takes to know by whom.
+    pub fn taken(&self) -> (u64, u64) {
+        let mut accessed = 0;
+        let mut bytes = self.pages.capacity() * size_of::<Vec<Cell>>();
+        for cell in self.pages.iter().flatten() {
+            accessed += cell.records.iter().fold(0, |all, record| all | record.mask).count_ones();
+            bytes += size_of::<Cell>() + cell.records.capacity() * size_of::<Record>();
+        }
+        (u64::from(accessed), bytes as u64)
+    }
+}
+
 /// What comes of an access.
 #[derive(Debug, Default)]
 pub(super) struct Met {
@@ -195,6 +231,10 @@ impl Cell {
         }
         if self.records.len() < MAX_RECORDS {
             self.writes |= new.manner.writes;
+            // Most words have one record or two.
+            if self.records.len() == self.records.capacity() && self.records.len() < 4 {
+                self.records.reserve_exact(1);
+            }
             self.records.push(*new);
         }
     }
