@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use litmus::{Flow, InstructionKind, LocationId, LocationInit, Race, Test};
+use litmus::{Access, Flow, InstructionKind, LocationId, LocationInit, Race, Test};
 use model::{Budget, Model};
 
 use crate::answer::{Asking, answer};
 use crate::grid::GridFinding;
-use crate::lift::{FindingKind, Options, lift};
+use crate::lift::{FindingKind, Options, Spot, lift};
 use crate::module::Module;
 
 /// Steps for one trial.
@@ -39,23 +39,21 @@ pub fn smallest(
     let races = |test: &Test| model::predict(test, model, &asked).is_ok_and(|found| found.race == Race::Racy);
     let case = lifted.cases.iter().find(|case| races(&case.test))?;
     let mut test = Test { question: None, filter: None, ..case.test.clone() };
-    // What both lines of the finding are stays: the race is to be this one.
-    let mut kept: Vec<Vec<bool>> = case
-        .origins
-        .iter()
-        .map(|origins| {
-            let named = |place| [one.place, other.place].contains(&place);
-            origins.iter().map(|spot| named(spot.place)).collect()
-        })
-        .collect();
+    // Something of both accesses stays in their threads: the race is to be this one; and of what is not published whatever would
+    // publish it.
+    let published = finding.kind == FindingKind::UnpublishedRead;
+    let places = [one.place, other.place];
+    let named = |thread: usize, spot: &Spot| places.get(thread) == Some(&spot.place);
+    let mut origins = case.origins.clone();
     let mut trials = 0;
     loop {
-        let before = trials;
         let mut changed = false;
-        for thread in 0..test.threads.len() {
-            for at in (0..test.threads[thread].instructions.len()).rev() {
-                let named = kept.get(thread).and_then(|kept| kept.get(at)).copied().unwrap_or(false);
-                if named || trials >= MAX_TRIALS || is_target(&test, thread, at) {
+        for thread in 0..test.threads.len().min(origins.len()) {
+            for at in (0..test.threads[thread].instructions.len().min(origins[thread].len())).rev() {
+                let last = named(thread, &origins[thread][at])
+                    && origins[thread].iter().filter(|spot| named(thread, spot)).count() == 1;
+                let kept = last || published && synchronizes(&test.threads[thread].instructions[at].kind);
+                if kept || trials >= MAX_TRIALS || is_target(&test, thread, at) {
                     continue;
                 }
                 trials += 1;
@@ -63,17 +61,26 @@ pub fn smallest(
                 less.threads[thread].instructions.remove(at);
                 if races(&less) {
                     test = less;
-                    kept.get_mut(thread).filter(|kept| at < kept.len()).map(|kept| kept.remove(at));
+                    origins[thread].remove(at);
                     changed = true;
                 }
             }
         }
-        if !changed || trials == before {
+        if !changed {
             break;
         }
     }
     let pruned = without_unused(&test);
     Some(if races(&pruned) { pruned } else { test })
+}
+
+/// Whether an instruction may order others.
+fn synchronizes(kind: &InstructionKind) -> bool {
+    match kind {
+        InstructionKind::Access(access) => matches!(access.strength, Access::Atomic { .. }),
+        InstructionKind::Fence { .. } | InstructionKind::ControlBarrier(_) => true,
+        _ => false,
+    }
 }
 
 /// Whether an instruction is a label that a jump of its thread goes to.

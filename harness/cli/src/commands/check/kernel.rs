@@ -106,15 +106,27 @@ pub fn explained(
     for entry in entries {
         let options = Options { entry: Some(entry), ..options.clone() };
         let compiler = shader.compiler.as_deref();
-        let said = match frontend::lift(&module, &options) {
+        let explain = |options: &Options| match frontend::lift(&module, options) {
             Ok(lifted) => {
-                let kernel = Kernel { file, module: &module, compiler, options: &options, lifted: &lifted };
+                let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
                 kernel.explained(model, time).map_err(|error| format!(" {error}"))
             }
             Err(refusal) => Err(refusal.to_string()),
         };
         let walked = Walked { file, module: &module, compiler, options: &options };
-        let said = said.or_else(|why| walked.explained(model, time).ok_or_else(|| wrong(why)))?;
+        let said = match explain(&options) {
+            Ok(said) => said,
+            Err(why) => {
+                let (mut text, outcome, pairs) = walked.explained(model, time).ok_or_else(|| wrong(why))?;
+                // Why, and what mends it, is asked of two invocations that race whatever others do.
+                let alone = pairs.into_iter().map(|only| explain(&Options { only, ..options.clone() }));
+                let racy = |said: &(String, Outcome)| said.1 != Outcome::Success;
+                if let Some((why, _)) = alone.flatten().find(racy) {
+                    text += &format!("\nThe two invocations alone are {why}");
+                }
+                (text, outcome)
+            }
+        };
         text += &said.0;
         outcome.note(said.1);
     }
