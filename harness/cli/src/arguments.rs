@@ -245,12 +245,29 @@ pub struct Race {
     /// How it is written.
     #[arg(long, value_enum, default_value = "text")]
     pub format: RaceFormat,
+    /// Print the smallest litmus test of each race instead: of the two invocations alone, which the model calls racy as well.
+    #[arg(long, value_enum, conflicts_with = "format")]
+    pub emit: Option<RaceEmit>,
+    /// Orders of the invocations that are tried where the order decides, all of them whatever earlier ones show; 12, until
+    /// something is found, when not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub schedules: Option<u64>,
+    /// What these orders are drawn from.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
     /// Time for the model, which is asked of small grids where the walk leaves something open.
     #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration)]
     pub timeout: Duration,
     /// For shaders.
     #[command(flatten)]
     pub kernel: KernelArguments,
+}
+
+/// What `race` prints instead of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RaceEmit {
+    /// Litmus tests.
+    Litmus,
 }
 
 /// How `race` writes.

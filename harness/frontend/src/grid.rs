@@ -32,7 +32,7 @@ use schedule::Plan;
 
 /// Steps of all walks of a kernel at most.
 const MAX_STEPS: u64 = 150_000_000;
-/// Orders that are tried where the order decides.
+/// Orders that are tried where the order decides and nothing else is said.
 const ORDERS: u64 = 12;
 /// Findings at most.
 const MAX_FINDINGS: usize = 32;
@@ -97,6 +97,10 @@ pub struct Report {
     pub orders: u64,
     /// Steps of all invocations.
     pub steps: u64,
+    /// Bytes of memory that accesses were looked at of, and bytes that this took, in the order that took most.
+    pub accessed_bytes: u64,
+    /// See [`accessed_bytes`](Report::accessed_bytes).
+    pub shadow_bytes: u64,
     /// What a pass covers, in words.
     pub coverage: String,
 }
@@ -121,6 +125,8 @@ impl Report {
             by_model: false,
             orders: 0,
             steps: 0,
+            accessed_bytes: 0,
+            shadow_bytes: 0,
             coverage: String::new(),
         }
     }
@@ -147,21 +153,24 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
             by_model: false,
             orders: 0,
             steps: 0,
+            accessed_bytes: 0,
+            shadow_bytes: 0,
             coverage: String::new(),
         };
         let mut notes = std::collections::BTreeSet::new();
-        for order in 0..ORDERS {
+        let asked = options.schedules.unwrap_or(ORDERS).max(1);
+        for order in 0..asked {
             let mut machine = first.clone();
             machine.rotation = order as u32 + 1;
-            let plan = match order {
-                0 => Plan::Forward,
-                1 => Plan::Backward,
-                seed => Plan::Random(seed),
-            };
+            let plan = Plan::of(order, options.seed);
             let walked = machine.run(plan, MAX_STEPS.saturating_sub(report.steps));
             report.orders += 1;
             report.steps += machine.steps;
             report.ordered |= machine.open;
+            let (accessed, shadow) = machine.shadow();
+            if shadow > report.shadow_bytes {
+                (report.accessed_bytes, report.shadow_bytes) = (accessed, shadow);
+            }
             notes.append(&mut machine.notes);
             add(&mut report.findings, &machine);
             if let Err(refusal) = walked {
@@ -174,7 +183,8 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
                 break;
             }
             // One order that spends a large part of the steps leaves no room for others.
-            if !report.ordered || !report.findings.is_empty() || report.steps > MAX_STEPS / 2 {
+            let enough = options.schedules.is_none() && !report.findings.is_empty();
+            if !report.ordered || enough || report.steps > MAX_STEPS / 2 {
                 break;
             }
         }

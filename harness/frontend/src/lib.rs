@@ -61,6 +61,7 @@ mod module;
 mod opcode;
 mod order;
 mod question;
+mod smallest;
 mod state;
 mod text;
 mod value;
@@ -75,4 +76,5 @@ pub use lift::{Case, DEFAULT_UNROLL, Finding, FindingKind, Identity, Lifted, Opt
 pub use lint::{Lint, RULES, lint};
 pub use mend::{Change, Lack, Mended, lack, mend};
 pub use module::{Module, SourceLine, read};
+pub use smallest::smallest;
 pub use text::{Assembled, assemble};

@@ -57,6 +57,13 @@ pub struct Options {
     pub ignore_filter: bool,
     /// Whether accesses stay that one invocation alone is about: for whoever changes the kernel and asks again.
     pub keep_all: bool,
+    /// Orders of the invocations that a walk over the whole grid tries where the order decides, whatever earlier ones show; a
+    /// few, until something is found, where it is not given.
+    pub schedules: Option<u64>,
+    /// What those orders are drawn from.
+    pub seed: u64,
+    /// The invocations that are lifted, where it is not all of them: what they do with nobody else there.
+    pub only: Vec<Identity>,
 }
 
 /// Where an invocation is.
@@ -371,7 +378,11 @@ fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> 
     }
     let specialized =
         Specialized::new(module, &by_id, &by_result, config.map(|_| local_size)).map_err(nowhere)?;
-    let invocations = invocations(grid, local_size).map_err(nowhere)?;
+    let invocations = match options.only.len() {
+        0 => invocations(grid, local_size).map_err(nowhere)?,
+        1..=MAX_INVOCATIONS => options.only.clone(),
+        _ => return Err(Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS }.at(Place::Module)),
+    };
     let all = local_size.iter().product::<u32>();
     let subgroup_size = options.subgroup_size.or(config.map(|config| config[0])).unwrap_or(all).max(1);
 

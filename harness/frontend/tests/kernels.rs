@@ -71,6 +71,9 @@ fn kernels_get_their_verdicts() {
     };
     let model = Model::shipped("vulkan").expect("a model").expect("it compiles");
     let (mut table, mut wrong) = (String::new(), Vec::new());
+    // The validation layers' own cases: faults that are found, and the right ones, their false alarms among them, that are
+    // left alone.
+    let (mut layers_found, mut layers_silent) = ((0, 0), (0, 0));
     for row in rows(&corpus).expect("a manifest") {
         let folder = corpus.join(&row.id);
         let text = std::fs::read_to_string(folder.join("case.toml")).expect("a case");
@@ -99,12 +102,24 @@ fn kernels_get_their_verdicts() {
             expected if expected.starts_with("race-free") => clean,
             _ => true,
         };
+        if row.id.starts_with("vvl_") {
+            let (met, all) = match row.expected.starts_with("racy") {
+                true => (named, &mut layers_found),
+                false => (clean, &mut layers_silent),
+            };
+            *all = (all.0 + usize::from(met), all.1 + 1);
+        }
         let explained = DIFFERENT.iter().any(|(id, _)| *id == row.id);
         if as_expected == explained {
             wrong.push(format!("{}: {}; {line}", row.id, row.expected));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    println!(
+        "the layers' own cases: {layers_found:?} of the racy ones found, {layers_silent:?} of the others silent"
+    );
+    assert!(layers_found.0 == layers_found.1 && layers_silent.0 == layers_silent.1);
+    assert!(layers_found.1 >= 5 && layers_silent.1 >= 4, "{layers_found:?} {layers_silent:?}");
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels.tsv");
     if std::env::var_os("VK_LITMUS_BLESS").is_some() {
         std::fs::write(&committed, &table).expect("written");

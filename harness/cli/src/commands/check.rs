@@ -15,7 +15,7 @@ use litmus::{Dialect, Race, Span, Test};
 use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
 use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
 use results::answer::{answer, expected_race, race_surprises};
-use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RejectedLine, ScheduleStep};
+use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RaceWord, RejectedLine, ScheduleStep};
 use results::write::check_writer;
 
 use crate::arguments::Check;
@@ -29,6 +29,13 @@ pub enum Checked {
     Answered(Box<CheckLine>, Vec<String>, Outcome),
     /// It is no test, or one that the model cannot answer for.
     Rejected(RejectedLine, Failure),
+}
+
+impl Checked {
+    /// Whether it is not known if there is a race.
+    fn is_unknown(&self) -> bool {
+        matches!(self, Checked::Answered(line, ..) if line.race == RaceWord::Unknown)
+    }
 }
 
 /// Runs the command.

@@ -3,6 +3,7 @@
 use campaign::patience::patience;
 use frontend::grid::{GridFinding, GridSpot, Report, Verdict};
 use frontend::{Module, Options, Place, Refusal};
+use litmus::Test;
 use model::{Budget, Model};
 use results::wire::{
     FindingPlace, FindingRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness,
@@ -19,7 +20,8 @@ use crate::source::{self, Shader, SourceError};
 /// # Errors
 /// What ended it early; what is wrong with a single shader does not.
 pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
-    let options = arguments.kernel.options(None)?;
+    let (schedules, seed) = (arguments.schedules, arguments.seed);
+    let options = Options { schedules, seed, ..arguments.kernel.options(None)? };
     let model =
         Model::shipped("vulkan").ok_or_else(|| Failure::input_message("no model `vulkan`".to_owned()))?;
     let model = model.map_err(|error| Failure::input_message(error.to_string()))?;
@@ -28,7 +30,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
         let shader = source::load(file, &arguments.kernel);
         // A compiler that is missing is no mistake of the shader.
         let refusal = shader.as_ref().err().map_or(Outcome::Input, |error| Outcome::from(&error.failure()));
-        for line in lines(file, shader, &options, &model, arguments) {
+        for (line, tests) in lines(file, shader, &options, &model, arguments) {
             outcome.note(match line.verdict {
                 RaceVerdict::Racy => Outcome::RuleBroken,
                 RaceVerdict::Clean => Outcome::Success,
@@ -37,6 +39,16 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
             });
             if let Some(why) = line.why.as_ref().filter(|_| !quiet && arguments.format == RaceFormat::Json) {
                 say(why);
+            }
+            if arguments.emit.is_some() {
+                for (test, finding) in tests.iter().zip(&line.findings) {
+                    match test {
+                        Some(test) => out.print(&litmus::print(test))?,
+                        None if quiet => {}
+                        None => say(&format!("no litmus test of two invocations: {}", finding.message)),
+                    }
+                }
+                continue;
             }
             match arguments.format {
                 RaceFormat::Json => Lines::new(&mut out).write(&line).map_err(cannot_print)?,
@@ -47,38 +59,48 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// What is said of each entry point of a shader, or of the one that is asked for.
+/// What is said of each entry point of a shader, or of the one that is asked for; with a litmus test for each finding that has
+/// one, where these are asked for.
 fn lines(
     file: &str,
     shader: Result<Shader, SourceError>,
     options: &Options,
     model: &Model,
     arguments: &Race,
-) -> Vec<RaceLine> {
+) -> Vec<(RaceLine, Vec<Option<Test>>)> {
+    let refused = |entry: &str, why: String| vec![(refused(file, entry, options, why), Vec::new())];
     let shader = match shader {
         Ok(shader) => shader,
-        Err(why) => return vec![refused(file, "", options, why.to_string())],
+        Err(why) => return refused("", why.to_string()),
     };
     let module = match frontend::read(&shader.module) {
         Ok(module) => module,
-        Err(why) => return vec![refused(file, "", options, format!("{file}:{why}"))],
+        Err(why) => return refused("", format!("{file}:{why}")),
     };
     let entries: Vec<String> = match &options.entry {
         Some(entry) => vec![entry.clone()],
         None => module.entry_points().into_iter().map(str::to_owned).collect(),
     };
     if entries.is_empty() {
-        return vec![refused(file, "", options, format!("{file}: no entry point of a compute shader"))];
+        return refused("", format!("{file}: no entry point of a compute shader"));
     }
     let judged = |entry: String| {
         let options = Options { entry: Some(entry.clone()), ..options.clone() };
         let stop = patience(arguments.timeout);
-        match frontend::judge(&module, &options, model, Budget::until(&stop)) {
-            Ok(report) => answered(file, &module, report),
-            Err(refusal) => refused(file, &entry, &options, placed(file, &module, &refusal)),
-        }
+        let report = match frontend::judge(&module, &options, model, Budget::until(&stop)) {
+            Ok(report) => report,
+            Err(refusal) => return refused(&entry, placed(file, &module, &refusal)),
+        };
+        let test = |(number, finding): (usize, &GridFinding)| {
+            let mut test = frontend::smallest(&module, &options, model, Budget::until(&stop), finding)?;
+            test.name = format!("{}-{}", test.name, number + 1);
+            Some(test)
+        };
+        let wanted = report.findings.iter().enumerate().filter(|_| arguments.emit.is_some());
+        let tests = wanted.map(test).collect();
+        vec![(answered(file, &module, report), tests)]
     };
-    entries.into_iter().map(judged).collect()
+    entries.into_iter().flat_map(judged).collect()
 }
 
 /// A refusal with the source that its line is of.
@@ -105,7 +127,8 @@ fn refused(file: &str, entry: &str, options: &Options, why: String) -> RaceLine 
     }
 }
 
-fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
+/// What is published of a report.
+pub fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
     let invocations = report.grid.iter().chain(&report.local_size).map(|count| u64::from(*count)).product();
     RaceLine {
         schema: RACE_SCHEMA.to_owned(),
@@ -154,7 +177,7 @@ pub fn record(file: &str, module: &Module, found: &GridFinding) -> FindingRecord
 }
 
 /// The same for people.
-fn text(line: &RaceLine) -> String {
+pub fn text(line: &RaceLine) -> String {
     let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
     let mut text = format!("{}{entry}: {}\n", line.file, line.verdict);
     if !line.coverage.words.is_empty() {

@@ -154,6 +154,11 @@ fn addresses_and_images_are_given_by_name() {
     let (ran, line) = race("addresses", &[&["--bind", "pc.a=A", "--bind", "push@16=A"], &image[..]].concat());
     assert_eq!((ran.code, &line["findings"][0]["kind"]), (1, &"race".into()), "{ran:?}");
     assert!(line["findings"][0]["message"].as_str().unwrap().contains("`A+4`"), "{line}");
+    // An image that nothing is said of is taken as one of a size that is told.
+    let (ran, line) = race("addresses", &["--bind", "pc.a=A", "--bind", "pc.b=B"]);
+    assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
+    let words = line["coverage"]["words"].as_str().unwrap();
+    assert!(words.contains("nothing is said of image `") && words.contains("taken as 64x64x1"), "{words}");
     // What it holds has a length, beyond which nothing is.
     let bound = ["--bind", "pc.a=A", "--bind", "pc.b=B", "--buffer", "B=iota:16"];
     let (ran, line) = race("addresses", &[&bound, &image[..]].concat());
@@ -163,7 +168,6 @@ fn addresses_and_images_are_given_by_name() {
         (["--bind", "7@x=A"], "neither push@OFFSET, SET.BINDING@OFFSET nor a member"),
         (["--buffer", "C=iota"], "neither SET.BINDING nor a name of --bind"),
         (["--image", "0.0=8y"], "no image such as"),
-        (["--bind", "pc.a=A"], "`--image SET.BINDING=WxH`"),
     ] {
         let ran = Ran::of(vk_litmus(["race", &shader("addresses")]).args(wrong));
         assert_eq!(ran.code, 2, "{wrong:?}: {ran:?}");
@@ -235,6 +239,28 @@ fn races_over_whole_grids() {
     let ran = Ran::of(&mut vk_litmus(["race", &shader, "--grid", "2"]));
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stdout.contains("main`: racy\n  for these inputs"), "{}", ran.stdout);
+}
+
+/// Of a pair that a walk found there is a litmus test of two threads, which the model calls racy too.
+#[test]
+fn races_as_litmus_tests() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, workgroups) in
+        [("reduce", "64"), ("divergent", "1"), ("lock", "40"), ("message-not-coherent", "2")]
+    {
+        let ran = Ran::of(&mut vk_litmus(["race", &shader(name), "--grid", workgroups, "--emit", "litmus"]));
+        assert_eq!(ran.code, 1, "{ran:?}");
+        let tests = ran.stdout.match_indices("VULKAN ").map(|(at, _)| at).collect::<Vec<_>>();
+        assert!(!tests.is_empty(), "{name}: {ran:?}");
+        for (number, at) in tests.iter().enumerate() {
+            let text = &ran.stdout[*at..tests.get(number + 1).copied().unwrap_or(ran.stdout.len())];
+            let file = folder.path().join(format!("{name}-{number}.litmus"));
+            std::fs::write(&file, text).unwrap();
+            let ran = Ran::of(&mut vk_litmus(["check", file.to_str().unwrap(), "--format", "json"]));
+            assert_eq!((ran.code, &ran.json_lines()[0]["race"]), (0, &"racy".into()), "{text}");
+            assert!(text.contains("P1@") && !text.contains("P2@"), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod inputs;
 mod jobs;
 mod kernel;
 mod kills;
+mod kinds;
 mod library;
 mod lint;
 mod patterns;

@@ -9,14 +9,14 @@ use crate::module::mask;
 use crate::order::MemoryOperands;
 
 use super::clock::{Moment, class_index};
-use super::machine::{Here, Machine, Step};
+use super::machine::{Here, Machine, SHARED, Step, Workgroup};
 use super::memory::{ADDRESS_BITS, Object};
 use super::program::{Inst, Kind, Layout, Program};
-use super::shadow::{Manner, Record};
+use super::shadow::{Manner, Record, Sight};
 use super::value::{LOCAL, NOWHERE, OUTSIDE, Pointer, Taint, Value};
 
 /// Records at the words of one object at most.
-const WORD: u64 = 4;
+pub(super) const WORD: u64 = 4;
 
 /// The part of what a pointer points to.
 pub(super) fn part(program: &Program<'_>, pointer: &Pointer, index: u64) -> Result<Pointer, Problem> {
@@ -89,8 +89,8 @@ fn beyond_end(what: &str, object: &Object, pointer: &Pointer) -> String {
 
 impl Machine<'_> {
     pub(super) fn pointer(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<Pointer> {
-        match self.operand(here, inst, index)? {
-            Value::Pointer(pointer) => Ok(pointer),
+        match self.value_of(here, self.program.module.operand(&inst.raw, index)?)? {
+            Value::Pointer(pointer) => Ok(*pointer),
             Value::Bits(..) => Err(unsupported("a pointer made of an integer").into()),
             _ => Err(unsupported("a pointer without a unique object").into()),
         }
@@ -128,7 +128,7 @@ impl Machine<'_> {
         let program = self.program;
         let id = program.module.operand(&inst.raw, position)?;
         let bits = program.numbers(program.type_of(id)).map_or(32, |of| of.1);
-        let Value::Bits(index, taint) = self.value(here, id)? else {
+        let Value::Bits(index, taint) = *self.value_of(here, id)? else {
             return Err(malformed("an index that is no number").into());
         };
         if taint & OUTSIDE == 0 {
@@ -358,9 +358,15 @@ impl Machine<'_> {
         let moment =
             Moment { invocation: me.number, workgroup: me.identity.workgroup_index, time: me.time, epoch };
         let (subgroup, identity) = (me.subgroup, me.identity);
-        let view = me.views[at].clone();
-        let fine = self.setup.fine;
-        let Some(object) = self.object(here, pointer.object) else { return false };
+        let place = self.place_of(here, pointer.object);
+        let Workgroup { invocations, objects, .. } = &mut *here.workgroup;
+        let me = &invocations[here.index];
+        let object = match pointer.object & SHARED {
+            0 => self.objects.get_mut(pointer.object as usize),
+            _ => objects.get_mut((pointer.object & !SHARED) as usize),
+        };
+        let Some(object) = object else { return false };
+        let (view, fine) = (&me.views[at], self.setup.fine);
         let end = pointer.offset + u64::from(bytes);
         let mut unordered = false;
         let mut conflict = None;
@@ -369,7 +375,8 @@ impl Machine<'_> {
             let last = end.min((word + 1) * WORD) - word * WORD;
             let covered = (mask(last as u32) & !mask(first as u32)) as u8;
             let record = Record { moment, subgroup, site, manner, mask: covered };
-            let met = object.shadow.entry(word as u32).or_default().meet(&record, &view, fine);
+            let sight = Sight { view, seen: me.seen.get(&(place.0, place.1, word)), fine };
+            let met = object.shadow.cell(word).meet(&record, sight);
             unordered |= met.unordered;
             if let (Some((earlier, standing)), None) = (met.conflict, &conflict) {
                 conflict = Some((earlier, record, standing, word));
@@ -514,6 +521,9 @@ impl Machine<'_> {
 
     /// The element of an array of descriptors.
     fn descriptor(&self, pointer: &Pointer, index: u64) -> Step<Option<Pointer>> {
+        if self.descriptors.is_empty() {
+            return Ok(None);
+        }
         let Some(elements) = self.descriptors.get(&pointer.object) else { return Ok(None) };
         if pointer.ty != elements.ty {
             return Ok(None);

@@ -8,6 +8,7 @@ use crate::lift::FindingKind;
 use crate::module::mask;
 use crate::order::{scope, semantics};
 
+use super::access::WORD;
 use super::compute::{bits_of, float_of};
 use super::machine::{Here, Machine, Step};
 use super::program::{Inst, Kind, Layout};
@@ -129,11 +130,18 @@ impl Machine<'_> {
             let place = (self.place_of(here, pointer.object), pointer.offset);
             let key = (place.0.0, place.0.1, place.1);
             let found = self.messages.get(&key).cloned().unwrap_or_default();
-            // Whose release it takes, and with it what is ordered, is a matter of the order.
-            self.open |= reads && !found.is_empty() && !alone;
+            // Whose release it takes, and with it what is ordered, is a matter of the order; and so is whether a comparison
+            // writes.
+            self.open |= (compare || reads && !found.is_empty()) && !alone;
             let me = here.me();
             if reads {
                 me.receive(&found, at, order);
+                if found
+                    .iter()
+                    .any(|release| !order.classes.contains(class) || !release.classes.contains(class))
+                {
+                    me.see((key.0, key.1, key.2 / WORD), &found, at, order);
+                }
             }
             if writes {
                 let mut carried = me.carried(class, at, order);
@@ -180,10 +188,10 @@ impl Machine<'_> {
 
     /// A number with what is to be known of it.
     pub(super) fn bits(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<(u64, Taint)> {
-        match self.operand(here, inst, index)? {
-            Value::Bits(bits, taint) => Ok((bits, taint)),
-            Value::Nothing(taint) => Ok((0, taint)),
-            Value::Pointer(pointer) => Ok((self.address_of(&pointer), pointer.taint)),
+        match self.value_of(here, self.program.module.operand(&inst.raw, index)?)? {
+            Value::Bits(bits, taint) => Ok((*bits, *taint)),
+            Value::Nothing(taint) => Ok((0, *taint)),
+            Value::Pointer(pointer) => Ok((self.address_of(pointer), pointer.taint)),
             _ => Err(malformed(format!("Op{:?} with other operands", inst.raw.op)).into()),
         }
     }

@@ -1,5 +1,7 @@
 //! How workgroups and their invocations begin.
 
+use std::collections::BTreeMap;
+
 use rspirv::spirv::StorageClass;
 
 use crate::error::{Problem, malformed, unsupported};
@@ -50,6 +52,7 @@ impl Machine<'_> {
                 doing: Doing::Runs,
                 released: Vec::new(),
                 taken: Vec::new(),
+                seen: BTreeMap::new(),
                 last: 0,
             });
         }

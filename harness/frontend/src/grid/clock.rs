@@ -116,6 +116,10 @@ pub(super) struct View {
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     pub invocation: u32,
+    /// Steps of the invocation.
+    pub time: u32,
+    /// Whether it is the atomic's own release, not that of a barrier before it.
+    pub own: bool,
     pub workgroup: u32,
     pub subgroup: u32,
     pub scope: Scope,

@@ -125,8 +125,8 @@ impl Machine<'_> {
         let op = inst.raw.op;
         let operands = program.module.operands(&inst.raw);
         if let [left, right] = operands
-            && let (Value::Bits(a, x), Value::Bits(b, y)) =
-                (self.value(here, *left)?, self.value(here, *right)?)
+            && let (&Value::Bits(a, x), &Value::Bits(b, y)) =
+                (self.value_of(here, *left)?, self.value_of(here, *right)?)
             && let (Some((kind, from, _)), Some((_, bits, None))) =
                 (program.numbers(program.type_of(*left)), program.numbers(inst.raw.ty))
             && let Some(result) = scalar(op, &[a, b], kind, from, bits)

@@ -72,9 +72,19 @@ impl Machine<'_> {
         let Value::Image(object) = self.operand(here, inst, 0)? else {
             return Err(malformed("an image expected").into());
         };
-        let texels = self.object(here, object).and_then(|object| object.texels);
-        Ok(texels
-            .ok_or_else(|| unsupported("an image whose size nothing says (`--image SET.BINDING=WxH`)"))?)
+        let texels = self.note_assumed(here, object);
+        Ok(texels.ok_or_else(|| malformed("an image expected"))?)
+    }
+
+    /// The texels of an image; says so where nobody gave its size.
+    fn note_assumed(&mut self, here: &mut Here<'_>, object: u32) -> Option<Texels> {
+        let image = self.object(here, object)?;
+        let (texels, given, name) = (image.texels?, image.given, image.name.clone());
+        if !given {
+            let [x, y, z] = texels.size;
+            self.notes.insert(format!("nothing is said of image `{name}`, taken as {x}x{y}x{z} of zeros"));
+        }
+        Some(texels)
     }
 
     /// The texel of an access, `None` beyond the image; with what is known of its coordinate.
@@ -84,17 +94,19 @@ impl Machine<'_> {
         inst: &Inst,
         object: u32,
         level: u32,
+        offset: Option<u32>,
     ) -> Step<(Option<u64>, Taint)> {
-        let Some(shared) = self.object(here, object) else { return Err(malformed("no such image").into()) };
-        let name = shared.name.clone();
-        let Some(texels) = shared.texels else {
-            return Err(unsupported(format!(
-                "image `{name}` whose size nothing says (`--image SET.BINDING=WxH`)"
-            ))
-            .into());
+        let Some(texels) = self.note_assumed(here, object) else {
+            return Err(malformed("no such image").into());
         };
-        let mut at = Vec::new();
+        let (mut at, mut by) = (Vec::new(), Vec::new());
         flattened(&self.operand(here, inst, 1)?, &mut at);
+        if let Some(offset) = offset {
+            flattened(&self.value(here, offset)?, &mut by);
+        }
+        for (one, by) in at.iter_mut().zip(by) {
+            *one = (u64::from((one.0 as u32).wrapping_add(by.0 as u32)), one.1 | by.1);
+        }
         let taint = at.iter().fold(0, |all, one| all | one.1);
         let size = level_size(&texels, level);
         let mut index = 0_u64;
@@ -109,8 +121,14 @@ impl Machine<'_> {
         Ok((inside.then(|| (level_start(&texels, level) + index) * TEXEL), taint))
     }
 
-    /// Level and manner of an access, from its image operands.
-    fn way(&mut self, here: &mut Here<'_>, inst: &Inst, first: usize, writes: bool) -> Step<(u32, Manner)> {
+    /// Level, manner and offset of an access, from its image operands.
+    fn way(
+        &mut self,
+        here: &mut Here<'_>,
+        inst: &Inst,
+        first: usize,
+        writes: bool,
+    ) -> Step<(u32, Manner, Option<u32>)> {
         let program = self.program;
         let operands = program.module.operands(&inst.raw).get(first..).unwrap_or_default();
         let bits = ImageOperands::from_bits_retain(operands.first().copied().unwrap_or(0));
@@ -121,9 +139,7 @@ impl Machine<'_> {
         if bits.intersects(ImageOperands::GRAD | ImageOperands::CONST_OFFSETS) {
             return Err(unsupported("image operands other than levels and samples").into());
         }
-        if next(ImageOperands::CONST_OFFSET).is_some() || next(ImageOperands::OFFSET).is_some() {
-            return Err(unsupported("an offset of an image access").into());
-        }
+        let offset = next(ImageOperands::CONST_OFFSET).or(next(ImageOperands::OFFSET));
         next(ImageOperands::SAMPLE);
         next(ImageOperands::MIN_LOD);
         let available = next(ImageOperands::MAKE_TEXEL_AVAILABLE);
@@ -155,7 +171,7 @@ impl Machine<'_> {
         } else if bits.contains(ImageOperands::NON_PRIVATE_TEXEL) {
             manner.private = false;
         }
-        Ok((level, manner))
+        Ok((level, manner, offset))
     }
 
     fn coherent(&mut self, here: &mut Here<'_>, object: u32, manner: Manner) -> Manner {
@@ -171,9 +187,9 @@ impl Machine<'_> {
         let Value::Image(object) = self.operand(here, inst, 0)? else {
             return Ok(self.program.filled(inst.raw.ty, OPAQUE)?);
         };
-        let (level, manner) = self.way(here, inst, 2, false)?;
+        let (level, manner, offset) = self.way(here, inst, 2, false)?;
         let manner = self.coherent(here, object, manner);
-        let (place, taint) = self.texel(here, inst, object, level)?;
+        let (place, taint) = self.texel(here, inst, object, level, offset)?;
         let shape = self.program.numbers(inst.raw.ty);
         let (kind, bits, count) = shape.ok_or_else(|| malformed("a texel that is no number"))?;
         let Some(offset) = place else {
@@ -211,9 +227,9 @@ impl Machine<'_> {
         let Value::Image(object) = self.operand(here, inst, 0)? else {
             return Err(malformed("an image expected").into());
         };
-        let (level, manner) = self.way(here, inst, 3, true)?;
+        let (level, manner, offset) = self.way(here, inst, 3, true)?;
         let manner = self.coherent(here, object, manner);
-        let (place, taint) = self.texel(here, inst, object, level)?;
+        let (place, taint) = self.texel(here, inst, object, level, offset)?;
         self.decides(here, taint, "a coordinate of an image")?;
         // Writes beyond an image have no effect.
         let Some(offset) = place else { return Ok(()) };
@@ -248,8 +264,9 @@ impl Machine<'_> {
         let Some((_, ty)) = self.program.pointee(inst.raw.ty) else {
             return Err(malformed("a texel pointer that is no pointer").into());
         };
-        let (place, taint) = self.texel(here, inst, pointer.object, 0)?;
-        if place.is_none() {
+        let (place, taint) = self.texel(here, inst, pointer.object, 0, None)?;
+        let given = self.object(here, pointer.object).is_some_and(|image| image.given);
+        if place.is_none() && given {
             self.finding(here, FindingKind::OutOfBounds, "an atomic beyond the end of an image".to_owned());
         }
         let offset = place.unwrap_or(u64::MAX / 2);

@@ -1,9 +1,10 @@
 //! The machine that walks a grid: its invocations, their frames, and control flow.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rspirv::spirv::Op;
+use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Problem, malformed};
 use crate::lift::{FindingKind, Identity};
@@ -12,7 +13,7 @@ use crate::module::mask;
 use super::clock::{Message, View};
 use super::memory::Object;
 use super::program::{GLOBAL, Inst, NONE, Program};
-use super::shadow::{Record, Standing};
+use super::shadow::{Record, Seen, Standing};
 use super::value::{FIRST_OUTSIDE, LOCAL, OPAQUE, OPEN, OUTSIDE, Taint, UNDEFINED, Value};
 
 /// Calls in calls at most.
@@ -60,6 +61,8 @@ pub(super) struct Invocation {
     pub released: Vec<Rc<Message>>,
     /// What atomics and barriers took, for memory barriers that follow.
     pub taken: Vec<Rc<Message>>,
+    /// Of places whose atomics name other classes than their own: up to which step of whom their writes there are seen.
+    pub seen: BTreeMap<(u32, u32, u64), Seen>,
     /// The last instruction before the end.
     pub last: u32,
 }
@@ -102,10 +105,10 @@ pub(super) struct Machine<'a> {
     pub program: &'a Program<'a>,
     pub globals: Vec<Value>,
     pub objects: Vec<Object>,
-    pub descriptors: HashMap<u32, super::setup::Descriptors>,
+    pub descriptors: FxHashMap<u32, super::setup::Descriptors>,
     pub workgroups: BTreeMap<u32, Workgroup>,
     /// What atomics stored releases, by object and offset.
-    pub messages: HashMap<(u32, u32, u64), Vec<Rc<Message>>>,
+    pub messages: FxHashMap<(u32, u32, u64), Vec<Rc<Message>>>,
     pub found: Vec<Found>,
     pub known: std::collections::BTreeSet<(FindingKind, Vec<u32>)>,
     /// Whether the order of the invocations decides where control goes or what is accessed.
@@ -125,6 +128,8 @@ pub(super) struct Machine<'a> {
     pub outside: Vec<Found>,
     /// Whether there is one invocation only.
     pub alone: bool,
+    /// What [`shadow`](Machine::shadow) says of the largest workgroup that has ended.
+    pub past: (u64, u64),
 }
 
 /// Why a step did not lead to the next.
@@ -167,6 +172,12 @@ impl Machine<'_> {
 
     /// The value of an id.
     pub fn value(&self, here: &Here<'_>, id: u32) -> Step<Value> {
+        self.value_of(here, id).cloned()
+    }
+
+    /// The same where it is.
+    #[inline]
+    pub fn value_of<'v>(&'v self, here: &'v Here<'_>, id: u32) -> Step<&'v Value> {
         let slot = self.program.slot(id);
         let found = if slot == NONE {
             None
@@ -176,24 +187,19 @@ impl Machine<'_> {
             let frame = here.workgroup.invocations[here.index].frames.last();
             frame.and_then(|frame| frame.values.get(slot as usize))
         };
-        found
-            .cloned()
-            .ok_or_else(|| malformed(format!("{} has no value", self.program.module.name(id))).into())
+        found.ok_or_else(|| malformed(format!("{} has no value", self.program.module.name(id))).into())
     }
 
     /// A number that decides something.
     pub fn number(&mut self, here: &mut Here<'_>, inst: &Inst, index: usize, what: &str) -> Step<u64> {
-        match self.operand(here, inst, index)? {
-            Value::Bits(bits, taint) => {
-                self.decides(here, taint, what)?;
-                Ok(bits)
-            }
-            Value::Nothing(taint) => {
-                self.decides(here, taint, what)?;
-                Ok(0)
-            }
-            _ => Err(malformed(format!("Op{:?} with other operands", inst.raw.op)).into()),
-        }
+        let id = self.program.module.operand(&inst.raw, index)?;
+        let (bits, taint) = match self.value_of(here, id)? {
+            Value::Bits(bits, taint) => (*bits, *taint),
+            Value::Nothing(taint) => (0, *taint),
+            _ => return Err(malformed(format!("Op{:?} with other operands", inst.raw.op)).into()),
+        };
+        self.decides(here, taint, what)?;
+        Ok(bits)
     }
 
     /// A value decides where control goes or what is accessed.
@@ -509,6 +515,12 @@ impl Machine<'_> {
             Some(source) if line > 0 => Place::Line(source.line),
             _ => place,
         }
+    }
+
+    /// Bytes that accesses were looked at of, and bytes that this took.
+    pub fn shadow(&self) -> (u64, u64) {
+        let objects = self.objects.iter().chain(self.workgroups.values().flat_map(|one| &one.objects));
+        objects.map(|object| object.shadow.taken()).fold(self.past, |all, one| (all.0 + one.0, all.1 + one.1))
     }
 
     /// The object that a pointer is to.

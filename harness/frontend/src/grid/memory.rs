@@ -1,10 +1,8 @@
 //! Memory of a walk: objects of bytes, with what is known of each byte and who was there.
 
-use std::collections::HashMap;
-
 use litmus::StorageClass;
 
-use super::shadow::Cell;
+use super::shadow::Shadow;
 use super::value::{Taint, UNDEFINED};
 
 /// Bytes of all objects of a dispatch at most.
@@ -32,7 +30,7 @@ pub(super) struct Object {
     pub bytes: Vec<u8>,
     /// Empty where nothing is to be known.
     pub taint: Vec<Taint>,
-    pub shadow: HashMap<u32, Cell, rustc_hash::FxBuildHasher>,
+    pub shadow: Shadow,
     pub coherent: bool,
     /// Whether its length was given.
     pub given: bool,

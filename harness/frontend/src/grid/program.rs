@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rspirv::spirv::{Op, StorageClass};
+use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Problem, malformed, unsupported};
 use crate::layout::Specialized;
@@ -109,11 +110,11 @@ fn family(op: Op) -> Family {
 #[derive(Debug, Default)]
 pub(super) struct Function {
     pub code: Vec<Inst>,
-    pub labels: HashMap<u32, usize>,
+    pub labels: FxHashMap<u32, usize>,
     pub parameters: Vec<u32>,
     pub slots: u32,
     /// For each header the merge block and the last jump back.
-    pub loops: HashMap<u32, (u32, usize)>,
+    pub loops: FxHashMap<u32, (u32, usize)>,
     /// The number of its first instruction among those of the module.
     pub first_site: u32,
 }
@@ -123,7 +124,7 @@ pub(super) struct Program<'m> {
     pub module: &'m Module,
     pub specialized: &'m Specialized<'m>,
     pub functions: Vec<Function>,
-    pub by_id: HashMap<u32, usize>,
+    pub by_id: FxHashMap<u32, usize>,
     slots: Vec<u32>,
     types: Vec<u32>,
     layouts: Vec<Option<Layout>>,
@@ -146,7 +147,7 @@ impl<'m> Program<'m> {
             module,
             specialized,
             functions: Vec::new(),
-            by_id: HashMap::new(),
+            by_id: FxHashMap::default(),
             slots: vec![NONE; bound],
             types: vec![0; bound],
             layouts: vec![None; bound],
@@ -202,8 +203,12 @@ impl<'m> Program<'m> {
         loops: Option<&HashMap<u32, (u32, usize)>>,
         first_site: u32,
     ) -> Result<Function, Problem> {
-        let mut ready = Function { labels: function.labels.clone(), first_site, ..Function::default() };
-        ready.loops = loops.cloned().unwrap_or_default();
+        let mut ready = Function {
+            labels: function.labels.iter().map(|(id, at)| (*id, *at)).collect(),
+            first_site,
+            ..Function::default()
+        };
+        ready.loops = loops.into_iter().flatten().map(|(header, ends)| (*header, *ends)).collect();
         let mut own = HashMap::new();
         let mut types: Vec<(&u32, &u32)> = function.types.iter().collect();
         types.sort_unstable();

@@ -12,7 +12,7 @@ use crate::error::{Place, Problem, Refusal, unsupported};
 use crate::lift::FindingKind;
 use crate::order::{scope, semantics};
 
-use super::machine::{Doing, Found, Here, Machine, Step, Stop, Workgroup};
+use super::machine::{Doing, Found, Here, Invocation, Machine, Step, Stop, Workgroup};
 use super::sync::{self, Barrier};
 use super::value::Value;
 
@@ -20,6 +20,8 @@ use super::value::Value;
 const QUANTUM: u64 = 20_000;
 /// Rounds in which nothing changes before it is asked whether anything ever will.
 const IDLE: u32 = 3;
+/// Rounds in which nothing changes before lanes no longer wait for a lane whose loop does not come round.
+const WEARY: u32 = 100;
 /// Steps within which a loop that changes nothing is seen to come round.
 const COMES_ROUND: u32 = 20_000;
 
@@ -30,8 +32,48 @@ pub(super) enum Plan {
     Forward,
     /// The same from the last to the first.
     Backward,
+    /// All in turn, each up to its next atomic or barrier.
+    InTurn,
     /// At random, with changes at atomics and barriers.
     Random(u64),
+    /// The same with a subgroup, or one lane alone, far behind: it goes on where nobody else gets any further.
+    Behind(u64),
+}
+
+impl Plan {
+    /// The order of that number, of those that a seed draws.
+    pub fn of(order: u64, seed: u64) -> Plan {
+        let drawn = order.wrapping_add(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        match order {
+            0 => Plan::Forward,
+            1 => Plan::Backward,
+            2 => Plan::InTurn,
+            _ if order.is_multiple_of(3) => Plan::Behind(drawn),
+            _ => Plan::Random(drawn),
+        }
+    }
+
+    fn seed(self) -> Option<u64> {
+        match self {
+            Plan::Random(seed) | Plan::Behind(seed) => Some(seed),
+            Plan::Forward | Plan::Backward | Plan::InTurn => None,
+        }
+    }
+}
+
+/// Who is far behind, and for how long.
+#[derive(Clone, Copy, Debug, Default)]
+struct Behind {
+    /// Number of the first invocation, and how many.
+    lanes: Option<(u32, u32)>,
+    /// Whether they go on now.
+    goes: bool,
+}
+
+impl Behind {
+    fn holds(self, number: u32) -> bool {
+        !self.goes && self.lanes.is_some_and(|(first, count)| number.wrapping_sub(first) < count)
+    }
 }
 
 /// What is drawn at random.
@@ -57,33 +99,38 @@ impl Machine<'_> {
     pub(super) fn run(&mut self, plan: Plan, budget: u64) -> Result<(), Refusal> {
         let count = self.setup.grid.iter().product::<u32>();
         let mut left: Vec<u32> = (0..count).collect();
-        let seed = if let Plan::Random(seed) = plan { seed } else { 1 };
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut random = Random(plan.seed().unwrap_or(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         if plan == Plan::Backward {
             left.reverse();
         }
+        let mut behind = self.behind(plan, &mut random);
         let (mut idle, mut patience) = (0, IDLE);
         while !left.is_empty() {
             let before = self.changes;
-            if matches!(plan, Plan::Random(_)) {
+            if plan.seed().is_some() {
                 random.shuffle(&mut left);
             }
+            behind.goes = idle > 0;
             let mut still = Vec::new();
             for index in left {
                 let mut workgroup = match self.workgroups.remove(&index) {
                     Some(workgroup) => workgroup,
                     None => self.begin(index).map_err(|problem| problem.at(Place::Module))?,
                 };
-                self.turn(&mut workgroup, plan, &mut random, budget)?;
+                self.turn(&mut workgroup, plan, behind, &mut random, budget)?;
                 if workgroup.invocations.iter().any(|invocation| invocation.doing != Doing::Ended) {
                     self.workgroups.insert(index, workgroup);
                     still.push(index);
+                } else {
+                    let taken = workgroup.objects.iter().map(|object| object.shadow.taken());
+                    let taken = taken.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+                    self.past = if taken.1 > self.past.1 { taken } else { self.past };
                 }
             }
             left = still;
             idle = if self.changes == before { idle + 1 } else { 0 };
             if idle > patience {
-                if self.stuck()? {
+                if self.stuck(patience > WEARY)? {
                     return Ok(());
                 }
                 (idle, patience) = (0, patience.saturating_mul(2));
@@ -92,17 +139,35 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Who is far behind: a subgroup, or a lane of it.
+    fn behind(&self, plan: Plan, random: &mut Random) -> Behind {
+        let Plan::Behind(_) = plan else { return Behind::default() };
+        let each: u32 = self.setup.local_size.iter().product::<u32>().max(1);
+        let size = self.setup.subgroup_size.clamp(1, each);
+        let count = self.setup.grid.iter().product::<u32>();
+        let workgroup = random.below(count as usize) as u32;
+        let first = workgroup * each + random.below(each.div_ceil(size) as usize) as u32 * size;
+        let lanes = match random.below(2) {
+            0 => (first, size.min((workgroup + 1) * each - first)),
+            _ => (workgroup * each + random.below(each as usize) as u32, 1),
+        };
+        Behind { lanes: Some(lanes), goes: false }
+    }
+
     /// Lets the invocations of a workgroup go on until they end, or until all that go on only wait for memory.
     fn turn(
         &mut self,
         workgroup: &mut Workgroup,
         plan: Plan,
+        behind: Behind,
         random: &mut Random,
         budget: u64,
     ) -> Result<(), Refusal> {
+        let goes =
+            |invocation: &Invocation| invocation.doing == Doing::Runs && !behind.holds(invocation.number);
         loop {
             let mut order: Vec<usize> = (0..workgroup.invocations.len())
-                .filter(|index| workgroup.invocations[*index].doing == Doing::Runs)
+                .filter(|index| goes(&workgroup.invocations[*index]))
                 .collect();
             let events = match plan {
                 Plan::Forward => u64::MAX,
@@ -110,7 +175,8 @@ impl Machine<'_> {
                     order.reverse();
                     u64::MAX
                 }
-                Plan::Random(_) => {
+                Plan::InTurn => 1,
+                Plan::Random(_) | Plan::Behind(_) => {
                     random.shuffle(&mut order);
                     1 + random.below(6) as u64
                 }
@@ -131,7 +197,7 @@ impl Machine<'_> {
             if !met && !runs {
                 return Ok(());
             }
-            if matches!(plan, Plan::Random(_)) && random.below(3) == 0 {
+            if plan == Plan::InTurn || plan.seed().is_some() && random.below(3) == 0 {
                 return Ok(());
             }
         }
@@ -283,22 +349,12 @@ impl Machine<'_> {
         self.found(Found { kind: FindingKind::DivergentBarrier, message, at });
     }
 
-    /// Nothing has changed for some time: whether nothing ever will, which is told.
-    fn stuck(&mut self) -> Result<bool, Refusal> {
+    /// Nothing has changed for some time: whether nothing ever will, which is told. `weary` is whether it was asked often.
+    fn stuck(&mut self, weary: bool) -> Result<bool, Refusal> {
         let indices: Vec<u32> = self.workgroups.keys().copied().collect();
-        // Lanes that wait for a lane that waits for memory go on without it.
+        let (mut spins, mut all) = (None, true);
         for index in &indices {
             let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
-            let met = self.meet_subgroups(&mut workgroup, true);
-            self.workgroups.insert(*index, workgroup);
-            if met? {
-                return Ok(false);
-            }
-        }
-        let mut spins = None;
-        for index in &indices {
-            let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
-            let mut all = true;
             for at in 0..workgroup.invocations.len() {
                 if workgroup.invocations[at].doing == Doing::Runs {
                     let mut here = Here { workgroup: &mut workgroup, index: at };
@@ -309,11 +365,20 @@ impl Machine<'_> {
                 }
             }
             self.workgroups.insert(*index, workgroup);
-            if !all {
+        }
+        if !all && !weary {
+            return Ok(false);
+        }
+        // Lanes that wait for a lane that waits for memory go on without it.
+        for index in &indices {
+            let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
+            let met = self.meet_subgroups(&mut workgroup, true);
+            self.workgroups.insert(*index, workgroup);
+            if met? {
                 return Ok(false);
             }
         }
-        let Some((site, identity)) = spins else { return Ok(true) };
+        let Some((site, identity)) = spins.filter(|_| all) else { return Ok(all) };
         let message =
             format!("invocation {identity} repeats a loop for good: nobody changes any more what it reads");
         self.found(Found { kind: FindingKind::Hang, message, at: vec![(site, identity, None)] });
@@ -346,7 +411,7 @@ impl Machine<'_> {
 }
 
 /// What of an invocation decides how it goes on.
-fn fingerprint(invocation: &super::machine::Invocation) -> u64 {
+fn fingerprint(invocation: &Invocation) -> u64 {
     fn add(hasher: &mut DefaultHasher, value: &Value) {
         match value {
             Value::Bits(bits, _) => hasher.write_u64(*bits),

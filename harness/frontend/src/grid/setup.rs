@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use litmus::{Order, Scope};
 use rspirv::spirv::{Op, StorageClass};
+use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
-use crate::inputs::{AddressPlace, filled};
+use crate::inputs::{AddressPlace, ImageInput, filled};
 use crate::layout::Specialized;
 use crate::lift::{Options, local_size, loops};
 use crate::module::{Module, Type};
@@ -61,8 +62,13 @@ pub(super) fn with<T>(
     let Some(entry) = program.by_id.get(&function).copied() else {
         return Err(nowhere(malformed("the entry point is no function")));
     };
-    let mut building =
-        Building { options, program: &program, objects: Vec::new(), descriptors: HashMap::new(), bytes: 0 };
+    let mut building = Building {
+        options,
+        program: &program,
+        objects: Vec::new(),
+        descriptors: FxHashMap::default(),
+        bytes: 0,
+    };
     let mut globals = program.globals.clone();
     let (of_workgroup, of_invocation) = building.variables(&mut globals).map_err(nowhere)?;
     building.addresses(&globals).map_err(nowhere)?;
@@ -83,7 +89,7 @@ pub(super) fn with<T>(
         objects,
         descriptors,
         workgroups: BTreeMap::new(),
-        messages: HashMap::new(),
+        messages: FxHashMap::default(),
         found: Vec::new(),
         known: BTreeSet::new(),
         open: false,
@@ -95,6 +101,7 @@ pub(super) fn with<T>(
         rotation: 1,
         outside: Vec::new(),
         alone: all <= 1,
+        past: (0, 0),
     };
     then(&machine)
 }
@@ -139,7 +146,7 @@ struct Building<'a> {
     options: &'a Options,
     program: &'a Program<'a>,
     objects: Vec<Object>,
-    descriptors: HashMap<u32, Descriptors>,
+    descriptors: FxHashMap<u32, Descriptors>,
     bytes: u64,
 }
 
@@ -313,12 +320,12 @@ impl Building<'_> {
         if sampled_with {
             handle = handle.first().and_then(|image| module.handles.get(image)).cloned().unwrap_or_default();
         }
-        let [_, dimension, _, _, _, sampled, format, ..] = handle[..] else {
+        let [_, dimension, _, arrayed, _, sampled, format, ..] = handle[..] else {
             return Err(malformed("an image of no image type"));
         };
-        let Some(given) = self.options.images.get(&at) else {
-            return Ok(self.add(Object::new(variable, name, None, Vec::new())));
-        };
+        let said = self.options.images.get(&at);
+        let assumed = assumed_image(dimension, arrayed != 0);
+        let given = said.unwrap_or(&assumed);
         let halve = |size: u32| index.map_or(size, |index| (size >> index.min(31)).max(1));
         // Rgba32f, R32f, Rg32f, and the integers of 32 bits.
         let whole = matches!(format, 1 | 3 | 6 | 21 | 24 | 25 | 30 | 33 | 35);
@@ -337,7 +344,8 @@ impl Building<'_> {
             filled(&given.fill, count * TEXEL).ok_or_else(|| unsupported("such contents of an image"))?;
         // Storage images are written; what is sampled is not.
         let class = (sampled == 2).then_some(litmus::StorageClass::Image);
-        let object = Object { texels: Some(texels), ..Object::new(variable, name, class, bytes) };
+        let given = said.is_some();
+        let object = Object { texels: Some(texels), given, ..Object::new(variable, name, class, bytes) };
         Ok(self.add(object))
     }
 
@@ -424,4 +432,17 @@ fn has_open_array(program: &Program<'_>, ty: u32) -> bool {
         }
         _ => false,
     }
+}
+
+/// An image that nothing is said of: zeros, of a size that suits its dimension.
+fn assumed_image(dimension: u32, arrayed: bool) -> ImageInput {
+    let size = match dimension {
+        // 1D, and texels of buffers.
+        0 | 5 => [4096, 1, 1],
+        2 => [16; 3],
+        // The faces of a cube.
+        3 => [64, 64, 6],
+        _ => [64, 64, if arrayed { 4 } else { 1 }],
+    };
+    ImageInput { size, levels: 1, fill: "zeros".to_owned() }
 }

@@ -1,5 +1,7 @@
 //! Who was at a place of memory, and whether two of them race.
 
+use std::collections::BTreeMap;
+
 use litmus::Scope;
 
 use super::clock::{Moment, View, reaches};
@@ -53,8 +55,22 @@ pub(super) enum Standing {
     Unpublished,
 }
 
+/// For invocations up to which of their steps what they wrote at a place is seen there.
+pub(super) type Seen = BTreeMap<u32, u32>;
+
+/// What decides how accesses stand to each other.
+#[derive(Clone, Copy)]
+pub(super) struct Sight<'v> {
+    pub view: &'v View,
+    /// Of the place of the access.
+    pub seen: Option<&'v Seen>,
+    /// Whether more than barriers of workgroups orders invocations.
+    pub fine: bool,
+}
+
 /// How an access stands to an earlier one.
-pub(super) fn standing(earlier: &Record, later: &Record, view: &View) -> Standing {
+pub(super) fn standing(earlier: &Record, later: &Record, sight: Sight<'_>) -> Standing {
+    let view = sight.view;
     let (a, b) = (&earlier.manner, &later.manner);
     let same = earlier.moment.invocation == later.moment.invocation;
     if same || earlier.mask & later.mask == 0 || !a.writes && !b.writes {
@@ -80,7 +96,9 @@ pub(super) fn standing(earlier: &Record, later: &Record, view: &View) -> Standin
                 (false, false) => view.published.knows(workgroup, &earlier.moment),
             },
         };
-        if ordered {
+        let seen = sight.seen.and_then(|seen| seen.get(&earlier.moment.invocation));
+        let seen = a.writes && !b.writes && seen.is_some_and(|time| *time >= earlier.moment.time);
+        if ordered || seen {
             return Standing::Ordered;
         }
     }
@@ -94,6 +112,42 @@ pub(super) struct Cell {
     writes: bool,
 }
 
+/// Words of a page.
+const PAGE: usize = 32;
+
+/// Who was at the words of an object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shadow {
+    /// Empty where nobody was.
+    pages: Vec<Vec<Cell>>,
+}
+
+impl Shadow {
+    /// The word of that number.
+    pub fn cell(&mut self, word: u64) -> &mut Cell {
+        let (page, at) = (word as usize / PAGE, word as usize % PAGE);
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, Vec::new);
+        }
+        let page = &mut self.pages[page];
+        if page.is_empty() {
+            page.resize_with(PAGE, Cell::default);
+        }
+        &mut page[at]
+    }
+
+    /// Bytes that were accessed, and bytes that it takes to know by whom.
+    pub fn taken(&self) -> (u64, u64) {
+        let mut accessed = 0;
+        let mut bytes = self.pages.capacity() * size_of::<Vec<Cell>>();
+        for cell in self.pages.iter().flatten() {
+            accessed += cell.records.iter().fold(0, |all, record| all | record.mask).count_ones();
+            bytes += size_of::<Cell>() + cell.records.capacity() * size_of::<Record>();
+        }
+        (u64::from(accessed), bytes as u64)
+    }
+}
+
 /// What comes of an access.
 #[derive(Debug, Default)]
 pub(super) struct Met {
@@ -103,15 +157,15 @@ pub(super) struct Met {
 }
 
 impl Cell {
-    /// Looks at all who were here, and stays. `fine` is whether more than barriers of workgroups orders invocations.
-    pub fn meet(&mut self, new: &Record, view: &View, fine: bool) -> Met {
+    /// Looks at all who were here, and stays.
+    pub fn meet(&mut self, new: &Record, sight: Sight<'_>) -> Met {
         let mut met = Met::default();
         if self.writes || new.manner.writes {
             for record in &self.records {
-                match standing(record, new, view) {
+                match standing(record, new, sight) {
                     Standing::Ordered => {}
                     Standing::Mutual => {
-                        let known = view.before.knows(new.moment.workgroup, &record.moment);
+                        let known = sight.view.before.knows(new.moment.workgroup, &record.moment);
                         let same =
                             record.manner.operation == new.manner.operation && new.manner.operation != 0;
                         met.unordered |= !known && !same && record.manner.writes;
@@ -129,18 +183,19 @@ impl Cell {
                 }
             }
         }
-        self.keep(new, view, fine);
+        self.keep(new, sight);
         met
     }
 
-    fn keep(&mut self, new: &Record, view: &View, fine: bool) {
+    fn keep(&mut self, new: &Record, sight: Sight<'_>) {
+        let (view, fine) = (sight.view, sight.fine);
         let workgroup = new.moment.workgroup;
         if new.manner.writes && !new.manner.private {
             self.records.retain(|record| {
                 let covered = record.mask & !new.mask == 0 && !record.manner.private;
                 let mine = record.moment.invocation == new.moment.invocation;
                 let known = mine || view.before.knows(workgroup, &record.moment);
-                let ordered = mine || standing(record, new, view) == Standing::Ordered;
+                let ordered = mine || standing(record, new, sight) == Standing::Ordered;
                 // Whoever conflicts with the earlier is to conflict with the new one, which atomics do less.
                 let stronger =
                     !new.manner.atomic || record.manner.atomic && record.manner.scope == new.manner.scope;
@@ -176,6 +231,10 @@ impl Cell {
         }
         if self.records.len() < MAX_RECORDS {
             self.writes |= new.manner.writes;
+            // Most words have one record or two.
+            if self.records.len() == self.records.capacity() && self.records.len() < 4 {
+                self.records.reserve_exact(1);
+            }
             self.records.push(*new);
         }
     }

@@ -39,8 +39,8 @@ impl Invocation {
             (before, view.available.clone())
         });
         let (invocation, workgroup, subgroup) = self.who();
-        let classes = semantics.classes;
-        Rc::new(Message { invocation, workgroup, subgroup, scope, classes, known: Rc::new(known) })
+        let (classes, time, known) = (semantics.classes, self.time, Rc::new(known));
+        Rc::new(Message { invocation, time, own: false, workgroup, subgroup, scope, classes, known })
     }
 
     /// Takes what a release gives, where both reach each other.
@@ -84,9 +84,33 @@ impl Invocation {
         let mut all: Vec<Rc<Message>> =
             self.released.iter().filter(|message| message.classes.contains(class)).cloned().collect();
         if semantics.order.releases() {
-            all.push(self.message(scope, semantics));
+            all.push(Rc::new(Message { own: true, ..(*self.message(scope, semantics)).clone() }));
         }
         all
+    }
+
+    /// An atomic that acquires from an atomic at the same place: what that one's agent wrote there is seen there, whatever
+    /// classes the semantics name.
+    pub fn see(
+        &mut self,
+        place: (u32, u32, u64),
+        messages: &[Rc<Message>],
+        scope: Scope,
+        semantics: Semantics,
+    ) {
+        let linked = |message: &&Rc<Message>| {
+            let both =
+                |class: &StorageClass| semantics.classes.contains(*class) && message.classes.contains(*class);
+            message.own && semantics.order.acquires() && CLASSES.iter().any(both)
+        };
+        for message in messages.iter().filter(linked) {
+            let theirs = (message.invocation, message.workgroup, message.subgroup);
+            if reaches(scope, self.who(), theirs) && reaches(message.scope, self.who(), theirs) {
+                let seen = self.seen.entry(place).or_default();
+                let time = seen.entry(message.invocation).or_default();
+                *time = (*time).max(message.time);
+            }
+        }
     }
 
     /// An atomic read takes what the write carried.
@@ -204,7 +228,7 @@ fn merge(all: &[Rc<Message>]) -> Option<Rc<Message>> {
             mine.1.join(first.workgroup, &theirs.1, message.workgroup);
         }
     }
-    Some(Rc::new(Message { invocation: NOBODY, known: Rc::new(known), ..(**first).clone() }))
+    Some(Rc::new(Message { invocation: NOBODY, own: false, known: Rc::new(known), ..(**first).clone() }))
 }
 
 /// Releases, those of one subgroup with the same scope and classes as one.

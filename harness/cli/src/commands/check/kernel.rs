@@ -63,19 +63,22 @@ pub fn check(
         .map(|entry| {
             let options = Options { entry: Some(entry), ..options.clone() };
             let started = Instant::now();
+            let compiler = shader.compiler.as_deref();
+            // Whole grids are walked, and so is what the model does not answer for.
+            let walked = Walked { file, module: &module, compiler, options: &options };
             match frontend::lift(&module, &options) {
                 Ok(lifted) => {
-                    let compiler = shader.compiler.as_deref();
                     let kernel =
                         Kernel { file, module: &module, compiler, options: &options, lifted: &lifted };
-                    kernel.answered(model, asked, started).unwrap_or_else(rejected)
+                    let answered = kernel.answered(model, asked, started);
+                    let open = answered.as_ref().map_or(true, |answered| kernel.leaves_open(answered));
+                    let walked = open.then(|| walked.answered(model, asked, started)).flatten();
+                    match walked.filter(|walked| answered.is_err() || !walked.is_unknown()) {
+                        Some(walked) => walked,
+                        None => answered.unwrap_or_else(rejected),
+                    }
                 }
-                // Whole grids are walked instead.
-                Err(refusal) => {
-                    let compiler = shader.compiler.as_deref();
-                    let walked = Walked { file, module: &module, compiler, options: &options };
-                    walked.answered(model, asked, started).unwrap_or_else(|| refused(&refusal))
-                }
+                Err(refusal) => walked.answered(model, asked, started).unwrap_or_else(|| refused(&refusal)),
             }
         })
         .collect()
@@ -102,10 +105,28 @@ pub fn explained(
     let (mut text, mut outcome) = (String::new(), Outcome::Success);
     for entry in entries {
         let options = Options { entry: Some(entry), ..options.clone() };
-        let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(refusal.to_string()))?;
         let compiler = shader.compiler.as_deref();
-        let kernel = Kernel { file, module: &module, compiler, options: &options, lifted: &lifted };
-        let said = kernel.explained(model, time).map_err(|error| wrong(format!(" {error}")))?;
+        let explain = |options: &Options| match frontend::lift(&module, options) {
+            Ok(lifted) => {
+                let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
+                kernel.explained(model, time).map_err(|error| format!(" {error}"))
+            }
+            Err(refusal) => Err(refusal.to_string()),
+        };
+        let walked = Walked { file, module: &module, compiler, options: &options };
+        let said = match explain(&options) {
+            Ok(said) => said,
+            Err(why) => {
+                let (mut text, outcome, pairs) = walked.explained(model, time).ok_or_else(|| wrong(why))?;
+                // Why, and what mends it, is asked of two invocations that race whatever others do.
+                let alone = pairs.into_iter().map(|only| explain(&Options { only, ..options.clone() }));
+                let racy = |said: &(String, Outcome)| said.1 != Outcome::Success;
+                if let Some((why, _)) = alone.flatten().find(racy) {
+                    text += &format!("\nThe two invocations alone are {why}");
+                }
+                (text, outcome)
+            }
+        };
         text += &said.0;
         outcome.note(said.1);
     }
@@ -196,6 +217,13 @@ impl Kernel<'_> {
             compiler: self.compiler.map(str::to_owned),
         };
         Ok(Checked::Answered(Box::new(line), warnings, outcome))
+    }
+
+    /// Whether nothing is known, so that a walk may say more: with loops whole, unless their length was asked for.
+    fn leaves_open(&self, answered: &Checked) -> bool {
+        let Checked::Answered(line, ..) = answered else { return true };
+        let nothing = line.findings.as_ref().is_none_or(Vec::is_empty);
+        answered.is_unknown() && nothing && line.queries.is_empty() && self.options.unroll.is_none()
     }
 
     fn explained(&self, model: &model::Model, time: Duration) -> Result<(String, Outcome), String> {

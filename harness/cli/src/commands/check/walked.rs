@@ -1,11 +1,11 @@
 //! `check` of shaders that are beyond the lifter: what the walk over their whole grid finds.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use campaign::patience::patience;
-use frontend::grid::Verdict;
-use frontend::{DEFAULT_UNROLL, FindingKind, Module, Options};
+use frontend::grid::{GridFinding, Verdict};
+use frontend::{DEFAULT_UNROLL, FindingKind, Identity, Module, Options};
 use litmus::Race;
 use model::Budget;
 use results::wire::{CHECK_SCHEMA, CheckLine, Executions, FindingRecord, Query};
@@ -27,6 +27,36 @@ pub struct Walked<'a> {
 }
 
 impl Walked<'_> {
+    /// What is wrong, in words, and the pairs of invocations that race; nothing where the walk has no answer either, or something
+    /// else is asked than it knows.
+    pub fn explained(
+        &self,
+        model: &model::Model,
+        time: Duration,
+    ) -> Option<(String, Outcome, Vec<Vec<Identity>>)> {
+        if model.name() != model::Model::default_for(litmus::Dialect::Vulkan)
+            || self.options.assertion.is_some()
+        {
+            return None;
+        }
+        let stop = patience(time);
+        let report = frontend::judge(self.module, self.options, model, Budget::until(&stop)).ok()?;
+        let outcome = if report.findings.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
+        let races = |kind| matches!(kind, FindingKind::Race | FindingKind::UnpublishedRead);
+        let pair = |found: &GridFinding| match &found.at[..] {
+            [one, other] if races(found.kind) && one.invocation != other.invocation => {
+                Some(vec![one.invocation, other.invocation])
+            }
+            _ => None,
+        };
+        let pairs = report.findings.iter().filter_map(pair).collect();
+        let mut text = race::text(&race::answered(self.file, self.module, report));
+        if let Some(compiler) = self.compiler {
+            text += &format!("  compiled by {compiler}\n");
+        }
+        Some((text, outcome, pairs))
+    }
+
     /// The answer; nothing where the walk has none either, or something else is asked than it knows.
     pub fn answered(&self, model: &model::Model, asked: Asked, started: Instant) -> Option<Checked> {
         // It knows the newest text, and no fairness.

@@ -1,0 +1,12 @@
+// --grid 2
+#version 450
+layout(local_size_x = 16) in;
+layout(binding = 0) buffer Data { uint values[]; };
+shared uint tile[16];
+void main() {
+    uint at = gl_GlobalInvocationID.x;
+    if (at >= 30) return;
+    tile[gl_LocalInvocationIndex] = values[at];
+    barrier();
+    values[at] = tile[gl_LocalInvocationIndex ^ 1];
+}

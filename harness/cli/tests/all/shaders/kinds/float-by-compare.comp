@@ -1,0 +1,8 @@
+// --grid 2
+#version 450
+layout(local_size_x = 4) in;
+layout(binding = 0) buffer Data { uint total; float values[]; };
+void main() {
+    uint old = total, seen;
+    do { seen = old; old = atomicCompSwap(total, seen, floatBitsToUint(uintBitsToFloat(seen) + 1.0)); } while (old != seen);
+}

@@ -1,0 +1,15 @@
+// --grid 2
+#version 450
+layout(local_size_x = 32) in;
+layout(binding = 0) buffer Data { uvec4 values[]; };
+shared uvec4 tile[32];
+shared bool any;
+void main() {
+    uint lane = gl_LocalInvocationIndex;
+    any = false;
+    tile[lane] = values[gl_GlobalInvocationID.x];
+    barrier();
+    if (tile[lane].w == 0u) any = true;
+    barrier();
+    if (any) values[gl_GlobalInvocationID.x].xz = tile[31 - lane].yw;
+}

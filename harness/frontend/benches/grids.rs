@@ -1,0 +1,113 @@
+//! How fast whole grids are walked, with every access looked at, and what is kept of each byte: one order of the invocations,
+//! on one core, beside a fixed loop of the same run, since machines differ and are noisy.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints what it measures")]
+
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use frontend::{Module, Options, grid, inputs};
+
+/// Kernels of the project: name, workgroups.
+const OWN: [(&str, u32); 2] = [("reduce-right", 4096), ("lock-right", 256)];
+/// Kernels of the corpus with their cases: a pass of a radix sort, tiles of matrices, bodies, image filters, scans.
+const CORPUS: [&str; 8] = [
+    "mesa_rs_histogram",
+    "ggml_mulmm_id_ok",
+    "ggml_soft_max",
+    "nbody_ok",
+    "nvpro_mipmap_general",
+    "vello_flatten",
+    "wgpusort_hist",
+    "granite_binning",
+];
+
+fn main() {
+    // `cargo test --benches` passes `--test`: there is nothing to test here.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let only: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let yardstick = yardstick();
+    println!("yardstick (10,000 dependent multiplications): {:.1} µs\n", yardstick.as_secs_f64() * 1e6);
+    println!(
+        "| kernel | invocations | instructions | time | millions a second | a yardstick | shadow a byte |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders");
+    let mut all = Vec::new();
+    for (name, workgroups) in OWN {
+        let bytes = fs::read(shaders.join(name).with_extension("spvasm")).unwrap();
+        all.push((name, bytes, Options { grid: Some([workgroups, 1, 1]), ..Options::default() }));
+    }
+    let corpus = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("kernels"));
+    for name in CORPUS {
+        let Some(folder) = corpus.as_ref().map(|corpus| corpus.join(name)).filter(|folder| folder.exists())
+        else {
+            continue;
+        };
+        let case = inputs::case_file(&fs::read_to_string(folder.join("case.toml")).unwrap()).unwrap();
+        let bytes = fs::read(folder.join(case.module.as_deref().unwrap_or("k.spv"))).unwrap();
+        all.push((name, bytes, case.options));
+    }
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| name.contains(wanted.as_str()));
+    let (mut steps, mut time) = (0, Duration::ZERO);
+    for (name, bytes, options) in all.into_iter().filter(|(name, ..)| wanted(name)) {
+        let module = frontend::read(&bytes).unwrap();
+        let options = Options { schedules: Some(1), ..options };
+        let (more, took) = row(name, &module, &options, yardstick);
+        steps += more;
+        time += took;
+    }
+    println!("\ntogether: {:.1} millions a second", millions(steps, time));
+}
+
+/// Measures a kernel and prints its row: instructions, and the time of them.
+fn row(name: &str, module: &Module, options: &Options, yardstick: Duration) -> (u64, Duration) {
+    let (mut best, mut walked) = (Duration::MAX, None);
+    let started = Instant::now();
+    while walked.is_none() || started.elapsed() < Duration::from_secs(2) {
+        let start = clock();
+        walked = Some(black_box(grid::walk(module, options).unwrap()));
+        best = best.min(clock() - start);
+    }
+    let report = walked.unwrap();
+    let invocations: u32 = report.grid.iter().chain(&report.local_size).product();
+    println!(
+        "| {name} | {invocations} | {} | {:.3} s | {:.1} | {:.0} | {:.1} |",
+        report.steps,
+        best.as_secs_f64(),
+        millions(report.steps, best),
+        millions(report.steps, best) * yardstick.as_secs_f64() * 1e6,
+        report.shadow_bytes as f64 / report.accessed_bytes.max(1) as f64,
+    );
+    (report.steps, best)
+}
+
+/// Time that this thread had a core, where the system tells it; time.
+fn clock() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let told = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let told = told.as_ref().and_then(|text| text.split_whitespace().next()?.parse().ok());
+    told.map_or_else(|| START.elapsed(), Duration::from_nanos)
+}
+
+fn millions(steps: u64, time: Duration) -> f64 {
+    steps as f64 / time.as_secs_f64() / 1e6
+}
+
+/// The best of some runs of a loop whose multiplications wait for each other.
+fn yardstick() -> Duration {
+    let run = |seed: u64| {
+        let start = Instant::now();
+        let mut x = black_box(seed);
+        for _ in 0..10_000 {
+            x = x.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ (x >> 29);
+        }
+        black_box(x);
+        start.elapsed()
+    };
+    (0..200).map(run).min().unwrap()
+}
