@@ -99,6 +99,7 @@ fn contradictions_are_named() {
         (with_step(Step::Barrier { queue: QueueId(1) }), "step 0: no queue 1"),
         (
             with_step(Step::Dependency {
+                stages: Default::default(),
                 queue: QUEUE,
                 kind: DependencyKind::Event,
                 available: Accesses::SHADER_WRITE.with(Accesses::HOST_WRITE),
