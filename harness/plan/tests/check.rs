@@ -1,9 +1,9 @@
 //! Plans that contradict themselves, and plans that are too much for a device.
 
 use plan::{
-    Accesses, BatchStart, Buffer, BufferId, Capabilities, DependencyKind, DeviceError, HostAct,
+    Accesses, BatchStart, Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, HostAct,
     HostOperation, HostReport, HostThread, Hosts, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId,
-    Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore, SemaphoreId, Step,
+    Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore, SemaphoreId, Stage, Step,
 };
 
 const QUEUE: QueueId = QueueId(0);
@@ -101,6 +101,7 @@ fn contradictions_are_named() {
             with_step(Step::Dependency {
                 stages: Default::default(),
                 queue: QUEUE,
+                stages: (plan::Stages::COMPUTE, plan::Stages::COMPUTE),
                 kind: DependencyKind::Event,
                 available: Accesses::SHADER_WRITE.with(Accesses::HOST_WRITE),
                 visible: Accesses::HOST_READ,
@@ -182,6 +183,52 @@ fn what_a_device_lacks_is_named() {
     let plan = Plan { kernels: vec![Kernel { subgroup_size: Some(32), ..kernel(64) }], ..plan() };
     assert_eq!(capabilities().check(&plan), Ok(()));
     assert!(matches!(without.check(&plan), Err(DeviceError::Unsupported(_))));
+}
+
+/// A draw has points within the viewport, and a kernel of its stage.
+#[test]
+fn draws_are_checked() {
+    let draw = |points, extent, bytes| Step::Draw {
+        queue: QUEUE,
+        kernel: KernelId(0),
+        drawing: Drawing { points, extent },
+        bindings: vec![BufferId(0), BufferId(0)],
+        push_constants: vec![0; bytes],
+    };
+    let of = |stage: Stage, step: Step| Plan {
+        kernels: vec![Kernel { stage, ..kernel(64) }],
+        steps: vec![step],
+        ..plan()
+    };
+    let fragment = |words: &[u32]| Stage::Fragment { positions: words.to_vec() };
+    let good = of(Stage::Vertex, draw(5, (1, 1), 8));
+    assert_eq!(good.validate(), Ok(()));
+    assert_eq!(of(fragment(&kernel(1).words), draw(5, (4096, 2), 8)).validate(), Ok(()));
+    assert!(good.draws_on(QUEUE) && !plan().draws_on(QUEUE));
+    let table = [
+        (of(Stage::Compute, draw(5, (1, 1), 8)), "step 0: a draw of kernel 0, which is of another stage"),
+        (
+            of(Stage::Vertex, dispatch(1, &[0, 0], 8)),
+            "step 0: a dispatch of kernel 0, which is of another stage",
+        ),
+        (of(Stage::Vertex, draw(0, (1, 1), 8)), "step 0: a draw of nothing"),
+        (of(Stage::Vertex, draw(1, (0, 1), 8)), "step 0: a draw of nothing"),
+        (of(Stage::Vertex, draw(1, (1, 4097), 8)), "step 0: a draw of 1 by 4097 pixels, more than 4096"),
+        (of(Stage::Vertex, draw(1, (1, 1), 4)), "step 0: 4 bytes of push constants where kernel 0 takes 8"),
+        (
+            of(fragment(&[1]), draw(1, (1, 1), 8)),
+            "kernel 0: the words of its vertex shader are no SPIR-V module",
+        ),
+    ];
+    for (plan, why) in table {
+        assert_eq!(plan.validate(), Err(DeviceError::InvalidPlan(why.to_owned())));
+    }
+    let lacks = |capabilities: &Capabilities| capabilities.check(&good).unwrap_err().to_string();
+    let stores =
+        Capabilities { features: vec!["vertexPipelineStoresAndAtomics".to_owned()], ..capabilities() };
+    assert_eq!(lacks(&capabilities()), "the device lacks vertexPipelineStoresAndAtomics");
+    assert_eq!(lacks(&stores), "the device lacks a queue with graphics and compute");
+    assert_eq!(Capabilities { graphics_queues: vec![1], ..stores }.check(&good), Ok(()));
 }
 
 #[test]

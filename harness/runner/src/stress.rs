@@ -86,7 +86,6 @@ impl Default for Graphics {
 }
 
 impl Graphics {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     fn is_default(&self) -> bool {
         *self == Graphics::default()
     }

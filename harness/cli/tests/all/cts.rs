@@ -106,7 +106,7 @@ fn names_that_ask_about_layout_are_told_to_be_none() {
 #[test]
 fn what_a_stage_has_not_is_named_with_the_clause() {
     let Some(driver) = software_drivers().first().copied() else { return };
-    let lines = run(driver, &["barrier/ISA2+cbar-rel-acq@vertex", "classes/MP+sc1@fragment"]);
+    let lines = run(driver, &["barrier/ISA2+cbar-rel-acq@vertex", "classes/MP+rel-acq.sc1-flag@fragment"]);
     for line in &lines {
         assert_eq!(line["verdict"], "skipped");
         assert!(line["reason"].as_str().unwrap().starts_with("no workgroups in this stage: "), "{line}");
