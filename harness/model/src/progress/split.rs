@@ -47,11 +47,10 @@ impl Rounds {
             .collect();
         let mut linked = members.clone();
         for _ in 0..count {
-            for series in 0..SCOPES.len() {
-                for thread in 0..count {
-                    let reached =
-                        bits(linked[thread][series]).fold(0, |all, other| all | linked[other][series]);
-                    linked[thread][series] |= reached;
+            let known = linked.clone();
+            for scopes in &mut linked {
+                for (series, own) in scopes.iter_mut().enumerate() {
+                    *own = bits(*own).fold(*own, |all, other| all | known[other][series]);
                 }
             }
         }

@@ -271,6 +271,7 @@ fn race_free_programs_with_split_barriers_show_nothing_forbidden() {
     compare(&with_split_barriers(), cases(100));
 }
 
+#[expect(clippy::panic, reason = "a test fails by panicking")]
 fn compare(strategy: &impl Strategy<Value = Random>, wanted: u64) {
     let device = SimDevice::new(Fault::None);
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1u64);
