@@ -319,7 +319,11 @@ fn walks_say_what_the_model_says() {
         };
         let budget = Budget::default().at_most(30_000);
         let asking = Asking { budget, race: true, question: false, places: false };
-        let answer = frontend::answer(&lifted, &model, &asking).unwrap();
+        // Nor has the engine room for every test.
+        let Ok(answer) = frontend::answer(&lifted, &model, &asking) else {
+            open += 1;
+            continue;
+        };
         let found = races(&walked);
         match answer.race {
             Race::Racy => {

@@ -241,6 +241,20 @@ fn races_over_whole_grids() {
     assert!(ran.stdout.contains("main`: racy\n  for these inputs"), "{}", ran.stdout);
 }
 
+#[test]
+fn what_a_walk_finds_is_explained() {
+    let ran = Ran::of(&mut vk_litmus(["explain", &shader("reduce"), "--grid", "64"]));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for told in [
+        "64 workgroups of 4",
+        "The two invocations alone are racy under vulkan",
+        "Why: no synchronization brings either access before the other.",
+        "reduce.comp:8: put `barrier();` behind this line",
+    ] {
+        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+    }
+}
+
 /// Of a pair that a walk found there is a litmus test of two threads, which the model calls racy too.
 #[test]
 fn races_as_litmus_tests() {

@@ -520,13 +520,19 @@ impl Machine<'_> {
     }
 
     /// The element of an array of descriptors.
-    fn descriptor(&self, pointer: &Pointer, index: u64) -> Step<Option<Pointer>> {
+    fn descriptor(&mut self, pointer: &Pointer, index: u64) -> Step<Option<Pointer>> {
         if self.descriptors.is_empty() {
             return Ok(None);
         }
         let Some(elements) = self.descriptors.get(&pointer.object) else { return Ok(None) };
         if pointer.ty != elements.ty {
             return Ok(None);
+        }
+        if elements.assumed {
+            let name = self.objects.get(pointer.object as usize).map_or("", |holder| holder.name.as_str());
+            let count = elements.objects.len();
+            self.notes
+                .insert(format!("nothing is said of how many descriptors `{name}` has, taken as {count}"));
         }
         let object = elements.objects.get(index as usize).copied();
         let object = object.ok_or_else(|| {

@@ -32,7 +32,12 @@ pub(super) struct Descriptors {
     pub ty: u32,
     pub element: u32,
     pub objects: Vec<u32>,
+    /// Whether nothing says how many there are.
+    pub assumed: bool,
 }
+
+/// Descriptors of an array of which nothing says how many.
+const ASSUMED_DESCRIPTORS: u64 = 16;
 
 /// Makes a machine for a kernel and hands it on.
 pub(super) fn with<T>(
@@ -249,17 +254,15 @@ impl Building<'_> {
         };
         if let Some((element, length)) = array {
             let holder = self.add(Object::new(variable, program.module.name(variable), None, Vec::new()));
-            let levels = self.options.images.get(&at).map_or(1, |image| u64::from(image.levels));
-            let length = if matches!(program.layout(ty)?, Layout::Array { length: None, .. }) {
-                levels
-            } else {
-                length
-            };
+            let open = matches!(program.layout(ty)?, Layout::Array { length: None, .. });
+            let said = self.options.images.get(&at).map(|image| u64::from(image.levels));
+            let length = if open { said.unwrap_or(ASSUMED_DESCRIPTORS) } else { length };
             let mut objects = Vec::new();
             for index in 0..length {
                 objects.push(self.single(variable, element, class, at, Some(index as u32))?);
             }
-            self.descriptors.insert(holder, Descriptors { ty, element, objects });
+            self.descriptors
+                .insert(holder, Descriptors { ty, element, objects, assumed: open && said.is_none() });
             return Ok(holder);
         }
         self.single(variable, ty, class, at, None)
