@@ -99,7 +99,6 @@ fn contradictions_are_named() {
         (with_step(Step::Barrier { queue: QueueId(1) }), "step 0: no queue 1"),
         (
             with_step(Step::Dependency {
-                stages: Default::default(),
                 queue: QUEUE,
                 stages: (plan::Stages::COMPUTE, plan::Stages::COMPUTE),
                 kind: DependencyKind::Event,
