@@ -122,8 +122,6 @@ fn outcome(state: &State, test: &Test, observables: &[Observable]) -> Option<Out
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a failure is the report")]
-
     use litmus::PredictedOutcome;
 
     use super::*;

@@ -518,7 +518,7 @@ fn bad_modules() -> Vec<(&'static str, Bad)> {
             }),
         ),
         (
-            "vertex shader",
+            "vertex shader with the size of a workgroup",
             plain().module(|module| {
                 module.entry_points[0].operands[0] = Operand::ExecutionModel(ExecutionModel::Vertex);
             }),

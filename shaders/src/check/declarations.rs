@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{
-    AddressingModel, Capability, Decoration, ExecutionModel, ImageFormat, MemoryModel, Op, StorageClass,
+    AddressingModel, Capability, Decoration, ExecutionMode, ExecutionModel, ImageFormat, MemoryModel, Op,
+    StorageClass,
 };
 
 use super::{Checker, Fault, Number};
@@ -39,6 +40,7 @@ impl Checker<'_> {
                 if !STAGES.contains(model) {
                     report(Fault::ExecutionModel(*model));
                 }
+                self.modes(instruction, *model, report);
                 self.interface(instruction, report);
             }
             (Op::ExecutionMode, [_, _, sizes @ ..]) if sizes.contains(&Operand::LiteralBit32(0)) => {
@@ -87,6 +89,19 @@ impl Checker<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A workgroup's size is of compute shaders alone, and fragment shaders alone say where their coordinates begin.
+    fn modes(&self, entry_point: &Instruction, model: ExecutionModel, report: &mut impl FnMut(Fault)) {
+        let own = |mode: &&Instruction| mode.operands.first() == entry_point.operands.get(1);
+        let modes = self.reader.module.execution_modes.iter().filter(own);
+        let modes: Vec<_> = modes.filter_map(|mode| mode.operands.get(1)).collect();
+        let has = |mode| modes.contains(&&Operand::ExecutionMode(mode));
+        let sized = has(ExecutionMode::LocalSize) && model != ExecutionModel::GLCompute;
+        let placed = has(ExecutionMode::OriginUpperLeft) != (model == ExecutionModel::Fragment);
+        if STAGES.contains(&model) && (sized || placed) {
+            report(Fault::StageModes(model));
         }
     }
 

@@ -106,6 +106,10 @@ pub enum Fault {
     /// A stage that kernels do not run in.
     #[error("execution model {0:?}")]
     ExecutionModel(ExecutionModel),
+    /// A workgroup size outside of compute shaders, or an origin of coordinates that is missing in a fragment shader or stands elsewhere
+    /// (VUID-StandaloneSpirv-OriginLowerLeft-04653).
+    #[error("execution modes that {0:?} does not have")]
+    StageModes(ExecutionModel),
     /// A workgroup without invocations.
     #[error("empty workgroup")]
     EmptyWorkgroup,
