@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use campaign::Failure;
 use campaign::choice::{self, Chosen};
+use campaign::kinds::litmus::plan::{mark_filtered, without_filter};
 use campaign::parallel::map;
 use campaign::patience::patience;
 use litmus::{Prediction, Test};
@@ -90,19 +91,18 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
 
 /// What a model says of a test, and of what was seen of it.
 fn predicted(test: &Test, chosen: &Chosen, line: &RunLine) -> Result<Prediction, String> {
-    let mut plain = test.clone();
-    let filter = plain.filter.take();
+    let plain = without_filter(test);
     let stop = patience(PATIENCE);
     let options = Options { budget: Budget::until(&stop), ..Options::default() };
-    let asked = predict(&plain, &chosen.model, &options).map_err(|error| error.to_string())?;
-    let seen = again::seen(line, &plain, &asked.observables);
-    let settled =
-        settle(&asked, &plain, &chosen.model, seen.iter(), &options).map_err(|error| error.to_string())?;
-    let mut prediction = if asked.complete { asked } else { settled.unwrap_or(asked) };
-    if let Some(filter) = filter {
-        for (outcome, says) in &mut prediction.outcomes {
-            says.filtered = !outcome.meets(&plain, &prediction.observables, &filter);
-        }
+    let mut prediction = predict(&plain, &chosen.model, &options).map_err(|error| error.to_string())?;
+    if !prediction.complete {
+        let seen = again::seen(line, &plain, &prediction.observables);
+        let settled = settle(&prediction, &plain, &chosen.model, seen.iter(), &options);
+        // Of a prediction that was cut short nothing follows, neither that an outcome is forbidden nor that it is none.
+        prediction = settled
+            .map_err(|error| error.to_string())?
+            .ok_or_else(|| format!("{} has no answer in time", chosen.model.name()))?;
     }
+    mark_filtered(test, &mut prediction);
     Ok(prediction)
 }

@@ -263,6 +263,7 @@ fn capabilities(
         executes: true,
         is_cpu,
         shares_choices: false,
+        host_threads: false,
         memory_model: features.memory_model(),
         device_scope: features.device_scope(),
         availability_visibility_chains: features.availability_visibility_chains(),

@@ -17,11 +17,12 @@ pub fn fixed(source: &str, explanation: &Explanation) -> Option<String> {
     for change in changes.iter().rev() {
         replace(&mut text, change)?;
     }
-    let header = text.find('{').unwrap_or(text.len());
-    let (header, body) = text.split_at(header);
-    let header: String =
-        header.split_inclusive('\n').filter(|line| !line.trim_start().starts_with("expect:")).collect();
-    Some(header + body)
+    let mut in_header = true;
+    let lines = text.split_inclusive('\n').filter(|line| {
+        in_header &= !line.trim_start().starts_with('{');
+        !(in_header && line.trim_start().starts_with("expect:"))
+    });
+    Some(lines.collect())
 }
 
 /// Puts an instruction in the place of another; columns stay where they are as long as there is room.

@@ -264,7 +264,7 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
             .outcomes
             .iter()
             .all(|(outcome, says)| says.weak || !outcome.meets(&asked, &prediction.observables, &condition));
-    let forbids = if options.forbid && weak && !mended && !prediction.outcomes.is_empty() {
+    let forbids = if options.forbid && weak && !mended && prediction.complete {
         Some(mend::mend(Goal::Forbidden, &asked, model, options, prediction.bound, &purse)?)
     } else {
         None

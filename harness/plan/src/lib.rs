@@ -497,6 +497,9 @@ pub struct Capabilities {
     /// The instances of one round of a dispatch share choices that the device draws: what is independent is a round.
     #[serde(default)]
     pub shares_choices: bool,
+    /// It plays the threads of the host of a plan ([`Plan::hosts`]).
+    #[serde(default)]
+    pub host_threads: bool,
     /// Subgroup operations in compute (the basic ones suffice).
     pub subgroups_in_compute: bool,
     /// Invocations of a workgroup at most.

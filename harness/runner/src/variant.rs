@@ -100,7 +100,7 @@ impl Variant {
             return Some(feature.to_owned());
         }
         if program.hosts.is_some() {
-            if !capabilities.shares_choices {
+            if !capabilities.host_threads {
                 return Some("host thread".to_owned());
             }
             if let Some(join) = self.join {

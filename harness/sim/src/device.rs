@@ -109,6 +109,7 @@ impl SimDevice {
                 executes: true,
                 is_cpu: true,
                 shares_choices: true,
+                host_threads: true,
                 memory_model: true,
                 device_scope: true,
                 availability_visibility_chains: true,

@@ -164,6 +164,50 @@ fn what_was_seen_is_judged_again_by_another_model() {
     }
 }
 
+/// A location that a filter alone names, and outcomes that are too many to list.
+#[test]
+fn judged_again_by_the_same_model_nothing_changes() {
+    let folder = tempdir().unwrap();
+    let filtered = "VULKAN filtered\n{ x = 0; y = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+        st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, y ;\nst.atom.dv.sc0 y, 1 | st.atom.dv.sc0 x, 2 ;\n\
+        filter (x == 2)\nexists (P1:r0 == 1)\n";
+    std::fs::write(folder.path().join("filtered.litmus"), filtered).unwrap();
+    // Three stores to each of two locations, and four threads that look at one three times.
+    let places: Vec<String> = (0..6).map(|thread| format!("P{thread}@sg 0, wg {thread}, qf 0")).collect();
+    let row = |row: u32| {
+        let loads = ["x", "y"].repeat(2).into_iter().map(|name| format!("ld.atom.dv.sc0 r{row}, {name}"));
+        let stores = ["x", "y"].map(|name| format!("st.atom.dv.sc0 {name}, {}", row + 1));
+        stores.into_iter().chain(loads).collect::<Vec<_>>().join(" | ") + " ;\n"
+    };
+    let rows: String = (0..3).map(row).collect();
+    let many =
+        format!("VULKAN many\n{{ x = 0; y = 0; }}\n{} ;\n{rows}exists (P2:r0 == 3)\n", places.join(" | "));
+    std::fs::write(folder.path().join("many.litmus"), many).unwrap();
+    let arguments =
+        ["run", "filtered.litmus", "many.litmus", "--device", "sim", "--seed", "1", "--instances", "4000"];
+    let ran = in_folder(folder.path(), &[&arguments[..], &["-q", "--out", "seen"]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let again = in_folder(folder.path(), &["diff", "seen", "--out", "again.jsonl"]);
+    assert!(again.code == 0 && again.stdout.ends_with("nothing changed\n"), "{again:?}");
+    assert!(!again.stderr.contains("stays as it was judged"), "{again:?}");
+    let outcomes = |path: PathBuf| -> Vec<Value> {
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines
+            .filter(|line| line["schema"] == "vk-litmus/run/1")
+            .map(|line| line["outcomes"].clone())
+            .collect()
+    };
+    let (before, after) =
+        (outcomes(folder.path().join("seen/run.jsonl")), outcomes(folder.path().join("again.jsonl")));
+    assert_eq!((before.len(), &before), (2, &after));
+    assert!(
+        before[1].as_array().unwrap().iter().all(|row| row["count"] != 0),
+        "only what was seen is listed"
+    );
+    assert!(before[0].as_array().unwrap().iter().any(|row| row["filtered"] == true), "{before:?}");
+}
+
 /// The first lines name the fault's rule and the rule of the model.
 #[test]
 fn a_diff_names_the_broken_rule_first() {

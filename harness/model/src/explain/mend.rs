@@ -6,7 +6,7 @@ use litmus::test::lattice::Reach;
 use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
-use super::strengthen::steps;
+use super::strengthen::{is_not_searched, steps};
 use crate::budget::Purse;
 use crate::{Model, Options, PredictError, predict};
 
@@ -106,7 +106,9 @@ pub(super) fn mend(
         .collect();
     let irreducible = asking.irreducible(&reach, &places)?;
     if irreducible == Mend::None {
-        return Ok(Mend::None);
+        // Of an instruction that has no stronger forms here it is not known what a stronger one would do.
+        let mut all = places.iter().filter_map(|place| instruction(test, *place));
+        return Ok(if all.any(is_not_searched) { Mend::Cut } else { Mend::None });
     }
     let mut level = vec![Strengthened { changes: Vec::new(), weight: 0 }];
     let mut seen: HashSet<Vec<(Place, String)>> = HashSet::new();

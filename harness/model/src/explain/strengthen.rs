@@ -30,12 +30,20 @@ pub(super) fn steps(reach: &Reach, kind: &InstructionKind) -> Vec<Stronger> {
     stronger.map(|(change, kind)| Stronger { kind, weight: weight(change) }).collect()
 }
 
-/// Whether an access is never made stronger: what an unspecified invocation performs stays plain, and what mends a test of the
-/// HSA dialect is not searched for.
+/// Whether an access is never made stronger: what an unspecified invocation performs stays plain, and stronger forms of what HSA
+/// alone has are not searched for.
 fn is_left_alone(access: &MemoryAccess) -> bool {
-    let of_hsa = match access.kind {
+    is_of_hsa(access) || access.performer == Performer::Cooperative
+}
+
+/// Whether an instruction may have stronger forms that are not searched for.
+pub(super) fn is_not_searched(kind: &InstructionKind) -> bool {
+    kind.access().is_some_and(is_of_hsa)
+}
+
+fn is_of_hsa(access: &MemoryAccess) -> bool {
+    match access.kind {
         AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => true,
         AccessKind::Load(_) | AccessKind::Store(_) | AccessKind::Rmw { .. } => access.place.address.is_some(),
-    };
-    of_hsa || access.performer == Performer::Cooperative
+    }
 }
