@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::folder::{FolderError, replace};
 use crate::journal::sealed;
 use crate::judge::Reason;
+use crate::read::Results;
 use crate::wire::{BASELINE_SCHEMA, BaselineRecord, DeviceRecord, PlanRecord, RunLine};
 
 /// Where baselines lie, seen from the root of a project that keeps them.
@@ -114,8 +115,25 @@ pub fn write(path: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<(), Ba
     Ok(replace(path, &text(plan.clone(), 0, &lines.iter().collect::<Vec<_>>())?)?)
 }
 
+/// What is known of one device of some results, in the form of a baseline, finished or not; lines alone where they have no plan.
+///
+/// # Errors
+/// When a record cannot be written as JSON.
+pub fn of_device(results: &Results, name: &str) -> Result<Vec<u8>, serde_json::Error> {
+    let lines: Vec<&RunLine> = results.lines.iter().filter(|line| line.device == name).collect();
+    if let Some(plan) = &results.plan
+        && let Some((index, device)) = plan.devices.iter().enumerate().find(|(_, device)| device.name == name)
+    {
+        return text(PlanRecord { devices: vec![device.clone()], ..plan.clone() }, index, &lines);
+    }
+    lines.into_iter().try_fold(Vec::new(), |mut text, line| {
+        text.extend(sealed(line)?);
+        Ok(text)
+    })
+}
+
 /// The text of a baseline. `plan` has the device alone, which has the place `device` in the lists of models.
-fn text(mut plan: PlanRecord, device: usize, lines: &[&RunLine]) -> Result<Vec<u8>, BaselineError> {
+fn text(mut plan: PlanRecord, device: usize, lines: &[&RunLine]) -> Result<Vec<u8>, serde_json::Error> {
     for test in &mut plan.tests {
         test.models = test.models.get(device).cloned().into_iter().collect();
         // The hash tells whether it is still the same test; a file that is committed need not hold it as well.

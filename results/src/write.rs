@@ -12,6 +12,7 @@ pub mod markdown;
 pub mod number;
 pub mod progress;
 pub mod sarif;
+pub mod site;
 pub mod text;
 
 use std::io::{self, Write};

@@ -4,19 +4,19 @@
 //! directions of reading) are made visible first. Pictures are embedded as images, in which nothing runs. The page's policy
 //! lets its one script run and nothing else, and loads nothing.
 
-mod parts;
+pub(super) mod parts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::report::Report;
-use parts::{devices, summary, tests};
+use parts::{Links, devices, encoded, summary, tests};
 
 /// The page's style.
-const STYLE: &str = include_str!("html/page.css");
+pub(super) const STYLE: &str = include_str!("html/page.css");
 /// The page's script.
 pub const SCRIPT: &str = include_str!("html/page.js");
 /// The SHA-256 hash of [`SCRIPT`] as policies write it; a test computes it.
-pub const SCRIPT_HASH: &str = "sha256-XcAsnywKCm+x5zwYxGieXvhn2tSJtabIC48oYs+R9iM=";
+pub const SCRIPT_HASH: &str = "sha256-Y6M2r0eyQPL4p+NafegqHwTsFANmB0u3YDrNlsYqnm8=";
 
 /// An outcome explained: what the command line draws, as this crate knows no model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,44 +31,73 @@ pub struct Picture {
 
 /// The page. `pictures` has one entry for each test of the report, in its order; what is missing is not explained.
 pub fn page(report: &Report, pictures: &[Option<Picture>]) -> String {
-    let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'"
-    );
+    let links =
+        Links { test: &|index| format!("#t{index}"), find: &|name| format!("#find={}", encoded(name)) };
     let title = title(report);
-    let page: Markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy);
-                meta name="viewport" content="width=device-width";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body style=(format!("--devices:{}", report.devices.len())) {
-                header {
-                    h1 { (title) }
-                    nav {
-                        a href="#summary" { "Summary" }
-                        a href="#tests" { "Tests" }
-                        a href="#devices" { "Devices" }
-                        a href="#words" { "Words" }
-                    }
-                }
-                main {
-                    (summary(report))
-                    (tests(report, pictures))
-                    (devices(report))
-                    (words())
-                }
-                script { (PreEscaped(SCRIPT)) }
-            }
+    let header = html! {
+        h1 { (title) }
+        nav {
+            a href="#summary" { "Summary" }
+            a href="#tests" { "Tests" }
+            a href="#devices" { "Devices" }
+            a href="#words" { "Words" }
         }
     };
-    page.into_string()
+    let main = html! {
+        (summary(report, &links))
+        (tests(report, pictures))
+        (devices(report))
+        (words())
+    };
+    let shell = Shell {
+        title: &title,
+        policy: &format!(
+            "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'"
+        ),
+        style: html! { style { (PreEscaped(STYLE)) } },
+        devices: report.devices.len(),
+        script: Some(SCRIPT),
+    };
+    shell.around(&header, &main)
 }
 
-fn title(report: &Report) -> String {
+/// What every page has around its content.
+pub(super) struct Shell<'a> {
+    pub(super) title: &'a str,
+    /// What a browser may load and run.
+    pub(super) policy: &'a str,
+    /// The style, or the link to it.
+    pub(super) style: Markup,
+    /// Columns of the list of tests.
+    pub(super) devices: usize,
+    pub(super) script: Option<&'a str>,
+}
+
+impl Shell<'_> {
+    /// The document.
+    pub(super) fn around(&self, header: &Markup, main: &Markup) -> String {
+        let page: Markup = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(self.policy);
+                    meta name="viewport" content="width=device-width";
+                    title { (self.title) }
+                    (self.style)
+                }
+                body style=(format!("--devices:{}", self.devices)) {
+                    header { (header) }
+                    main { (main) }
+                    @if let Some(script) = self.script { script { (PreEscaped(script)) } }
+                }
+            }
+        };
+        page.into_string()
+    }
+}
+
+pub(super) fn title(report: &Report) -> String {
     let plural = |number: usize, word: &str| {
         if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
     };
@@ -82,7 +111,7 @@ fn title(report: &Report) -> String {
     }
 }
 
-fn words() -> Markup {
+pub(super) fn words() -> Markup {
     html! {
         section id="words" {
             h2 { "Words" }
@@ -104,7 +133,7 @@ fn words() -> Markup {
                 dt { "exercised" }
                 dd { "Whether the run could have shown what it looked for: enough instances were interleaved. What was not exercised is no pass." }
                 dt { "bars" }
-                dd { "Counts on a logarithmic scale: each grid line is ten times the one before." }
+                dd { "Counts on a logarithmic scale, where each grid line is ten times the one before, or on a linear one: the switch stands above them." }
             }
         }
     }

@@ -6,6 +6,7 @@ use results::read::Results;
 use results::report::Report;
 use results::wire::{DriftRecord, VerdictWord};
 use results::write::html::{self, Picture};
+use results::write::site;
 use results::write::{self, Format, FormatError, Layout, ReportFormat, RunWriter, check_writer, run_writer};
 
 fn run_report(format: Format, layout: Layout) -> String {
@@ -250,14 +251,18 @@ fn rates_that_drifted_are_listed() {
     }
 }
 
-/// The policy lets this script run, and no other.
+/// The policies let these scripts run, and no others.
 #[test]
-fn the_policy_names_the_script() {
+fn the_policies_name_the_scripts() {
     use base64::Engine;
     use sha2::Digest;
-    let hash = sha2::Sha256::digest(html::SCRIPT);
-    let hash = format!("sha256-{}", base64::engine::general_purpose::STANDARD.encode(hash));
-    assert_eq!(html::SCRIPT_HASH, hash, "results/src/write/html.rs has the hash of an older script");
+    for (script, named, file) in
+        [(html::SCRIPT, html::SCRIPT_HASH, "html.rs"), (site::SCRIPT, site::SCRIPT_HASH, "site.rs")]
+    {
+        let hash = sha2::Sha256::digest(script);
+        let hash = format!("sha256-{}", base64::engine::general_purpose::STANDARD.encode(hash));
+        assert_eq!(named, hash, "results/src/write/{file} has the hash of an older script");
+    }
 }
 
 #[test]

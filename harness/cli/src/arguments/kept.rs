@@ -19,6 +19,10 @@ pub struct Report {
     /// The file to write; standard output when not given.
     #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
+    /// Writes a site of static pages instead, with a page a device, a page a test, and the data: a new folder, an empty one, or
+    /// a site made before.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
+    pub site: Option<PathBuf>,
 }
 
 /// `diff`.

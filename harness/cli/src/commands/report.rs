@@ -1,7 +1,7 @@
 //! `report`: results of one or several devices side by side.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use campaign::parallel::map;
@@ -12,7 +12,7 @@ use results::report::{Report, Row, weak_seen};
 use results::show;
 use results::wire::{RunLine, VerdictWord};
 use results::write::html::Picture;
-use results::write::{self, ReportFormat};
+use results::write::{self, ReportFormat, site};
 
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
@@ -37,10 +37,21 @@ const PICTURE_TIME: Duration = Duration::from_millis(2500);
 pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let results = read_all(&arguments.results, &mut outcome)?;
-    let report = Report::new(&results);
+    let mut report = Report::new(&results);
     for device in report.devices.iter().filter(|device| device.unfinished > 0) {
         let label = show::line(&device.label);
         say(&format!("error: {} tests of the plan have no verdict on {label}", device.unfinished));
+    }
+    if let Some(folder) = &arguments.site {
+        // Baselines do not hold the texts of tests.
+        for row in report.tests.iter_mut().filter(|row| row.text.is_empty()) {
+            row.text =
+                reasons::with_filter(&row.id, &row.hash, "").map_or_else(String::new, |(_, text)| text);
+        }
+        let pictures = pictures(&report);
+        let files = site::files(&results, &report, &pictures).map_err(Failure::environment_error)?;
+        write_site(folder, &files)?;
+        return Ok(outcome);
     }
     let pictures = match arguments.format {
         ReportFormat::Html => pictures(&report),
@@ -65,6 +76,41 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
         }
     }
     Ok(outcome)
+}
+
+/// Writes the files of a site into a folder that is new, empty, or holds a site already, which goes.
+fn write_site(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
+    let told = |error: &std::io::Error| {
+        Failure::environment_message(format!("{}: {error}", show::line(&folder.to_string_lossy())))
+    };
+    std::fs::create_dir_all(folder).map_err(|error| told(&error))?;
+    match std::fs::read_to_string(folder.join(site::LIST)) {
+        Ok(list) => {
+            let inside =
+                |path: &&str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+            for path in list.lines().filter(inside) {
+                match std::fs::remove_file(folder.join(path)) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(&error)),
+                    _ => {}
+                }
+            }
+        }
+        Err(_) if std::fs::read_dir(folder).map_err(|error| told(&error))?.next().is_some() => {
+            return Err(Failure::input_message(format!(
+                "{} is not empty and holds no site: name a new folder",
+                show::line(&folder.to_string_lossy())
+            )));
+        }
+        Err(_) => {}
+    }
+    for file in files {
+        let path = folder.join(&file.path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(|error| told(&error))?;
+        }
+        write_file(&path, &file.bytes)?;
+    }
+    Ok(())
 }
 
 /// Reads results one by one. An incomplete last line is told, and the rest stands; what is missing of a plan is a failure.

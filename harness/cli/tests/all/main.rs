@@ -30,5 +30,6 @@ mod reports;
 mod repro;
 mod run;
 mod sim;
+mod sites;
 mod source;
 mod terminal;

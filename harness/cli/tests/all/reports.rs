@@ -11,7 +11,7 @@ use crate::common::{Ran, assert_valid, schemas, vk_litmus};
 const TESTS: [&str; 4] = ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "mp/MP+plain", "avvis/MP+rel-acq.semav-semvis"];
 
 /// Runs tests on the simulated GPU into `folder/name`.
-fn run(folder: &Path, name: &str, more: &[&str]) -> Ran {
+pub(crate) fn run(folder: &Path, name: &str, more: &[&str]) -> Ran {
     let mut command =
         vk_litmus(["run", "--device", "sim", "--seed", "1", "--instances", "4000", "-q", "--out", name]);
     let ran = Ran::of(command.args(TESTS).args(more).current_dir(folder));
@@ -19,7 +19,7 @@ fn run(folder: &Path, name: &str, more: &[&str]) -> Ran {
     ran
 }
 
-fn in_folder(folder: &Path, arguments: &[&str]) -> Ran {
+pub(crate) fn in_folder(folder: &Path, arguments: &[&str]) -> Ran {
     let ran = Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder));
     assert!(!ran.stderr.contains("panicked"), "{ran:?}");
     ran
@@ -357,7 +357,7 @@ fn lost_verdicts_are_failures() {
 }
 
 /// A headless Chromium; a missing one is a printed skip.
-fn chromium() -> Option<PathBuf> {
+pub(crate) fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let found = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
@@ -372,7 +372,7 @@ fn chromium() -> Option<PathBuf> {
 }
 
 /// The page's document after its script ran.
-fn document(browser: &Path, profile: &TempDir, page: &Path, fragment: &str) -> String {
+pub(crate) fn document(browser: &Path, profile: &TempDir, page: &Path, fragment: &str) -> String {
     let output = Command::new(browser)
         .args([
             "--headless=new",

@@ -6,7 +6,21 @@ const rows = Array.from(document.querySelectorAll("details.test"), row => ({
   verdicts: row.dataset.v.split(" "),
   weak: row.dataset.w.split(" "),
   differs: row.dataset.d === "1",
+  share: Number(row.dataset.s || 0),
 }));
+const worst = ["violates", "inconclusive", "undefined", "conforms", "skipped", "none"];
+const ranks = {
+  "": () => 0,
+  differs: ({ differs }) => differs ? 0 : 1,
+  worst: ({ verdicts }) => Math.min(...verdicts.map(verdict => worst.indexOf(verdict))),
+  weak: ({ share }) => -share,
+};
+const last = rows.length && rows[rows.length - 1].row.nextSibling;
+function order() {
+  const rank = ranks[at("order").value];
+  const sorted = rows.map((entry, index) => [rank(entry), index, entry.row]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  for (const [, , row] of sorted) row.parentNode.insertBefore(row, last);
+}
 function filter() {
   const find = at("find").value.toLowerCase().split(/\s+/).filter(Boolean);
   const verdict = at("verdict").value, device = at("device").value;
@@ -34,15 +48,14 @@ function follow() {
     for (const name of ["find", "verdict", "device"]) at(name).value = asked.get(name) || "";
     for (const name of ["weak", "differs"]) at(name).checked = asked.has(name);
     filter();
+    at("tests").scrollIntoView();
     const first = asked.has("open") && rows.find(({ row }) => !row.hidden);
     if (first) first.row.open = true;
   }
 }
 at("filter").addEventListener("input", filter);
 at("filter").addEventListener("submit", event => event.preventDefault());
-for (const link of document.querySelectorAll("a.pick")) {
-  link.addEventListener("click", () => { at("find").value = link.dataset.find; filter(); });
-}
+at("order").addEventListener("change", order);
 addEventListener("hashchange", follow);
 filter();
 follow();

@@ -23,7 +23,7 @@ const MOST_OUTCOMES: usize = 64;
 const MOST_CODE_BYTES: usize = 2_000_000;
 
 /// A text of others on one line.
-struct Line<'a>(&'a str);
+pub(in crate::write) struct Line<'a>(pub(in crate::write) &'a str);
 
 impl Render for Line<'_> {
     fn render_to(&self, out: &mut String) {
@@ -32,7 +32,7 @@ impl Render for Line<'_> {
 }
 
 /// A text of others of several lines.
-struct Block<'a>(&'a str);
+pub(in crate::write) struct Block<'a>(pub(in crate::write) &'a str);
 
 impl Render for Block<'_> {
     fn render_to(&self, out: &mut String) {
@@ -40,7 +40,34 @@ impl Render for Block<'_> {
     }
 }
 
-fn sign(verdict: VerdictWord) -> &'static str {
+/// Where other things are.
+pub(in crate::write) struct Links<'a> {
+    /// The address of a test of the report.
+    pub(in crate::write) test: &'a dyn Fn(usize) -> String,
+    /// The address of the tests that a word finds.
+    pub(in crate::write) find: &'a dyn Fn(&str) -> String,
+}
+
+/// A text as a part of an address.
+pub(in crate::write) fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in show::line(text).bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-' | b'_' | b'/' => out.push(char::from(byte)),
+            _ => escape(byte, &mut out),
+        }
+    }
+    out
+}
+
+fn escape(byte: u8, out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    out.push('%');
+    out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+    out.push(char::from(DIGITS[usize::from(byte & 15)]));
+}
+
+pub(in crate::write) fn sign(verdict: VerdictWord) -> &'static str {
     match verdict {
         VerdictWord::Violates => "✖",
         VerdictWord::Inconclusive => "?",
@@ -51,17 +78,29 @@ fn sign(verdict: VerdictWord) -> &'static str {
 }
 
 /// Devices with their verdicts, broken rules, families and clauses.
-pub(super) fn summary(report: &Report) -> Markup {
+pub(in crate::write) fn summary(report: &Report, links: &Links<'_>) -> Markup {
     let totals = report.totals();
     html! {
         section id="summary" {
             div class="cards" {
                 @for (device, tally) in report.devices.iter().zip(&totals) { (card(device, tally, report.tests.len())) }
             }
-            (broken(report))
-            (drifted(report))
-            (group("family", &report.families(), report))
-            (group("clause", &report.clauses(), report))
+            (broken(report, links))
+            (drifted(report, links))
+            (group("family", &report.families(), report, links))
+            (group("clause", &report.clauses(), report, links))
+        }
+    }
+}
+
+/// How many tests have which verdict, as a bar of one width.
+pub(in crate::write) fn strip(tally: &Tally) -> Markup {
+    html! {
+        div class="strip" {
+            @for (verdict, number) in VERDICTS.iter().zip(tally.verdicts).filter(|(_, number)| *number > 0) {
+                span class={ "v " (verdict.text()) } style=(format!("flex:{number}"))
+                    title=(format!("{number} {}", verdict.text())) { (sign(*verdict)) (number) }
+            }
         }
     }
 }
@@ -74,11 +113,7 @@ fn card(device: &Column, tally: &Tally, tests: usize) -> Markup {
             @if let Some(record) = record {
                 p { (Line(&record.device_name)) br; span class="quiet" { (Line(&record.driver_name)) " " (Line(&record.driver_info)) } }
             }
-            div class="strip" role="img" aria-label="verdicts" {
-                @for (verdict, number) in VERDICTS.iter().zip(tally.verdicts).filter(|(_, number)| *number > 0) {
-                    span class={ "v " (verdict.text()) } style=(format!("flex:{number}")) title=(verdict.text()) { }
-                }
-            }
+            (strip(tally))
             ul {
                 @for (verdict, number) in VERDICTS.iter().zip(tally.verdicts).filter(|(_, number)| *number > 0) {
                     li {
@@ -98,7 +133,7 @@ fn card(device: &Column, tally: &Tally, tests: usize) -> Markup {
     }
 }
 
-fn broken(report: &Report) -> Markup {
+pub(in crate::write) fn broken(report: &Report, links: &Links<'_>) -> Markup {
     let mut found: Vec<(usize, &RunLine)> = Vec::new();
     for (index, row) in report.tests.iter().enumerate() {
         let violating = row.cells.iter().flatten().filter(|line| line.verdict == VerdictWord::Violates);
@@ -110,7 +145,7 @@ fn broken(report: &Report) -> Markup {
             ul class="broken" {
                 @for (index, line) in found {
                     li {
-                        a href={ "#t" (index) } { (Line(&line.id)) } " on " (Line(&line.device)) ": "
+                        a href=((links.test)(index)) { (Line(&line.id)) } " on " (Line(&line.device)) ": "
                         (Line(line.detail.as_deref().unwrap_or_default()))
                     }
                 }
@@ -120,7 +155,7 @@ fn broken(report: &Report) -> Markup {
 }
 
 /// The runs whose rates changed: their intervals say less than they seem to.
-fn drifted(report: &Report) -> Markup {
+fn drifted(report: &Report, links: &Links<'_>) -> Markup {
     let found = significant(report.lines());
     html! {
         @if !found.is_empty() {
@@ -129,7 +164,7 @@ fn drifted(report: &Report) -> Markup {
                 @for (line, drift, p) in found {
                     li {
                         @if let Some(index) = report.tests.iter().position(|row| row.id == line.id) {
-                            a href={ "#t" (index) } { (Line(&line.id)) }
+                            a href=((links.test)(index)) { (Line(&line.id)) }
                         }
                         " on " (Line(&line.device)) ": " (Line(&state::text(&drift.state))) " from " (probability(drift.earlier))
                         " to " (probability(drift.later)) " during the run (p = " (format!("{p:.1e}")) ")"
@@ -140,7 +175,7 @@ fn drifted(report: &Report) -> Markup {
     }
 }
 
-fn group(word: &str, groups: &Groups, report: &Report) -> Markup {
+fn group(word: &str, groups: &Groups, report: &Report, links: &Links<'_>) -> Markup {
     html! {
         @if !groups.is_empty() {
             details open[word == "family"] {
@@ -151,18 +186,11 @@ fn group(word: &str, groups: &Groups, report: &Report) -> Markup {
                     tbody {
                         @for (name, tests, tallies) in groups {
                             tr {
-                                th { a class="pick" href="#tests" data-find=(show::line(name)) { (Line(name)) } }
+                                th { a href=((links.find)(name)) { (Line(name)) } }
                                 td class="n" { (tests) }
                                 @for tally in tallies {
                                     td {
-                                        div class="strip" {
-                                            @for (verdict, number) in VERDICTS.iter().zip(tally.verdicts).filter(|(_, n)| *n > 0) {
-                                                span class={ "v " (verdict.text()) } style=(format!("flex:{number}"))
-                                                    title=(format!("{number} {}", verdict.text())) {
-                                                    (sign(*verdict)) (number)
-                                                }
-                                            }
-                                        }
+                                        (strip(tally))
                                         @if tally.weak > 0 { span class="sign k1" { "◆" } " weak in " (tally.weak) }
                                     }
                                 }
@@ -176,7 +204,7 @@ fn group(word: &str, groups: &Groups, report: &Report) -> Markup {
 }
 
 /// The tests, with what filters them.
-pub(super) fn tests(report: &Report, pictures: &[Option<Picture>]) -> Markup {
+pub(in crate::write) fn tests(report: &Report, pictures: &[Option<Picture>]) -> Markup {
     let mut bytes = 0_usize;
     let with_code: Vec<bool> = report
         .tests
@@ -205,6 +233,13 @@ pub(super) fn tests(report: &Report, pictures: &[Option<Picture>]) -> Markup {
                 }
                 label { input type="checkbox" id="weak"; " weak outcome seen" }
                 label { input type="checkbox" id="differs"; " devices differ" }
+                select id="order" aria-label="order" {
+                    option value="" { "as planned" }
+                    option value="differs" { "what differs first" }
+                    option value="worst" { "worst verdict first" }
+                    option value="weak" { "most weak outcomes first" }
+                }
+                (linear())
                 output id="shown" { (report.tests.len()) " tests" }
             }
             div class="test head" {
@@ -234,14 +269,14 @@ fn test(
         .collect();
     html! {
         details class="test" id={ "t" (index) } data-v=(verdicts.join(" ")) data-w=(weak.join(" "))
-            data-d=[row.differs().then_some("1")] {
+            data-d=[row.differs().then_some("1")] data-s=[most_weak(row).map(|share| format!("{share:.2e}"))] {
             summary {
                 span class="id" { (Line(&row.id)) }
                 @for cell in &row.cells { (chip(cell.as_ref())) }
             }
             p { b { (Line(&row.name)) }
                 @for clause in &row.clauses { " " code class="clause" { (Line(clause)) } } }
-            (histogram(row, report, mutants))
+            div class="wide" { (histogram(row, report, mutants)) }
             div class="sides" {
                 @if !row.text.is_empty() {
                     pre class="source" { (Block(&row.text)) }
@@ -260,7 +295,7 @@ fn test(
 }
 
 /// What a driver's compiler made of a test that violates, beside the test.
-fn machine_code(device: &str, line: &MachineCodeLine) -> Markup {
+pub(in crate::write) fn machine_code(device: &str, line: &MachineCodeLine) -> Markup {
     html! {
         details class="code" open {
             summary { "machine code on " (Line(device)) " (" (Line(&line.driver)) ")" }
@@ -273,7 +308,7 @@ fn machine_code(device: &str, line: &MachineCodeLine) -> Markup {
     }
 }
 
-fn chip(cell: Option<&RunLine>) -> Markup {
+pub(in crate::write) fn chip(cell: Option<&RunLine>) -> Markup {
     html! {
            @match cell {
                None => span class="chip none" { "no verdict" },
@@ -289,12 +324,22 @@ fn chip(cell: Option<&RunLine>) -> Markup {
        }
 }
 
-fn share(seen: u64, line: &RunLine) -> f64 {
+/// The highest rate of weak outcomes on any device, where there are any.
+fn most_weak(row: &Row) -> Option<f64> {
+    row.cells
+        .iter()
+        .flatten()
+        .map(|line| share(weak_seen(line), line))
+        .filter(|share| *share > 0.0)
+        .reduce(f64::max)
+}
+
+pub(in crate::write) fn share(seen: u64, line: &RunLine) -> f64 {
     let resolved = line.instances.saturating_sub(line.unresolved);
     if resolved == 0 { 0.0 } else { seen as f64 / resolved as f64 }
 }
 
-fn explained(picture: &Picture) -> Markup {
+pub(in crate::write) fn explained(picture: &Picture) -> Markup {
     html! {
         figure {
             img loading="lazy" alt=(show::line(&picture.headline)) src=(data_uri(&picture.svg));
@@ -326,19 +371,19 @@ fn data_uri(svg: &str) -> String {
             | b'('
             | b')'
             | b';' => uri.push(char::from(byte)),
-            _ => {
-                const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-                uri.push('%');
-                uri.push(char::from(DIGITS[usize::from(byte >> 4)]));
-                uri.push(char::from(DIGITS[usize::from(byte & 15)]));
-            }
+            _ => escape(byte, &mut uri),
         }
     }
     uri
 }
 
+/// The switch of the bars' scale, which works without a script.
+pub(in crate::write) fn linear() -> Markup {
+    html! { label { input type="checkbox" id="linear"; " linear bars" } }
+}
+
 /// The outcomes of a test with what each device showed of them, and what else is to be said of its verdicts.
-fn histogram(row: &Row, report: &Report, mutants: &Mutants<'_>) -> Markup {
+pub(in crate::write) fn histogram(row: &Row, report: &Report, mutants: &Mutants<'_>) -> Markup {
     let columns: Vec<Option<(&RunLine, Vec<Bar>)>> =
         row.cells.iter().map(|cell| cell.as_ref().map(|line| (line, bars(line)))).collect();
     let outcomes = outcomes(&columns);
@@ -348,6 +393,7 @@ fn histogram(row: &Row, report: &Report, mutants: &Mutants<'_>) -> Markup {
             thead {
                 tr { th { } @for device in &report.devices { th { (Line(&device.label)) } } }
                 tr { th { "verdict" } @for column in &columns { td { @if let Some((line, _)) = column { (verdict(line, mutants)) } } } }
+                tr class="axis" { th { } @for column in &columns { td { @if let Some((line, _)) = column { (axis(line)) } } } }
             }
             tbody {
                 @for (kind, outcome, places) in outcomes.iter().take(MOST_OUTCOMES) {
@@ -423,11 +469,26 @@ fn verdict(line: &RunLine, mutants: &Mutants<'_>) -> Markup {
     }
 }
 
+/// From where to where the bars of a column go.
+fn axis(line: &RunLine) -> Markup {
+    html! {
+        @if line.instances > 0 {
+            span class="log" { "0, 1, 10, …" } span class="linear" { "0" } span { (count(line.instances)) }
+        }
+    }
+}
+
 fn bar(line: &RunLine, bar: &Bar) -> Markup {
     // The first power of ten has its own width, so that what was seen once shows.
     let scale = |count: u64| if count == 0 { 0.0 } else { 1.0 + (count as f64).log10() };
     let decades = scale(line.instances).max(1.0);
-    let style = format!("--w:{:.1}%;--g:{:.1}%", 100.0 * scale(bar.count) / decades, 100.0 / decades);
+    let linear = bar.count as f64 / line.instances.max(1) as f64;
+    let style = format!(
+        "--w:{:.1}%;--l:{:.1}%;--g:{:.1}%",
+        100.0 * scale(bar.count) / decades,
+        100.0 * linear,
+        100.0 / decades
+    );
     html! {
         td class={ "k" (bar.kind as u8) } {
             @if bar.count > 0 { div style=(style) { i { } } }
@@ -446,7 +507,7 @@ fn bar(line: &RunLine, bar: &Bar) -> Markup {
 }
 
 /// The device sheet.
-pub(super) fn devices(report: &Report) -> Markup {
+pub(in crate::write) fn devices(report: &Report) -> Markup {
     let mut limits: Vec<&String> = Vec::new();
     for record in report.devices.iter().filter_map(|device| device.record.as_ref()) {
         for name in record.limits.keys() {

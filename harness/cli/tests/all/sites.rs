@@ -1,0 +1,109 @@
+//! `report --site`: static pages whose links hold, in a real browser, and data that is read back.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use tempfile::tempdir;
+
+use crate::reports::{chromium, document, in_folder, run};
+
+/// Every file below a folder, as paths in it.
+fn files(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// The addresses of a page, without what stands behind `#`, as they are in the file system.
+fn links(page: &str) -> Vec<String> {
+    let mut links = Vec::new();
+    for part in page.split(" href=\"").skip(1) {
+        let address = part.split('"').next().unwrap().split('#').next().unwrap();
+        if !address.is_empty() {
+            links.push(address.replace("%2B", "+").replace("%40", "@"));
+        }
+    }
+    links
+}
+
+#[test]
+fn every_link_of_a_site_holds_and_its_data_is_what_was_seen() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "sound", &[]);
+    run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
+    let made = in_folder(folder.path(), &["report", "sound", "faulty", "--site", "site"]);
+    assert_eq!((made.code, made.stdout.as_str()), (0, ""), "{made:?}");
+    let site = folder.path().join("site");
+    let all = files(&site);
+    for path in all.iter().filter(|path| path.extension().is_some_and(|end| end == "html")) {
+        let page = std::fs::read_to_string(site.join(path)).unwrap();
+        for link in links(&page) {
+            assert!(site.join(path).parent().unwrap().join(&link).is_file(), "{}: {link}", path.display());
+        }
+    }
+    // Two devices and four tests have a page each, beside the first.
+    assert_eq!(all.iter().filter(|path| path.extension().is_some_and(|end| end == "html")).count(), 7);
+    let table =
+        |of: &[&str]| in_folder(folder.path(), &[&["report"], of, &["--format", "csv"]].concat()).stdout;
+    let data: Vec<String> = all
+        .iter()
+        .filter(|path| path.starts_with("data"))
+        .map(|path| format!("site/{}", path.display()))
+        .collect();
+    let data: Vec<&str> = data.iter().map(String::as_str).collect();
+    assert_eq!(data, ["site/data/sim-0.1.0-fault-release-no-flush.jsonl", "site/data/sim-0.1.0.jsonl"]);
+    assert_eq!(table(&[data[1], data[0]]), table(&["sound", "faulty"]));
+
+    // Made again of fewer results, nothing of the older site is left.
+    assert_eq!(in_folder(folder.path(), &["report", "sound", "--site", "site"]).code, 0);
+    assert!(!files(&site).contains(Path::new("data/sim-0.1.0-fault-release-no-flush.jsonl")));
+    // Folders of others are left alone.
+    let refused = in_folder(folder.path(), &["report", "sound", "--site", "sound"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("is not empty and holds no site"), "{refused:?}");
+}
+
+#[test]
+fn a_site_works_in_a_browser_from_disk() {
+    let Some(browser) = chromium() else { return };
+    let (folder, profile) = (tempdir().unwrap(), tempdir().unwrap());
+    run(folder.path(), "sound", &[]);
+    run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
+    assert_eq!(in_folder(folder.path(), &["report", "sound", "faulty", "--site", "site"]).code, 0);
+    let index = folder.path().join("site/index.html");
+    let shown = |fragment: &str| {
+        let document = document(&browser, &profile, &index, fragment);
+        document
+            .split("<output id=\"shown\">")
+            .nth(1)
+            .and_then(|rest| rest.split('<').next())
+            .map(str::to_owned)
+    };
+    assert_eq!(shown("").as_deref(), Some("4 of 4 tests"));
+    assert_eq!(shown("#find=mp").as_deref(), Some("3 of 4 tests"));
+    assert_eq!(shown("#find=violates").as_deref(), Some("1 of 4 tests"));
+    // Names of others choose no file outside and run nothing.
+    let hostile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/tests/all/records/hostile.jsonl");
+    let made = in_folder(folder.path(), &["report", hostile.to_str().unwrap(), "--site", "hostile"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    let site = folder.path().join("hostile");
+    for path in files(&site).iter().filter(|path| path.extension().is_some_and(|end| end == "html")) {
+        let document = document(&browser, &profile, &site.join(path), "");
+        let own = usize::from(path == Path::new("index.html"));
+        assert_eq!(
+            (document.matches("<script").count(), document.matches("<img").count()),
+            (own, 0),
+            "{path:?}"
+        );
+    }
+}
