@@ -6,6 +6,7 @@ mod repro;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use campaign::shard::{Shard, shard};
@@ -16,7 +17,7 @@ pub use kept::{Diff, Merge, Report};
 pub use kernel::KernelArguments;
 use model::progress::{Fairness, ProgressModel};
 pub use repro::Repro;
-use results::write::Format;
+use results::write::{Format, FormatError};
 
 /// Runs litmus tests on Vulkan devices and judges what they show by an axiomatic memory model.
 ///
@@ -217,9 +218,13 @@ pub struct Check {
     /// A shipped model or a cat file; what suits the dialect when not given.
     #[arg(long, value_name = "M")]
     pub model: Option<String>,
-    /// text, json, csv, herd or sarif (for GitHub and editors, which show findings on their lines).
+    /// text, json, csv, herd or sarif (for GitHub and editors, which show findings on their lines); with --executions text, dot,
+    /// svg or html.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: Format,
+    pub format: CheckFormat,
+    /// Shows up to N consistent executions of each test instead, those first that show what the test asks about.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with = "progress")]
+    pub executions: Option<u32>,
     /// Time for each test, parsing included.
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
     pub timeout: Duration,
@@ -236,6 +241,32 @@ pub struct Check {
     /// For shaders.
     #[command(flatten)]
     pub kernel: KernelArguments,
+}
+
+/// How `check` writes what it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckFormat {
+    /// A form of its answers.
+    Answers(Format),
+    /// Graphs of executions for Graphviz.
+    Dot,
+    /// A picture of executions.
+    Svg,
+    /// A page of executions.
+    Html,
+}
+
+impl FromStr for CheckFormat {
+    type Err = FormatError;
+
+    fn from_str(name: &str) -> Result<CheckFormat, FormatError> {
+        match name {
+            "dot" => Ok(CheckFormat::Dot),
+            "svg" => Ok(CheckFormat::Svg),
+            "html" => Ok(CheckFormat::Html),
+            _ => name.parse().map(CheckFormat::Answers),
+        }
+    }
 }
 
 /// `race`.

@@ -10,7 +10,8 @@ pub fn write(explained: Explained<'_>) -> String {
     pictures(explained).iter().map(graph).collect()
 }
 
-fn graph(picture: &Picture<'_>) -> String {
+/// One graph.
+pub fn graph(picture: &Picture<'_>) -> String {
     let mut out = String::from("digraph explanation {\n");
     let text: Vec<String> = picture.title.iter().chain(&picture.notes).cloned().collect();
     // Writing to a string cannot fail, here and below.

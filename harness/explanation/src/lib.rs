@@ -1,6 +1,7 @@
 //! Explanations as text, DOT, SVG and HTML.
 
 mod dot;
+mod executions;
 mod fix;
 mod html;
 mod layout;
@@ -17,6 +18,7 @@ use litmus::Test;
 use model::Explanation;
 
 pub use dot::write as dot;
+pub use executions::Shown;
 pub use fix::fixed;
 pub use html::write as html;
 pub use svg::write as svg;

@@ -1,5 +1,6 @@
 //! What a picture of an execution shows: columns of events, and the arrows worth drawing.
 
+use litmus::Test;
 use model::{Answer, Broken, Edge, EventId, EventOwner, Execution};
 
 use super::{Explained, words};
@@ -129,10 +130,10 @@ pub fn pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
     let title = || vec![words::headline(test, explanation), words::reason(&explanation.answer)];
     match &explanation.answer {
         Answer::Allowed { witness: Some(execution) } => {
-            pictures.push(Picture::new(explained, execution, title(), None, None));
+            pictures.push(Picture::new(test, execution, title(), None, None));
         }
         Answer::Forbidden { closest: Some((execution, broken)), .. } => {
-            let mut picture = Picture::new(explained, execution, title(), Some(broken), None);
+            let mut picture = Picture::new(test, execution, title(), Some(broken), None);
             picture.notes.push(format!("It breaks {}:", words::rule(broken)));
             picture.notes.extend(broken.edges.iter().map(|edge| {
                 let label = |id| words::event(execution, id).map_or("?", |event| event.label.as_str());
@@ -140,13 +141,13 @@ pub fn pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
             }));
             pictures.push(picture);
         }
-        _ => pictures.push(Picture { notes: title(), ..Picture::empty(explained) }),
+        _ => pictures.push(Picture { notes: title(), ..Picture::empty(test) }),
     }
     match (&explanation.race_found, words::race(explanation)) {
         (Some(found), Some(says)) => {
             let pair = found.pair.map(|(from, to)| (index(from), index(to)));
             let flag = pair.is_none().then_some(&found.flag);
-            let mut picture = Picture::new(explained, &found.execution, vec![says], flag, pair);
+            let mut picture = Picture::new(test, &found.execution, vec![says], flag, pair);
             picture.notes.push(format!("It raises {}.", words::rule(&found.flag)));
             let (says, changes) = words::mend(test, &found.mend);
             picture.notes.push(says);
@@ -171,14 +172,15 @@ fn index(id: EventId) -> usize {
 
 impl<'a> Picture<'a> {
     /// A picture without an execution.
-    fn empty(explained: Explained<'a>) -> Picture<'a> {
+    fn empty(test: &Test) -> Picture<'a> {
         static NOTHING: Execution =
             Execution { events: Vec::new(), edges: Vec::new(), outcome: Vec::new(), thin_air: false };
-        Picture::new(explained, &NOTHING, Vec::new(), None, None)
+        Picture::new(test, &NOTHING, Vec::new(), None, None)
     }
 
-    fn new(
-        explained: Explained<'a>,
+    /// The picture of an execution, of what it breaks, or of a race in it.
+    pub fn new(
+        test: &Test,
         execution: &'a Execution,
         title: Vec<String>,
         broken: Option<&Broken>,
@@ -224,8 +226,8 @@ impl<'a> Picture<'a> {
             ordered: false,
         };
         let mut columns = vec![aside("initially", EventOwner::Initial)];
-        columns.extend((0..explained.test.threads.len()).map(|thread| Column {
-            title: words::thread(explained.test, thread),
+        columns.extend((0..test.threads.len()).map(|thread| Column {
+            title: words::thread(test, thread),
             events: of(&|owner| matches!(owner, EventOwner::Thread(found, _) if found == thread)),
             ordered: true,
         }));

@@ -13,7 +13,12 @@ const LINE: f64 = 18.0;
 
 /// The pictures of an explanation, one above the other.
 pub fn write(explained: Explained<'_>) -> String {
-    let drawn: Vec<(Picture<'_>, Layout)> = pictures(explained)
+    document(&super::words::headline(explained.test, explained.explanation), pictures(explained))
+}
+
+/// Pictures, one above the other.
+pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
+    let drawn: Vec<(Picture<'_>, Layout)> = pictures
         .into_iter()
         .map(|picture| {
             let lines = |event: usize| caption(picture.execution, event).to_vec();
@@ -35,7 +40,7 @@ pub fn write(explained: Explained<'_>) -> String {
          viewBox=\"0 0 {width:.0} {y:.0}\" font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" \
          font-size=\"12\" role=\"img\">\n<title>{}</title>\n\
          <style>@media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}</style>\n<defs>\n",
-        escape(&super::words::headline(explained.test, explained.explanation))
+        escape(title)
     );
     for kind in Kind::ALL {
         let _ = writeln!(

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use litmus::{Compute, Flow, InstructionKind, ThreadId};
+use litmus::{Compute, Flow, InstructionKind, Test, ThreadId};
 use model::{Answer, Broken, Edge, EventOwner, Execution};
 
 use super::{Explained, plain, rules, words};
@@ -40,11 +40,11 @@ pub fn steps(explained: Explained<'_>) -> String {
     line(&mut out, 0, &words::reason(&explanation.answer));
     match &explanation.answer {
         Answer::Allowed { witness: Some(witness) } => {
-            table(&mut out, explained, witness);
+            table(&mut out, test, witness);
             drawn(&mut out, witness);
         }
         Answer::Forbidden { closest: Some((execution, broken)), .. } => {
-            table(&mut out, explained, execution);
+            table(&mut out, test, execution);
             line(&mut out, 0, &format!("It breaks {}:", words::rule(broken)));
             rule(&mut out, execution, broken);
         }
@@ -55,7 +55,7 @@ pub fn steps(explained: Explained<'_>) -> String {
         line(&mut out, 0, &says);
     }
     if let Some(found) = &explanation.race_found {
-        table(&mut out, explained, &found.execution);
+        table(&mut out, test, &found.execution);
         line(&mut out, 0, &format!("It raises {}:", words::rule(&found.flag)));
         match found.pair {
             Some((from, to)) => {
@@ -81,14 +81,14 @@ fn mended(out: &mut String, (says, changes): words::Mended) {
     }
 }
 
-fn line(out: &mut String, indent: usize, text: &str) {
+/// A line, indented.
+pub fn line(out: &mut String, indent: usize, text: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{}", format!("{}{text}", "  ".repeat(indent)).trim_end());
 }
 
 /// The threads side by side, each instruction with its events and what they read or write.
-fn table(out: &mut String, explained: Explained<'_>, execution: &Execution) {
-    let test = explained.test;
+pub fn table(out: &mut String, test: &Test, execution: &Execution) {
     let mut columns: Vec<Vec<String>> = Vec::new();
     for (index, thread) in test.threads.iter().enumerate() {
         let mut cells = vec![words::thread(test, index)];
@@ -143,7 +143,7 @@ fn makes_events(kind: &InstructionKind) -> bool {
 }
 
 /// The edges of an execution, without those that only say what is plain: order after an initial write, and final reads.
-fn drawn(out: &mut String, execution: &Execution) {
+pub fn drawn(out: &mut String, execution: &Execution) {
     let owner = |id| words::event(execution, id).map(|event| event.owner);
     let plain = |edge: &&Edge| {
         owner(edge.to) != Some(EventOwner::Final)

@@ -204,6 +204,64 @@ pub struct RaceFound {
     pub mend: Mend,
 }
 
+/// Consistent executions of a test, as far as they were looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executions {
+    /// Name of the model.
+    pub model: String,
+    /// What the executions are told apart by, as a condition in its canonical text.
+    pub outcome: String,
+    /// Those that show it.
+    pub witnesses: Vec<Execution>,
+    /// Those that do not.
+    pub others: Vec<Execution>,
+    /// Whether there are no more.
+    pub complete: bool,
+}
+
+/// Up to `most` consistent executions of a test whose runs end within the bound of loops; those first that show the outcome.
+/// Orders of writes that the model does not speak of are told apart.
+///
+/// # Errors
+/// As [`predict`].
+pub fn executions(
+    test: &Test,
+    model: &Model,
+    options: &ExplainOptions,
+    most: usize,
+) -> Result<Executions, PredictError> {
+    let (asked, condition) = asking(test, options);
+    let purse = Purse::new(options.budget);
+    let search = Search::new(&asked, model, options, options.unroll.unwrap_or(1).max(1), &purse)?;
+    let (witnesses, all) = search.consistent(&condition, most)?;
+    let opposite = Condition::Not(Box::new(condition.clone()));
+    let (others, all_others) = search.consistent(&opposite, most - witnesses.len())?;
+    Ok(Executions {
+        model: model.name().to_owned(),
+        outcome: condition.text(test),
+        witnesses,
+        others,
+        complete: all && all_others,
+    })
+}
+
+/// The test with the question about what is explained, and its condition.
+fn asking(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
+    let condition = match (&options.outcome, &test.question) {
+        (Some(condition), _) => condition.clone(),
+        (None, Some(Question { kind: QuestionKind::Forall, condition, .. })) => {
+            Condition::Not(Box::new(condition.clone()))
+        }
+        (None, Some(question)) => question.condition.clone(),
+        (None, None) => Condition::True,
+    };
+    // What is observed follows the question, so that locations of the outcome have a final value.
+    let mut asked = test.clone();
+    let span = test.question.as_ref().map_or(Span::default(), |question| question.span);
+    asked.question = Some(Question { kind: QuestionKind::Exists, condition: condition.clone(), span });
+    (asked, condition)
+}
+
 /// Explains an outcome of a test under a model.
 ///
 /// ```
@@ -222,18 +280,7 @@ pub struct RaceFound {
 /// # Errors
 /// As [`predict`].
 pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<Explanation, PredictError> {
-    let condition = match (&options.outcome, &test.question) {
-        (Some(condition), _) => condition.clone(),
-        (None, Some(Question { kind: QuestionKind::Forall, condition, .. })) => {
-            Condition::Not(Box::new(condition.clone()))
-        }
-        (None, Some(question)) => question.condition.clone(),
-        (None, None) => Condition::True,
-    };
-    // What is observed follows the question, so that locations of the outcome have a final value.
-    let mut asked = test.clone();
-    let span = test.question.as_ref().map_or(Span::default(), |question| question.span);
-    asked.question = Some(Question { kind: QuestionKind::Exists, condition: condition.clone(), span });
+    let (asked, condition) = asking(test, options);
     let verdict = Options { budget: options.verdict, unroll: options.unroll.unwrap_or(1).max(1) };
     let prediction = match options.unroll {
         Some(_) => predict(&asked, model, &verdict)?,

@@ -1,10 +1,12 @@
 //! Explanations of the corpus: they agree with the predictions, cycles close, and mends mend.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use litmus::{Race, Test, corpus};
+use std::collections::BTreeSet;
+
+use litmus::{QuestionKind, Race, Test, corpus};
 use model::{
     Answer, Broken, Budget, Change, ExplainOptions, Explanation, Least, Mend, Model, Options, PredictError,
-    explain, predict,
+    executions, explain, predict,
 };
 
 fn shipped(name: &str) -> Model {
@@ -248,4 +250,37 @@ fn what_was_cut_short_says_so() {
     let few = ExplainOptions { mend_programs: 3, ..unhurried() };
     let mend = explain(&test, &vulkan, &few).unwrap().race_found.unwrap().mend;
     assert!(matches!(mend, Mend::Found { least: Least::Irreducible, .. }), "{mend:?}");
+}
+
+/// The executions that are shown one by one show the outcomes that the engine allows, and no others.
+#[test]
+fn executions_show_what_is_allowed() {
+    let vulkan = shipped("vulkan");
+    let mut compared = 0;
+    for entry in corpus::tests() {
+        let Ok(test) = litmus::parse(entry.text, &entry.id) else { continue };
+        if !vulkan.judges(test.dialect) {
+            continue;
+        }
+        let Ok(prediction) = predict(&test, &vulkan, &Options::default()) else { continue };
+        if !prediction.complete || prediction.candidate_executions > 2_000 {
+            continue;
+        }
+        let options = ExplainOptions::default();
+        let found = executions(&test, &vulkan, &options, usize::MAX).unwrap();
+        assert!(found.complete, "{}", entry.id);
+        let all = || found.witnesses.iter().chain(&found.others);
+        let shown: BTreeSet<&[(String, String)]> =
+            all().map(|execution| execution.outcome.as_slice()).collect();
+        let allowed = prediction.outcomes.values().filter(|says| says.allowed && !says.filtered).count();
+        assert_eq!(shown.len(), allowed, "{}", entry.id);
+        if let Some(question) = &test.question {
+            // What breaks a `forall` is what is looked for.
+            let shows =
+                if question.kind == QuestionKind::Forall { prediction.misses } else { prediction.meets };
+            assert_eq!(shows, Some(!found.witnesses.is_empty()), "{}", entry.id);
+        }
+        compared += 1;
+    }
+    assert!(compared > 300, "{compared}");
 }

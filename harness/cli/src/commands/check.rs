@@ -1,5 +1,6 @@
 //! `check`: which outcomes a model allows, test by test.
 
+mod executions;
 pub mod kernel;
 mod walked;
 
@@ -18,7 +19,7 @@ use results::answer::{answer, expected_race, race_surprises};
 use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RaceWord, RejectedLine, ScheduleStep};
 use results::write::check_writer;
 
-use crate::arguments::Check;
+use crate::arguments::{Check, CheckFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, complain, say};
 use crate::source::is_shader;
@@ -43,7 +44,13 @@ impl Checked {
 /// # Errors
 /// What ended it early; what is wrong with a single test does not.
 pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
-    let mut writer = check_writer(arguments.format, Data::new()).map_err(Failure::input_error)?;
+    if let Some(most) = arguments.executions {
+        return executions::show(arguments, most as usize);
+    }
+    let CheckFormat::Answers(format) = arguments.format else {
+        return Err(Failure::input_message("pictures are of executions: say how many with --executions N"));
+    };
+    let mut writer = check_writer(format, Data::new()).map_err(Failure::input_error)?;
     let (kernels, tests): (Vec<String>, Vec<String>) =
         arguments.tests.iter().cloned().partition(|argument| is_shader(argument));
     let mut sources = inputs::collect(&tests, arguments.suite.as_deref(), None, || {

@@ -181,6 +181,29 @@ impl<'a> Search<'a> {
         Ok(Answer::Forbidden { closest: best, candidates, complete })
     }
 
+    /// Up to `most` consistent executions that show a condition, and whether these are all.
+    pub(super) fn consistent(
+        &self,
+        condition: &Condition,
+        most: usize,
+    ) -> Result<(Vec<Execution>, bool), PredictError> {
+        let observables = self.test.observables();
+        let wanted =
+            |outcome: &Outcome| outcome.meets(self.test, &observables, condition) && kept(self.test, outcome);
+        let mut found = Vec::new();
+        let end = self.visit(true, &wanted, &mut |skeleton, candidate| {
+            if !self.examine(skeleton, &candidate)?.broken.is_empty() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if found.len() == most {
+                return Ok(ControlFlow::Break(()));
+            }
+            found.push(self.describe(skeleton, &candidate, None)?.0);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok((found, end == End::Exhausted))
+    }
+
     /// A race in some consistent execution, if one is met.
     pub(super) fn race(&mut self, condition: &Condition) -> Result<Option<Raced>, PredictError> {
         let observables = self.test.observables();
