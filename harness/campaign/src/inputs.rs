@@ -130,7 +130,14 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
 fn unknown(argument: &str) -> String {
     let what = "no such file, and no embedded test has this id";
     let all = all_embedded();
-    let name = |id: &str| id.rsplit('/').next().unwrap_or(id).to_owned();
+    let argument = argument.trim_end_matches('/');
+    let folder =
+        |id: &str| id.split_once('/').is_some_and(|(family, _)| family.eq_ignore_ascii_case(argument));
+    if let Some(source) = all.iter().find(|source| folder(&source.id)) {
+        let family = source.id.split('/').next().unwrap_or_default();
+        return format!("{what}; is its family meant, `{family}/*`?");
+    }
+    let name = |id: &str| id.rsplit('/').next().unwrap_or(id).to_ascii_lowercase();
     let wanted = name(argument);
     let named = all.iter().find(|source| name(&source.id) == wanted).map(|source| source.id.as_str());
     match named.or_else(|| similar(argument, all.iter().map(|source| source.id.as_str()))) {

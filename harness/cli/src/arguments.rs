@@ -380,6 +380,15 @@ pub struct Compare {
     /// Look for the smallest test that tells the models apart, of so many operations at most, and print it.
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub synthesize: Option<u32>,
+    /// Print so many tests after the smallest one as well, those of few operations first.
+    #[arg(long, value_name = "N", requires = "synthesize", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub next: u32,
+    /// Look among tests of so many threads at most.
+    #[arg(long, value_name = "N", requires = "synthesize", value_parser = clap::value_parser!(u32).range(1..=4))]
+    pub threads: Option<u32>,
+    /// Look among tests whose accesses are all atomic.
+    #[arg(long, requires = "synthesize")]
+    pub atomic: bool,
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,

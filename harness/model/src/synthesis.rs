@@ -13,7 +13,7 @@ mod minimal;
 mod shape;
 mod weaken;
 
-pub use distinguish::{Distinction, distinguish, expectation, pool, reduced};
+pub use distinguish::{Distinction, Wanted, distinguish, distinguish_all, expectation, pool, reduced};
 pub use enumerate::{LARGEST, Vocabulary};
 pub use minimal::{Below, Minimal, Standing, minimal_below, standing_of};
 pub use shape::{Cell, SHAPES, Shape, Style, operations, placements};

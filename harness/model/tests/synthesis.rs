@@ -1,11 +1,11 @@
 //! Tests written from models: what is minimal, and what tells models apart.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use litmus::{Reachability, Test};
+use litmus::{Access, InstructionKind, Reachability, Test};
 use model::mutation::Difference;
 use model::synthesis::{
-    Cell, Distinction, SHAPES, Standing, Vocabulary, distinguish, minimal_below, operations, placements,
-    standing_of, weakenings,
+    Cell, Distinction, SHAPES, Standing, Vocabulary, Wanted, distinguish, distinguish_all, minimal_below,
+    operations, placements, standing_of, weakenings,
 };
 use model::{Budget, Model, Options, naive, verdict};
 
@@ -180,4 +180,30 @@ fn programs_are_enumerated_once() {
         assert!(flow.is_continue());
     }
     assert!(seen.len() > 20);
+}
+
+/// Several tests are all different, tell the models apart, keep to what was asked for, and begin with the smallest.
+#[test]
+fn more_tests_that_tell_models_apart() {
+    let (first, second) = (shipped("sc"), shipped("tso"));
+    let wanted = Wanted { tests: 6, operations: 5, threads: 2, atomic: true };
+    let found = distinguish_all(&first, &second, &wanted, &PATIENCE).unwrap();
+    assert_eq!(found.len(), 6);
+    let mut printed = std::collections::BTreeSet::new();
+    for distinction in &found {
+        let test = &distinction.test;
+        assert!(printed.insert(litmus::print(test)), "twice:\n{}", litmus::print(test));
+        assert!(test.threads.len() <= 2, "{}", litmus::print(test));
+        let plain = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+            matches!(&instruction.kind, InstructionKind::Access(access)
+                if !matches!(access.strength, Access::Atomic { .. }))
+        });
+        assert!(!plain, "{}", litmus::print(test));
+        let verdicts = [&first, &second].map(|model| verdict(test, model, &PATIENCE).unwrap());
+        assert_eq!(Difference::between(&verdicts[0], &verdicts[1]), Some(distinction.difference));
+    }
+    let sizes: Vec<usize> = found.iter().map(|found| operations(&found.test)).collect();
+    assert!(sizes.is_sorted(), "{sizes:?}");
+    let one = distinguish_all(&first, &second, &Wanted { tests: 1, ..wanted }, &PATIENCE).unwrap();
+    assert_eq!(one, found[..1]);
 }

@@ -176,4 +176,18 @@ pub struct SynthesizedRecord {
     pub operations: Option<usize>,
     /// The test in the native syntax; null where none was found.
     pub test: Option<String>,
+    /// The next tests, where some were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<NextTest>,
+}
+
+/// A test that tells two models apart, after the smallest one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NextTest {
+    /// How the models differ on it.
+    pub difference: DifferenceWord,
+    /// Operations of the test.
+    pub operations: usize,
+    /// The test in the native syntax.
+    pub test: String,
 }

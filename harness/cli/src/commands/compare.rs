@@ -6,11 +6,12 @@ use campaign::parallel::in_order;
 use campaign::source::Source;
 use litmus::{Observable, Race, Test};
 use model::mutation::Difference;
-use model::synthesis::{LARGEST, distinguish, operations};
+use model::synthesis::{LARGEST, Wanted, distinguish_all, operations};
 use model::{Budget, Options, Verdict, verdict};
 use results::state::state;
 use results::wire::{
-    COMPARE_SCHEMA, CompareRecord, CompareRow, DifferenceWord, RaceWord, RejectedLine, SynthesizedRecord,
+    COMPARE_SCHEMA, CompareRecord, CompareRow, DifferenceWord, NextTest, RaceWord, RejectedLine,
+    SynthesizedRecord,
 };
 
 use crate::arguments::{Compare, ListFormat};
@@ -41,7 +42,7 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
     };
     let mut outcome = Outcome::Success;
     match arguments.synthesize {
-        Some(events) => record.synthesized = Some(synthesize(&models, events)?),
+        Some(events) => record.synthesized = Some(synthesize(&models, &wanted(arguments, events))?),
         None => outcome = over_tests(arguments, &models, &mut record)?,
     }
     if arguments.format == ListFormat::Json {
@@ -56,7 +57,18 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
                 {
                     say(&format!("{operations} operations: {}", words(difference, &record.models)));
                 }
-                Data::new().print(test)?;
+                let mut out = Data::new();
+                out.print(test)?;
+                for next in &found.next {
+                    if !quiet {
+                        say(&format!(
+                            "{} operations: {}",
+                            next.operations,
+                            words(next.difference, &record.models)
+                        ));
+                    }
+                    out.print(&format!("\n{}", next.test))?;
+                }
             }
             None => say(&format!(
                 "no test of {} operations at most tells {first} from {second}: all programs up to {} operations of the \
@@ -70,18 +82,41 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-fn synthesize([first, second]: &[Chosen; 2], events: u32) -> Result<SynthesizedRecord, Failure> {
+/// Which tests the command line asks for.
+fn wanted(arguments: &Compare, events: u32) -> Wanted {
+    let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    Wanted {
+        tests: 1 + number(arguments.next),
+        operations: number(events),
+        threads: arguments.threads.map_or(usize::MAX, number),
+        atomic: arguments.atomic,
+    }
+}
+
+fn synthesize([first, second]: &[Chosen; 2], wanted: &Wanted) -> Result<SynthesizedRecord, Failure> {
     let vulkan = litmus::Dialect::Vulkan;
     if !first.model.judges(vulkan) || !second.model.judges(vulkan) {
         return Err(Failure::not_available("`--synthesize` for models of the HSA dialect"));
     }
-    let events = usize::try_from(events).unwrap_or(usize::MAX);
-    let found = distinguish(&first.model, &second.model, events, &PATIENCE).map_err(Failure::input_error)?;
+    let found =
+        distinguish_all(&first.model, &second.model, wanted, &PATIENCE).map_err(Failure::input_error)?;
+    let mut tests = found.into_iter().enumerate().map(|(index, mut found)| {
+        if index > 0 {
+            found.test.name += &format!("-{}", index + 1);
+        }
+        NextTest {
+            difference: difference_word(found.difference),
+            operations: operations(&found.test),
+            test: litmus::print(&found.test),
+        }
+    });
+    let smallest = tests.next();
     Ok(SynthesizedRecord {
-        events,
-        difference: found.as_ref().map(|found| difference_word(found.difference)),
-        operations: found.as_ref().map(|found| operations(&found.test)),
-        test: found.as_ref().map(|found| litmus::print(&found.test)),
+        events: wanted.operations,
+        difference: smallest.as_ref().map(|found| found.difference),
+        operations: smallest.as_ref().map(|found| found.operations),
+        test: smallest.map(|found| found.test),
+        next: tests.collect(),
     })
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use litmus::{
-    Expectation, Flow, InstructionKind, Metadata, Observable, Outcome, Race, Reachability, Span,
+    Access, Expectation, Flow, InstructionKind, Metadata, Observable, Outcome, Race, Reachability, Span,
     StorageClass, Term, Test, ThreadId,
 };
 
@@ -37,9 +37,43 @@ const MOST_BELOW: usize = 200;
 /// Strongest tests that are walked down from at once.
 const TOPS: usize = 32;
 
-/// The smallest test of `events` operations at most that tells two models apart, as far as it is among all programs of up
-/// to [`LARGEST`] operations of the [`Vocabulary`] and the weakenings of the [`SHAPES`]. A test that is racy under both
-/// models is the answer only where there is no better one; tests of one size are taken in a fixed order.
+/// Which tests are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// How many.
+    pub tests: usize,
+    /// The most operations of a test.
+    pub operations: usize,
+    /// The most threads of a test.
+    pub threads: usize,
+    /// Whether all its accesses are atomic.
+    pub atomic: bool,
+}
+
+impl Wanted {
+    /// One test of so many operations at most, whatever it has.
+    pub fn one(operations: usize) -> Wanted {
+        Wanted { tests: 1, operations, threads: usize::MAX, atomic: false }
+    }
+
+    /// How many tests of one size are kept: several may be the same once they are as small as they can be.
+    fn kept(&self) -> usize {
+        if self.tests == 1 { 1 } else { self.tests.saturating_mul(8) }
+    }
+
+    fn fits(&self, test: &Test) -> bool {
+        let atomic = |kind: &InstructionKind| match kind {
+            InstructionKind::Access(access) => matches!(access.strength, Access::Atomic { .. }),
+            _ => true,
+        };
+        let kinds = || {
+            test.threads.iter().flat_map(|thread| &thread.instructions).map(|instruction| &instruction.kind)
+        };
+        test.threads.len() <= self.threads && (!self.atomic || kinds().all(atomic))
+    }
+}
+
+/// The smallest test of `events` operations at most that tells two models apart, as [`distinguish_all`] finds it.
 ///
 /// # Errors
 /// As for [`verdict`].
@@ -49,24 +83,48 @@ pub fn distinguish(
     events: usize,
     options: &Options,
 ) -> Result<Option<Distinction>, PredictError> {
-    let pair = Pair { first, second, options: *options };
+    Ok(distinguish_all(first, second, &Wanted::one(events), options)?.pop())
+}
+
+/// The smallest tests that tell two models apart, the smallest first, as far as they are among all programs of up to
+/// [`LARGEST`] operations of the [`Vocabulary`] and the weakenings of the [`SHAPES`]. Tests that are racy under both
+/// models come only where there are not enough better ones; tests of one size are taken in a fixed order.
+///
+/// # Errors
+/// As for [`verdict`].
+pub fn distinguish_all(
+    first: &Model,
+    second: &Model,
+    wanted: &Wanted,
+    options: &Options,
+) -> Result<Vec<Distinction>, PredictError> {
+    let pair = Pair { first, second, options: *options, wanted: *wanted };
     let vocabulary = Vocabulary::of(&[first, second]);
-    let mut fallback = None;
-    for size in 1..=events {
-        let mut found = None;
+    let mut all = Vec::new();
+    let mut known = HashSet::new();
+    let mut fallback = Vec::new();
+    for size in 1..=wanted.operations {
+        let mut found = Best::new(wanted.kept());
         if size <= LARGEST {
             pair.scan(size, &vocabulary, &mut found)?;
         }
-        if found.as_ref().is_none_or(|(_, difference)| *difference != Difference::Outcome) {
+        if !found.is_full() {
             pair.walk_shapes(size, &mut found)?;
         }
-        match found {
-            Some((test, Difference::Executions)) => fallback = fallback.or(Some(test)),
-            Some((test, _)) => return pair.finish(test).map(Some),
-            None => {}
+        for (test, difference) in found.tests {
+            if difference == Difference::Executions {
+                fallback.push(test);
+            } else if pair.take(test, &mut known, &mut all)? {
+                return Ok(all);
+            }
         }
     }
-    fallback.map(|test| pair.finish(test)).transpose()
+    for test in fallback {
+        if pair.take(test, &mut known, &mut all)? {
+            break;
+        }
+    }
+    Ok(all)
 }
 
 /// A test at or below a given one that tells two models apart at least as well, as small and as weak as single steps make it;
@@ -80,7 +138,7 @@ pub fn reduced(
     second: &Model,
     options: &Options,
 ) -> Result<Option<Distinction>, PredictError> {
-    let pair = Pair { first, second, options: *options };
+    let pair = Pair { first, second, options: *options, wanted: Wanted::one(usize::MAX) };
     if pair.difference(test)?.is_none() {
         return Ok(None);
     }
@@ -149,15 +207,33 @@ struct Pair<'a> {
     first: &'a Model,
     second: &'a Model,
     options: Options<'a>,
+    wanted: Wanted,
 }
 
-/// The best test of one size so far.
-type Best = Option<(Test, Difference)>;
+/// The best tests of one size so far, the most telling first, and of those that tell as much the earlier ones.
+struct Best {
+    most: usize,
+    tests: Vec<(Test, Difference)>,
+}
 
-/// Keeps the more telling of two tests, and the earlier of two that tell as much.
-fn keep(best: &mut Best, test: &Test, difference: Difference) {
-    if best.as_ref().is_none_or(|(_, known)| difference < *known) {
-        *best = Some((test.clone(), difference));
+impl Best {
+    fn new(most: usize) -> Best {
+        Best { most, tests: Vec::new() }
+    }
+
+    /// Keeps a test where there is room, or one that tells less.
+    fn keep(&mut self, test: &Test, difference: Difference) {
+        let at = self.tests.partition_point(|(_, known)| *known <= difference);
+        if at < self.most {
+            self.tests.insert(at, (test.clone(), difference));
+            self.tests.truncate(self.most);
+        }
+    }
+
+    /// Whether nothing better can come.
+    fn is_full(&self) -> bool {
+        self.tests.len() == self.most
+            && self.tests.last().is_some_and(|(_, difference)| *difference == Difference::Outcome)
     }
 }
 
@@ -176,7 +252,9 @@ impl Pair<'_> {
         let mut batch = Vec::with_capacity(BATCH);
         let mut failed = None;
         let flow = vocabulary.for_each(size, &mut |test| {
-            batch.push(test);
+            if self.wanted.fits(&test) {
+                batch.push(test);
+            }
             if batch.len() < BATCH {
                 return ControlFlow::Continue(());
             }
@@ -188,7 +266,7 @@ impl Pair<'_> {
                 }
             }
             batch.clear();
-            if best.as_ref().is_some_and(|(_, difference)| *difference == Difference::Outcome) {
+            if best.is_full() {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
@@ -205,7 +283,7 @@ impl Pair<'_> {
         let found = on_all_processors(batch, |test| self.difference(test));
         for (test, difference) in batch.iter().zip(found) {
             if let Some(difference) = difference? {
-                keep(best, test, difference);
+                best.keep(test, difference);
             }
         }
         Ok(())
@@ -218,25 +296,28 @@ impl Pair<'_> {
             let told = SHAPES.iter().flat_map(|shape| {
                 placements(shape.threads(), unequal).into_iter().flat_map(|places| shape.cells(&places))
             });
-            told.flat_map(variants).map(|cell| cell.top()).filter(|top| operations(top) == size).collect()
+            told.flat_map(variants)
+                .map(|cell| cell.top())
+                .filter(|top| operations(top) == size && self.wanted.fits(top))
+                .collect()
         };
         self.look(&tops(true), best)?;
         for tops in tops(false).chunks(TOPS) {
-            if best.as_ref().is_some_and(|(_, difference)| *difference == Difference::Outcome) {
+            if best.is_full() {
                 return Ok(());
             }
             for found in on_all_processors(tops, |top| self.walk(top)) {
-                if let Some((test, difference)) = found? {
-                    keep(best, &test, difference);
+                for (test, difference) in found?.tests {
+                    best.keep(&test, difference);
                 }
             }
         }
         Ok(())
     }
 
-    /// The most telling test at or below `top`, the nearest of those that tell as much.
+    /// The most telling tests at or below `top`, the nearest of those that tell as much.
     fn walk(&self, top: &Test) -> Result<Best, PredictError> {
-        let mut best = None;
+        let mut best = Best::new(self.wanted.kept());
         let mut seen: HashSet<String> = HashSet::from([litmus::print(top)]);
         let mut open = VecDeque::from([top.clone()]);
         let mut asked = 0;
@@ -244,8 +325,8 @@ impl Pair<'_> {
             let (first, second) = self.verdicts(&test)?;
             asked += 1;
             if let Some(difference) = Difference::between(&first, &second) {
-                keep(&mut best, &test, difference);
-                if difference == Difference::Outcome {
+                best.keep(&test, difference);
+                if best.is_full() {
                     return Ok(best);
                 }
             }
@@ -253,13 +334,27 @@ impl Pair<'_> {
             if asked >= MOST_BELOW || !(forbids(&first) || forbids(&second)) {
                 continue;
             }
-            for weaker in weakenings(&test) {
+            for weaker in weakenings(&test).into_iter().filter(|weaker| self.wanted.fits(&weaker.test)) {
                 if seen.len() < MOST_BELOW && seen.insert(litmus::print(&weaker.test)) {
                     open.push_back(weaker.test);
                 }
             }
         }
         Ok(best)
+    }
+
+    /// Adds a test, as small as it can be, to those that are not known yet; whether that is all that is wanted.
+    fn take(
+        &self,
+        test: Test,
+        known: &mut HashSet<String>,
+        all: &mut Vec<Distinction>,
+    ) -> Result<bool, PredictError> {
+        let found = self.finish(test)?;
+        if known.insert(litmus::print(&found.test)) {
+            all.push(found);
+        }
+        Ok(all.len() == self.wanted.tests)
     }
 
     /// Makes the test as small and as weak as the difference allows, and writes down what the models say of it.
@@ -270,7 +365,7 @@ impl Pair<'_> {
         let mut difference = self.difference(&test)?.or(wanted);
         loop {
             let mut smaller = None;
-            for candidate in smaller_tests(&test) {
+            for candidate in smaller_tests(&test).into_iter().filter(|smaller| self.wanted.fits(smaller)) {
                 let now = self.difference(&candidate)?;
                 if now.is_some() && now <= difference {
                     smaller = Some((candidate, now));
