@@ -10,6 +10,7 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod number;
+pub mod plots;
 pub mod progress;
 pub mod sarif;
 pub mod site;

@@ -14,6 +14,7 @@ use super::html::parts::{
 };
 use super::html::{Picture, STYLE, Shell, title, words};
 use super::number::{count, probability};
+use super::plots;
 use crate::baseline;
 use crate::mutants::Mutants;
 use crate::read::Results;
@@ -60,6 +61,11 @@ impl Places {
     }
 }
 
+/// Names of files for the devices of a report, all different.
+pub fn device_files(report: &Report) -> Vec<String> {
+    Places::new(report).devices
+}
+
 /// A file name for what others named: letters, digits and a few signs, told apart without regard to case.
 fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     let mut base = String::new();
@@ -87,15 +93,18 @@ fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
 /// its order; what is missing is not explained.
 ///
 /// # Errors
-/// When a record cannot be written as JSON.
+/// When a record cannot be written as JSON, or a plot cannot be drawn.
 pub fn files(results: &[Results], report: &Report, pictures: &[Option<Picture>]) -> io::Result<Vec<File>> {
     let places = Places::new(report);
     let mut files = vec![
         File { path: "index.html".to_owned(), bytes: index(report, &places).into_bytes() },
         File { path: "site.css".to_owned(), bytes: format!("{STYLE}{SITE_STYLE}").into_bytes() },
     ];
+    let drawn = plots::files(report, &places.devices).map_err(io::Error::other)?;
     for (device, place) in places.devices.iter().enumerate() {
-        let page = device_page(report, device, &places);
+        let own = |what: &str| drawn.iter().any(|plot| plot.path == format!("{place}-{what}.svg"));
+        let shown: Vec<&str> = ["weak", "speed"].into_iter().filter(|what| own(what)).collect();
+        let page = device_page(report, device, &places, &shown);
         files.push(File { path: format!("device/{place}.html"), bytes: page.into_bytes() });
     }
     let mutants = Mutants::of(report.lines());
@@ -131,7 +140,7 @@ fn page(heading: &str, up: &str, script: Option<&str>, columns: usize, main: &Ma
     let shell = Shell {
         title: heading,
         policy: &format!(
-            "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src data:; script-src {script_source}; base-uri 'none'; form-action 'none'"
+            "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; script-src {script_source}; base-uri 'none'; form-action 'none'"
         ),
         style: html! { link rel="stylesheet" href={ (up) "site.css" }; },
         devices: columns,
@@ -251,7 +260,7 @@ fn of_device(report: &Report, device: usize) -> (Report, Vec<usize>) {
     (Report { devices: column, tests: tests.collect() }, places)
 }
 
-fn device_page(report: &Report, device: usize, places: &Places) -> String {
+fn device_page(report: &Report, device: usize, places: &Places, plots: &[&str]) -> String {
     let (own, whole) = of_device(report, device);
     let place = |index: usize| whole.get(index).and_then(|index| places.tests.get(*index));
     let test = |index: usize| {
@@ -284,6 +293,9 @@ fn device_page(report: &Report, device: usize, places: &Places) -> String {
                     }
                 }
             }
+        }
+        @for what in plots {
+            figure { img loading="lazy" alt=(what) src={ "../plot/" (encoded(data)) "-" (what) ".svg" }; }
         }
         (devices(&own))
     };

@@ -23,6 +23,10 @@ pub struct Report {
     /// a site made before.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
     pub site: Option<PathBuf>,
+    /// Writes plots of each device as SVG instead: rates of weak outcomes, instances a second, and how rates went from results to
+    /// results of one device.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out", "site"])]
+    pub plots: Option<PathBuf>,
 }
 
 /// `diff`.

@@ -12,7 +12,7 @@ use results::report::{Report, Row, weak_seen};
 use results::show;
 use results::wire::{RunLine, VerdictWord};
 use results::write::html::Picture;
-use results::write::{self, ReportFormat, site};
+use results::write::{self, ReportFormat, plots, site};
 
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
@@ -41,6 +41,12 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
     for device in report.devices.iter().filter(|device| device.unfinished > 0) {
         let label = show::line(&device.label);
         say(&format!("error: {} tests of the plan have no verdict on {label}", device.unfinished));
+    }
+    if let Some(folder) = &arguments.plots {
+        let plots =
+            plots::files(&report, &site::device_files(&report)).map_err(Failure::environment_error)?;
+        write_files(folder, &plots)?;
+        return Ok(outcome);
     }
     if let Some(folder) = &arguments.site {
         // Baselines do not hold the texts of tests.
@@ -78,24 +84,27 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
+/// What to make of a folder that cannot be read or written.
+fn of_folder(folder: &Path, error: &std::io::Error) -> Failure {
+    Failure::environment_message(format!("{}: {error}", show::line(&folder.to_string_lossy())))
+}
+
 /// Writes the files of a site into a folder that is new, empty, or holds a site already, which goes.
 fn write_site(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
-    let told = |error: &std::io::Error| {
-        Failure::environment_message(format!("{}: {error}", show::line(&folder.to_string_lossy())))
-    };
-    std::fs::create_dir_all(folder).map_err(|error| told(&error))?;
+    let told = |error: std::io::Error| of_folder(folder, &error);
+    std::fs::create_dir_all(folder).map_err(told)?;
     match std::fs::read_to_string(folder.join(site::LIST)) {
         Ok(list) => {
             let inside =
                 |path: &&str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
             for path in list.lines().filter(inside) {
                 match std::fs::remove_file(folder.join(path)) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(&error)),
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(error)),
                     _ => {}
                 }
             }
         }
-        Err(_) if std::fs::read_dir(folder).map_err(|error| told(&error))?.next().is_some() => {
+        Err(_) if std::fs::read_dir(folder).map_err(told)?.next().is_some() => {
             return Err(Failure::input_message(format!(
                 "{} is not empty and holds no site: name a new folder",
                 show::line(&folder.to_string_lossy())
@@ -103,10 +112,15 @@ fn write_site(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
         }
         Err(_) => {}
     }
+    write_files(folder, files)
+}
+
+/// Writes files below a folder, which is made where there is none.
+fn write_files(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
     for file in files {
         let path = folder.join(&file.path);
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(|error| told(&error))?;
+            std::fs::create_dir_all(parent).map_err(|error| of_folder(folder, &error))?;
         }
         write_file(&path, &file.bytes)?;
     }

@@ -74,6 +74,28 @@ fn every_link_of_a_site_holds_and_its_data_is_what_was_seen() {
 }
 
 #[test]
+fn plots_show_every_test_and_what_became_of_it() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "first", &[]);
+    run(folder.path(), "second", &[]);
+    let drawn = in_folder(folder.path(), &["report", "first", "second", "--plots", "plots"]);
+    assert_eq!((drawn.code, drawn.stdout.as_str()), (0, ""), "{drawn:?}");
+    let plots = folder.path().join("plots");
+    let names: Vec<String> = files(&plots).iter().map(|path| path.display().to_string()).collect();
+    let expected =
+        ["sim-0.1.0-2-speed", "sim-0.1.0-2-weak", "sim-0.1.0-runs-1", "sim-0.1.0-speed", "sim-0.1.0-weak"];
+    assert_eq!(names, expected.map(|name| format!("{name}.svg")));
+    let text = |name: &str| std::fs::read_to_string(plots.join(name)).unwrap();
+    // Both tests that allow a weak outcome and are seen to have it have a point; lines join what two runs showed of them.
+    for id in ["sb/SB+rlx-rlx", "mp/MP+plain"] {
+        assert!(text("sim-0.1.0-weak.svg").contains(id) && text("sim-0.1.0-runs-1.svg").contains(id), "{id}");
+        assert!(text("sim-0.1.0-speed.svg").contains(id), "{id}");
+    }
+    let weak = text("sim-0.1.0-weak.svg");
+    assert!(weak.matches("<circle").count() >= 2, "{weak}");
+}
+
+#[test]
 fn a_site_works_in_a_browser_from_disk() {
     let Some(browser) = chromium() else { return };
     let (folder, profile) = (tempdir().unwrap(), tempdir().unwrap());
@@ -100,10 +122,8 @@ fn a_site_works_in_a_browser_from_disk() {
     for path in files(&site).iter().filter(|path| path.extension().is_some_and(|end| end == "html")) {
         let document = document(&browser, &profile, &site.join(path), "");
         let own = usize::from(path == Path::new("index.html"));
-        assert_eq!(
-            (document.matches("<script").count(), document.matches("<img").count()),
-            (own, 0),
-            "{path:?}"
-        );
+        // Pictures are our own plots, in which nothing runs.
+        let pictures = document.matches("<img").count() - document.matches("src=\"../plot/").count();
+        assert_eq!((document.matches("<script").count(), pictures), (own, 0), "{path:?}");
     }
 }

@@ -1,0 +1,267 @@
+//! Plots as SVG: what each device shows of weak outcomes, how fast it was asked, and how that went from run to run.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::number::{count, probability};
+use super::site::File;
+use crate::report::{Report, trials, weak_seen};
+use crate::show;
+use crate::statistics::{Proportion, never_seen_bound};
+use crate::wire::RunLine;
+
+/// Pixels of a plot from left to right.
+const WIDTH: u32 = 900;
+/// Pixels of a test from top to bottom.
+const ROW: u32 = 18;
+/// Pixels of heading and axis.
+const FRAME: u32 = 100;
+/// Pixels of the names of tests.
+const NAMES: u32 = 290;
+/// What was seen, in the colours of the pages (Okabe and Ito), and what was never seen.
+const SEEN: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
+const UNSEEN: RGBColor = RGBColor(0x56, 0x56, 0x56);
+const SPEED: RGBColor = RGBColor(0x00, 0x72, 0xb2);
+/// Colours of lines; more tests than these stand in several plots.
+const LINES: [RGBColor; 6] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0x56, 0xb4, 0xe9),
+];
+
+/// Why a plot cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+#[error("a plot cannot be drawn: {0}")]
+pub struct PlotError(String);
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+fn wrong(error: impl std::fmt::Display) -> PlotError {
+    PlotError(error.to_string())
+}
+
+/// The plots of a report; `names` are those of the files of its devices. For each device `NAME-weak.svg`, the rates of weak
+/// outcomes with their intervals, and `NAME-speed.svg`, instances a second; where a device has several columns
+/// `NAME-runs-1.svg` and so on, the rates from column to column. A plot without any point is left out.
+///
+/// # Errors
+/// When a plot cannot be drawn.
+pub fn files(report: &Report, names: &[String]) -> Result<Vec<File>, PlotError> {
+    let mut files = Vec::new();
+    for (index, (device, name)) in report.devices.iter().zip(names).enumerate() {
+        let label = show::line(&device.label);
+        let lines: Vec<&RunLine> = report
+            .tests
+            .iter()
+            .filter_map(|row| row.cells.get(index)?.as_ref())
+            .filter(|l| trials(l) > 0)
+            .collect();
+        let weak: Vec<&RunLine> = lines
+            .iter()
+            .copied()
+            .filter(|line| {
+                line.outcomes.iter().any(|outcome| outcome.weak && (outcome.allowed || outcome.count > 0))
+            })
+            .collect();
+        if !weak.is_empty() {
+            files.push(file(name, "weak", weak_rates(&label, &weak)?));
+        }
+        let timed: Vec<&RunLine> = lines.into_iter().filter(|line| line.seconds > 0.0).collect();
+        if !timed.is_empty() {
+            files.push(file(name, "speed", speeds(&label, &timed)?));
+        }
+    }
+    files.extend(over_runs(report, names)?);
+    Ok(files)
+}
+
+fn file(name: &str, what: &str, text: String) -> File {
+    File { path: format!("{name}-{what}.svg"), bytes: text.into_bytes() }
+}
+
+/// A drawing of so many pixels from top to bottom.
+fn drawn(height: u32, draw: impl FnOnce(&Area<'_>) -> Result<(), PlotError>) -> Result<String, PlotError> {
+    let mut text = String::new();
+    {
+        let area = SVGBackend::with_string(&mut text, (WIDTH, height)).into_drawing_area();
+        area.fill(&WHITE).map_err(wrong)?;
+        draw(&area)?;
+        area.present().map_err(wrong)?;
+    }
+    Ok(text)
+}
+
+fn height(tests: usize) -> u32 {
+    FRAME + ROW * u32::try_from(tests).unwrap_or(u32::MAX / (2 * ROW))
+}
+
+/// The name that stands at a place of the axis of tests.
+fn name_at(lines: &[&RunLine], place: &SegmentValue<usize>) -> String {
+    match place {
+        SegmentValue::CenterOf(index) | SegmentValue::Exact(index) => {
+            lines.get(*index).map_or_else(String::new, |line| show::line(&line.id).into_owned())
+        }
+        SegmentValue::Last => String::new(),
+    }
+}
+
+/// The least power of ten that an axis of such values begins with.
+fn floor(values: impl Iterator<Item = f64>) -> f64 {
+    let least = values.filter(|value| *value > 0.0).fold(0.1_f64, f64::min);
+    10_f64.powf(least.log10().floor()).max(1e-15)
+}
+
+fn weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
+    let rate = |line: &RunLine| {
+        let resolved = line.instances.saturating_sub(line.unresolved);
+        (Proportion::new(weak_seen(line), resolved), never_seen_bound(trials(line)))
+    };
+    let least = floor(lines.iter().map(|line| {
+        let (proportion, bound) = rate(line);
+        if weak_seen(line) > 0 { proportion.interval().low.max(bound / 10.0) } else { bound }
+    }));
+    drawn(height(lines.len()), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .caption(format!("Weak outcomes on {device}"), ("sans-serif", 18))
+            .margin(10)
+            .margin_right(35)
+            .x_label_area_size(45)
+            .y_label_area_size(NAMES)
+            .build_cartesian_2d((least..1.0).log_scale(), (0..lines.len()).into_segmented())
+            .map_err(wrong)?;
+        chart
+            .configure_mesh()
+            .disable_y_mesh()
+            .y_labels(lines.len() + 1)
+            .y_label_formatter(&|place| name_at(lines, place))
+            .x_label_formatter(&|rate| probability(*rate))
+            .x_desc("rate, 95 % interval; ◁ never seen: the rate is below with 95 %")
+            .draw()
+            .map_err(wrong)?;
+        for (index, line) in lines.iter().enumerate() {
+            let at = SegmentValue::CenterOf(index);
+            let (proportion, bound) = rate(line);
+            if weak_seen(line) == 0 {
+                let style =
+                    ("sans-serif", 14).into_font().color(&UNSEEN).pos(Pos::new(HPos::Left, VPos::Center));
+                let mark = Text::new("◁", (bound.max(least), at), style);
+                chart.draw_series(std::iter::once(mark)).map_err(wrong)?;
+                continue;
+            }
+            // Where the instances of a batch share what the device chose, instances have no such interval.
+            if line.batches.is_none() {
+                let interval = proportion.interval();
+                let ends = [(interval.low.max(least), at.clone()), (interval.high, at.clone())];
+                chart.draw_series(LineSeries::new(ends, SEEN.stroke_width(2))).map_err(wrong)?;
+            }
+            let point = Circle::new((proportion.rate().max(least), at), 4, SEEN.filled());
+            chart.draw_series(std::iter::once(point)).map_err(wrong)?;
+        }
+        Ok(())
+    })
+}
+
+fn speeds(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
+    let speed = |line: &RunLine| (line.instances as f64 / line.seconds).max(1.0);
+    let most = lines.iter().map(|line| speed(line)).fold(10.0_f64, f64::max);
+    let least = 10_f64.powf(lines.iter().map(|line| speed(line)).fold(most, f64::min).log10().floor());
+    drawn(height(lines.len()), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .caption(format!("Instances a second on {device}"), ("sans-serif", 18))
+            .margin(10)
+            .margin_right(35)
+            .x_label_area_size(45)
+            .y_label_area_size(NAMES)
+            .build_cartesian_2d((least..most * 1.1).log_scale(), (0..lines.len()).into_segmented())
+            .map_err(wrong)?;
+        chart
+            .configure_mesh()
+            .disable_y_mesh()
+            .y_labels(lines.len() + 1)
+            .y_label_formatter(&|place| name_at(lines, place))
+            .x_label_formatter(&|speed| count(speed.round() as u64))
+            .x_desc("instances a second")
+            .draw()
+            .map_err(wrong)?;
+        let bars = lines.iter().enumerate().map(|(index, line)| {
+            let mut bar = Rectangle::new(
+                [(least, SegmentValue::Exact(index)), (speed(line), SegmentValue::Exact(index + 1))],
+                SPEED.filled(),
+            );
+            bar.set_margin(3, 3, 0, 0);
+            bar
+        });
+        chart.draw_series(bars).map_err(wrong)?;
+        Ok(())
+    })
+}
+
+/// The rates of weak outcomes from column to column of one device, for tests that showed some in one of them.
+fn over_runs(report: &Report, names: &[String]) -> Result<Vec<File>, PlotError> {
+    let who = |index: &usize| report.devices.get(*index)?.record.as_ref().map(|record| &record.uuid);
+    let mut files = Vec::new();
+    let all: Vec<usize> = (0..report.devices.len()).filter(|index| who(index).is_some()).collect();
+    for (index, name) in names.iter().enumerate() {
+        let runs: Vec<usize> = all.iter().copied().filter(|other| who(other) == who(&index)).collect();
+        if runs.len() < 2 || runs.first() != Some(&index) {
+            continue;
+        }
+        let series: Vec<(String, Vec<(usize, f64)>)> = report
+            .tests
+            .iter()
+            .filter_map(|row| {
+                let rates = runs.iter().enumerate().filter_map(|(run, column)| {
+                    let line = row.cells.get(*column)?.as_ref().filter(|line| trials(line) > 0)?;
+                    let resolved = line.instances.saturating_sub(line.unresolved);
+                    Some((run, Proportion::new(weak_seen(line), resolved).rate()))
+                });
+                let rates: Vec<(usize, f64)> = rates.collect();
+                rates.iter().any(|(_, rate)| *rate > 0.0).then(|| (show::line(&row.id).into_owned(), rates))
+            })
+            .collect();
+        for (number, part) in series.chunks(LINES.len()).enumerate() {
+            let text = from_run_to_run(&show::line(name), runs.len(), part)?;
+            files.push(file(name, &format!("runs-{}", number + 1), text));
+        }
+    }
+    Ok(files)
+}
+
+fn from_run_to_run(
+    name: &str,
+    runs: usize,
+    series: &[(String, Vec<(usize, f64)>)],
+) -> Result<String, PlotError> {
+    let least = floor(series.iter().flat_map(|(_, rates)| rates.iter().map(|(_, rate)| *rate)));
+    drawn(420, |area| {
+        let mut chart = ChartBuilder::on(area)
+            .caption(format!("Weak outcomes from run to run: {name}"), ("sans-serif", 18))
+            .margin(10)
+            .margin_right(35)
+            .x_label_area_size(40)
+            .y_label_area_size(70)
+            .build_cartesian_2d(1..runs, (least / 10.0..1.0).log_scale())
+            .map_err(wrong)?;
+        chart
+            .configure_mesh()
+            .x_desc("run, in the order in which the results were named; 0 stands on the axis")
+            .x_labels(runs.min(20))
+            .y_label_formatter(&|rate| probability(*rate))
+            .draw()
+            .map_err(wrong)?;
+        for ((id, rates), colour) in series.iter().zip(LINES) {
+            let points = rates.iter().map(|(run, rate)| (run + 1, rate.max(least / 10.0)));
+            chart
+                .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(3))
+                .map_err(wrong)?
+                .label(id.as_str())
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
+        }
+        chart.configure_series_labels().background_style(WHITE).border_style(UNSEEN).draw().map_err(wrong)?;
+        Ok(())
+    })
+}
