@@ -7,6 +7,7 @@ mod layout;
 mod picture;
 mod plain;
 mod rules;
+mod shader;
 mod svg;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use model::Explanation;
 pub use dot::write as dot;
 pub use fix::fixed;
 pub use html::write as html;
+pub use shader::{ShaderAnswer, ShaderFinding, ShaderPlace, write as shaders};
 pub use svg::write as svg;
 pub use text::write as text;
 pub use words::rule;
