@@ -71,7 +71,7 @@ mod word;
 pub use annotations::parse_formula;
 pub use answer::{Answer, Asking, RaceSpot, answer};
 pub use error::{Place, Problem, Refusal};
-pub use judge::judge;
+pub use judge::{judge, wider};
 pub use lift::{Case, DEFAULT_UNROLL, Finding, FindingKind, Identity, Lifted, Options, Spot, lift};
 pub use lint::{Lint, RULES, lint};
 pub use mend::{Change, Lack, Mended, lack, mend};

@@ -324,10 +324,11 @@ impl Module {
             (Op::Function, None) => *function = Some((instruction.result, Function::default())),
             (Op::Function, Some(_)) => return Err(malformed("a function in a function")),
             (Op::FunctionEnd, Some(_)) => {
-                if let Some((id, function)) = function.take()
-                    && self.functions.insert(id, function).is_some()
-                {
-                    return Err(malformed("two functions of one id"));
+                if let Some((id, mut function)) = function.take() {
+                    self.inherit_lines(&mut function);
+                    if self.functions.insert(id, function).is_some() {
+                        return Err(malformed("two functions of one id"));
+                    }
                 }
                 debug.current = 0;
             }
@@ -345,6 +346,33 @@ impl Module {
             (_, None) => self.declare(instruction, debug)?,
         }
         Ok(())
+    }
+
+    /// Lines do not reach beyond a block. What stands first in a block without a line of its own has that of the branch to it,
+    /// and behind a selection or a loop that of its header: there a statement goes on whose value has two sides.
+    fn inherit_lines(&self, function: &mut Function) {
+        let (mut of_blocks, mut inherited) = (HashMap::new(), 0);
+        for instruction in &mut function.code {
+            if instruction.op == Op::Label {
+                inherited = of_blocks.get(&instruction.result).copied().unwrap_or(0);
+                continue;
+            }
+            if instruction.line == 0 {
+                instruction.line = inherited;
+            }
+            let (line, operands) = (instruction.line, self.operands(instruction));
+            match instruction.op {
+                Op::SelectionMerge | Op::LoopMerge => {
+                    of_blocks.extend(operands.first().map(|merge| (*merge, line)));
+                }
+                Op::Branch | Op::BranchConditional | Op::Switch => {
+                    for target in operands {
+                        of_blocks.entry(*target).or_insert(line);
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     fn at_line(&mut self, debug: &mut Debug, file: u32, line: u32) {

@@ -351,6 +351,9 @@ impl Machine<'_> {
         manner: Manner,
     ) -> bool {
         self.accesses += 1;
+        if self.setup.blind {
+            return false;
+        }
         let at = class_index(class);
         let epoch = here.workgroup.epochs[at];
         let site = self.site_of(&here.workgroup.invocations[here.index]);

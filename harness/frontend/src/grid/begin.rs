@@ -25,7 +25,12 @@ impl Machine<'_> {
         let count: u32 = setup.local_size.iter().product();
         let [x, y, _] = setup.grid;
         let workgroup = [index % x, index / x % y, index / x / y];
-        let mut begun = Workgroup { invocations: Vec::new(), objects: Vec::new(), epochs: [0; 3] };
+        let mut begun = Workgroup {
+            invocations: Vec::new(),
+            objects: Vec::new(),
+            epochs: [0; 3],
+            rounds: BTreeMap::new(),
+        };
         for variable in &setup.of_workgroup {
             begun.objects.push(self.object_of(*variable, Some(litmus::StorageClass::Workgroup))?);
         }
@@ -53,6 +58,7 @@ impl Machine<'_> {
                 released: Vec::new(),
                 taken: Vec::new(),
                 seen: BTreeMap::new(),
+                split: [(0, 0); 2],
                 last: 0,
             });
         }
