@@ -75,7 +75,7 @@ impl Machine<'_> {
         let most = if class.is_some() { MAX_SHARED } else { MAX_OWN };
         let bytes = usize::try_from(size).ok().filter(|size| *size <= most);
         let bytes = bytes.ok_or_else(|| unsupported(format!("a variable of {size} bytes")))?;
-        let name = program.module.name(variable);
+        let name = if class.is_some() { program.module.name(variable) } else { String::new() };
         let mut object = Object::undefined(variable, name, class, bytes);
         let initializer = program.module.constants.get(&declared.initializer);
         if matches!(initializer, Some((_, Constant::Null))) {

@@ -79,8 +79,8 @@ pub(super) struct Workgroup {
     pub objects: Vec<Object>,
     /// Control barriers of the whole workgroup so far, for each class.
     pub epochs: [u32; 3],
-    /// Rounds of split barriers, of each subgroup and of all, by number: who has arrived, and what they release.
-    pub rounds: BTreeMap<(Option<u32>, u32), Vec<(u32, Vec<Rc<Message>>)>>,
+    /// Rounds of split barriers, of each subgroup and of all, by number: what those release who arrive.
+    pub rounds: BTreeMap<(Option<u32>, u32), Vec<Rc<Message>>>,
 }
 
 /// Something that was found.

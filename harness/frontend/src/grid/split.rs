@@ -29,8 +29,8 @@ impl Machine<'_> {
         let all = me.arrives(barrier);
         let round = me.split[number(scope)].0;
         me.split[number(scope)].0 += 1;
-        let (key, who) = ((whose(me, scope), round), me.number);
-        here.workgroup.rounds.entry(key).or_default().push((who, all));
+        let key = (whose(me, scope), round);
+        here.workgroup.rounds.entry(key).or_default().extend(all);
         here.frame()?.at += 1;
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Machine<'_> {
             let me = &mut invocations[index];
             let key = (whose(me, scope), me.split[number(scope)].1);
             let messages = rounds.get(&key).map_or(&[][..], Vec::as_slice);
-            me.waits(messages.iter().flat_map(|(_, all)| all), barrier);
+            me.waits(messages, barrier);
             me.split[number(scope)].1 += 1;
             me.doing = Doing::Runs;
             if let Some(frame) = me.frames.last_mut() {

@@ -137,10 +137,10 @@ impl Invocation {
     }
 
     /// What the wait of a split barrier takes, at once or for the memory barriers behind it.
-    pub fn waits<'m>(&mut self, messages: impl Iterator<Item = &'m Rc<Message>>, barrier: Barrier) {
+    pub fn waits(&mut self, messages: &[Rc<Message>], barrier: Barrier) {
         let mine = self.subgroup;
-        for message in messages.filter(|message| message.scope != Scope::Subgroup || message.subgroup == mine)
-        {
+        let reaches = |message: &&Rc<Message>| message.scope != Scope::Subgroup || message.subgroup == mine;
+        for message in messages.iter().filter(reaches) {
             if barrier.semantics.order.acquires() {
                 self.take(message, barrier.scope, barrier.semantics);
             }
