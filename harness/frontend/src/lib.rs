@@ -55,6 +55,7 @@ pub mod inputs;
 mod judge;
 mod layout;
 mod lift;
+mod lines;
 mod lint;
 mod mend;
 mod module;

@@ -657,10 +657,8 @@ impl<'a> Walk<'a> {
         let execution = crate::order::scope(execution, true)?;
         let memory = crate::order::scope(memory, module.vulkan)?;
         let semantics = crate::order::semantics(semantics)?;
-        let half = match instruction.op {
-            Op::ControlBarrierArriveINTEL => SplitHalf::Arrive,
-            _ => SplitHalf::Wait,
-        };
+        let arrives = instruction.op == Op::ControlBarrierArriveINTEL;
+        let half = if arrives { SplitHalf::Arrive } else { SplitHalf::Wait };
         let order = semantics.order;
         if !matches!(execution, Scope::Workgroup | Scope::Subgroup) {
             return Err(unsupported(format!("a split barrier of {execution:?} scope")).into());
@@ -675,8 +673,7 @@ impl<'a> Walk<'a> {
         let key = (frame.into_iter().collect(), execution);
         let instance = *self.round.barriers.entry(key).or_insert(count);
         state.effects += 1;
-        self.emit(emit::split_barrier(half, instance, execution, memory, ordered))?;
-        Ok(())
+        Ok(self.emit(emit::split_barrier(half, instance, execution, memory, ordered))?)
     }
 
     /// Where accesses to a cell go.
