@@ -310,6 +310,10 @@ pub enum RaceFormat {
     Text,
     /// An object a kernel.
     Json,
+    /// What is wrong on its lines, for GitHub and editors.
+    Sarif,
+    /// A page with the lines of the source.
+    Html,
 }
 
 /// The fairness of that name.

@@ -8,7 +8,7 @@ use model::{Answer, EventId, Execution};
 use super::svg::escape;
 use super::{Explained, plain, rules, svg, text, words};
 
-pub(super) const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; \
+pub(crate) const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; \
     color: #222; background: #fff } h1 { font-size: 1.3em } h2 { font-size: 1.1em; margin-top: 2em } \
     pre { background: #f7f7f7; padding: .8em; overflow-x: auto; line-height: 1.4 } \
     .picture { overflow-x: auto } .number { color: #999; user-select: none } mark { background: #ffe3cf; color: inherit } \

@@ -8,6 +8,7 @@ mod layout;
 mod picture;
 mod plain;
 mod rules;
+mod shader;
 mod svg;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub use dot::write as dot;
 pub use executions::Shown;
 pub use fix::fixed;
 pub use html::write as html;
+pub use shader::{ShaderAnswer, ShaderFinding, ShaderPlace, write as shaders};
 pub use svg::write as svg;
 pub use text::write as text;
 pub use words::rule;

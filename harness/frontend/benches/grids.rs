@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use frontend::grid::Report;
 use frontend::{Module, Options, grid, inputs};
 
 /// Kernels of the project: name, workgroups.
@@ -33,9 +34,9 @@ fn main() {
     let yardstick = yardstick();
     println!("yardstick (10,000 dependent multiplications): {:.1} µs\n", yardstick.as_secs_f64() * 1e6);
     println!(
-        "| kernel | invocations | instructions | time | millions a second | a yardstick | shadow a byte |"
+        "| kernel | invocations | instructions | time | millions a second | a yardstick | slower | shadow a byte |"
     );
-    println!("|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|");
     let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders");
     let mut all = Vec::new();
     for (name, workgroups) in OWN {
@@ -53,22 +54,44 @@ fn main() {
         all.push((name, bytes, case.options));
     }
     let wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| name.contains(wanted.as_str()));
-    let (mut steps, mut time) = (0, Duration::ZERO);
+    let (mut steps, mut time, mut blind) = (0, Duration::ZERO, Duration::ZERO);
     for (name, bytes, options) in all.into_iter().filter(|(name, ..)| wanted(name)) {
         let module = frontend::read(&bytes).unwrap();
         let options = Options { schedules: Some(1), ..options };
-        let (more, took) = row(name, &module, &options, yardstick);
+        let (more, took, unwatched) = row(name, &module, &options, yardstick);
         steps += more;
         time += took;
+        blind += unwatched;
     }
-    println!("\ntogether: {:.1} millions a second", millions(steps, time));
+    let slower = time.as_secs_f64() / blind.as_secs_f64();
+    println!(
+        "\ntogether: {:.1} millions a second, {slower:.2} times as long as without looking",
+        millions(steps, time)
+    );
 }
 
-/// Measures a kernel and prints its row: instructions, and the time of them.
-fn row(name: &str, module: &Module, options: &Options, yardstick: Duration) -> (u64, Duration) {
+/// Measures a kernel and prints its row: instructions, the time of them, and that of executing alone.
+fn row(name: &str, module: &Module, options: &Options, yardstick: Duration) -> (u64, Duration, Duration) {
+    let (best, report) = measured(module, options);
+    let (blind, _) = measured(module, &Options { blind: true, ..options.clone() });
+    let invocations: u32 = report.grid.iter().chain(&report.local_size).product();
+    println!(
+        "| {name} | {invocations} | {} | {:.4} s | {:.1} | {:.0} | {:.2} | {:.1} |",
+        report.steps,
+        best.as_secs_f64(),
+        millions(report.steps, best),
+        millions(report.steps, best) * yardstick.as_secs_f64() * 1e6,
+        best.as_secs_f64() / blind.as_secs_f64(),
+        report.shadow_bytes as f64 / report.accessed_bytes.max(1) as f64,
+    );
+    (report.steps, best, blind)
+}
+
+/// The best of some walks, and what they say.
+fn measured(module: &Module, options: &Options) -> (Duration, Report) {
     let (mut best, mut walked) = (Duration::MAX, None);
     let started = Instant::now();
-    while walked.is_none() || started.elapsed() < Duration::from_secs(3) {
+    while walked.is_none() || started.elapsed() < Duration::from_secs(2) {
         // The clock of a thread goes on by ticks of the system: short walks are measured together.
         let (start, begun, mut walks) = (clock(), Instant::now(), 0);
         while walks == 0 || begun.elapsed() < Duration::from_millis(400) {
@@ -77,17 +100,7 @@ fn row(name: &str, module: &Module, options: &Options, yardstick: Duration) -> (
         }
         best = best.min((clock() - start) / walks);
     }
-    let report = walked.unwrap();
-    let invocations: u32 = report.grid.iter().chain(&report.local_size).product();
-    println!(
-        "| {name} | {invocations} | {} | {:.4} s | {:.1} | {:.0} | {:.1} |",
-        report.steps,
-        best.as_secs_f64(),
-        millions(report.steps, best),
-        millions(report.steps, best) * yardstick.as_secs_f64() * 1e6,
-        report.shadow_bytes as f64 / report.accessed_bytes.max(1) as f64,
-    );
-    (report.steps, best)
+    (best, walked.unwrap())
 }
 
 /// Time that this thread had a core, where the system tells it; time.

@@ -5,7 +5,7 @@
 use litmus::{
     Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind,
     LabelId, LocationId, MemoryPlace, Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
-    SplitHalf, StorageClass,
+    SplitBarrier, SplitHalf, StorageClass,
 };
 
 use crate::value::Number;
@@ -85,6 +85,17 @@ pub(crate) fn control_barrier(
         resource: None,
         quorum: None,
     })
+}
+
+pub(crate) fn split_barrier(
+    half: SplitHalf,
+    instance: usize,
+    execution_scope: Scope,
+    memory_scope: Scope,
+    semantics: Option<Semantics>,
+) -> InstructionKind {
+    let id = instance.to_string();
+    InstructionKind::SplitBarrier(SplitBarrier { half, execution_scope, memory_scope, semantics, id })
 }
 
 pub(crate) fn arithmetic(
@@ -217,7 +228,10 @@ pub(crate) fn location_of(kind: &InstructionKind) -> Option<LocationId> {
 
 /// The code of a thread that never starts: others wait for it at its barriers for ever.
 pub(crate) fn idle(code: &[InstructionKind]) -> (Vec<InstructionKind>, usize) {
-    let barriers = code.iter().filter(|kind| matches!(kind, InstructionKind::ControlBarrier(_))).cloned();
+    let barrier = |kind: &&InstructionKind| {
+        matches!(kind, InstructionKind::ControlBarrier(_) | InstructionKind::SplitBarrier(_))
+    };
+    let barriers = code.iter().filter(barrier).cloned();
     let mut idle = vec![go_to(0)];
     idle.extend(barriers);
     idle.push(label(0));

@@ -179,6 +179,10 @@ impl Walk<'_> {
                 }
                 Ok(Value::Opaque)
             }
+            Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
+                self.split_barrier(state, instruction)?;
+                Ok(Value::Opaque)
+            }
             Op::ExtInst => self.extended(state, instruction),
             op if is_atomic(op) => self.atomic(state, instruction),
             op if is_group(op) => Ok(Value::Opaque),
@@ -232,9 +236,6 @@ impl Walk<'_> {
     fn elementwise(&mut self, state: &mut State, instruction: &Instruction, op: Op) -> Step<Value> {
         let module = self.setting.module();
         let count = module.operands(instruction).len();
-        if let Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL = op {
-            return Err(unsupported("split barriers").into());
-        }
         if count == 0 || instruction.result == 0 || !is_computation(op) {
             return Err(unsupported(format!("Op{op:?}")).into());
         }

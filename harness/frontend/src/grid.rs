@@ -17,9 +17,11 @@ mod image;
 mod machine;
 mod memory;
 mod program;
+mod quick;
 mod schedule;
 mod setup;
 mod shadow;
+mod split;
 mod sync;
 mod value;
 
@@ -34,6 +36,8 @@ use schedule::Plan;
 const MAX_STEPS: u64 = 150_000_000;
 /// Orders that are tried where the order decides and nothing else is said.
 const ORDERS: u64 = 12;
+/// Ranges of lines that nobody came to, which are named.
+const MAX_RANGES: usize = 8;
 /// Findings at most.
 const MAX_FINDINGS: usize = 32;
 
@@ -158,6 +162,7 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
             coverage: String::new(),
         };
         let mut notes = std::collections::BTreeSet::new();
+        let mut reached = first.reached.clone();
         let asked = options.schedules.unwrap_or(ORDERS).max(1);
         for order in 0..asked {
             let mut machine = first.clone();
@@ -172,6 +177,7 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
                 (report.accessed_bytes, report.shadow_bytes) = (accessed, shadow);
             }
             notes.append(&mut machine.notes);
+            reached.iter_mut().zip(&machine.reached).for_each(|(known, now)| *known |= now);
             add(&mut report.findings, &machine);
             if let Err(refusal) = walked {
                 if order > 0 && matches!(refusal.what, Problem::Budget { .. }) && report.findings.is_empty() {
@@ -188,12 +194,16 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
                 break;
             }
         }
+        settle(&mut report.findings);
         report.verdict = match (report.findings.is_empty(), &report.why) {
             (false, _) => Verdict::Racy,
             (true, None) => Verdict::Clean,
             (true, Some(Refusal { what: Problem::Budget { .. }, .. })) => Verdict::Undecided,
             (true, Some(refusal)) => return Err(refusal.clone()),
         };
+        if report.verdict == Verdict::Clean {
+            notes.extend(untouched(module, &first.program.untouched(&reached)));
+        }
         report.coverage = coverage(&report, notes);
         Ok(report)
     })
@@ -212,6 +222,52 @@ fn add(findings: &mut Vec<GridFinding>, machine: &Machine<'_>) {
             findings.push(GridFinding { kind: found.kind, message: found.message.clone(), at });
         }
     }
+}
+
+/// Lockstep is assumed where lanes of one subgroup alone race. Where others do on these lines as well, it is a race like theirs.
+fn settle(findings: &mut Vec<GridFinding>) {
+    let lines = |found: &GridFinding| -> Vec<(u32, Place)> {
+        let line = |spot: &GridSpot| match spot.line {
+            0 => (0, spot.place),
+            line => (line, Place::Module),
+        };
+        let mut all: Vec<_> = found.at.iter().map(line).collect();
+        all.sort_unstable();
+        all
+    };
+    let wider = findings.iter().filter(|found| found.kind.is_race() && found.kind != FindingKind::Lockstep);
+    let wider: Vec<Vec<(u32, Place)>> = wider.map(lines).collect();
+    findings.retain(|found| found.kind != FindingKind::Lockstep || !wider.contains(&lines(found)));
+    for found in findings.iter_mut().filter(|found| found.kind == FindingKind::Lockstep) {
+        if lines(found).iter().any(|line| wider.iter().flatten().any(|known| known == line)) {
+            found.kind = FindingKind::Race;
+        }
+    }
+}
+
+/// Which lines nobody came to, in words.
+fn untouched(module: &Module, lines: &std::collections::BTreeSet<u32>) -> Option<String> {
+    let mut all: Vec<(&str, u32)> = lines
+        .iter()
+        .filter_map(|line| module.source_line(*line))
+        .map(|at| (at.file.as_str(), at.line))
+        .collect();
+    all.sort_unstable();
+    let (file, _) = all.first().copied()?;
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for (_, line) in all.iter().filter(|(of, _)| *of == file) {
+        match ranges.last_mut() {
+            Some((_, last)) if *line <= *last + 1 => *last = *line,
+            _ => ranges.push((*line, *line)),
+        }
+    }
+    let more = if ranges.len() > MAX_RANGES { ", …" } else { "" };
+    let ranges = ranges.iter().take(MAX_RANGES).map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let ranges = ranges.collect::<Vec<_>>().join(", ");
+    Some(format!("nobody came to line{} {ranges}{more}", if all.len() == 1 { "" } else { "s" }))
 }
 
 /// What a pass covers, in words.

@@ -20,6 +20,30 @@ pub fn judge(
     model: &Model,
     budget: Budget<'_>,
 ) -> Result<Report, Refusal> {
+    let mut judged = judged(module, options, model, budget);
+    if let Ok(report) = &mut judged
+        && report.verdict == Verdict::Clean
+        && let Some(wider) = wider(module, options)
+    {
+        report.coverage += &format!("; {wider}");
+    }
+    judged
+}
+
+/// What is wrong with two workgroups, in words, where nothing is said of how many there are; a single one shares with nobody.
+pub fn wider(module: &Module, options: &Options) -> Option<String> {
+    if options.grid.is_some() {
+        return None;
+    }
+    let report = grid::walk(module, &Options { grid: Some([2, 1, 1]), ..options.clone() }).ok()?;
+    let found = report.findings.first()?;
+    Some(format!(
+        "nothing is said of the grid, and of 2 workgroups (--grid 2) something is wrong: {}",
+        found.message
+    ))
+}
+
+fn judged(module: &Module, options: &Options, model: &Model, budget: Budget<'_>) -> Result<Report, Refusal> {
     let walked = grid::walk(module, options);
     match &walked {
         Ok(report)

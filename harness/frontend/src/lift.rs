@@ -57,6 +57,8 @@ pub struct Options {
     pub ignore_filter: bool,
     /// Whether accesses stay that one invocation alone is about: for whoever changes the kernel and asks again.
     pub keep_all: bool,
+    /// Whether a walk only executes, and looks at no access: to measure what that takes.
+    pub blind: bool,
     /// Orders of the invocations that a walk over the whole grid tries where the order decides, whatever earlier ones show; a
     /// few, until something is found, where it is not given.
     pub schedules: Option<u64>,
@@ -82,6 +84,8 @@ pub struct Identity {
 pub enum FindingKind {
     /// Two accesses, one of them a write, that nothing orders.
     Race,
+    /// The same between lanes of one subgroup alone, which would be ordered if these went on in lockstep.
+    Lockstep,
     /// A read that a write happens before, which is not made available or not visible to it.
     UnpublishedRead,
     /// Not all invocations of the execution scope come to an instance of a control barrier.
@@ -101,6 +105,7 @@ impl FindingKind {
     pub fn name(self) -> &'static str {
         match self {
             FindingKind::Race => "race",
+            FindingKind::Lockstep => "lockstep",
             FindingKind::UnpublishedRead => "unpublished-read",
             FindingKind::DivergentBarrier => "divergent-barrier",
             FindingKind::OutOfBounds => "out-of-bounds",
@@ -108,6 +113,11 @@ impl FindingKind {
             FindingKind::UndefinedBehaviour => "undefined-behaviour",
             FindingKind::Hang => "hang",
         }
+    }
+
+    /// Whether two accesses lack an order.
+    pub fn is_race(self) -> bool {
+        matches!(self, FindingKind::Race | FindingKind::Lockstep | FindingKind::UnpublishedRead)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What can be said of a module without a grid: few rules, each about code that does not do what it is written for.
 
+mod divergence;
+
 use std::collections::BTreeSet;
 
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass};
@@ -21,7 +23,7 @@ pub struct Lint {
 }
 
 /// The rules: name, what it is about, and the clause.
-pub const RULES: [(&str, &str, &str); 3] = [
+pub const RULES: [(&str, &str, &str); 4] = [
     (
         "orders-nothing",
         "a memory barrier without an order, or an order without a storage class that Vulkan knows",
@@ -35,6 +37,11 @@ pub const RULES: [(&str, &str, &str); 3] = [
     (
         "lockstep",
         "shared memory that is written and read in a shader without any control barrier",
+        "VK-SW-09",
+    ),
+    (
+        "divergent-barrier",
+        "a control barrier of the workgroup under a condition that its invocations decide differently",
         "VK-SW-09",
     ),
 ];
@@ -108,6 +115,11 @@ pub fn lint(module: &Module) -> Vec<Lint> {
                 );
             }
         }
+    }
+    for barrier in divergence::barriers(module) {
+        let message = "not every invocation of the workgroup comes to this barrier: it stands under a condition on who the \
+                       invocation is";
+        say(3, barrier, message.to_owned());
     }
     found.into_iter().collect()
 }

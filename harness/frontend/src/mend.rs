@@ -76,6 +76,60 @@ enum ChangeKind {
     Atomic(Place, Place, Scope),
 }
 
+/// What a shader is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Glsl,
+    /// HLSL, and Slang, which has its functions.
+    Hlsl,
+    Wgsl,
+}
+
+impl Language {
+    fn of(module: &Module) -> Language {
+        let named = |extension: &str| module.lines.iter().any(|line| line.file.ends_with(extension));
+        match () {
+            () if named(".wgsl") => Language::Wgsl,
+            () if named(".hlsl") || named(".slang") => Language::Hlsl,
+            () => Language::Glsl,
+        }
+    }
+
+    /// A memory barrier.
+    fn memory(self, class: StorageClass) -> &'static str {
+        match (self, class) {
+            (Language::Hlsl, StorageClass::Workgroup) => "GroupMemoryBarrier();",
+            (Language::Hlsl, _) => "DeviceMemoryBarrier();",
+            (_, StorageClass::Buffer | StorageClass::Output) => "memoryBarrierBuffer();",
+            (_, StorageClass::Workgroup) => "memoryBarrierShared();",
+            (_, StorageClass::Image) => "memoryBarrierImage();",
+        }
+    }
+
+    /// A barrier at which the workgroup meets.
+    fn control(self, class: StorageClass) -> String {
+        let one = match (self, class) {
+            (Language::Wgsl, StorageClass::Workgroup) => "workgroupBarrier();",
+            (Language::Wgsl, StorageClass::Image) => "textureBarrier();",
+            (Language::Wgsl, _) => "storageBarrier();",
+            (Language::Hlsl, StorageClass::Workgroup) => "GroupMemoryBarrierWithGroupSync();",
+            (Language::Hlsl, _) => "DeviceMemoryBarrierWithGroupSync();",
+            (Language::Glsl, StorageClass::Workgroup) => "barrier();",
+            (Language::Glsl, class) => return format!("{} barrier();", self.memory(class)),
+        };
+        one.to_owned()
+    }
+
+    fn coherent(self) -> &'static str {
+        if self == Language::Hlsl { "globallycoherent" } else { "coherent" }
+    }
+
+    /// Whether it has words for a change: all atomics of WGSL are relaxed, its barriers are of a workgroup, and nothing is coherent.
+    fn says(self, change: ChangeKind) -> bool {
+        self != Language::Wgsl || matches!(change, ChangeKind::Barrier(..) | ChangeKind::Atomic(..))
+    }
+}
+
 /// What was found.
 #[derive(Clone, Debug)]
 pub struct Mended {
@@ -373,7 +427,12 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
         }
     }
     let mut found = Vec::new();
-    let mut add = |kind, at: Spot, text: String| found.push(Change { kind, at, text });
+    let language = Language::of(module);
+    let mut add = |kind: ChangeKind, at: Spot, text: String| {
+        if language.says(kind) {
+            found.push(Change { kind, at, text });
+        }
+    };
     for (class, _) in &raced {
         let class = *class;
         let words = class_words(class);
@@ -389,7 +448,7 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
                     continue;
                 }
                 let text = if is_barrier && !module.vulkan {
-                    format!("put `{}();` before this `{word}`", barrier_function(class))
+                    format!("put `{}` before this `{word}`", language.memory(class))
                 } else {
                     format!("give the {word} {} semantics on {words}", order_words(*acquire, *release))
                 };
@@ -404,7 +463,7 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
                 };
                 for behind in [true, false] {
                     let side = if behind { "behind" } else { "before" };
-                    let text = format!("put `{}();` {side} the {word}", barrier_function(class));
+                    let text = format!("put `{}` {side} the {word}", language.memory(class));
                     add(ChangeKind::Fence(spot.place, behind, scope, semantics), *spot, text);
                 }
             }
@@ -429,7 +488,11 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
             if module.vulkan {
                 add(ChangeKind::NonPrivate(*variable), *spot, format!("declare `{name}` nonprivate"));
             }
-            add(ChangeKind::Coherent(*variable, scope), *spot, format!("declare `{name}` coherent"));
+            add(
+                ChangeKind::Coherent(*variable, scope),
+                *spot,
+                format!("declare `{name}` {}", language.coherent()),
+            );
         }
     }
     if one_workgroup {
@@ -440,10 +503,7 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
                 }
                 for behind in [true, false] {
                     let side = if behind { "behind" } else { "before" };
-                    let function = match class {
-                        StorageClass::Workgroup => "barrier();".to_owned(),
-                        other => format!("{}(); barrier();", barrier_function(*other)),
-                    };
+                    let function = language.control(*class);
                     let semantics = emit::full_semantics(*class);
                     let text = format!("put `{function}` {side} this line");
                     add(ChangeKind::Barrier(spot.place, behind, Scope::Workgroup, semantics), *spot, text);
@@ -468,14 +528,6 @@ fn class_words(class: StorageClass) -> &'static str {
         StorageClass::Workgroup => "shared memory",
         StorageClass::Image => "images",
         StorageClass::Output => "outputs",
-    }
-}
-
-fn barrier_function(class: StorageClass) -> &'static str {
-    match class {
-        StorageClass::Buffer | StorageClass::Output => "memoryBarrierBuffer",
-        StorageClass::Workgroup => "memoryBarrierShared",
-        StorageClass::Image => "memoryBarrierImage",
     }
 }
 

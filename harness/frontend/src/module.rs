@@ -324,10 +324,11 @@ impl Module {
             (Op::Function, None) => *function = Some((instruction.result, Function::default())),
             (Op::Function, Some(_)) => return Err(malformed("a function in a function")),
             (Op::FunctionEnd, Some(_)) => {
-                if let Some((id, function)) = function.take()
-                    && self.functions.insert(id, function).is_some()
-                {
-                    return Err(malformed("two functions of one id"));
+                if let Some((id, mut function)) = function.take() {
+                    self.inherit_lines(&mut function);
+                    if self.functions.insert(id, function).is_some() {
+                        return Err(malformed("two functions of one id"));
+                    }
                 }
                 debug.current = 0;
             }

@@ -44,7 +44,10 @@ fn tables() -> &'static Tables {
 
 /// The instruction of a name with its `Op`.
 pub(crate) fn by_name(name: &str) -> Option<Form> {
-    tables().by_name.get(name.strip_prefix("Op")?).copied()
+    let name = name.strip_prefix("Op")?;
+    let known = tables().by_name.get(name).copied();
+    // Split barriers have two names for one number.
+    known.or_else(|| tables().by_name.get(format!("{}INTEL", name.strip_suffix("EXT")?).as_str()).copied())
 }
 
 /// The instruction of a number.

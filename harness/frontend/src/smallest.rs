@@ -25,8 +25,7 @@ pub fn smallest(
     finding: &GridFinding,
 ) -> Option<Test> {
     let [one, other] = &finding.at[..] else { return None };
-    let race = matches!(finding.kind, FindingKind::Race | FindingKind::UnpublishedRead);
-    if !race || one.invocation == other.invocation {
+    if !finding.kind.is_race() || one.invocation == other.invocation {
         return None;
     }
     let only = vec![one.invocation, other.invocation];

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use litmus::{ArithmeticOperation, InstructionKind, LocationId};
+use litmus::{ArithmeticOperation, InstructionKind, LocationId, Scope, SplitHalf};
 use rspirv::spirv::Op;
 
 use crate::emit;
@@ -644,6 +644,36 @@ impl<'a> Walk<'a> {
         self.emit(emit::go_to(self.setting.segment_label(index)))?;
         self.writes = self.writes.max(state.writes);
         Err(Stop::Over)
+    }
+
+    /// A half of a split barrier: whoever arrives goes on, and rounds are counted where it is executed.
+    pub fn split_barrier(&mut self, state: &mut State, instruction: &Instruction) -> Step<()> {
+        let module = self.setting.module();
+        let mut number = |index| {
+            let value = self.operand(state, instruction, index)?;
+            self.known(state, &value, "a scope or semantics")
+        };
+        let (execution, memory, semantics) = (number(0)?, number(1)?, number(2)?);
+        let execution = crate::order::scope(execution, true)?;
+        let memory = crate::order::scope(memory, module.vulkan)?;
+        let semantics = crate::order::semantics(semantics)?;
+        let arrives = instruction.op == Op::ControlBarrierArriveINTEL;
+        let half = if arrives { SplitHalf::Arrive } else { SplitHalf::Wait };
+        let order = semantics.order;
+        if !matches!(execution, Scope::Workgroup | Scope::Subgroup) {
+            return Err(unsupported(format!("a split barrier of {execution:?} scope")).into());
+        }
+        if order != litmus::Order::Relaxed && order != half.order() {
+            let half = half.keyword();
+            return Err(malformed(format!("{order:?} semantics on the {half} of a split barrier")).into());
+        }
+        let ordered = (order != litmus::Order::Relaxed).then_some(semantics);
+        let frame = state.frames.last().map(|frame| (frame.function, frame.at, Vec::new()));
+        let count = self.round.barriers.len();
+        let key = (frame.into_iter().collect(), execution);
+        let instance = *self.round.barriers.entry(key).or_insert(count);
+        state.effects += 1;
+        Ok(self.emit(emit::split_barrier(half, instance, execution, memory, ordered))?)
     }
 
     /// Where accesses to a cell go.

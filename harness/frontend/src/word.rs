@@ -9,7 +9,14 @@ use rspirv::spirv;
 
 /// The number of an enumerant.
 fn enumerant<T: FromStr>(word: &str, number: impl Fn(T) -> u32) -> Option<u32> {
-    word.parse().ok().map(number)
+    // Split barriers have two names for one number.
+    word.parse()
+        .or_else(|error| match word {
+            "SplitBarrierEXT" => "SplitBarrierINTEL".parse(),
+            _ => Err(error),
+        })
+        .ok()
+        .map(number)
 }
 
 macro_rules! mask {

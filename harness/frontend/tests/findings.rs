@@ -97,10 +97,11 @@ fn found(body: &str, workgroups: u32) -> String {
 
 #[test]
 fn barriers_order_what_they_say() {
-    assert_eq!(found(&[WRITE, READ].concat(), 1), "race");
+    // Lanes of one subgroup alone, which lockstep would order.
+    assert_eq!(found(&[WRITE, READ].concat(), 1), "lockstep");
     assert_eq!(found(&[WRITE, BARRIER, READ].concat(), 256), "");
     // Without semantics a barrier orders nothing, and that of a subgroup reaches no other.
-    assert_eq!(found(&[WRITE, "OpControlBarrier %2 %2 %0\n", READ].concat(), 1), "race");
+    assert_eq!(found(&[WRITE, "OpControlBarrier %2 %2 %0\n", READ].concat(), 1), "lockstep");
     assert_eq!(found(&[WRITE, "OpControlBarrier %3 %3 %264\n", READ].concat(), 1), "");
     let far = "%far = OpBitwiseXor %u32 %me %63\n%there = OpAccessChain %to_shared %shared %far\n%got = OpLoad %u32 %there\n";
     assert_eq!(found(&[WRITE, "OpControlBarrier %3 %3 %264\n", far].concat(), 1), "race");
@@ -111,11 +112,46 @@ fn barriers_order_what_they_say() {
              OpStore %place %me\n{barrier}%seen = OpLoad %u32 %other\n"
         )
     };
-    assert_eq!(found(&buffers(BARRIER, "flags"), 1), "race");
+    assert_eq!(found(&buffers(BARRIER, "flags"), 1), "lockstep");
     assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 1), "");
     assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "data"), 1), "unpublished-read");
     // Workgroups share no barrier.
     assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 2), "race");
+}
+
+#[test]
+fn split_barriers_order_rounds() {
+    let constants = "%3 = OpConstant %u32 3\n%258 = OpConstant %u32 258\n%260 = OpConstant %u32 260\n";
+    let found = |body: &[&str]| {
+        let text = kernel(&body.concat()).replace("%3 = OpConstant %u32 3\n", constants);
+        let module = frontend::read(text.as_bytes()).expect("a module");
+        let options = Options { grid: Some([1, 1, 1]), subgroup_size: Some(32), ..Options::default() };
+        let report = grid::walk(&module, &options).expect("a walk");
+        let mut kinds: Vec<&str> = report.findings.iter().map(|finding| finding.kind.name()).collect();
+        kinds.dedup();
+        kinds.join(" ")
+    };
+    let (arrive, wait) = ("OpControlBarrierArriveEXT %2 %2 %260\n", "OpControlBarrierWaitEXT %2 %2 %258\n");
+    assert_eq!(found(&[WRITE, arrive, wait, READ]), "");
+    // What is written behind the arrival is not waited for, and without an order nothing is.
+    assert_eq!(found(&[arrive, WRITE, wait, READ]), "lockstep");
+    assert_eq!(found(&[WRITE, "OpControlBarrierArriveEXT %2 %2 %0\n", wait, READ]), "lockstep");
+    assert_eq!(found(&[WRITE, arrive, "OpControlBarrierWaitEXT %2 %2 %0\n", READ]), "lockstep");
+    // The rounds of a subgroup are its own.
+    let far = "%far = OpBitwiseXor %u32 %me %63\n%there = OpAccessChain %to_shared %shared %far\n%got = OpLoad %u32 %there\n";
+    let (near, meet) = ("OpControlBarrierArriveEXT %3 %3 %260\n", "OpControlBarrierWaitEXT %3 %3 %258\n");
+    assert_eq!(found(&[WRITE, near, meet, READ]), "");
+    assert_eq!(found(&[WRITE, near, meet, far]), "race");
+    assert_eq!(found(&[WRITE, arrive, wait, far]), "");
+    // Two rounds: the second wait is for the second arrival.
+    let again = "OpStore %mine %wg\n";
+    assert_eq!(found(&[WRITE, arrive, wait, READ, arrive, wait, again]), "");
+    assert_eq!(found(&[WRITE, arrive, wait, READ, arrive, again, wait]), "lockstep");
+    // Somebody never arrives.
+    let some = format!(
+        "OpSelectionMerge %m None\nOpBranchConditional %first %t %m\n%t = OpLabel\n{arrive}OpBranch %m\n%m = OpLabel\n"
+    );
+    assert_eq!(found(&[&some, wait]), "divergent-barrier");
 }
 
 #[test]
@@ -161,7 +197,10 @@ fn subgroups_and_large_grids() {
                  %t = OpLabel\nOpStore %mine %me\nOpBranch %m\n%m = OpLabel\n";
     assert_eq!(found(elect, 1), "");
     let all = "%bits = OpGroupNonUniformBallot %v4 %3 %true\n%word = OpCompositeExtract %u32 %bits 0\nOpStore %its %word\n";
-    assert_eq!(found(&[all, "%got = OpLoad %u32 %mine\n"].concat(), 1), "race");
+    assert_eq!(found(&[all, "%got = OpLoad %u32 %mine\n"].concat(), 1), "lockstep");
+    // One instruction of all lanes at once has no order in lockstep either.
+    let same = "%shares = OpAccessChain %to_shared %shared %0\nOpStore %shares %me\n";
+    assert_eq!(found(same, 1), "race");
     // 256 workgroups of 64: 16,384 invocations that each write their own.
     let own = "%start = OpIMul %u32 %wg %64\n%at = OpIAdd %u32 %start %me\n%place = OpAccessChain %to_u32 %flags %0 %at\n";
     let module =

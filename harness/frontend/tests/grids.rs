@@ -282,7 +282,7 @@ fn drawn(seed: u64) -> (String, Options) {
 
 /// Whether a walk reports two accesses that race.
 fn races(report: &grid::Report) -> bool {
-    let race = |kind| matches!(kind, FindingKind::Race | FindingKind::UnpublishedRead);
+    let race = FindingKind::is_race;
     report.findings.iter().any(|found| race(found.kind))
 }
 

@@ -111,7 +111,7 @@ OpBranch %after
         ),
         ("sequentially consistent", "", "OpAtomicStore %first %1 %16 %1"),
         ("scope", "", "OpAtomicStore %first %0 %0 %1"),
-        ("split barrier", "", "OpControlBarrierArriveINTEL %1 %1 %0"),
+        ("split barrier of the device", "", "OpControlBarrierArriveINTEL %1 %1 %0"),
         ("null pointer", "%null = OpConstantNull %to_u32", "OpStore %null %1"),
         ("image", "", "%texel = OpImageRead %u32 %first %0"),
         (

@@ -25,6 +25,23 @@ impl<W: Write> Check<W> {
         Check { out, results: Vec::new(), rules: BTreeMap::new() }
     }
 
+    /// Says what is wrong with a shader.
+    pub fn findings(&mut self, file: &str, findings: &[FindingRecord]) {
+        for FindingRecord { kind, message, at } in findings {
+            let places: Vec<Value> = at.iter().map(|place| location(file, place)).collect();
+            self.say(kind, message, &places);
+        }
+    }
+
+    /// Ends the log and gives back where it was written.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn written(mut self) -> io::Result<W> {
+        self.finish()?;
+        Ok(self.out)
+    }
+
     fn say(&mut self, rule: &str, message: &str, at: &[Value]) {
         let (about, level) = about(rule);
         self.rules.entry(rule.to_owned()).or_insert(about);
@@ -41,10 +58,7 @@ impl<W: Write> Check<W> {
 
 impl<W: Write> CheckWriter for Check<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
-        for FindingRecord { kind, message, at } in line.findings.iter().flatten() {
-            let places: Vec<Value> = at.iter().map(|place| location(&line.file, place)).collect();
-            self.say(kind, message, &places);
-        }
+        self.findings(&line.file, line.findings.as_deref().unwrap_or_default());
         for query in &line.queries {
             if let (Some(holds), Some(expected)) = (query.holds, query.expected)
                 && holds != expected
@@ -83,6 +97,8 @@ impl<W: Write> CheckWriter for Check<W> {
 fn about(rule: &str) -> (&'static str, &'static str) {
     match rule {
         "race" => ("Two accesses race: behaviour is undefined", "error"),
+        "lockstep" => ("Lanes of one subgroup race, which need not go on in lockstep", "error"),
+        "unpublished-read" => ("A read of what is not made available and visible to it", "error"),
         "divergent-barrier" => ("A control barrier that not all invocations reach", "error"),
         "out-of-bounds" => ("An access out of bounds", "error"),
         "uninitialised-read" => ("A value that nobody wrote is read", "error"),

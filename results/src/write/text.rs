@@ -72,7 +72,9 @@ impl<W: Write> CheckWriter for Check<W> {
             RaceWord::Free => "race-free",
             RaceWord::Racy if line.race_thin_air => "racy by values out of thin air alone",
             RaceWord::Racy => "racy",
-            RaceWord::Unknown if line.cut > 0 => "not known to be race-free",
+            // What comes after something undefined is not known.
+            RaceWord::Unknown if line.findings.as_ref().is_some_and(|found| !found.is_empty()) => "undefined",
+            RaceWord::Unknown if line.cut > 0 || line.findings.is_some() => "not known to be race-free",
             RaceWord::Unknown => "not answered in time",
         };
         writeln!(self.out, "{}: {race} under {}", show::line(&line.id), show::line(&line.model))?;

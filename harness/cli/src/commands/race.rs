@@ -1,6 +1,7 @@
 //! `race`: what is wrong with shaders, over whole grids.
 
 use campaign::patience::patience;
+use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::grid::{GridFinding, GridSpot, Report, Verdict};
 use frontend::{Module, Options, Place, Refusal};
 use litmus::Test;
@@ -9,6 +10,7 @@ use results::wire::{
     FindingPlace, FindingRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness,
 };
 use results::write::json::Lines;
+use results::write::sarif;
 
 use crate::arguments::{Race, RaceFormat};
 use crate::exit::{Failure, Outcome};
@@ -26,6 +28,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
         Model::shipped("vulkan").ok_or_else(|| Failure::input_message("no model `vulkan`".to_owned()))?;
     let model = model.map_err(|error| Failure::input_message(error.to_string()))?;
     let (mut out, mut outcome) = (Data::new(), Outcome::Success);
+    let (mut log, mut page) = (sarif::Check::new(Vec::new()), Vec::new());
     for file in &arguments.shaders {
         let shader = source::load(file, &arguments.kernel);
         // A compiler that is missing is no mistake of the shader.
@@ -53,10 +56,46 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
             match arguments.format {
                 RaceFormat::Json => Lines::new(&mut out).write(&line).map_err(cannot_print)?,
                 RaceFormat::Text => out.print(&text(&line))?,
+                RaceFormat::Sarif => log.findings(&line.file, &line.findings),
+                RaceFormat::Html => page.push(shown(&line)),
             }
         }
     }
+    match arguments.format {
+        RaceFormat::Sarif if arguments.emit.is_none() => {
+            out.print(&String::from_utf8_lossy(&log.written().map_err(cannot_print)?))?;
+        }
+        RaceFormat::Html if arguments.emit.is_none() => out.print(&explanation::shaders(&page))?,
+        _ => {}
+    }
     Ok(outcome)
+}
+
+/// What a page shows of an answer: the lines of the sources that can be read.
+fn shown(line: &RaceLine) -> ShaderAnswer {
+    let place = |place: &FindingPlace| {
+        let file = place.file.clone().unwrap_or_else(|| line.file.clone());
+        let who = place.invocation.as_deref().map(|who| format!(" by invocation {who}")).unwrap_or_default();
+        ShaderPlace {
+            what: format!("{}{who}", place.access.as_deref().unwrap_or("reached")),
+            source: std::fs::read_to_string(&file).ok(),
+            file,
+            line: place.line,
+        }
+    };
+    let finding = |finding: &FindingRecord| ShaderFinding {
+        kind: finding.kind.clone(),
+        message: finding.message.clone(),
+        places: finding.at.iter().map(place).collect(),
+    };
+    let covers = Some(&line.coverage.words).filter(|words| !words.is_empty());
+    let covers = covers.map(|words| format!("For {words}."));
+    ShaderAnswer {
+        title: format!("{} {}", line.file, line.entry),
+        verdict: line.verdict.to_string(),
+        notes: covers.into_iter().chain(line.why.clone()).collect(),
+        findings: line.findings.iter().map(finding).collect(),
+    }
 }
 
 /// What is said of each entry point of a shader, or of the one that is asked for; with a litmus test for each finding that has

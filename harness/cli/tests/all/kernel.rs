@@ -1,6 +1,6 @@
 //! Shaders of users by the command line.
 
-use crate::common::{Ran, assert_valid, schemas, vk_litmus};
+use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 use serde_json::Value;
 
 fn shader(name: &str) -> String {
@@ -205,6 +205,29 @@ fn grids_beyond_the_lifter_are_walked() {
     let ran = Ran::of(&mut vk_litmus(["check", &shader("reduce"), "--grid", "64", "--model", "sc"]));
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stderr.contains("cannot lift: more than 16"), "{}", ran.stderr);
+}
+
+#[test]
+fn races_on_the_lines_of_the_source() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders/kinds");
+    let shader = format!("{folder}/fold-in-lockstep.comp");
+    let said = |format: &str| {
+        let ran = Ran::of(&mut vk_litmus(["race", &shader, "--subgroup-size", "32", "--format", format]));
+        assert_eq!(ran.code, 1, "{ran:?}");
+        ran.stdout
+    };
+    let page = said("html");
+    let lines = page.lines().filter(|line| line.contains("<mark>"));
+    let found = lines.clone().any(|line| line.contains("if (t &lt; 16) s[t] += s[t + 16];"));
+    assert!(found && page.contains("read by invocation (0,0,0) of workgroup (0,0,0)"), "{page}");
+    let log: Value = serde_json::from_str(&said("sarif")).unwrap();
+    let first = &log["runs"][0]["results"][0];
+    assert_eq!(first["ruleId"], "lockstep");
+    assert_eq!(first["locations"][0]["physicalLocation"]["region"]["startLine"], 17);
+    assert_eq!(first["relatedLocations"].as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn each_rule_finds_what_it_is_for() {
     if !installed("glslangValidator") {
         return;
     }
-    let cases: [(&str, &[(&str, u32)]); 5] = [
+    let cases: [(&str, &[(&str, u32)]); 9] = [
         ("memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);\n", &[]),
         (
             "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);\n",
@@ -49,6 +49,14 @@ fn each_rule_finds_what_it_is_for() {
         ),
         ("row[id] = id;\ndata.value[id] = row[1 - id];\n", &[("lint:lockstep", 2)]),
         ("row[id] = id;\nbarrier();\ndata.value[id] = row[1 - id];\n", &[]),
+        ("if (id == 0) {\nbarrier();\n}\n", &[("lint:divergent-barrier", 2)]),
+        (
+            "for (uint s = 1; s < 4; s *= 2) {\nif (id % (2 * s) == 0) {\nrow[id] = s;\nbarrier();\n}\n}\n",
+            &[("lint:divergent-barrier", 4)],
+        ),
+        // What is read may be equal for all, and so may be which side of a bound they are on.
+        ("if (data.flag == 0) {\nbarrier();\n}\nif (id < 64) {\nbarrier();\n}\n", &[]),
+        ("for (uint i = id; i < 64; i += 32) {\nbarrier();\n}\n", &[]),
     ];
     for (body, expected) in cases {
         let expected: Vec<(String, u32)> =

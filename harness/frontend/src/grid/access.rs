@@ -79,8 +79,13 @@ fn count(program: &Program<'_>, ty: u32) -> Result<u64, Problem> {
 }
 
 /// An access beyond an end, in words.
-fn beyond_end(what: &str, object: &Object, pointer: &Pointer) -> String {
-    let name = if object.name.is_empty() { "a variable of the function" } else { object.name.as_str() };
+fn beyond_end(program: &Program<'_>, what: &str, object: &Object, pointer: &Pointer) -> String {
+    let name = match (object.name.as_str(), object.variable) {
+        // Variables of invocations are too many to have their names with them.
+        ("", variable) if program.module.variables.contains_key(&variable) => program.module.name(variable),
+        ("", _) => "a variable of the function".to_owned(),
+        (name, _) => name.to_owned(),
+    };
     if pointer.beyond {
         return format!("{what} beyond the end of an array in `{name}`");
     }
@@ -158,6 +163,16 @@ impl Machine<'_> {
         match self.program.layout(pointer.ty)? {
             Layout::Image => return Ok(Value::Image(pointer.object)),
             Layout::Handle => return Ok(Value::Nothing(super::value::OPAQUE)),
+            Layout::Vector { count, kind: Kind::Integer | Kind::Float, bits, .. } => {
+                let (count, bytes) = (*count, bits.div_ceil(8));
+                if let Some(object) = self.own(here, pointer, count * bytes) {
+                    let part = |index: u32| {
+                        let (bits, taint) = object.read(pointer.offset + u64::from(index * bytes), bytes);
+                        Value::Bits(bits, taint)
+                    };
+                    return Ok(Value::many((0..count).map(part).collect()));
+                }
+            }
             _ => {}
         }
         let count = count(self.program, pointer.ty)?;
@@ -168,6 +183,20 @@ impl Machine<'_> {
         Ok(Value::many(parts.collect::<Step<Vec<_>>>()?))
     }
 
+    /// Memory that no other invocation shares and that holds all of a vector, whose components lie one after the other.
+    fn own<'m>(
+        &'m mut self,
+        here: &'m mut Here<'_>,
+        pointer: &Pointer,
+        bytes: u32,
+    ) -> Option<&'m mut Object> {
+        if pointer.beyond || pointer.taint != 0 || pointer.matrix_stride != 0 {
+            return None;
+        }
+        let object = self.object(here, pointer.object)?;
+        (object.class.is_none() && object.holds(pointer.offset, bytes)).then_some(object)
+    }
+
     fn load_scalar(
         &mut self,
         here: &mut Here<'_>,
@@ -176,6 +205,7 @@ impl Machine<'_> {
         bytes: u32,
         operands: MemoryOperands,
     ) -> Step<Value> {
+        let program = self.program;
         let Some(object) = self.object(here, pointer.object) else {
             self.decides(here, pointer.taint & !OUTSIDE, "an address")?;
             let message = "a read through an address of nothing".to_owned();
@@ -187,7 +217,7 @@ impl Machine<'_> {
         }
         if pointer.beyond || !object.holds(pointer.offset, bytes) {
             let given = object.given || pointer.beyond;
-            let message = beyond_end("a read", object, pointer);
+            let message = beyond_end(program, "a read", object, pointer);
             self.note_unknown_length(here, pointer);
             // Where nothing is said of the length, nothing is beyond it.
             let taint = if given { self.outside(here, message) } else { 0 };
@@ -257,6 +287,23 @@ impl Machine<'_> {
         if let Some((_, bytes)) = self.scalar(pointer.ty) {
             return self.store_scalar(here, pointer, value, bytes, operands);
         }
+        if let (Layout::Vector { kind: Kind::Integer | Kind::Float, bits, .. }, Value::Many(parts)) =
+            (self.program.layout(pointer.ty)?, value)
+        {
+            let bytes = bits.div_ceil(8);
+            let whole = parts.iter().all(|part| matches!(part, Value::Bits(..)));
+            if whole
+                && pointer.object & LOCAL != 0
+                && let Some(object) = self.own(here, pointer, parts.len() as u32 * bytes)
+            {
+                for (index, part) in (0..).zip(parts.iter()) {
+                    if let Value::Bits(bits, taint) = part {
+                        object.write(pointer.offset + index * u64::from(bytes), bytes, *bits, *taint);
+                    }
+                }
+                return Ok(());
+            }
+        }
         let count = count(self.program, pointer.ty)?;
         for index in 0..count {
             let inner = part(self.program, pointer, index)?;
@@ -293,12 +340,13 @@ impl Machine<'_> {
             self.decides(here, pointer.taint, "an address")?;
             self.looks_outside(taint);
         }
+        let program = self.program;
         let Some(object) = self.object(here, pointer.object) else {
             self.finding(here, FindingKind::OutOfBounds, "a write through an address of nothing".to_owned());
             return Ok(());
         };
         if pointer.beyond || !object.holds(pointer.offset, bytes) {
-            let message = beyond_end("a write", object, pointer);
+            let message = beyond_end(program, "a write", object, pointer);
             if object.given || pointer.beyond {
                 self.finding(here, FindingKind::OutOfBounds, message);
             }
@@ -351,6 +399,9 @@ impl Machine<'_> {
         manner: Manner,
     ) -> bool {
         self.accesses += 1;
+        if self.setup.blind {
+            return false;
+        }
         let at = class_index(class);
         let epoch = here.workgroup.epochs[at];
         let site = self.site_of(&here.workgroup.invocations[here.index]);

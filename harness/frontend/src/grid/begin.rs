@@ -25,7 +25,12 @@ impl Machine<'_> {
         let count: u32 = setup.local_size.iter().product();
         let [x, y, _] = setup.grid;
         let workgroup = [index % x, index / x % y, index / x / y];
-        let mut begun = Workgroup { invocations: Vec::new(), objects: Vec::new(), epochs: [0; 3] };
+        let mut begun = Workgroup {
+            invocations: Vec::new(),
+            objects: Vec::new(),
+            epochs: [0; 3],
+            rounds: BTreeMap::new(),
+        };
         for variable in &setup.of_workgroup {
             begun.objects.push(self.object_of(*variable, Some(litmus::StorageClass::Workgroup))?);
         }
@@ -53,6 +58,7 @@ impl Machine<'_> {
                 released: Vec::new(),
                 taken: Vec::new(),
                 seen: BTreeMap::new(),
+                split: [(0, 0); 2],
                 last: 0,
             });
         }
@@ -69,7 +75,7 @@ impl Machine<'_> {
         let most = if class.is_some() { MAX_SHARED } else { MAX_OWN };
         let bytes = usize::try_from(size).ok().filter(|size| *size <= most);
         let bytes = bytes.ok_or_else(|| unsupported(format!("a variable of {size} bytes")))?;
-        let name = program.module.name(variable);
+        let name = if class.is_some() { program.module.name(variable) } else { String::new() };
         let mut object = Object::undefined(variable, name, class, bytes);
         let initializer = program.module.constants.get(&declared.initializer);
         if matches!(initializer, Some((_, Constant::Null))) {

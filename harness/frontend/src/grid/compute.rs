@@ -10,6 +10,9 @@ use super::machine::{Here, Machine, Step};
 use super::program::{Inst, Kind};
 use super::value::{OPAQUE, Taint, UNDEFINED, Value};
 
+/// Operands of an instruction on numbers at most.
+const MOST: usize = 4;
+
 /// A float of 16 bits as one of 64.
 fn half_value(bits: u16) -> f64 {
     let sign = if bits & 0x8000 != 0 { -1.0 } else { 1.0 };
@@ -98,7 +101,7 @@ fn float(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
 }
 
 /// An instruction on scalars; `None` where it has no defined result or is not known.
-fn scalar(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
+pub(super) fn scalar(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
     let first = *arguments.first()?;
     match op {
         Op::ConvertSToF => Some(bits_of(signed(first, from) as f64, bits)),
@@ -124,16 +127,10 @@ impl Machine<'_> {
         let program = self.program;
         let op = inst.raw.op;
         let operands = program.module.operands(&inst.raw);
-        if let [left, right] = operands
-            && let (&Value::Bits(a, x), &Value::Bits(b, y)) =
-                (self.value_of(here, *left)?, self.value_of(here, *right)?)
-            && let (Some((kind, from, _)), Some((_, bits, None))) =
-                (program.numbers(program.type_of(*left)), program.numbers(inst.raw.ty))
-            && let Some(result) = scalar(op, &[a, b], kind, from, bits)
-        {
-            return Ok(Value::Bits(result, x | y));
-        }
         let arguments = operands.iter().map(|id| self.value(here, *id)).collect::<Step<Vec<_>>>()?;
+        if arguments.len() > MOST {
+            return Err(unsupported(format!("Op{op:?} of so many operands")).into());
+        }
         let taint = arguments.iter().fold(0, |all, argument| all | argument.taint());
         let Some((_, bits, count)) = program.numbers(inst.raw.ty) else {
             // What has no result does something else.
@@ -156,9 +153,10 @@ impl Machine<'_> {
             };
         };
         let one = |arguments: &[(u64, Taint)]| {
-            let numbers: Vec<u64> = arguments.iter().map(|argument| argument.0).collect();
+            let mut numbers = [0; MOST];
+            numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);
             let taint = arguments.iter().fold(0, |all, argument| all | argument.1);
-            match (scalar(op, &numbers, kind, from, bits), op) {
+            match (scalar(op, &numbers[..arguments.len()], kind, from, bits), op) {
                 (Some(result), _) => Ok(Value::Bits(result, taint)),
                 // Division by zero and the like.
                 (None, Op::UDiv | Op::UMod | Op::SDiv | Op::SRem | Op::SMod | Op::ShiftLeftLogical)
@@ -182,16 +180,16 @@ impl Machine<'_> {
         };
         let mut parts = Vec::with_capacity(count as usize);
         for index in 0..count as usize {
-            let mut row = Vec::with_capacity(arguments.len());
-            for argument in &arguments {
-                row.push(match argument {
+            let mut row = [(0, 0); MOST];
+            for (place, argument) in row.iter_mut().zip(&arguments) {
+                *place = match argument {
                     Value::Many(parts) => {
                         single(parts.get(index).ok_or_else(|| malformed("vectors of different length"))?)
                     }
                     other => single(other),
-                });
+                };
             }
-            parts.push(one(&row)?);
+            parts.push(one(&row[..arguments.len()])?);
         }
         Ok(Value::many(parts))
     }

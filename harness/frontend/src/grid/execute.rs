@@ -40,7 +40,7 @@ impl Machine<'_> {
             Op::CompositeConstruct => self.construct(here, inst)?,
             Op::CompositeExtract => {
                 let mut value = self.operand(here, inst, 0)?;
-                for index in &operands[1..] {
+                for index in operands.get(1..).unwrap_or_default() {
                     value = self.component(&value, *index as usize)?;
                 }
                 value
@@ -105,8 +105,10 @@ impl Machine<'_> {
             | Op::Transpose => self.product(here, inst)?,
             Op::ExtInst => self.extended(here, inst)?,
             Op::ControlBarrier | Op::MemoryBarrier => return self.barrier(here, inst),
-            Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
-                return Err(unsupported("split barriers").into());
+            Op::ControlBarrierArriveINTEL => return self.arrive(here),
+            Op::ControlBarrierWaitINTEL => {
+                self.events += 1;
+                return Err(self.waits(here));
             }
             Op::CooperativeMatrixLoadKHR | Op::CooperativeMatrixStoreKHR => self.matrix(here, inst)?,
             Op::CooperativeMatrixMulAddKHR => Value::Nothing(OPAQUE),

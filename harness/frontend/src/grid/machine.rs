@@ -16,6 +16,9 @@ use super::program::{GLOBAL, Inst, NONE, Program};
 use super::shadow::{Record, Seen, Standing};
 use super::value::{FIRST_OUTSIDE, LOCAL, OPAQUE, OPEN, OUTSIDE, Taint, UNDEFINED, Value};
 
+/// What is said of two lanes that only lockstep would order.
+const LOCKSTEP: &str =
+    "nothing orders the two: they are lanes of one subgroup, which need not go on in lockstep";
 /// Calls in calls at most.
 const MAX_CALLS: usize = 64;
 /// Objects of each workgroup: their pointers say so and which.
@@ -63,6 +66,8 @@ pub(super) struct Invocation {
     pub taken: Vec<Rc<Message>>,
     /// Of places whose atomics name other classes than their own: up to which step of whom their writes there are seen.
     pub seen: BTreeMap<(u32, u32, u64), Seen>,
+    /// How often it has arrived at split barriers and waited there, of its subgroup and of its workgroup.
+    pub split: [(u32, u32); 2],
     /// The last instruction before the end.
     pub last: u32,
 }
@@ -74,6 +79,8 @@ pub(super) struct Workgroup {
     pub objects: Vec<Object>,
     /// Control barriers of the whole workgroup so far, for each class.
     pub epochs: [u32; 3],
+    /// Rounds of split barriers, of each subgroup and of all, by number: what those release who arrive.
+    pub rounds: BTreeMap<(Option<u32>, u32), Vec<Rc<Message>>>,
 }
 
 /// Something that was found.
@@ -90,12 +97,16 @@ pub(super) struct Setup {
     pub grid: [u32; 3],
     pub local_size: [u32; 3],
     pub subgroup_size: u32,
+    /// Subgroups of a workgroup.
+    pub subgroups: u32,
     pub function: usize,
     /// Variables of each workgroup and of each invocation, in the order of their objects.
     pub of_workgroup: Vec<u32>,
     pub of_invocation: Vec<u32>,
     /// Whether more than barriers of workgroups orders invocations.
     pub fine: bool,
+    /// Whether accesses are not looked at.
+    pub blind: bool,
 }
 
 /// Everything of one walk.
@@ -126,6 +137,8 @@ pub(super) struct Machine<'a> {
     pub rotation: u32,
     /// Reads beyond an end, in the order of their bits among what is to be known of a value.
     pub outside: Vec<Found>,
+    /// Blocks that somebody came to, by the number of their label among the instructions of the module.
+    pub reached: Vec<bool>,
     /// Whether there is one invocation only.
     pub alone: bool,
     /// What [`shadow`](Machine::shadow) says of the largest workgroup that has ended.
@@ -299,7 +312,12 @@ impl Machine<'_> {
             _ if (earlier.0.moment.workgroup, earlier.0.subgroup)
                 == (later.0.moment.workgroup, later.0.subgroup) =>
             {
-                (FindingKind::Race, "nothing orders the two, lanes of one subgroup as they are")
+                // What one instruction does for all lanes at once has no order in lockstep either.
+                let lockstep = earlier.0.site != later.0.site && self.setup.subgroups > 1;
+                match lockstep {
+                    true => (FindingKind::Lockstep, LOCKSTEP),
+                    false => (FindingKind::Race, "nothing orders the two, lanes of one subgroup as they are"),
+                }
             }
             _ => (FindingKind::Race, "nothing orders the two"),
         };
@@ -361,8 +379,12 @@ impl Machine<'_> {
         let Some(inst) = function.code.get(frame.at) else {
             return Err(malformed("control leaves a function at its end").into());
         };
+        let site = function.first_site as usize + frame.at;
         self.steps += 1;
         here.me().time += 1;
+        if let Some(done) = self.quickly(here, function, inst) {
+            return done;
+        }
         match inst.raw.op {
             Op::Label => {
                 let frame = here.frame()?;
@@ -370,10 +392,9 @@ impl Machine<'_> {
                     frame.block = inst.raw.result;
                 }
                 frame.at += 1;
-                Ok(())
-            }
-            Op::SelectionMerge | Op::LoopMerge | Op::Nop | Op::Phi => {
-                here.frame()?.at += 1;
+                if let Some(reached) = self.reached.get_mut(site) {
+                    *reached = true;
+                }
                 Ok(())
             }
             Op::Branch => {
@@ -457,54 +478,6 @@ impl Machine<'_> {
             *place = value;
         }
         frame.at += 1;
-        Ok(())
-    }
-
-    pub fn jump(&mut self, here: &mut Here<'_>, target: u32) -> Step<()> {
-        let program = self.program;
-        let frame = here.frame()?;
-        let function = &program.functions[frame.function];
-        let Some(position) = function.labels.get(&target).copied() else {
-            return Err(malformed("a jump to what is no label").into());
-        };
-        let inside = |header: &u32| {
-            let start = function.labels.get(header).copied().unwrap_or(0);
-            let (merge, end) = function.loops.get(header).copied().unwrap_or((0, 0));
-            target != merge && position >= start && position <= end
-        };
-        while let Some((header, _)) = frame.loops.last() {
-            if *header == target || inside(header) {
-                break;
-            }
-            frame.loops.pop();
-        }
-        if function.loops.contains_key(&target) {
-            match frame.loops.last_mut() {
-                Some((header, bodies)) if *header == target => *bodies += 1,
-                _ => frame.loops.push((target, 0)),
-            }
-        }
-        let previous = std::mem::replace(&mut frame.block, target);
-        frame.at = position + 1;
-        let mut values = Vec::new();
-        let mut at = position + 1;
-        while let Some(inst) = function.code.get(at).filter(|inst| inst.raw.op == Op::Phi) {
-            let pair = program.module.operands(&inst.raw).chunks_exact(2).find(|pair| pair[1] == previous);
-            let Some(pair) = pair else { return Err(malformed("OpPhi without its predecessor").into()) };
-            values.push((inst.result, pair[0]));
-            at += 1;
-        }
-        let values = values
-            .into_iter()
-            .map(|(slot, id)| Ok((slot, self.value(here, id)?)))
-            .collect::<Step<Vec<_>>>()?;
-        let frame = here.frame()?;
-        for (slot, value) in values {
-            if let Some(place) = frame.values.get_mut(slot as usize) {
-                *place = value;
-            }
-        }
-        frame.at = at;
         Ok(())
     }
 

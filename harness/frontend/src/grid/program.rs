@@ -1,6 +1,6 @@
 //! A module made ready for stepping through it: instructions with their places among the values, layouts by type.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
@@ -9,6 +9,7 @@ use crate::error::{Place, Problem, malformed, unsupported};
 use crate::layout::Specialized;
 use crate::module::{Instruction, Module, Type};
 
+use super::quick::{Chain, Edge, Quick};
 use super::value::{Pointer, Taint, Value};
 
 /// Ids of a module at most.
@@ -77,6 +78,7 @@ pub(super) struct Inst {
     pub raw: Instruction,
     pub result: u32,
     pub family: Family,
+    pub quick: Quick,
 }
 
 /// What kind of instruction it is.
@@ -115,6 +117,11 @@ pub(super) struct Function {
     pub slots: u32,
     /// For each header the merge block and the last jump back.
     pub loops: FxHashMap<u32, (u32, usize)>,
+    /// The ways between its blocks, also by where they begin and end.
+    pub edges: Vec<Edge>,
+    pub by_ends: FxHashMap<(u32, u32), u32>,
+    /// The ways to parts of objects.
+    pub chains: Vec<Chain>,
     /// The number of its first instruction among those of the module.
     pub first_site: u32,
 }
@@ -183,6 +190,12 @@ impl<'m> Program<'m> {
             program.by_id.insert(*id, program.functions.len());
             program.functions.push(ready);
         }
+        let mut functions = std::mem::take(&mut program.functions);
+        for function in &mut functions {
+            function.find_edges(&program);
+            function.look_up(&program);
+        }
+        program.functions = functions;
         Ok(program)
     }
 
@@ -228,7 +241,12 @@ impl<'m> Program<'m> {
             function.parameters.iter().map(|id| own.get(id).copied().unwrap_or(NONE)).collect();
         for instruction in &function.code {
             let result = own.get(&instruction.result).copied().unwrap_or(NONE);
-            ready.code.push(Inst { raw: *instruction, result, family: family(instruction.op) });
+            ready.code.push(Inst {
+                raw: *instruction,
+                result,
+                family: family(instruction.op),
+                quick: Quick::Slow,
+            });
         }
         Ok(ready)
     }
@@ -394,6 +412,34 @@ impl<'m> Program<'m> {
             }
             Layout::Image | Layout::Handle | Layout::Void => Ok(Value::Nothing(taint)),
         }
+    }
+
+    /// How many instructions there are.
+    pub fn instructions(&self) -> usize {
+        self.functions.last().map_or(0, |last| last.first_site as usize + last.code.len())
+    }
+
+    /// Lines of functions that are called, by their index, of which no instruction stands in a block that somebody came to; what
+    /// only leads elsewhere has none.
+    pub fn untouched(&self, reached: &[bool]) -> BTreeSet<u32> {
+        let (mut come, mut left) = (BTreeSet::new(), BTreeSet::new());
+        for function in &self.functions {
+            let entered = reached.get(function.first_site as usize).copied().unwrap_or_default();
+            if !entered {
+                continue;
+            }
+            let mut here = false;
+            for (site, inst) in (function.first_site as usize..).zip(&function.code) {
+                match inst.raw.op {
+                    Op::Label => here = reached.get(site).copied().unwrap_or_default(),
+                    _ if here => _ = come.insert(inst.raw.line),
+                    Op::Branch | Op::Return | Op::Unreachable | Op::Kill | Op::TerminateInvocation => {}
+                    _ => _ = left.insert(inst.raw.line),
+                }
+            }
+        }
+        left.retain(|line| *line > 0 && !come.contains(line));
+        left
     }
 
     /// The instruction of a number.

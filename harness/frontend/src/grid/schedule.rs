@@ -189,7 +189,9 @@ impl Machine<'_> {
                 let mut here = Here { workgroup, index };
                 self.go(&mut here, events)?;
             }
-            let met = self.meet_subgroups(workgroup, false)? | self.meet_workgroup(workgroup)?;
+            let met = self.meet_subgroups(workgroup, false)?
+                | self.waited(workgroup)?
+                | self.meet_workgroup(workgroup)?;
             let runs = workgroup.invocations.iter().any(|invocation| invocation.doing == Doing::Runs);
             if !met && (runs || workgroup.invocations.iter().all(|one| one.doing == Doing::Ended)) {
                 return Ok(());
@@ -229,7 +231,7 @@ impl Machine<'_> {
     }
 
     /// What an invocation waits at, where it does.
-    fn waits_at(&self, workgroup: &Workgroup, index: usize) -> Option<(Rc<Vec<u32>>, Op, u32)> {
+    pub(super) fn waits_at(&self, workgroup: &Workgroup, index: usize) -> Option<(Rc<Vec<u32>>, Op, u32)> {
         let invocation = &workgroup.invocations[index];
         let Doing::Waits(instance) = &invocation.doing else { return None };
         let site = self.site_of(invocation);
@@ -237,7 +239,7 @@ impl Machine<'_> {
     }
 
     /// The control barrier at a site: who meets, the scope of memory, and the semantics.
-    fn barrier_at(&self, site: u32) -> Result<(Scope, Barrier), Refusal> {
+    pub(super) fn barrier_at(&self, site: u32) -> Result<(Scope, Barrier), Refusal> {
         let program = self.program;
         let found = || {
             let Some(inst) = program.site(site) else { return Err(unsupported("no such barrier")) };
@@ -271,6 +273,9 @@ impl Machine<'_> {
             let mut waiting = Vec::new();
             for index in lanes.clone() {
                 let Some((instance, op, site)) = self.waits_at(workgroup, index) else { continue };
+                if op == Op::ControlBarrierWaitINTEL {
+                    continue;
+                }
                 let narrow = op != Op::ControlBarrier || self.barrier_at(site)?.0 == Scope::Subgroup;
                 if narrow {
                     waiting.push((instance, index, op, site));
@@ -378,6 +383,7 @@ impl Machine<'_> {
                 return Ok(false);
             }
         }
+        self.never_arrived(&indices)?;
         let Some((site, identity)) = spins.filter(|_| all) else { return Ok(all) };
         let message =
             format!("invocation {identity} repeats a loop for good: nobody changes any more what it reads");

@@ -73,19 +73,22 @@ pub(super) fn with<T>(
         objects: Vec::new(),
         descriptors: FxHashMap::default(),
         bytes: 0,
+        notes: BTreeSet::new(),
     };
     let mut globals = program.globals.clone();
     let (of_workgroup, of_invocation) = building.variables(&mut globals).map_err(nowhere)?;
     building.addresses(&globals).map_err(nowhere)?;
-    let (objects, descriptors) = (building.objects, building.descriptors);
+    let (objects, descriptors, notes) = (building.objects, building.descriptors, building.notes);
     let setup = Setup {
         grid,
         local_size,
         subgroup_size,
+        subgroups: (each as u32).div_ceil(subgroup_size),
         function: entry,
         of_workgroup,
         of_invocation,
         fine: orders_finely(module, &specialized),
+        blind: options.blind,
     };
     let machine = Machine {
         setup: &setup,
@@ -98,13 +101,14 @@ pub(super) fn with<T>(
         found: Vec::new(),
         known: BTreeSet::new(),
         open: false,
-        notes: BTreeSet::new(),
+        notes,
         steps: 0,
         changes: 0,
         events: 0,
         accesses: 0,
         rotation: 1,
         outside: Vec::new(),
+        reached: vec![false; program.instructions()],
         alone: all <= 1,
         past: (0, 0),
     };
@@ -126,7 +130,7 @@ fn orders_finely(module: &Module, specialized: &Specialized<'_>) -> bool {
         };
         let scope_of = |index: usize| operand(index).and_then(|number| scope(number, module.vulkan).ok());
         match instruction.op {
-            Op::MemoryBarrier => return true,
+            Op::MemoryBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => return true,
             Op::ControlBarrier => {
                 if scope_of(0) != Some(Scope::Workgroup) || scope_of(1) == Some(Scope::Subgroup) {
                     return true;
@@ -153,6 +157,7 @@ struct Building<'a> {
     objects: Vec<Object>,
     descriptors: FxHashMap<u32, Descriptors>,
     bytes: u64,
+    notes: BTreeSet<String>,
 }
 
 impl Building<'_> {
@@ -195,6 +200,9 @@ impl Building<'_> {
                 }
                 StorageClass::PushConstant => {
                     let size = program.size(declared.ty);
+                    if self.options.push.is_empty() {
+                        self.notes.insert("nothing is said of push constants, taken as zeros".to_owned());
+                    }
                     let mut bytes = vec![0; self.room(size)?];
                     for (at, byte) in &self.options.push {
                         if let Some(place) = usize::try_from(*at).ok().and_then(|at| bytes.get_mut(at)) {

@@ -126,6 +126,31 @@ impl Invocation {
         }
     }
 
+    /// What an arrival at a split barrier gives: its own release and those of the memory barriers before it.
+    pub fn arrives(&mut self, barrier: Barrier) -> Vec<Rc<Message>> {
+        let mut all = self.released.clone();
+        if barrier.semantics.order.releases() {
+            self.fence(barrier.scope, barrier.semantics);
+            all.push(self.message(barrier.scope, barrier.semantics));
+        }
+        all
+    }
+
+    /// What the wait of a split barrier takes, at once or for the memory barriers behind it.
+    pub fn waits(&mut self, messages: &[Rc<Message>], barrier: Barrier) {
+        let mine = self.subgroup;
+        let reaches = |message: &&Rc<Message>| message.scope != Scope::Subgroup || message.subgroup == mine;
+        for message in messages.iter().filter(reaches) {
+            if barrier.semantics.order.acquires() {
+                self.take(message, barrier.scope, barrier.semantics);
+            }
+            self.keep(message);
+        }
+        if barrier.semantics.order.acquires() {
+            self.fence(barrier.scope, barrier.semantics);
+        }
+    }
+
     /// What a memory barrier behind it may still take.
     fn keep(&mut self, message: &Rc<Message>) {
         if !self.taken.iter().any(|known| Rc::ptr_eq(known, message)) {

@@ -9,7 +9,8 @@ use litmus::Race;
 use model::Budget;
 use model::progress::{Limits, terminates};
 use results::wire::{
-    CHECK_SCHEMA, CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RejectedLine,
+    CHECK_SCHEMA, CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RaceWord,
+    RejectedLine,
 };
 
 use super::walked::Walked;
@@ -114,23 +115,39 @@ pub fn explained(
             Err(refusal) => Err(refusal.to_string()),
         };
         let walked = Walked { file, module: &module, compiler, options: &options };
-        let said = match explain(&options) {
-            Ok(said) => said,
-            Err(why) => {
-                let (mut text, outcome, pairs) = walked.explained(model, time).ok_or_else(|| wrong(why))?;
+        let answer = explain(&options);
+        // Loops are walked whole, unless their length was asked for.
+        let open = answer.as_ref().map_or(true, |said| said.open && options.unroll.is_none());
+        let walked = if open { walked.explained(model, time) } else { None };
+        let (said, ended) = match (walked, answer) {
+            (Some((mut text, outcome, pairs)), _) => {
                 // Why, and what mends it, is asked of two invocations that race whatever others do.
-                let alone = pairs.into_iter().map(|only| explain(&Options { only, ..options.clone() }));
-                let racy = |said: &(String, Outcome)| said.1 != Outcome::Success;
-                if let Some((why, _)) = alone.flatten().find(racy) {
-                    text += &format!("\nThe two invocations alone are {why}");
+                let alone = pairs.into_iter().take(MAX_PAIRS);
+                let alone = alone.map(|only| explain(&Options { only, ..options.clone() }));
+                let racy = |said: &Said| said.outcome != Outcome::Success && !said.open;
+                if let Some(said) = alone.flatten().find(racy) {
+                    text += &format!("\nThe two invocations alone are {}", said.text);
                 }
                 (text, outcome)
             }
+            (None, Ok(said)) => (said.text, said.outcome),
+            (None, Err(why)) => return Err(wrong(why)),
         };
-        text += &said.0;
-        outcome.note(said.1);
+        text += &said;
+        outcome.note(ended);
     }
     Ok((text, outcome))
+}
+
+/// Pairs of invocations of which it is asked why they race, at most.
+const MAX_PAIRS: usize = 4;
+
+/// An explanation.
+struct Said {
+    text: String,
+    outcome: Outcome,
+    /// Whether nothing was found out, or not where.
+    open: bool,
 }
 
 /// A kernel that was lifted.
@@ -166,6 +183,10 @@ impl Kernel<'_> {
         let mut warnings: Vec<String> =
             self.notes().iter().map(|note| format!("{}: {note}", self.file)).collect();
         warnings.push(format!("{}: {}", self.file, self.coverage()));
+        if findings.is_empty() && lifted.question.is_none() {
+            let wider = frontend::wider(self.module, self.options);
+            warnings.extend(wider.map(|wider| format!("{}: {wider}", self.file)));
+        }
         if answer.out_of_time {
             warnings.push(format!("{}: warning: not all was answered in time", self.file));
         }
@@ -222,11 +243,13 @@ impl Kernel<'_> {
     /// Whether nothing is known, so that a walk may say more: with loops whole, unless their length was asked for.
     fn leaves_open(&self, answered: &Checked) -> bool {
         let Checked::Answered(line, ..) = answered else { return true };
-        let nothing = line.findings.as_ref().is_none_or(Vec::is_empty);
-        answered.is_unknown() && nothing && line.queries.is_empty() && self.options.unroll.is_none()
+        let nowhere = |found: &FindingRecord| found.at.is_empty();
+        let nothing = line.findings.as_ref().is_none_or(|all| all.iter().all(nowhere));
+        let open = answered.is_unknown() || line.race == RaceWord::Racy;
+        open && nothing && line.queries.is_empty() && self.options.unroll.is_none()
     }
 
-    fn explained(&self, model: &model::Model, time: Duration) -> Result<(String, Outcome), String> {
+    fn explained(&self, model: &model::Model, time: Duration) -> Result<Said, String> {
         let lifted = self.lifted;
         let (half, stop) = (patience(time / 2), patience(time));
         let asking = Asking { budget: Budget::until(&half), race: true, question: true, places: true };
@@ -265,6 +288,10 @@ impl Kernel<'_> {
             places(&mut text, &record.at);
         }
         let divergent = lifted.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
+        let unplaced = answer.race == Race::Racy && answer.race_found.is_none();
+        let open = lifted.findings.is_empty()
+            && lifted.question.is_none()
+            && (answer.race == Race::Unknown || unplaced);
         let broken =
             answer.race == Race::Racy || self.options.assertion.is_some() && answer.holds == Some(false);
         if broken {
@@ -280,7 +307,7 @@ impl Kernel<'_> {
         }
         if broken && divergent {
             text += "  Mend the divergent barrier first.\n";
-        } else if broken {
+        } else if broken && !open {
             let whole = Options { keep_all: true, ..self.options.clone() };
             let whole = frontend::lift(self.module, &whole).map_err(|refusal| refusal.to_string())?;
             let race = answer.race_found.as_ref();
@@ -298,7 +325,12 @@ impl Kernel<'_> {
                 text += &format!("    {}{line}: {}\n", place.file.unwrap_or_default(), change.text);
             }
         }
-        Ok((text, outcome))
+        if answer.race == Race::Free
+            && let Some(wider) = frontend::wider(self.module, self.options)
+        {
+            text += &format!("  {wider}\n");
+        }
+        Ok(Said { text, outcome, open })
     }
 
     /// What a reader should know of how the shader was read.

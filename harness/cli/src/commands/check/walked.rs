@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use campaign::patience::patience;
 use frontend::grid::{GridFinding, Verdict};
-use frontend::{DEFAULT_UNROLL, FindingKind, Identity, Module, Options};
+use frontend::{DEFAULT_UNROLL, Identity, Module, Options};
 use litmus::Race;
 use model::Budget;
 use results::wire::{CHECK_SCHEMA, CheckLine, Executions, FindingRecord, Query};
@@ -42,9 +42,8 @@ impl Walked<'_> {
         let stop = patience(time);
         let report = frontend::judge(self.module, self.options, model, Budget::until(&stop)).ok()?;
         let outcome = if report.findings.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
-        let races = |kind| matches!(kind, FindingKind::Race | FindingKind::UnpublishedRead);
         let pair = |found: &GridFinding| match &found.at[..] {
-            [one, other] if races(found.kind) && one.invocation != other.invocation => {
+            [one, other] if found.kind.is_race() && one.invocation != other.invocation => {
                 Some(vec![one.invocation, other.invocation])
             }
             _ => None,
@@ -65,10 +64,9 @@ impl Walked<'_> {
         }
         let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
         let report = frontend::judge(self.module, self.options, model, Budget::until(&stop)).ok()?;
-        let races = |kind| matches!(kind, FindingKind::Race | FindingKind::UnpublishedRead);
         let race = match report.verdict {
             Verdict::Undecided => return None,
-            _ if report.findings.iter().any(|found| races(found.kind)) => Race::Racy,
+            _ if report.findings.iter().any(|found| found.kind.is_race()) => Race::Racy,
             Verdict::Clean if !report.ordered => Race::Free,
             // What comes after something undefined, and other orders than those that were tried, are not known.
             Verdict::Clean | Verdict::Racy => Race::Unknown,
