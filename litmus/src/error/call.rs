@@ -86,7 +86,7 @@ pub enum CallError {
     #[diagnostic(code(litmus::call::half_transfer))]
     HalfTransfer {
         half: &'static str,
-        #[label("expected the same transfer once in a thread of queue family {half}")]
+        #[label("expected the same transfer once in a thread of the queue family {half}")]
         span: Span,
     },
     /// A transfer stands in a thread of neither family, or leads to the family that it comes from.
