@@ -1,5 +1,6 @@
 //! The mistakes of one text together: how they are collected and reported.
 
+mod call;
 mod khronos;
 mod mistake;
 
@@ -8,6 +9,7 @@ use std::fmt;
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use thiserror::Error;
 
+pub use call::CallError;
 pub use khronos::KhronosError;
 pub use mistake::ParseError;
 

@@ -43,7 +43,7 @@ pub mod test;
 pub mod value;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
-pub use error::{KhronosError, ParseError, ParseErrors};
+pub use error::{CallError, KhronosError, ParseError, ParseErrors};
 pub use hsa::{Lowered, LoweringError, lower};
 pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
 pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};

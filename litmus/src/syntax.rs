@@ -3,6 +3,7 @@
 #![doc = include_str!("syntax/khronos/grammar.md")]
 
 mod access;
+mod calls;
 mod condition;
 mod constants;
 mod declarations;

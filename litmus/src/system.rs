@@ -166,6 +166,11 @@ impl AccessMask {
         AccessMask(self.0 & !other.0)
     }
 
+    /// The members that the other set has too.
+    pub(crate) fn only(self, other: AccessMask) -> AccessMask {
+        AccessMask(self.0 & other.0)
+    }
+
     /// Whether the sets have a member in common.
     pub fn intersects(self, other: AccessMask) -> bool {
         self.0 & other.0 != 0

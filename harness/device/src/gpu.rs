@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex};
 
 use crate::memory::Heap;
 use crate::physical::ComputeFamily;
@@ -17,6 +18,8 @@ pub(crate) struct Gpu {
     /// Nanoseconds of a tick of the device's clock.
     pub(crate) timestamp_period: f32,
     pub(crate) max_workgroups: u32,
+    /// Held by whoever submits: threads of the host do so too.
+    pub(crate) submitting: Arc<Mutex<()>>,
     abandoned: Cell<bool>,
 }
 
@@ -34,8 +37,14 @@ impl Gpu {
             families,
             timestamp_period,
             max_workgroups,
+            submitting: Arc::default(),
             abandoned: Cell::new(false),
         }
+    }
+
+    /// To be held while something is submitted.
+    pub(crate) fn submits(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.submitting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Leaves everything to the end of the process: something still runs.

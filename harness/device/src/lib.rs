@@ -36,6 +36,7 @@ mod error;
 mod executable;
 mod features;
 mod gpu;
+mod hosts;
 mod image;
 mod instance;
 mod memory;

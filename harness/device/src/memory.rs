@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::CString;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ash::{ext, vk};
@@ -17,6 +18,8 @@ pub(crate) struct Words {
     allocation: Option<Allocation>,
     /// Memory of its own, where it asked for a memory type.
     own: vk::DeviceMemory,
+    /// Where the host reaches memory of its own, and the size of that.
+    mapped: Option<(NonNull<u32>, vk::DeviceSize)>,
     properties: vk::MemoryPropertyFlags,
     /// Size in words.
     len: usize,
@@ -28,6 +31,8 @@ pub(crate) struct Heap {
     pub(crate) allocator: RefCell<Allocator>,
     /// The memory types, by their index.
     pub(crate) types: Vec<vk::MemoryPropertyFlags>,
+    /// `nonCoherentAtomSize`.
+    pub(crate) atom_bytes: vk::DeviceSize,
     /// Buffers may have addresses.
     pub(crate) has_addresses: bool,
     /// Device memory is out of the host's reach, so that results are copied.
@@ -72,6 +77,7 @@ impl Heap {
             raw,
             allocation: None,
             own: vk::DeviceMemory::null(),
+            mapped: None,
             properties: vk::MemoryPropertyFlags::empty(),
             len,
         };
@@ -96,8 +102,10 @@ impl Heap {
         // SAFETY: the buffer was made by this device.
         let requirements = unsafe { self.raw.get_buffer_memory_requirements(buffer.raw) };
         let location = match memory {
-            Memory::Of(kind) | Memory::Mapped(kind) => {
-                return self.bind_own_memory(buffer, &requirements, kind);
+            Memory::Of(kind) => return self.bind_own_memory(buffer, &requirements, kind),
+            Memory::Mapped(kind) => {
+                self.bind_own_memory(buffer, &requirements, kind)?;
+                return self.map(buffer, requirements.size);
             }
             Memory::Device if self.stages => MemoryLocation::GpuOnly,
             Memory::Device | Memory::Readback => MemoryLocation::GpuToCpu,
@@ -132,6 +140,30 @@ impl Heap {
         // SAFETY: the memory was made for this buffer, which is bound once.
         unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.own, 0) }
             .map_err(failed("vkBindBufferMemory"))
+    }
+
+    /// Maps memory of its own, for good: it is unmapped when it is given back.
+    fn map(&self, buffer: &mut Words, bytes: vk::DeviceSize) -> Result<(), DeviceError> {
+        let flags = vk::MemoryMapFlags::empty();
+        // SAFETY: the memory is the buffer's own, was not mapped before, and its type is one that the host sees.
+        let start = unsafe { self.raw.map_memory(buffer.own, 0, vk::WHOLE_SIZE, flags) };
+        let start = NonNull::new(start.map_err(failed("vkMapMemory"))?.cast::<u32>());
+        let start = start.filter(|start| start.is_aligned());
+        buffer.mapped = Some((start.ok_or(DeviceError::OutOfMemory("vkMapMemory"))?, bytes));
+        Ok(())
+    }
+
+    /// The mapping of a buffer in memory that threads of the host reach.
+    pub(crate) fn mapped(&self, buffer: &Words) -> Option<Mapped> {
+        let (start, bytes) = buffer.mapped?;
+        Some(Mapped {
+            start,
+            len: buffer.len,
+            memory: buffer.own,
+            bytes,
+            atom: self.atom_bytes.max(4),
+            coherent: buffer.properties.contains(vk::MemoryPropertyFlags::HOST_COHERENT),
+        })
     }
 
     /// Memory of the first type of a kind that meets requirements, and what the type is.
@@ -170,6 +202,82 @@ impl Heap {
         {
             tracing::error!(%error, "memory was not given back");
         }
+    }
+}
+
+/// Memory as threads of the host reach it. It is valid until its buffer is given back.
+pub(crate) struct Mapped {
+    start: NonNull<u32>,
+    /// Size in words.
+    len: usize,
+    memory: vk::DeviceMemory,
+    /// Size of the memory.
+    bytes: vk::DeviceSize,
+    atom: vk::DeviceSize,
+    coherent: bool,
+}
+
+// SAFETY: all that it does to the memory behind the pointer are atomic operations, and calls that need no lock.
+unsafe impl Send for Mapped {}
+// SAFETY: as above.
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    /// A word; `None` where the buffer ends before it.
+    pub(crate) fn word(&self, index: u64) -> Option<&AtomicU32> {
+        let index = usize::try_from(index).ok().filter(|index| *index < self.len)?;
+        // SAFETY: the word lies within the mapping and is aligned; while threads of the host go, the host reaches it by atomics
+        // only, and the buffer is not given back before they have ended.
+        Some(unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(index)) })
+    }
+
+    /// The atoms of the device around a word.
+    fn around(&self, word: u64) -> vk::MappedMemoryRange<'static> {
+        let first = word * 4 / self.atom * self.atom;
+        let size = if first + self.atom > self.bytes { vk::WHOLE_SIZE } else { self.atom };
+        vk::MappedMemoryRange::default().memory(self.memory).offset(first).size(size)
+    }
+
+    fn all(&self) -> vk::MappedMemoryRange<'static> {
+        vk::MappedMemoryRange::default().memory(self.memory).size(vk::WHOLE_SIZE)
+    }
+
+    pub(crate) fn flush(&self, raw: &ash::Device, word: u64) -> Result<(), DeviceError> {
+        self.flush_range(raw, self.around(word))
+    }
+
+    pub(crate) fn invalidate(&self, raw: &ash::Device, word: u64) -> Result<(), DeviceError> {
+        self.invalidate_range(raw, self.around(word))
+    }
+
+    pub(crate) fn flush_all(&self, raw: &ash::Device) -> Result<(), DeviceError> {
+        self.flush_range(raw, self.all())
+    }
+
+    pub(crate) fn invalidate_all(&self, raw: &ash::Device) -> Result<(), DeviceError> {
+        self.invalidate_range(raw, self.all())
+    }
+
+    /// Coherent memory needs no flush, and gets none.
+    fn flush_range(&self, raw: &ash::Device, range: vk::MappedMemoryRange<'_>) -> Result<(), DeviceError> {
+        if self.coherent {
+            return Ok(());
+        }
+        // SAFETY: the memory is mapped as a whole, and the range is one of atoms within it.
+        unsafe { raw.flush_mapped_memory_ranges(&[range]) }.map_err(failed("vkFlushMappedMemoryRanges"))
+    }
+
+    fn invalidate_range(
+        &self,
+        raw: &ash::Device,
+        range: vk::MappedMemoryRange<'_>,
+    ) -> Result<(), DeviceError> {
+        if self.coherent {
+            return Ok(());
+        }
+        // SAFETY: as in `flush_range`.
+        unsafe { raw.invalidate_mapped_memory_ranges(&[range]) }
+            .map_err(failed("vkInvalidateMappedMemoryRanges"))
     }
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct Physical {
     pub(crate) unified_memory: bool,
     /// Its memory types, by their index.
     pub(crate) memory_types: Vec<vk::MemoryPropertyFlags>,
+    /// `nonCoherentAtomSize`.
+    pub(crate) atom_bytes: vk::DeviceSize,
     /// Pipelines of kernels may require a subgroup size; where false, there is just one.
     pub(crate) may_require_subgroup_size: bool,
     kind: vk::PhysicalDeviceType,
@@ -117,6 +119,7 @@ impl Physical {
             unified_memory: core.device_type != vk::PhysicalDeviceType::DISCRETE_GPU
                 && has_unified_memory(&memory),
             memory_types,
+            atom_bytes: core.limits.non_coherent_atom_size,
             may_require_subgroup_size: properties.may_require_subgroup_size,
             kind: core.device_type,
         })
@@ -263,7 +266,7 @@ fn capabilities(
         executes: true,
         is_cpu,
         shares_choices: false,
-        host_threads: false,
+        host_threads: true,
         memory_model: features.memory_model(),
         device_scope: features.device_scope(),
         availability_visibility_chains: features.availability_visibility_chains(),

@@ -5,19 +5,20 @@ use std::time::{Duration, Instant};
 
 use ash::vk;
 use plan::{
-    BufferId, DependencyKind, DeviceError, Drawing, ImageShape, Kernel, Memory, MemoryProperties, Plan,
-    Prepared, Progress, QueueId, Step,
+    BufferId, DependencyKind, DeviceError, Drawing, HostPlay, ImageShape, Kernel, Memory, MemoryProperties,
+    Plan, Prepared, Progress, QueueId, Step,
 };
 
 use crate::draw::Canvas;
 use crate::error::failed;
 use crate::gpu::Gpu;
+use crate::hosts::Players;
 use crate::image::Texels;
 use crate::memory::Words;
 use crate::pipeline::{Pipeline, descriptor_type};
 use crate::queue::{QueueUse, assign_queues};
 use crate::record::{Recorder, record_copy_out};
-use crate::submission::{Submission, submissions};
+use crate::submission::{Submission, host_stage, submissions};
 use crate::sync::{Semaphores, create_event};
 
 /// How long a copy to the host may take, in nanoseconds: whatever else the queue has to do comes first.
@@ -39,6 +40,8 @@ pub(crate) struct VulkanPrepared<'d> {
     sets: Vec<vk::DescriptorSet>,
     queues: Vec<QueueUse>,
     semaphores: Semaphores,
+    /// Threads of the host, and how often the host waits before they begin.
+    players: Option<(usize, Players)>,
     /// Events by the number of the step; null where there is none.
     events: Vec<vk::Event>,
     /// What is drawn into, by the number of the step.
@@ -79,6 +82,7 @@ impl<'d> VulkanPrepared<'d> {
             sets: vec![vk::DescriptorSet::null(); plan.steps.len()],
             queues: Vec::new(),
             semaphores: Semaphores::default(),
+            players: host_stage(plan).zip(plan.hosts.as_ref().map(Players::new)),
             events: vec![vk::Event::null(); plan.steps.len()],
             canvases: vec![Canvas::default(); plan.steps.len()],
             draws: (0..).take(plan.queues.len()).map(|queue| plan.draws_on(QueueId(queue))).collect(),
@@ -138,6 +142,9 @@ impl<'d> VulkanPrepared<'d> {
             }
         }
         prepared.semaphores.create(&gpu.raw, &plan.semaphores)?;
+        if let Some((_, players)) = &mut prepared.players {
+            players.create(&gpu.raw)?;
+        }
         for (step, event) in plan.steps.iter().zip(&mut prepared.events) {
             if let Step::Dependency { kind: DependencyKind::Event, .. } = step {
                 *event = create_event(&gpu.raw)?;
@@ -283,12 +290,23 @@ impl<'d> VulkanPrepared<'d> {
             // SAFETY: no submission is in flight, so no fence is in use.
             unsafe { raw.reset_fences(&fences) }.map_err(failed("vkResetFences"))?;
         }
+        if let Some((_, players)) = self.players.as_mut().filter(|(own, _)| *own == stage) {
+            let buffer = self.buffers.get(players.buffer()).and_then(|buffer| self.gpu.heap.mapped(buffer));
+            let memory = buffer.ok_or_else(|| {
+                DeviceError::InvalidPlan(
+                    "threads of the host beside memory that they do not reach".to_owned(),
+                )
+            })?;
+            return players.begin(self.gpu, memory, &self.queues, &self.submissions);
+        }
         let mut submitted = stage > 0;
         for submission in self.submissions.iter().filter(|submission| submission.stage == stage) {
             let Some(queue) = self.queues.get(submission.queue) else { continue };
             let commands: Vec<_> = submission.recordings.iter().map(|recording| recording.commands).collect();
             let fence = if submission.fenced { queue.fence } else { vk::Fence::null() };
+            let alone = self.gpu.submits();
             let result = self.semaphores.submit(&self.gpu.raw, queue.raw, submission, &commands, fence);
+            drop(alone);
             if let Err(result) = result {
                 if submitted || result == vk::Result::ERROR_DEVICE_LOST {
                     // Part of the plan runs, and no fence will tell when it ends.
@@ -309,11 +327,15 @@ impl<'d> VulkanPrepared<'d> {
 
     /// How often the host waits before the last submission.
     fn last_stage(&self) -> usize {
-        self.submissions.last().map_or(0, |submission| submission.stage)
+        let hosts = self.players.as_ref().map_or(0, |(stage, _)| *stage);
+        self.submissions.last().map_or(0, |submission| submission.stage).max(hosts)
     }
 
     /// Waits for what was submitted before the host waits for the `stage`-th time; false where it takes longer.
-    fn wait(&self, stage: usize, timeout: Duration) -> Result<bool, DeviceError> {
+    fn wait(&mut self, stage: usize, timeout: Duration) -> Result<bool, DeviceError> {
+        if let Some((_, players)) = self.players.as_mut().filter(|(own, _)| *own == stage) {
+            return players.wait(timeout).inspect_err(|_| self.gpu.abandon());
+        }
         let fences = self.fences(stage);
         if fences.is_empty() {
             return Ok(true);
@@ -411,6 +433,7 @@ impl<'d> VulkanPrepared<'d> {
         // on a pool of the queue's family.
         let submitted = unsafe {
             raw.reset_fences(&fences).map_err(failed("vkResetFences"))?;
+            let _alone = self.gpu.submits();
             raw.queue_submit(queue.raw, &info, queue.fence)
         };
         submitted.map_err(failed("vkQueueSubmit"))?;
@@ -526,6 +549,18 @@ impl Prepared for VulkanPrepared<'_> {
         })
     }
 
+    fn set_hosts(&mut self, play: HostPlay) -> Result<(), DeviceError> {
+        let none = || DeviceError::InvalidPlan("no threads of the host".to_owned());
+        let (_, players) = self.players.as_mut().ok_or_else(none)?;
+        let words = self.buffers.get(players.buffer()).map_or(0, |buffer| buffer.bytes() / 4);
+        players.set(play, words)
+    }
+
+    fn reported(&mut self) -> Result<&[u32], DeviceError> {
+        self.idle()?;
+        Ok(self.players.as_ref().map_or(&[], |(_, players)| players.reported()))
+    }
+
     fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {
         self.idle()?;
         self.host_words(buffer)?.read().ok_or_else(|| out_of_reach(buffer))
@@ -575,6 +610,9 @@ impl Drop for VulkanPrepared<'_> {
         // SAFETY: nothing is in flight, so nothing uses these objects; all are this device's or null.
         unsafe { self.gpu.raw.destroy_descriptor_pool(self.descriptor_pool, None) };
         self.semaphores.destroy(&self.gpu.raw);
+        if let Some((_, players)) = &self.players {
+            players.destroy(&self.gpu.raw);
+        }
         for event in &self.events {
             // SAFETY: as above.
             unsafe { self.gpu.raw.destroy_event(*event, None) };

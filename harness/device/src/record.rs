@@ -125,6 +125,11 @@ impl Recorder<'_> {
                     DependencyKind::Event => self.event(commands, number, &between)?,
                 }
             }
+            Step::Hosts { queue } => {
+                let host = vk::PipelineStageFlags::HOST;
+                let accesses = vk::AccessFlags::HOST_READ | vk::AccessFlags::HOST_WRITE;
+                self.barrier(commands, (self.work(*queue), host), Some(accesses));
+            }
             Step::ToHost { buffer, queue } => self.to_host(commands, *buffer, self.work(*queue))?,
             // Submissions and command buffers were told apart before.
             Step::CommandBuffer { .. }
@@ -132,7 +137,6 @@ impl Recorder<'_> {
             | Step::Signal { .. }
             | Step::Wait { .. }
             | Step::HostWait { .. }
-            | Step::Hosts { .. }
             | Step::Batch { .. }
             | Step::HostsEnd { .. } => {}
         }

@@ -15,6 +15,8 @@ pub(crate) struct Submission {
     pub(crate) stages: Stages,
     /// Numbers of the semaphores that it signals.
     pub(crate) signals: Vec<usize>,
+    /// The batch that it is, beside threads of the host.
+    pub(crate) batch: Option<u32>,
     /// How often the host waits before it is submitted.
     pub(crate) stage: usize,
     /// The queue's last submission before the host waits, or at all.
@@ -42,6 +44,14 @@ struct Open {
     recordings: Vec<Vec<usize>>,
     waits: Vec<usize>,
     signals: Vec<usize>,
+    batch: Option<u32>,
+}
+
+/// How often the host waits before its threads begin; `None` where it has none.
+pub(crate) fn host_stage(plan: &Plan) -> Option<usize> {
+    let at = plan.steps.iter().position(|step| matches!(step, Step::Hosts { .. }))?;
+    let waits = plan.steps.iter().take(at).filter(|step| matches!(step, Step::HostWait { .. }));
+    Some(waits.count() + 1)
 }
 
 /// The submissions of a plan in the order in which they are submitted. What follows a queue's last submission of the plan
@@ -63,17 +73,21 @@ pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
                 submissions.extend(own.close(queue, stage));
                 own.waits.push(semaphore.0 as usize);
             }
-            Step::HostWait { .. } => {
+            Step::HostWait { .. } | Step::Hosts { .. } | Step::HostsEnd { .. } => {
+                if matches!(step, Step::Hosts { .. }) {
+                    own.put(number);
+                }
                 for (queue, own) in open.iter_mut().enumerate() {
                     submissions.extend(own.close(queue, stage));
                 }
                 stage += 1;
             }
             Step::CommandBuffer { .. } => own.recordings.push(Vec::new()),
-            _ => match own.recordings.last_mut() {
-                Some(steps) => steps.push(number),
-                None => own.recordings.push(vec![number]),
-            },
+            Step::Batch { number, .. } => {
+                submissions.extend(own.close(queue, stage));
+                own.batch = Some(*number);
+            }
+            _ => own.put(number),
         }
     }
     for (queue, own) in open.iter_mut().enumerate() {
@@ -94,9 +108,17 @@ pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
 }
 
 impl Open {
+    /// Puts a step into the command buffer that is open.
+    fn put(&mut self, number: usize) {
+        match self.recordings.last_mut() {
+            Some(steps) => steps.push(number),
+            None => self.recordings.push(vec![number]),
+        }
+    }
+
     /// What is open as a submission; `None` where it would do nothing.
     fn close(&mut self, queue: usize, stage: usize) -> Option<Submission> {
-        let Open { recordings, waits, signals } = std::mem::take(self);
+        let Open { recordings, waits, signals, batch } = std::mem::take(self);
         let recordings: Vec<Recording> = recordings
             .into_iter()
             .filter(|steps| !steps.is_empty())
@@ -112,21 +134,33 @@ impl Open {
             return None;
         }
         let stages = Stages::COMPUTE;
-        Some(Submission { queue, recordings, waits, stages, signals, stage, fenced: false, last: false })
+        Some(Submission {
+            queue,
+            recordings,
+            waits,
+            stages,
+            signals,
+            batch,
+            stage,
+            fenced: false,
+            last: false,
+        })
     }
 }
 
-/// Marks where a queue begins and ends, in all and before each time that the host waits.
+/// Marks where a queue begins and ends, in all and before each time that the host waits. Batches beside threads of the host are
+/// submitted in an order of their own, with fences of their own.
 fn mark_ends(submissions: &mut [Submission], queue: usize) {
     let mut later_stage = None;
-    for submission in submissions.iter_mut().rev().filter(|submission| submission.queue == queue) {
+    let own = |submission: &Submission| submission.queue == queue && submission.batch.is_none();
+    for submission in submissions.iter_mut().rev().filter(|submission| own(submission)) {
         submission.last = later_stage.is_none();
         submission.fenced = later_stage != Some(submission.stage);
         later_stage = Some(submission.stage);
     }
     let mut recordings: Vec<&mut Recording> = submissions
         .iter_mut()
-        .filter(|submission| submission.queue == queue)
+        .filter(|submission| own(submission))
         .flat_map(|submission| &mut submission.recordings)
         .collect();
     if let Some(first) = recordings.first_mut() {
@@ -212,6 +246,37 @@ mod tests {
             (0, vec![1], vec![0], vec![], 0, true, false),
             (1, vec![1], vec![], vec![], 0, true, true),
             (0, vec![1], vec![], vec![], 1, true, true),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn batches_are_submissions_of_their_own() {
+        let queue = QueueId(0);
+        let steps = vec![
+            work(0),
+            Step::HostWait { queue },
+            Step::Hosts { queue },
+            Step::Batch { queue, number: 0 },
+            work(0),
+            work(0),
+            Step::Batch { queue, number: 1 },
+            work(0),
+            Step::HostsEnd { queue },
+            work(0),
+        ];
+        let plan = plan(1, steps);
+        assert_eq!(host_stage(&plan), Some(2));
+        let found: Vec<_> = submissions(&plan)
+            .iter()
+            .map(|s| (all_steps(s), s.batch, s.stage, s.fenced, s.last, s.recordings[0].first))
+            .collect();
+        let expected = [
+            (vec![0], None, 0, true, false, true),
+            (vec![2], None, 1, true, false, false),
+            (vec![4, 5], Some(0), 2, false, false, false),
+            (vec![7], Some(1), 2, false, false, false),
+            (vec![9], None, 3, true, true, false),
         ];
         assert_eq!(found, expected);
     }

@@ -66,8 +66,8 @@ impl Semaphores {
             info = info.push_next(&mut values);
         }
         // SAFETY: the commands are recorded for this queue's family and not in flight; every semaphore is signalled once
-        // and waited for once, in this order, as the plan was validated. The device is not shared between threads, so
-        // nobody else uses the queue.
+        // and waited for once, in this order, as the plan was validated. Whoever calls sees to it that nobody else uses
+        // the queue.
         unsafe { device.queue_submit(queue, &[info], fence) }
     }
 

@@ -131,6 +131,7 @@ impl VulkanDevice {
             raw,
             allocator: RefCell::new(memory),
             types: physical.memory_types,
+            atom_bytes: physical.atom_bytes,
             has_addresses: physical.features.buffer_device_address(),
             stages: options.staging || !physical.unified_memory,
             names,

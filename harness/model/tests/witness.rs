@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use litmus::{Dialect, QuestionKind, Race, Reachability, Test};
 use model::mutation::{Difference, MUTATED, Mutant, mutants};
 use model::{Model, PredictError, predict, settle, verdict};
+use witness::calls::calls_program;
 use witness::generate::{Family, Program, classes_program, program, split_program};
 use witness::{Answer, Options, Profile, Races, Refusal, judge};
 
@@ -239,6 +240,15 @@ fn random_split_barriers_have_one_answer() {
     let profiles: Vec<Profile> = Profile::all().filter(|known| with_them.contains(&known.name())).collect();
     assert_eq!(profiles.len(), with_them.len());
     under_every(&profiles, split_program);
+}
+
+/// Random programs of calls, under the text of today and the oldest one.
+#[test]
+fn random_calls_have_one_answer() {
+    let with_them = ["vulkan", "vulkan-2019"];
+    let profiles: Vec<Profile> = Profile::all().filter(|known| with_them.contains(&known.name())).collect();
+    assert_eq!(profiles.len(), with_them.len());
+    under_every(&profiles, calls_program);
 }
 
 fn under_every(profiles: &[Profile], make: fn(u64) -> Program) {

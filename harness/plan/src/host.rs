@@ -1,6 +1,6 @@
 //! Threads of the host beside a device: what they do for each instance of a test, and when they submit and wait.
 
-use crate::{BufferId, Plan, Step};
+use crate::{BufferId, Memory, Plan, Step};
 
 /// What threads of the host do between [`Step::Hosts`] and [`Step::HostsEnd`]. They run at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,25 @@ pub struct Hosts {
     pub buffer: BufferId,
     /// By batch, how it is begun: a batch is what follows a [`Step::Batch`] on its queue.
     pub batches: Vec<BatchStart>,
+}
+
+impl Hosts {
+    /// The words that the threads reach, one after the other.
+    pub fn places(&self) -> impl Iterator<Item = HostPlace> + '_ {
+        let operations = self.threads.iter().flat_map(|thread| &thread.acts).flat_map(|act| match act {
+            HostAct::Each(operations) => operations.as_slice(),
+            HostAct::Submit(_) | HostAct::Wait(_) | HostAct::Signal(_) => &[],
+        });
+        operations
+            .flat_map(|operation| match operation {
+                HostOperation::Load { place, .. } | HostOperation::Store { place, .. } => {
+                    std::slice::from_ref(place)
+                }
+                HostOperation::Flush(places) | HostOperation::Invalidate(places) => places.as_slice(),
+                HostOperation::Fence(_) | HostOperation::Skip { .. } => &[],
+            })
+            .copied()
+    }
 }
 
 /// How a batch of commands is begun.
@@ -226,6 +245,10 @@ impl Plan {
             }
         }
         let Some(hosts) = &self.hosts else { return Ok(()) };
+        let reached = self.buffers.get(hosts.buffer.0 as usize);
+        if !reached.is_some_and(|buffer| matches!(buffer.memory, Memory::Mapped(_))) {
+            return Err("threads of the host beside memory that they do not reach".to_owned());
+        }
         if inside || begun != 1 || next as usize != hosts.batches.len() {
             return Err("threads of the host begin and end once, with all their batches between".to_owned());
         }

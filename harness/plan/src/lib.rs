@@ -253,8 +253,8 @@ pub enum Step {
         /// The queue.
         queue: QueueId,
     },
-    /// Ends a submission of the queue; everything so far has ended on all queues, and is visible to the host, before its
-    /// threads ([`Plan::hosts`]) begin.
+    /// Ends a submission of the queue; everything so far has ended on all queues, and what this one wrote is visible to the
+    /// host, before its threads ([`Plan::hosts`]) begin.
     Hosts {
         /// The queue.
         queue: QueueId,

@@ -338,9 +338,14 @@ fn with_hosts() -> Plan {
     };
     let batch = |number| Step::Batch { queue: QUEUE, number };
     Plan {
+        buffers: vec![
+            buffer(4),
+            buffer(4),
+            Buffer { memory: Memory::Mapped(MemoryKind::default()), ..buffer(4) },
+        ],
         hosts: Some(Hosts {
             threads: vec![thread],
-            buffer: BufferId(0),
+            buffer: BufferId(2),
             batches: vec![BatchStart::Submitted, BatchStart::Early],
         }),
         steps: vec![
@@ -387,6 +392,10 @@ fn threads_of_the_host_stand_beside_their_batches() {
         (
             change(&|plan| plan.steps.insert(2, Step::Submit { queue: QUEUE })),
             "a batch has dispatches and dependencies alone",
+        ),
+        (
+            change(&|plan| plan.buffers[2].memory = Memory::Device),
+            "threads of the host beside memory that they do not reach",
         ),
         (acts(vec![]), "each batch is begun once"),
         (acts(vec![HostAct::Submit(0), HostAct::Submit(0)]), "each batch is begun once"),

@@ -2,7 +2,7 @@
 //! worker. A driver that is not installed is skipped, and said so.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -398,6 +398,33 @@ fn the_corpus_is_accounted_for(driver: &str) {
     assert!(ran > 60);
 }
 
+/// Threads of the host run beside the device, or the memory that they need is named; the layers have nothing to say of it.
+fn hosts_are_accounted_for(driver: &str) {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(corpus().join("host")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut jobs = Vec::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        for device in [driver.to_owned(), format!("validated:{driver}")] {
+            jobs.push(job(&text, &device, 2_000));
+        }
+    }
+    let mut lacks = BTreeMap::new();
+    for (job, report) in jobs.iter().zip(run(&jobs, &mut |_| false)) {
+        let answer = answer(&report);
+        let context = format!("{} on {}", job.text.lines().next().unwrap(), job.device);
+        match &answer.failure {
+            Some(Failure::Lacks { what }) => *lacks.entry(what.clone()).or_insert(0) += 1,
+            _ => assert_sound(&context, answer, 2_000),
+        }
+    }
+    println!("{driver}: {} of {} ran, {lacks:?}", jobs.len() - lacks.values().sum::<usize>(), jobs.len());
+    lacks.retain(|what, _| !what.contains("vulkan-validationlayers"));
+    let memory = "memory type HOST_VISIBLE without HOST_COHERENT";
+    assert!(lacks.keys().all(|what| what == memory), "{lacks:?}");
+}
+
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("worker") {
         runner::worker::serve(&mut make_device).unwrap();
@@ -418,6 +445,7 @@ fn main() {
         split_roles_are_accounted_for,
         both_ways_of_counting_agree,
         stages_are_accounted_for,
+        hosts_are_accounted_for,
         the_corpus_is_accounted_for,
     ] {
         for driver in SOFTWARE {

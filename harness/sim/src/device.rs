@@ -550,7 +550,7 @@ fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<Phase> {
                 }
             }
             Step::Signal { .. } => {
-                let available = fault != Fault::SemaphorePublishesNothing;
+                let available = !fault.keeps_back(&plan.queues);
                 phases.push(Phase::Order { available, visible: false });
             }
             Step::Wait { .. } => phases.push(Phase::Order { available: false, visible: true }),

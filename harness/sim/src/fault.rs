@@ -283,6 +283,9 @@ faults! {
     SemaphorePublishesNothing "semaphore-publishes-nothing"
         "the signal of a semaphore makes nothing available"
         None, Violates;
+    OwnershipTransferDropped "ownership-transfer-dropped"
+        "what a queue family hands to another stays in its caches"
+        None, Violates;
     // The host.
     HostFlushNothing "host-flush-nothing"
         "a flush of mapped memory moves nothing"
@@ -341,6 +344,13 @@ impl FromStr for Fault {
 }
 
 impl Fault {
+    /// Whether the signals of semaphores between these queues make nothing available.
+    pub(crate) fn keeps_back(self, queues: &[plan::Queue]) -> bool {
+        let several =
+            || queues.iter().any(|queue| queues.first().is_some_and(|first| first.family != queue.family));
+        self == Fault::SemaphorePublishesNothing || self == Fault::OwnershipTransferDropped && several()
+    }
+
     /// Its row; none for a sound machine.
     pub fn row(self) -> Option<&'static Row> {
         FAULTS.iter().find(|row| row.fault == self)

@@ -62,6 +62,8 @@ pub(crate) struct Host {
     queue: VecDeque<u32>,
     /// The host domain.
     domain: BTreeMap<u32, Line>,
+    /// What the device domain had when the host domain last fetched or wrote back a word.
+    known: BTreeMap<u32, u32>,
     /// The cache of memory that is not coherent, by address and name.
     cache: BTreeMap<(u32, u32), Line>,
     places: Vec<HostPlace>,
@@ -102,6 +104,7 @@ impl Host {
             batches: vec![Batch::default(); hosts.batches.len()],
             queue: VecDeque::new(),
             domain: BTreeMap::new(),
+            known: BTreeMap::new(),
             cache: BTreeMap::new(),
             places,
             events: 0,
@@ -383,7 +386,13 @@ impl Host {
     }
 
     fn domain_load(&mut self, address: u32, memory: &Memory) -> u32 {
-        self.domain.entry(address).or_insert_with(|| Line { value: memory.peek(address), dirty: false }).value
+        let known = &mut self.known;
+        let fetch = || {
+            let value = memory.peek(address);
+            known.insert(address, value);
+            Line { value, dirty: false }
+        };
+        self.domain.entry(address).or_insert_with(fetch).value
     }
 
     /// Moves what is dirty of a thread to what all threads share.
@@ -456,6 +465,7 @@ impl Host {
     pub fn write_back_domain(&mut self, memory: &mut Memory) {
         for (address, line) in self.domain.iter_mut().filter(|(_, line)| line.dirty) {
             memory.poke(*address, line.value);
+            self.known.insert(*address, line.value);
             line.dirty = false;
         }
     }
@@ -463,6 +473,7 @@ impl Host {
     /// Makes the device domain visible in the host domain.
     pub fn drop_domain(&mut self) {
         self.domain.retain(|_, line| line.dirty);
+        self.known.clear();
     }
 
     /// All that the host wrote goes to memory.
@@ -474,6 +485,10 @@ impl Host {
             self.domain.insert(*address, Line { value: line.value, dirty: true });
             line.dirty = false;
         }
+        // A write of the device that the host domain never came to know arrives behind that of the host.
+        let known = &self.known;
+        self.domain
+            .retain(|address, _| known.get(address).is_none_or(|known| *known == memory.peek(*address)));
         self.write_back_domain(memory);
     }
 
@@ -503,12 +518,14 @@ impl Host {
             0 => {
                 if let Some(line) = self.domain.get_mut(&key.0).filter(|line| line.dirty) {
                     memory.poke(key.0, line.value);
+                    self.known.insert(key.0, line.value);
                     line.dirty = false;
                 }
             }
             1 => {
                 if self.domain.get(&key.0).is_some_and(|line| !line.dirty) {
                     self.domain.remove(&key.0);
+                    self.known.remove(&key.0);
                 }
             }
             2 => drop(self.shared_load(key, memory)),

@@ -5,6 +5,7 @@
 use miette::{Diagnostic, SourceSpan};
 use thiserror::Error;
 
+use super::call::CallError;
 use super::khronos::KhronosError;
 use crate::span::Span;
 
@@ -824,6 +825,10 @@ pub enum ParseError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Khronos(#[from] KhronosError),
+    /// A mistake about calls of the API.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Call(#[from] CallError),
 }
 
 /// So many components, in words.

@@ -183,6 +183,9 @@ impl<'a> Parser<'a> {
                 self.note_rest(thread);
                 return Ok(());
             }
+            if self.begins_call(word) {
+                return self.call(thread, start);
+            }
             let mut modifiers = self.modifiers(start)?;
             let kind = self.instruction_kind(thread, start, &mut modifiers)?;
             self.check_place(thread, &kind, start.span)?;

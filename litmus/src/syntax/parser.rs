@@ -30,6 +30,8 @@ pub(super) struct Parser<'a> {
     pub(super) label_mentions: Vec<Vec<Span>>,
     /// How many instructions besides labels there are.
     pub(super) instruction_count: usize,
+    /// Calls of the API, in the order of the text.
+    pub(super) calls: Vec<super::calls::Call>,
 }
 
 impl<'a> Parser<'a> {
@@ -72,6 +74,7 @@ impl<'a> Parser<'a> {
             placed_labels: Vec::new(),
             label_mentions: Vec::new(),
             instruction_count: 0,
+            calls: Vec::new(),
         }
     }
 
@@ -92,6 +95,7 @@ impl<'a> Parser<'a> {
         if self.is_hsa() {
             self.check_hsa();
         }
+        self.derive_calls(&sync);
         self.attach_sync(sync);
         self.questions();
     }

@@ -22,6 +22,8 @@ pub enum Family {
     Classes(usize),
     /// Rounds of split barriers among so many agents.
     Split(usize),
+    /// Dispatches and threads of the host with calls of the API, so many in all.
+    Calls(usize),
 }
 
 /// A random program.
@@ -61,7 +63,7 @@ pub fn split_program(seed: u64) -> Program {
 }
 
 /// Numbers from a seed (splitmix64).
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -72,15 +74,15 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    fn chance(&mut self, percent: usize) -> bool {
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 }

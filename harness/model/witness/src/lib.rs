@@ -27,6 +27,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+pub mod calls;
 mod domain;
 mod execution;
 pub mod generate;

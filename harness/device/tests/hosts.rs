@@ -1,0 +1,187 @@
+//! Threads of the host on lavapipe and on SwiftShader: what they write, submit, wait for, signal and read.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod support;
+
+use std::time::Duration;
+
+use device::{Options, VulkanDevice};
+use plan::{
+    Accesses, BatchStart, BufferId, DependencyKind, Device, DeviceError, HostAct, HostOperation, HostOrder,
+    HostPlace, HostPlay, HostRelation, HostReport, HostThread, HostValue, Hosts, Memory, MemoryKind,
+    Progress, Stages, Step,
+};
+
+use support::kernels;
+use support::{Builder, QUEUE, on_each_device, on_each_driver, refused, run, skipped};
+
+const INSTANCES: u32 = 32;
+const PLAY: HostPlay = HostPlay { instances: INSTANCES, stride: 2, spacing: 1, done: 77, poison: 66 };
+
+fn place(storage: u32) -> HostPlace {
+    HostPlace { storage, name: storage }
+}
+
+fn load(register: u32, storage: u32, order: Option<HostOrder>) -> HostOperation {
+    HostOperation::Load { register, place: place(storage), order }
+}
+
+fn store(storage: u32, value: HostValue, order: Option<HostOrder>) -> HostOperation {
+    HostOperation::Store { place: place(storage), value, order }
+}
+
+/// A thread of two registers that reports both, and that it has ended.
+fn thread(acts: Vec<HostAct>) -> HostThread {
+    let reports = vec![HostReport::Register(0), HostReport::Done, HostReport::Register(1)];
+    HostThread { acts, registers: 2, reports }
+}
+
+fn dependency(available: Accesses, visible: Accesses) -> Step {
+    let stages = (Stages::COMPUTE, Stages::COMPUTE);
+    Step::Dependency { queue: QUEUE, kind: DependencyKind::Barrier, stages, available, visible }
+}
+
+/// A plan whose batches each add one to all words, which are 0 at first.
+fn adding(threads: Vec<HostThread>, batches: Vec<BatchStart>) -> Builder {
+    let mut b = Builder::new();
+    let buffer = b.buffer(2 * u64::from(INSTANCES), Memory::Mapped(MemoryKind::named("coherent").unwrap()));
+    let back = b.buffer(2 * u64::from(INSTANCES), Memory::Readback);
+    let kernel = b.kernel(kernels::increment(2 * INSTANCES));
+    b.fill(buffer, 0);
+    b.barrier();
+    b.step(Step::Hosts { queue: QUEUE });
+    for number in 0..batches.len() as u32 {
+        b.step(Step::Batch { queue: QUEUE, number });
+        b.step(dependency(
+            Accesses::SHADER_WRITE.with(Accesses::HOST_WRITE),
+            Accesses::SHADER_READ.with(Accesses::SHADER_WRITE),
+        ));
+        b.dispatch(kernel, 1, &[buffer, buffer], &[]);
+        b.step(dependency(Accesses::SHADER_WRITE, Accesses::HOST_READ.with(Accesses::HOST_WRITE)));
+    }
+    b.step(Step::HostsEnd { queue: QUEUE });
+    b.barrier();
+    b.step(Step::Copy { queue: QUEUE, from: buffer, to: back });
+    b.expose(back);
+    b.0.hosts = Some(Hosts { threads, buffer, batches });
+    b
+}
+
+/// What is reported by threads that all report the same of each instance.
+fn reports(threads: &[(u32, u32)]) -> Vec<u32> {
+    let row = |word| std::iter::repeat_n(word, INSTANCES as usize);
+    threads.iter().flat_map(|(first, second)| row(*first).chain(row(PLAY.done)).chain(row(*second))).collect()
+}
+
+fn writes_submits_and_reads() -> Builder {
+    let number = HostValue::Number;
+    let first = vec![store(0, number(5), None), store(1, number(7), None)];
+    let equal = Some((HostRelation::Equal, HostValue::Register(0), number(6)));
+    let second = vec![
+        load(0, 0, None),
+        load(1, 1, None),
+        HostOperation::Skip { condition: equal, over: 1 },
+        store(0, number(1000), None),
+        store(1, HostValue::Register(0), None),
+        HostOperation::Flush(vec![place(1)]),
+        HostOperation::Invalidate(vec![place(0)]),
+    ];
+    let acts = vec![HostAct::Each(first), HostAct::Submit(0), HostAct::Wait(0), HostAct::Each(second)];
+    adding(vec![thread(acts)], vec![BatchStart::Submitted])
+}
+
+/// One thread lets a batch go on, behind one that was submitted before; another waits for it and goes by a flag besides.
+fn signals_and_waits() -> Builder {
+    let first = vec![
+        load(0, 0, None),
+        store(0, HostValue::Number(10), None),
+        HostOperation::Fence(HostOrder::Release),
+        store(1, HostValue::Number(20), Some(HostOrder::Relaxed)),
+    ];
+    let one = vec![
+        HostAct::Wait(0),
+        HostAct::Each(first),
+        HostAct::Signal(1),
+        HostAct::Wait(1),
+        HostAct::Each(vec![load(1, 1, Some(HostOrder::Acquire))]),
+    ];
+    let other =
+        vec![HostAct::Wait(1), HostAct::Each(vec![load(1, 1, Some(HostOrder::Acquire)), load(0, 0, None)])];
+    adding(vec![thread(one), thread(other)], vec![BatchStart::Early, BatchStart::Held])
+}
+
+#[test]
+fn threads_of_the_host_take_part() {
+    on_each_device("threads_of_the_host_take_part", |device| {
+        let back = BufferId(1);
+        let words =
+            |pair: [u32; 2]| std::iter::repeat_n(pair, INSTANCES as usize).flatten().collect::<Vec<u32>>();
+        let b = writes_submits_and_reads();
+        let mut prepared = b.prepare(device);
+        prepared.set_hosts(PLAY).unwrap();
+        for _ in 0..3 {
+            run(&mut *prepared);
+            assert_eq!(prepared.reported().unwrap(), reports(&[(6, 8)]));
+            assert_eq!(prepared.read(back).unwrap(), words([6, 6]));
+        }
+        let b = signals_and_waits();
+        let mut prepared = b.prepare(device);
+        prepared.set_hosts(PLAY).unwrap();
+        for _ in 0..3 {
+            run(&mut *prepared);
+            assert_eq!(prepared.reported().unwrap(), reports(&[(1, 21), (11, 21)]));
+            assert_eq!(prepared.read(back).unwrap(), words([11, 21]));
+        }
+        let beyond = HostPlay { instances: INSTANCES + 1, ..PLAY };
+        assert!(matches!(prepared.set_hosts(beyond), Err(DeviceError::InvalidPlan(_))));
+        let mut without = Builder::new().prepare(device);
+        assert!(matches!(without.set_hosts(PLAY), Err(DeviceError::InvalidPlan(_))));
+    });
+}
+
+/// A thread that waits for a batch before it lets it go on.
+#[test]
+fn dropping_threads_that_wait_for_ever_does_not_block() {
+    on_each_driver("dropping_threads_that_wait_for_ever_does_not_block", |selector| {
+        let device = VulkanDevice::open(selector, Options::default()).unwrap();
+        let acts = vec![HostAct::Wait(0), HostAct::Signal(0)];
+        let b = adding(vec![thread(acts)], vec![BatchStart::Held]);
+        let mut prepared = b.prepare(&device);
+        prepared.set_hosts(PLAY).unwrap();
+        prepared.submit().unwrap();
+        assert_eq!(prepared.poll(Duration::from_millis(200)), Ok(Progress::Running));
+        assert_eq!(prepared.reported(), Err(DeviceError::Busy));
+        drop(prepared);
+        assert_eq!(refused(&device, &b.0), DeviceError::DeviceLost("an earlier submission"));
+    });
+}
+
+#[test]
+fn memory_that_threads_reach_is_mapped() {
+    on_each_device("memory_that_threads_reach_is_mapped", |device| {
+        let mut b = writes_submits_and_reads();
+        b.0.buffers[0].memory = Memory::Device;
+        assert!(matches!(refused(device, &b.0), DeviceError::InvalidPlan(_)));
+    });
+}
+
+#[test]
+fn validation_layers_have_nothing_to_say_of_hosts() {
+    on_each_driver("validation_layers_have_nothing_to_say_of_hosts", |selector| {
+        let device = match VulkanDevice::open(selector, Options { validation: true, staging: false }) {
+            Ok(device) => device,
+            Err(DeviceError::Unsupported(why)) => {
+                return skipped(&format!("validation on {selector}: {why}"));
+            }
+            Err(error) => panic!("{error}"),
+        };
+        for b in [writes_submits_and_reads(), signals_and_waits()] {
+            let mut prepared = b.prepare(&device);
+            prepared.set_hosts(PLAY).unwrap();
+            run(&mut *prepared);
+            run(&mut *prepared);
+        }
+        assert_eq!(device.validation_messages(), Vec::<String>::new());
+    });
+}

@@ -1,0 +1,108 @@
+//! Random programs of calls: dispatches of one or two queue families with barriers and semaphores between them, and threads of
+//! the host that write before a submission, read behind one, or signal.
+
+use crate::generate::{Family, Program, Random};
+
+const SIDES: [&str; 14] = [
+    "compute:shader_write",
+    "compute:shader_write",
+    "compute:shader_write.shader_read",
+    "compute:shader_read",
+    "compute:memory_write",
+    "all:memory_write.memory_read",
+    "compute",
+    "all",
+    "top",
+    "bottom",
+    "transfer",
+    "vertex",
+    "fragment:shader_write",
+    "compute.transfer:memory_read",
+];
+const TO_HOST: [&str; 3] = ["host:host_read", "host:host_write", "host:host_read.host_write"];
+const ACCESSES: [&str; 8] = [
+    "st.sc0 x, {}",
+    "st.sc0 x, {}",
+    "ld.sc0 r{}, x",
+    "ld.sc0 r{}, x",
+    "ld.sc0 r{}, y",
+    "st.sc0 y, {}",
+    "st.atom.dv.sc0 x, {}",
+    "ld.atom.dv.sc0 r{}, y",
+];
+
+/// The program of a seed; what is not settled is drawn anew.
+pub fn calls_program(seed: u64) -> Program {
+    let mut random = Random(seed ^ 0xCA11_CA11);
+    loop {
+        let (text, agents) = drawn(&mut random, seed);
+        if litmus::parse(&text, "random.litmus").is_ok() {
+            return Program { family: Family::Calls(agents), text, bound: 1 };
+        }
+    }
+}
+
+fn drawn(random: &mut Random, seed: u64) -> (String, usize) {
+    let agents = random.pick(&[2, 2, 3]);
+    let host = random.chance(35);
+    let mut number = 0;
+    let mut access = |random: &mut Random, host: bool| {
+        number += 1;
+        let access =
+            if host { random.pick(&["st.sc0 x, {}", "ld.sc0 r{}, x"]) } else { random.pick(&ACCESSES) };
+        access.replace("{}", &number.to_string())
+    };
+    let mut columns: Vec<Vec<String>> = Vec::new();
+    let mut signals = 0;
+    for agent in 0..agents {
+        let family = usize::from(random.chance(35));
+        let mut column = vec![format!("P{agent}@sg 0, wg {agent}, qf {family}")];
+        let wait = agent > 0 && signals > 0 && random.chance(60);
+        if wait {
+            signals -= 1;
+            column.push(format!("wait s{signals}"));
+        }
+        if !wait && random.chance(60) {
+            column.push(format!("barrier {} -> {}", random.pick(&SIDES), random.pick(&SIDES)));
+        }
+        for _ in 0..1 + random.below(2) {
+            column.push(access(random, false));
+        }
+        if random.chance(35) {
+            column.push(format!("barrier {} -> {}", random.pick(&SIDES), random.pick(&SIDES)));
+        }
+        if host && random.chance(60) {
+            column.push(format!("barrier compute:shader_write -> {}", random.pick(&TO_HOST)));
+        }
+        if random.chance(35) && agent + 1 < agents && signals == 0 {
+            column.push("signal s0".to_owned());
+            signals = 1;
+        }
+        columns.push(column);
+    }
+    if host {
+        let mut column = vec![format!("P{agents}@host")];
+        if random.chance(60) {
+            column.push(access(random, true));
+        }
+        let whom = random.below(agents);
+        if random.chance(70) {
+            column.push(format!("submit P{whom}"));
+            column.push(format!("wait P{whom}"));
+        } else if let Some(late) = columns.get_mut(whom) {
+            column.push("signal late".to_owned());
+            late.insert(1, "barrier host:host_write -> compute:shader_read".to_owned());
+            late.insert(1, "wait late".to_owned());
+        }
+        column.push(access(random, true));
+        columns.push(column);
+    }
+    let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let row = |row: usize| {
+        let cells = columns.iter().map(|column| column.get(row).map_or("", String::as_str));
+        cells.collect::<Vec<_>>().join(" | ")
+    };
+    let table: String = (0..rows).map(|at| row(at) + " ;\n").collect();
+    let declared = if host { "buffer u32 x [host] = 0; y = 0;" } else { "x = 0; y = 0;" };
+    (format!("VULKAN calls-{seed}\n{{ {declared} }}\n{table}exists (x == 1)\n"), columns.len())
+}

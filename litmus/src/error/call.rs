@@ -1,0 +1,142 @@
+//! What can be wrong with calls of the API in a test: what cannot be, and what is not settled.
+
+use miette::Diagnostic;
+use thiserror::Error;
+
+use crate::span::Span;
+
+/// One mistake about calls. The label of each says what was expected at the place.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
+#[expect(missing_docs, reason = "the fields are the words of the messages")]
+pub enum CallError {
+    /// A word that no stage has.
+    #[error("unknown stage `{word}`")]
+    #[diagnostic(code(litmus::call::unknown_stage))]
+    UnknownStage {
+        word: String,
+        #[label(
+            "expected `compute`, `vertex`, `fragment`, `transfer`, `host`, `all`, `top`, `bottom` or `none`"
+        )]
+        span: Span,
+    },
+    /// VUID-vkCmdPipelineBarrier-srcAccessMask-02815 and -dstAccessMask-02816.
+    #[error("access mask that its stage does not have: `{access}`")]
+    #[diagnostic(code(litmus::call::access_of_another_stage))]
+    AccessOfAnotherStage {
+        access: &'static str,
+        #[label(
+            "expected accesses of the stages before the `:` (VUID-vkCmdPipelineBarrier-srcAccessMask-02815)"
+        )]
+        span: Span,
+    },
+    /// What a queue does stands between whole dispatches.
+    #[error("call amid a thread")]
+    #[diagnostic(code(litmus::call::amid_thread))]
+    AmidThread {
+        #[label("expected the call before or behind all that the shader does")]
+        span: Span,
+    },
+    /// A command of a queue in a thread of the host.
+    #[error("command of a queue in a thread of the host")]
+    #[diagnostic(code(litmus::call::command_of_host))]
+    CommandOfHost {
+        #[label("expected `signal`, `wait`, `submit`, `flush` or `invalidate`")]
+        span: Span,
+    },
+    /// Calls and the relations that are derived from them, in one test.
+    #[error("calls beside relations")]
+    #[diagnostic(code(litmus::call::beside_relations))]
+    BesideRelations {
+        #[label("expected calls alone, or `ssw`, `avdevice` and `visdevice` alone")]
+        span: Span,
+    },
+    /// A semaphore that is never signalled so far.
+    #[error("wait for what nobody signals: `{semaphore}`")]
+    #[diagnostic(code(litmus::call::endless_wait))]
+    EndlessWait {
+        semaphore: String,
+        #[label("expected a `signal` of it, of no lesser value")]
+        span: Span,
+    },
+    /// Waits that can all end only when another has.
+    #[error("wait for what comes behind it")]
+    #[diagnostic(code(litmus::call::circular_wait))]
+    CircularWait {
+        #[label("expected a signal that does not wait for this")]
+        span: Span,
+    },
+    /// A binary semaphore has one pair of a signal and a wait.
+    #[error("binary semaphore `{semaphore}` is signalled or waited for twice")]
+    #[diagnostic(code(litmus::call::binary_twice))]
+    BinaryTwice {
+        semaphore: String,
+        #[label("expected one signal and one wait, or values")]
+        span: Span,
+    },
+    /// Some calls name a value of the semaphore and some do not.
+    #[error("semaphore `{semaphore}` with and without values")]
+    #[diagnostic(code(litmus::call::mixed_semaphore))]
+    MixedSemaphore {
+        semaphore: String,
+        #[label("expected a value with each call, or with none")]
+        span: Span,
+    },
+    /// Half of an ownership transfer.
+    #[error("transfer without its other half")]
+    #[diagnostic(code(litmus::call::half_transfer))]
+    HalfTransfer {
+        half: &'static str,
+        #[label("expected the same transfer once in a thread of the queue family {half}")]
+        span: Span,
+    },
+    /// A transfer stands in a thread of neither family, or leads to the family that it comes from.
+    #[error("transfer in a thread of another queue family")]
+    #[diagnostic(code(litmus::call::foreign_transfer))]
+    ForeignTransfer {
+        #[label("expected two families, and the transfer in a thread of either")]
+        span: Span,
+    },
+    /// Nothing orders the acquire behind its release.
+    #[error("transfer that no semaphore orders")]
+    #[diagnostic(code(litmus::call::unordered_transfer))]
+    UnorderedTransfer {
+        #[label("expected a `wait` before it, for a `signal` behind the other half")]
+        span: Span,
+    },
+    /// An access by a queue family that does not own the location by then.
+    #[error("access of `{location}` by a queue family that does not own it")]
+    #[diagnostic(code(litmus::call::not_owned))]
+    NotOwned {
+        location: String,
+        #[label("expected the access before the release or behind the acquire")]
+        span: Span,
+    },
+    /// Not settled: dependencies of one dispatch publish different things of different others.
+    #[error("dependencies of different masks meet")]
+    #[diagnostic(code(litmus::call::different_masks))]
+    DifferentMasks {
+        #[label("expected the same calls between this and all threads before it")]
+        span: Span,
+    },
+    /// Not settled: of several barriers some follow one another and some do not.
+    #[error("barriers that do not all chain")]
+    #[diagnostic(code(litmus::call::broken_chain))]
+    BrokenChain {
+        #[label("expected the stages behind one barrier among those before the next")]
+        span: Span,
+    },
+    /// Not settled: a barrier to the host covers dispatches that its own is not ordered with.
+    #[error("barrier to the host over dispatches that are not ordered")]
+    #[diagnostic(code(litmus::call::unordered_readback))]
+    UnorderedReadback {
+        #[label("expected every earlier dispatch of the queue to come before this one")]
+        span: Span,
+    },
+    /// Not settled: in which order several threads of the host submit.
+    #[error("submissions of several threads of the host to one queue")]
+    #[diagnostic(code(litmus::call::submission_order))]
+    SubmissionOrder {
+        #[label("expected one thread of the host to submit them")]
+        span: Span,
+    },
+}

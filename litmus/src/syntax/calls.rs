@@ -1,0 +1,217 @@
+//! Calls of the API in a test: `barrier`, `signal`, `wait` and `transfer`, read and put in the order of their queues. What
+//! they say is derived in [`derive`], in the words that the model has.
+
+mod derive;
+
+use super::lexer::{Token, TokenKind};
+use super::parser::{Parsed, Parser};
+use super::words::is_thread;
+use crate::error::CallError;
+use crate::span::Span;
+use crate::system::AccessMask;
+use crate::test::{LocationId, Place, ThreadId};
+
+/// A call.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    thread: ThreadId,
+    /// Instructions of the thread before it, labels among them.
+    at: usize,
+    kind: CallKind,
+    span: Span,
+}
+
+#[derive(Clone, Debug)]
+enum CallKind {
+    Barrier { source: Side, target: Side },
+    Signal(Semaphore),
+    Wait(Semaphore),
+    Transfer(Transfer),
+}
+
+/// A semaphore at a value; binary ones have none.
+#[derive(Clone, Debug)]
+struct Semaphore {
+    name: String,
+    value: Option<u32>,
+}
+
+/// Of these locations, all where none is named, the ownership goes from one queue family to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Transfer {
+    locations: Vec<LocationId>,
+    from: u32,
+    to: u32,
+}
+
+/// A side of a barrier.
+#[derive(Clone, Copy, Debug)]
+struct Side {
+    stages: Stages,
+    accesses: AccessMask,
+}
+
+/// Stages, with those that come logically before them in a source, or behind them in a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stages(u8);
+
+const COMPUTE: Stages = Stages(1);
+const VERTEX: Stages = Stages(1 << 1);
+const FRAGMENT: Stages = Stages(1 << 2);
+const TRANSFER: Stages = Stages(1 << 3);
+const HOST: Stages = Stages(1 << 4);
+const NONE: Stages = Stages(0);
+/// Every stage of a command, which the host is not.
+const ALL: Stages = Stages(0b1111);
+
+impl Stages {
+    fn with(self, other: Stages) -> Stages {
+        Stages(self.0 | other.0)
+    }
+
+    fn intersects(self, other: Stages) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// A stage by its word: as it stands, and with what belongs to it in a source and in a target.
+fn stage(word: &str) -> Option<(Stages, Stages, Stages)> {
+    let same = |stages| (stages, stages, stages);
+    Some(match word {
+        "compute" => same(COMPUTE),
+        "vertex" => (VERTEX, VERTEX, VERTEX.with(FRAGMENT)),
+        "fragment" => (FRAGMENT, FRAGMENT.with(VERTEX), FRAGMENT),
+        "transfer" => same(TRANSFER),
+        "host" => same(HOST),
+        "all" => same(ALL),
+        "top" => (NONE, NONE, ALL),
+        "bottom" => (NONE, ALL, NONE),
+        "none" => same(NONE),
+        _ => return None,
+    })
+}
+
+/// Whether one of the stages makes an access.
+fn makes(stages: Stages, access: AccessMask) -> bool {
+    let shaders = AccessMask::SHADER_READ.with(AccessMask::SHADER_WRITE).with(AccessMask::UNIFORM_READ);
+    let transfers = AccessMask::TRANSFER_READ.with(AccessMask::TRANSFER_WRITE);
+    let who = if access.intersects(shaders) {
+        COMPUTE.with(VERTEX).with(FRAGMENT)
+    } else if access.intersects(transfers) {
+        TRANSFER
+    } else if access.intersects(AccessMask::HOST_READ.with(AccessMask::HOST_WRITE)) {
+        HOST
+    } else {
+        ALL.with(HOST)
+    };
+    stages.intersects(who)
+}
+
+impl Parser<'_> {
+    /// Whether `word`, which was just read, begins a call.
+    pub(super) fn begins_call(&self, word: &str) -> bool {
+        let next = self.peek();
+        match word {
+            "barrier" | "signal" | "transfer" => true,
+            "wait" => next.kind == TokenKind::Word && !is_thread(self.word(next)),
+            _ => false,
+        }
+    }
+
+    /// Reads the rest of a call of `thread`.
+    pub(super) fn call(&mut self, thread: ThreadId, start: Token) -> Parsed<()> {
+        let kind = match self.word(start) {
+            "barrier" => {
+                let (source, _) = self.barrier_side()?;
+                self.arrow()?;
+                let (_, target) = self.barrier_side()?;
+                CallKind::Barrier { source, target }
+            }
+            "signal" => CallKind::Signal(self.semaphore()?),
+            "wait" => CallKind::Wait(self.semaphore()?),
+            _ => CallKind::Transfer(self.transfer()?),
+        };
+        let end = self.previous().span;
+        let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
+        let host = self.test.thread(thread).place == Place::Host;
+        if host && !matches!(kind, CallKind::Signal(_) | CallKind::Wait(_)) {
+            return Err(CallError::CommandOfHost { span }.into());
+        }
+        let at = self.test.thread(thread).instructions.len();
+        self.calls.push(Call { thread, at, kind, span });
+        Ok(())
+    }
+
+    fn arrow(&mut self) -> Parsed<()> {
+        self.expect(TokenKind::Minus, "`->`")?;
+        self.expect(TokenKind::Greater, "`->`").map(drop)
+    }
+
+    /// Stages and accesses, as a source and as a target.
+    fn barrier_side(&mut self) -> Parsed<(Side, Side)> {
+        const EXPECTED: &str = "an access such as `shader_write`";
+        let (mut named, mut source, mut target) = (NONE, NONE, NONE);
+        loop {
+            let token = self.expect(TokenKind::Word, "a stage such as `compute`")?;
+            let Some(found) = stage(self.word(token)) else {
+                let word = self.word(token).to_owned();
+                return Err(CallError::UnknownStage { word, span: token.span }.into());
+            };
+            (named, source, target) = (named.with(found.0), source.with(found.1), target.with(found.2));
+            if !self.accept(TokenKind::Dot) {
+                break;
+            }
+        }
+        let mut accesses = AccessMask::NONE;
+        if self.accept(TokenKind::Colon) {
+            loop {
+                let token = self.peek();
+                let Some(access) = AccessMask::of_word(self.word(token)) else {
+                    return Err(self.unexpected(EXPECTED));
+                };
+                self.next();
+                if !makes(named, access) {
+                    let access = access.words().next().unwrap_or_default();
+                    return Err(CallError::AccessOfAnotherStage { access, span: token.span }.into());
+                }
+                accesses = accesses.with(access);
+                if !self.accept(TokenKind::Dot) {
+                    break;
+                }
+            }
+        }
+        let side = |stages| Side { stages, accesses };
+        Ok((side(source), side(target)))
+    }
+
+    fn semaphore(&mut self) -> Parsed<Semaphore> {
+        let token = self.expect(TokenKind::Word, "the name of a semaphore")?;
+        let name = self.word(token).to_owned();
+        let value = match self.peek().kind {
+            TokenKind::Number => Some(self.small_number("a value of the semaphore")?),
+            _ => None,
+        };
+        Ok(Semaphore { name, value })
+    }
+
+    fn transfer(&mut self) -> Parsed<Transfer> {
+        let mut locations = Vec::new();
+        while !self.at_word("qf") {
+            locations.push(self.use_location()?);
+            if !self.accept(TokenKind::Comma) && !self.at_word("qf") {
+                return Err(self.unexpected("`qf`"));
+            }
+        }
+        let from = self.family()?;
+        self.arrow()?;
+        Ok(Transfer { locations, from, to: self.family()? })
+    }
+
+    fn family(&mut self) -> Parsed<u32> {
+        if !self.at_word("qf") {
+            return Err(self.unexpected("`qf`"));
+        }
+        self.next();
+        self.small_number("the number of a queue family")
+    }
+}

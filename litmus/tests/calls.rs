@@ -1,0 +1,409 @@
+//! Calls of the API: what they are derived to, and how what cannot be is refused at its place.
+#![expect(clippy::unwrap_used, reason = "a failure is the report")]
+
+use litmus::{InstructionKind, SystemOperation, Test, ThreadId};
+
+/// A test of these columns, all cells of one on a line of its own.
+fn text(columns: &[&[&str]]) -> String {
+    let rows = columns.iter().map(|column| column.len()).max().unwrap();
+    let row = |row: usize| {
+        let cells = columns.iter().map(|column| column.get(row).copied().unwrap_or_default());
+        cells.collect::<Vec<_>>().join(" | ")
+    };
+    let rows: Vec<String> = (0..rows).map(row).collect();
+    format!("VULKAN T\n{{ buffer u32 x [host] = 0; y = 0; }}\n{} ;\nexists (x == 0)\n", rows.join(" ;\n"))
+}
+
+/// `P0<P1` for what comes before what, then what the calls have put into each thread.
+fn told(test: &Test) -> String {
+    let point = |point: litmus::SyncPoint| {
+        let number = test.thread(point.thread).number;
+        point.instruction.map_or(format!("P{number}"), |at| format!("P{number}.{at}"))
+    };
+    let mut pairs: Vec<String> =
+        test.system_sync.iter().map(|pair| format!("{}<{}", point(pair.from), point(pair.to))).collect();
+    pairs.sort();
+    let mut told = pairs.join(" ");
+    for id in (0..test.threads.len()).map(|number| ThreadId(number as u16)) {
+        let words: Vec<String> = test
+            .thread(id)
+            .instructions
+            .iter()
+            .map(|instruction| match &instruction.kind {
+                InstructionKind::System(operation) => match operation {
+                    SystemOperation::Available(mask) | SystemOperation::Visible(mask) => mask
+                        .words()
+                        .fold(operation.keyword().to_owned(), |told, word| format!("{told}.{word}")),
+                    SystemOperation::Submit(threads) | SystemOperation::Wait(threads) => {
+                        let numbers =
+                            threads.iter().map(|thread| format!(" P{}", test.thread(*thread).number));
+                        format!("{}{}", operation.keyword(), numbers.collect::<String>())
+                    }
+                    _ => operation.keyword().to_owned(),
+                },
+                _ => "_".to_owned(),
+            })
+            .collect();
+        told += &format!("; {}", words.join(" "));
+    }
+    told
+}
+
+const P0: &str = "P0@sg 0, wg 0, qf 0";
+const P1: &str = "P1@sg 0, wg 1, qf 0";
+const P1_FAR: &str = "P1@sg 0, wg 1, qf 1";
+const P2: &str = "P2@sg 0, wg 2, qf 0";
+const P2_FAR: &str = "P2@sg 0, wg 2, qf 1";
+const ST: &str = "st.sc0 x, 1";
+const LD: &str = "ld.sc0 r0, x";
+const OWN: &str = "transfer x qf 0 -> qf 1";
+
+#[test]
+fn calls_are_derived() {
+    let cases: &[(&[&[&str]], &str)] = &[
+        (
+            &[&[P0, ST, "barrier compute:shader_write -> compute:shader_read"], &[P1, LD]],
+            "P0<P1; _; avdevice.shader_write visdevice.shader_read _",
+        ),
+        // The source is the stages before, the target those behind, and ALL_COMMANDS is not the host.
+        (&[&[P0, ST, "barrier top -> compute"], &[P1, LD]], "; _; _"),
+        (&[&[P0, ST, "barrier bottom -> top"], &[P1, LD]], "P0<P1; _; _"),
+        (&[&[P0, ST, "barrier compute -> bottom"], &[P1, LD]], "; _; _"),
+        (&[&[P0, ST, "barrier host -> all"], &[P1, LD]], "; _; _"),
+        // Logically earlier stages belong to a source, logically later ones to a target.
+        (
+            &[
+                &[P0, ST, "barrier compute:shader_write -> vertex"],
+                &[P1, "barrier fragment -> compute:shader_read", LD],
+            ],
+            "P0<P1; _; avdevice.shader_write visdevice.shader_read _",
+        ),
+        (
+            &[
+                &[P0, ST, "barrier compute:shader_write -> fragment"],
+                &[P1, "barrier vertex -> compute:shader_read", LD],
+            ],
+            "; _; _",
+        ),
+        // Each barrier keeps its place: what the second makes available is not visible by the first.
+        (
+            &[
+                &[P0, ST, "barrier compute -> compute:shader_read"],
+                &[P1, "barrier compute:shader_write -> compute", LD],
+            ],
+            "P0<P1; _; visdevice.shader_read avdevice.shader_write _",
+        ),
+        // What is between is published on the way.
+        (
+            &[
+                &[P0, ST, "barrier compute:shader_write -> compute:shader_read"],
+                &[P1, LD, "barrier compute -> compute"],
+                &[P2, LD],
+            ],
+            "P0<P1 P0<P2 P1<P2; _; avdevice.shader_write visdevice.shader_read _; _",
+        ),
+        (&[&[P0, ST, "signal s"], &[P1_FAR, "wait s", LD]], "P0<P1; _; avdevice visdevice _"),
+        // A queue without dispatches hands a semaphore on.
+        (
+            &[&[P0, ST, "signal s"], &[P1_FAR, "wait s", "signal t"], &[P2, "wait t", LD]],
+            "P0<P1 P0<P2; _; avdevice visdevice; avdevice visdevice _",
+        ),
+        (&[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", OWN, LD]], "P0<P1; _; avdevice visdevice _"),
+        // A readback stands where its barrier does.
+        (
+            &[
+                &["P0@host", "submit P1", "wait P1", LD],
+                &[P1, ST, "barrier compute:shader_write -> host:host_read"],
+            ],
+            "; submit P1 wait P1 _; _ avdevice.shader_write visdevice.host_read",
+        ),
+        (&[&["P0@host", ST, "signal t 1", LD], &[P1, "wait t 1", LD]], "P0.0<P1; _ _; visdevice _"),
+        (&[&["P0@host", "wait t 1", LD], &[P1, ST, "signal t 1"]], "; wait P1 _; _"),
+        // What the host submits stands in the order of its submissions.
+        (
+            &[
+                &["P0@host", "submit P2", "submit P1"],
+                &[P1, LD],
+                &[P2, ST, "barrier compute:shader_write -> compute:shader_read"],
+            ],
+            "P2<P1; submit P2 submit P1; avdevice.shader_write visdevice.shader_read _; _",
+        ),
+    ];
+    for (columns, expected) in cases {
+        let text = text(columns);
+        let test =
+            litmus::parse(&text, "T").map_err(|errors| format!("{:?}\n{text}", errors.messages())).unwrap();
+        assert_eq!(told(&test), *expected, "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_at_its_place() {
+    // The code, and the words of the text that it points at.
+    let cases: &[(&[&[&str]], &str, &str)] = &[
+        (&[&[P0, ST, "barrier pixel -> compute"], &[P1, LD]], "unknown_stage", "pixel"),
+        (
+            &[&[P0, ST, "barrier compute:host_write -> compute"], &[P1, LD]],
+            "access_of_another_stage",
+            "host_write",
+        ),
+        (
+            &[&[P0, ST, "barrier compute -> transfer:shader_read"], &[P1, LD]],
+            "access_of_another_stage",
+            "shader_read",
+        ),
+        (
+            &[&[P0, ST, "barrier top:memory_write -> compute"], &[P1, LD]],
+            "access_of_another_stage",
+            "memory_write",
+        ),
+        (
+            &[&[P0, ST, "barrier all:host_write -> compute"], &[P1, LD]],
+            "access_of_another_stage",
+            "host_write",
+        ),
+        (&[&[P0, ST, "signal s", ST], &[P1, "wait s", LD]], "amid_thread", "signal s"),
+        (
+            &[&["P0@host", "barrier host -> compute", ST], &[P1, LD]],
+            "command_of_host",
+            "barrier host -> compute",
+        ),
+        (&[&[P0, ST, "avdevice", "signal s"], &[P1, "wait s", LD]], "beside_relations", "signal s"),
+        (&[&[P0, ST], &[P1, "wait s", LD]], "endless_wait", "wait s"),
+        (&[&[P0, ST, "signal t 1"], &[P1, "wait t 2", LD]], "endless_wait", "wait t 2"),
+        (&[&[P0, "wait s", ST, "signal t"], &[P1_FAR, "wait t", LD, "signal s"]], "circular_wait", "wait s"),
+        (
+            &[&[P0, ST, "signal s"], &[P1, ST, "signal s"], &[P2_FAR, "wait s", LD]],
+            "binary_twice",
+            "signal s",
+        ),
+        (&[&[P0, ST, "signal s 1"], &[P1, "wait s", LD]], "mixed_semaphore", "signal s 1"),
+        (&[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", LD]], "half_transfer", OWN),
+        (&[&[P0, ST, "signal s"], &[P1_FAR, "wait s", OWN, LD]], "half_transfer", OWN),
+        (
+            &[&[P0, ST, "transfer x qf 0 -> qf 0", "signal s"], &[P1_FAR, "wait s", LD]],
+            "foreign_transfer",
+            "transfer x qf 0 -> qf 0",
+        ),
+        (
+            &[&[P0, ST, "transfer x qf 1 -> qf 2", "signal s"], &[P1_FAR, "wait s", LD]],
+            "foreign_transfer",
+            "transfer x qf 1 -> qf 2",
+        ),
+        (&[&[P0, ST, OWN], &[P1_FAR, OWN, LD]], "unordered_transfer", OWN),
+        (&[&[P0, ST, "signal s", OWN], &[P1_FAR, "wait s", OWN, LD]], "unordered_transfer", OWN),
+        (&[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", OWN, LD], &[P2, LD]], "not_owned", LD),
+        (
+            &[&[P0, ST, OWN, "signal s"], &[P1_FAR, LD], &[P2_FAR, "wait s", OWN, "ld.sc0 r0, y"]],
+            "not_owned",
+            LD,
+        ),
+        (
+            &[
+                &[P0, ST],
+                &[P1_FAR, "st.sc0 y, 1", "signal s"],
+                &[P2, "wait s", "barrier compute -> compute", LD],
+            ],
+            "different_masks",
+            "barrier compute -> compute",
+        ),
+        (
+            &[
+                &[
+                    P0,
+                    ST,
+                    "barrier compute:shader_write -> transfer",
+                    "barrier compute -> compute:shader_read",
+                    "barrier transfer -> compute",
+                ],
+                &[P1, LD],
+            ],
+            "broken_chain",
+            "barrier compute -> compute:shader_read",
+        ),
+        (
+            &[&[P0, ST], &[P1, "st.sc0 y, 1", "barrier compute:shader_write -> host:host_read"]],
+            "unordered_readback",
+            "barrier compute:shader_write -> host:host_read",
+        ),
+        (
+            &[
+                &["P0@host", "submit P2"],
+                &["P1@host", "submit P3"],
+                &[P2, ST, "signal s"],
+                &["P3@sg 0, wg 3, qf 0", "wait s", LD],
+            ],
+            "submission_order",
+            "signal s",
+        ),
+    ];
+    for (columns, code, words) in cases {
+        let text = text(columns);
+        let errors = litmus::parse(&text, "T").map(|test| told(&test)).unwrap_err();
+        let found: Vec<_> = errors
+            .messages()
+            .into_iter()
+            .map(|message| (message.code, message.line, message.column))
+            .collect();
+        let places: Vec<(u32, u32)> = (1..)
+            .zip(text.lines())
+            .flat_map(|(number, line)| line.match_indices(words).map(move |(at, _)| (number, at as u32 + 1)))
+            .collect();
+        let expected = format!("litmus::call::{code}");
+        assert!(
+            found.len() == 1 && found[0].0 == expected && places.contains(&(found[0].1, found[0].2)),
+            "{found:?}, not {expected} at {places:?}\n{text}"
+        );
+    }
+}
+
+/// Numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+}
+
+/// What a queue is given, for the second reading: a dispatch by its number, a barrier by the stages before and behind it, the
+/// signal and the wait of a semaphore.
+#[derive(Clone, Copy)]
+enum Node {
+    Dispatch(usize),
+    Barrier(u8, u8),
+    Signal(usize),
+    Wait(usize),
+}
+
+/// Bits of stages: compute, transfer, vertex, fragment. A source has `vertex` with `fragment`, a target `fragment` with `vertex`.
+const STAGES: [(&str, u8, u8); 6] = [
+    ("compute", 1, 1),
+    ("transfer", 2, 2),
+    ("vertex", 4, 12),
+    ("fragment", 12, 8),
+    ("all", 15, 15),
+    ("none", 0, 0),
+];
+
+/// Columns, and the nodes of each queue in order.
+fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 2]) {
+    let threads = 2 + random.below(3) as usize;
+    let semaphores = random.below(3) as usize;
+    // The column of each signal and wait; a wait has a later column, so that no wait is for ever.
+    let places: Vec<(usize, usize)> = (0..semaphores)
+        .map(|_| {
+            let signal = random.below(threads as u64 - 1) as usize;
+            (signal, signal + 1 + random.below((threads - signal - 1) as u64) as usize)
+        })
+        .collect();
+    let mut queues: [Vec<Node>; 2] = [Vec::new(), Vec::new()];
+    let mut columns = Vec::new();
+    for thread in 0..threads {
+        let family = random.below(2) as usize;
+        let mut column = vec![format!("P{thread}@sg 0, wg {thread}, qf {family}")];
+        let barrier = |column: &mut Vec<String>, queue: &mut Vec<Node>, random: &mut Random| {
+            let (source, target) = (STAGES[random.below(6) as usize], STAGES[random.below(6) as usize]);
+            column.push(format!("barrier {} -> {}", source.0, target.0));
+            queue.push(Node::Barrier(source.1, target.2));
+        };
+        for _ in 0..random.below(2) {
+            barrier(&mut column, &mut queues[family], random);
+        }
+        for (number, _) in places.iter().enumerate().filter(|(_, (_, wait))| *wait == thread) {
+            column.push(format!("wait s{number}"));
+            queues[family].push(Node::Wait(number));
+        }
+        column.push("st.sc0 x, 1".to_owned());
+        queues[family].push(Node::Dispatch(thread));
+        for _ in 0..random.below(3) {
+            barrier(&mut column, &mut queues[family], random);
+        }
+        for (number, _) in places.iter().enumerate().filter(|(_, (signal, _))| *signal == thread) {
+            column.push(format!("signal s{number}"));
+            queues[family].push(Node::Signal(number));
+        }
+        columns.push(column);
+    }
+    (columns, queues)
+}
+
+/// Which dispatches come before which, by reachability over all nodes.
+fn reached(queues: &[Vec<Node>; 2], threads: usize) -> Vec<bool> {
+    let nodes: Vec<(usize, usize, Node)> = queues
+        .iter()
+        .enumerate()
+        .flat_map(|(queue, nodes)| nodes.iter().enumerate().map(move |(at, node)| (queue, at, *node)))
+        .collect();
+    let leads = |from: &(usize, usize, Node), to: &(usize, usize, Node)| {
+        let later = from.0 == to.0 && from.1 < to.1;
+        match (from.2, to.2) {
+            (Node::Signal(signal), Node::Wait(wait)) => signal == wait,
+            (Node::Dispatch(_), Node::Barrier(source, _)) => later && source & 1 != 0,
+            (Node::Barrier(_, target), Node::Dispatch(_)) => later && target & 1 != 0,
+            (Node::Barrier(_, target), Node::Barrier(source, _)) => later && target & source != 0,
+            (Node::Dispatch(_) | Node::Wait(_), Node::Signal(_)) => later,
+            (Node::Wait(_), Node::Dispatch(_)) => later,
+            _ => false,
+        }
+    };
+    let count = nodes.len();
+    let mut all: Vec<bool> =
+        (0..count * count).map(|at| leads(&nodes[at / count], &nodes[at % count])).collect();
+    close(&mut all, count);
+    let mut dispatches = vec![false; threads * threads];
+    for (from, (_, _, one)) in nodes.iter().enumerate() {
+        for (to, (_, _, other)) in nodes.iter().enumerate() {
+            if let (Node::Dispatch(one), Node::Dispatch(other)) = (one, other) {
+                dispatches[one * threads + other] = all[from * count + to];
+            }
+        }
+    }
+    dispatches
+}
+
+fn close(all: &mut [bool], count: usize) {
+    for middle in 0..count {
+        for from in 0..count {
+            for to in 0..count {
+                all[from * count + to] |= all[from * count + middle] && all[middle * count + to];
+            }
+        }
+    }
+}
+
+/// The order that is derived is reachability, told a second time.
+#[test]
+fn random_programs_are_ordered_as_a_second_reading_says() {
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let (mut read, mut pairs) = (0, 0);
+    for _ in 0..20_000 {
+        let (columns, queues) = program(&mut random);
+        let columns: Vec<Vec<&str>> =
+            columns.iter().map(|column| column.iter().map(String::as_str).collect()).collect();
+        let columns: Vec<&[&str]> = columns.iter().map(Vec::as_slice).collect();
+        let (text, threads) = (text(&columns), columns.len());
+        let test = match litmus::parse(&text, "T") {
+            Ok(test) => test,
+            Err(errors) => {
+                let unsettled = ["litmus::call::different_masks", "litmus::call::broken_chain"];
+                assert!(
+                    errors.messages().iter().all(|it| unsettled.contains(&it.code.as_str())),
+                    "{errors:?}\n{text}"
+                );
+                continue;
+            }
+        };
+        let mut derived = vec![false; threads * threads];
+        for pair in &test.system_sync {
+            derived[usize::from(pair.from.thread.0) * threads + usize::from(pair.to.thread.0)] = true;
+        }
+        close(&mut derived, threads);
+        assert_eq!(derived, reached(&queues, threads), "{text}");
+        (read, pairs) = (read + 1, pairs + derived.iter().filter(|pair| **pair).count());
+    }
+    assert!(read > 15_000 && pairs > 10_000, "{read} read, {pairs} pairs");
+}
