@@ -2,6 +2,7 @@
 
 mod khronos;
 mod mistake;
+mod subgroup;
 
 use std::fmt;
 
@@ -10,6 +11,7 @@ use thiserror::Error;
 
 pub use khronos::KhronosError;
 pub use mistake::ParseError;
+pub use subgroup::SubgroupError;
 
 use crate::span::Span;
 

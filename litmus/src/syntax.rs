@@ -14,6 +14,7 @@ mod lexer;
 mod parser;
 mod print;
 mod split;
+mod subgroup;
 mod table;
 mod words;
 

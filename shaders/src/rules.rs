@@ -146,6 +146,9 @@ pub enum Rule {
     /// No shader can name the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
     #[error("CrossDevice scope")]
     CrossDeviceScope,
+    /// A subgroup operation: which lanes execute it together is known in compute kernels that run the test once alone.
+    #[error("subgroup operation")]
+    SubgroupOperation,
     /// A shader call, and ShaderCall scope: there are no ray tracing pipelines here.
     #[error("shader call")]
     ShaderCall,
@@ -499,6 +502,7 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                 }
                 InstructionKind::ControlBarrier(_)
                 | InstructionKind::SplitBarrier(_)
+                | InstructionKind::Subgroup(_)
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
@@ -587,6 +591,7 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
         }
         InstructionKind::System(operation) if operation.is_of_host() => Err(Rule::HostThread),
         InstructionKind::System(_) => Err(Rule::SeparateDispatches),
+        InstructionKind::Subgroup(_) => Err(Rule::SubgroupOperation),
         InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),
         InstructionKind::Interlock(_) => Err(Rule::FragmentInterlock),
         InstructionKind::Compute(Compute::Arithmetic { operation: ArithmeticOperation::Divide, .. }) => {

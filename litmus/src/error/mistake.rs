@@ -6,6 +6,7 @@ use miette::{Diagnostic, SourceSpan};
 use thiserror::Error;
 
 use super::khronos::KhronosError;
+use super::subgroup::SubgroupError;
 use crate::span::Span;
 
 impl ParseError {
@@ -819,7 +820,11 @@ pub enum ParseError {
         span: Span,
     },
 
-    // Other syntaxes.
+    // What has mistakes of its own.
+    /// A mistake in a subgroup operation.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Subgroup(#[from] SubgroupError),
     /// A mistake in a `.test` file.
     #[error(transparent)]
     #[diagnostic(transparent)]
