@@ -61,6 +61,7 @@ mod segments;
 mod semantics;
 mod stage;
 pub mod stress;
+mod subgroup;
 mod thread;
 pub mod variant;
 
