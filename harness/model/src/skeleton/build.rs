@@ -16,7 +16,8 @@ use crate::path::{Memory, Path, Step, StepKind};
 use crate::symbolic::{LocalRead, Symbolic};
 use crate::system::{self, Mark};
 
-/// Every skeleton of a combination of paths, one for each thread: several only where a quorum leaves a choice.
+/// Every skeleton of a combination of paths, one for each thread: several only where a quorum leaves a choice, none where the
+/// values that lanes hand to one another let control take no such paths.
 pub(crate) fn skeletons(
     test: &Test,
     paths: &[&Path],
@@ -33,6 +34,9 @@ pub(crate) fn skeletons(
     builder.find_results(paths);
     for (index, path) in paths.iter().enumerate() {
         builder.add_thread(ThreadId(index as u16), path);
+    }
+    if builder.infeasible {
+        return Ok(Vec::new());
     }
     for (index, path) in paths.iter().enumerate() {
         builder.mark_decisive(ThreadId(index as u16), path);
@@ -89,6 +93,8 @@ struct Builder<'t> {
     marks: Vec<Mark>,
     /// What subgroup operations give.
     results: Results,
+    /// Whether no values let control take these paths.
+    infeasible: bool,
 }
 
 impl<'t> Builder<'t> {
@@ -105,7 +111,19 @@ impl<'t> Builder<'t> {
         let cells = Cells::new(test, extents, semantic.cells_of_bytes);
         let (skeleton, reads) = (Skeleton::default(), vec![Vec::new(); steps.len()]);
         let (arrivals, marks, results) = (Vec::new(), Vec::new(), Results::default());
-        Builder { test, semantic, steps, observables, cells, skeleton, reads, arrivals, marks, results }
+        Builder {
+            test,
+            semantic,
+            steps,
+            observables,
+            cells,
+            skeleton,
+            reads,
+            arrivals,
+            marks,
+            results,
+            infeasible: false,
+        }
     }
 
     /// The number of the next event.
@@ -186,7 +204,12 @@ impl<'t> Builder<'t> {
             constraint.right.for_each_read(&mut check);
             // A condition on a read behind a barrier that blocks for ever is never evaluated.
             if known {
-                self.skeleton.constraints.push(constraint.map(&|read| reads[usize::from(read)].clone()));
+                let over_events = constraint.map(&|read| reads[usize::from(read)].clone());
+                // What other lanes hand over may be known before anything is read.
+                match over_events.met(&mut |_| None) {
+                    Some(met) => self.infeasible |= !met,
+                    None => self.skeleton.constraints.push(over_events),
+                }
             }
         }
     }

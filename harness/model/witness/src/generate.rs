@@ -6,10 +6,12 @@
 
 mod classes;
 mod mixture;
+mod tangles;
 
 use std::fmt::Write as _;
 
 pub use classes::classes_program;
+pub use tangles::subgroup_program;
 
 /// What a program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +24,8 @@ pub enum Family {
     Classes(usize),
     /// Rounds of split barriers among so many agents.
     Split(usize),
+    /// Operations of a subgroup with so many lanes.
+    Subgroup(usize),
 }
 
 /// A random program.

@@ -35,6 +35,7 @@ mod operation;
 mod path;
 mod profile;
 mod refusal;
+mod tangle;
 mod values;
 
 use std::collections::BTreeMap;
