@@ -106,7 +106,7 @@ pub fn result(
                 }
             }
             match operation {
-                ArithmeticOperation::Add => counted.iter().fold(0, |sum, value| sum.wrapping_add(*value)),
+                ArithmeticOperation::Add => counted.iter().fold(0_u32, |sum, value| sum.wrapping_add(*value)),
                 ArithmeticOperation::Minimum => counted.iter().copied().min().unwrap_or(u32::MAX),
                 ArithmeticOperation::Maximum => counted.iter().copied().max().unwrap_or(0),
                 ArithmeticOperation::And => counted.iter().fold(u32::MAX, |all, value| all & value),

@@ -105,7 +105,8 @@ impl Tangles {
             7 => format!("ld.nonpriv.sc0 {}, {location}", self.fresh(thread)),
             _ => {
                 let value = self.value(thread);
-                format!("rmw.atom.{scope}.sc0.add {}, {location}, {value}", self.fresh(thread))
+                // Sums would make circles of values of which engine and witness try different ones.
+                format!("rmw.atom.{scope}.sc0 {}, {location}, {value}", self.fresh(thread))
             }
         };
         self.line(thread, text);
