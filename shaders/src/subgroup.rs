@@ -64,6 +64,32 @@ pub(crate) fn instruction(kind: SubgroupKind) -> Option<Op> {
     })
 }
 
+/// The capability that an instruction needs, where it is a subgroup operation of kernels.
+pub(crate) fn capability(op: Op) -> Option<Capability> {
+    Some(match op {
+        Op::GroupNonUniformElect => Capability::GroupNonUniform,
+        Op::GroupNonUniformAll | Op::GroupNonUniformAny | Op::GroupNonUniformAllEqual => {
+            Capability::GroupNonUniformVote
+        }
+        Op::GroupNonUniformBallot | Op::GroupNonUniformBroadcast | Op::GroupNonUniformBroadcastFirst => {
+            Capability::GroupNonUniformBallot
+        }
+        Op::GroupNonUniformShuffle | Op::GroupNonUniformShuffleXor => Capability::GroupNonUniformShuffle,
+        Op::GroupNonUniformShuffleUp | Op::GroupNonUniformShuffleDown => {
+            Capability::GroupNonUniformShuffleRelative
+        }
+        Op::GroupNonUniformRotateKHR => Capability::GroupNonUniformRotateKHR,
+        Op::GroupNonUniformQuadBroadcast | Op::GroupNonUniformQuadSwap => Capability::GroupNonUniformQuad,
+        Op::GroupNonUniformIAdd
+        | Op::GroupNonUniformUMin
+        | Op::GroupNonUniformUMax
+        | Op::GroupNonUniformBitwiseAnd
+        | Op::GroupNonUniformBitwiseOr
+        | Op::GroupNonUniformBitwiseXor => Capability::GroupNonUniformArithmetic,
+        _ => return None,
+    })
+}
+
 /// What a reduction or a scan is in an instruction.
 pub(crate) fn group_operation(span: SubgroupSpan) -> GroupOperation {
     match span {
