@@ -49,10 +49,10 @@ impl Tangles {
         format!("r{}", self.registers[thread] - 1)
     }
 
-    /// A constant or a register that has a value.
-    fn value(&mut self, thread: usize) -> String {
+    /// A constant or, in some of a hundred cases, a register that has a value.
+    fn value(&mut self, thread: usize, percent: usize) -> String {
         match self.registers[thread] {
-            count if count > 0 && self.random.chance(60) => format!("r{}", self.random.below(count)),
+            count if count > 0 && self.random.chance(percent) => format!("r{}", self.random.below(count)),
             _ => self.random.pick(&["0", "1", "1", "2"]).to_owned(),
         }
     }
@@ -96,18 +96,16 @@ impl Tangles {
     }
 
     fn touch(&mut self, thread: usize, scope: &str, location: &str) {
+        // Seldom what was read: of circles of values engine and witness try different ones.
+        let value = self.value(thread, 12);
         let text = match self.random.below(9) {
-            0 | 1 => format!("st.atom.{scope}.sc0 {location}, {}", self.value(thread)),
-            2 => format!("st.atom.rel.{scope}.sc0.semsc0.semav {location}, {}", self.value(thread)),
-            3 => format!("st.nonpriv.sc0 {location}, {}", self.value(thread)),
+            0 | 1 => format!("st.atom.{scope}.sc0 {location}, {value}"),
+            2 => format!("st.atom.rel.{scope}.sc0.semsc0.semav {location}, {value}"),
+            3 => format!("st.nonpriv.sc0 {location}, {value}"),
             4 | 5 => format!("ld.atom.{scope}.sc0 {}, {location}", self.fresh(thread)),
             6 => format!("ld.atom.acq.{scope}.sc0.semsc0.semvis {}, {location}", self.fresh(thread)),
             7 => format!("ld.nonpriv.sc0 {}, {location}", self.fresh(thread)),
-            _ => {
-                let value = self.value(thread);
-                // Sums would make circles of values of which engine and witness try different ones.
-                format!("rmw.atom.{scope}.sc0 {}, {location}, {value}", self.fresh(thread))
-            }
+            _ => format!("rmw.atom.{scope}.sc0 {}, {location}, {value}", self.fresh(thread)),
         };
         self.line(thread, text);
     }
@@ -152,7 +150,7 @@ impl Tangles {
                 _ => (format!("exclusive.{operation}"), String::new(), None),
             };
             let defined = source.is_none_or(|source| members.contains(&source));
-            let value = if choice == 0 { String::new() } else { format!(" {},", self.value(lane)) };
+            let value = if choice == 0 { String::new() } else { format!(" {},", self.value(lane, 60)) };
             let register = if defined { self.fresh(lane) } else { "unused".to_owned() };
             let comma = numbers.strip_prefix(", ").map_or(String::new(), |numbers| format!(" {numbers},"));
             self.line(lane, format!("sg.{word} {register},{value}{comma} o{meeting}"));
