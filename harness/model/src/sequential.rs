@@ -2,6 +2,8 @@
 //!
 //! This shares nothing with the axiomatic engine: what is *weak* and what is *interleaved* is measured against it, and the
 //! cat file `sc` is tested against it.
+//!
+//! Long because one machine executes every kind of instruction.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
