@@ -157,7 +157,7 @@ impl SubgroupKind {
             SubgroupKind::Broadcast(source) | SubgroupKind::Shuffle(source) => Some(source),
             SubgroupKind::ShuffleXor(mask) => Some(lane ^ mask),
             SubgroupKind::ShuffleUp(delta) => Some(lane.checked_sub(delta).unwrap_or(u32::MAX)),
-            SubgroupKind::ShuffleDown(delta) => Some(lane.checked_add(delta).unwrap_or(u32::MAX)),
+            SubgroupKind::ShuffleDown(delta) => Some(lane.saturating_add(delta)),
             SubgroupKind::Rotate { delta, cluster } => {
                 let within = cluster.wrapping_sub(1);
                 Some((lane & !within) | (lane.wrapping_add(delta) & within))
