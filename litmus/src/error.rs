@@ -3,6 +3,7 @@
 mod call;
 mod khronos;
 mod mistake;
+mod subgroup;
 
 use std::fmt;
 
@@ -12,6 +13,7 @@ use thiserror::Error;
 pub use call::CallError;
 pub use khronos::KhronosError;
 pub use mistake::ParseError;
+pub use subgroup::SubgroupError;
 
 use crate::span::Span;
 

@@ -458,6 +458,7 @@ impl Printer<'_> {
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
                 | InstructionKind::Compute(_)
+                | InstructionKind::Subgroup(_)
                 | InstructionKind::SplitBarrier(_)
                 | InstructionKind::Flow(_) => None,
             });
@@ -496,6 +497,7 @@ impl Printer<'_> {
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
+                | InstructionKind::Subgroup(_)
                 | InstructionKind::Compute(_) => {
                     text += &self.statement(id, kind)?;
                     at += 1;
@@ -643,6 +645,7 @@ impl Printer<'_> {
             },
             InstructionKind::ControlBarrier(_) => return Err(cannot("control barriers under conditions")),
             InstructionKind::SplitBarrier(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)

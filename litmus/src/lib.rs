@@ -36,6 +36,7 @@ pub mod metadata;
 pub mod outcome;
 pub mod overlap;
 pub mod span;
+pub mod subgroup;
 pub mod suite;
 pub mod syntax;
 pub mod system;
@@ -43,7 +44,7 @@ pub mod test;
 pub mod value;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
-pub use error::{CallError, KhronosError, ParseError, ParseErrors};
+pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError};
 pub use hsa::{Lowered, LoweringError, lower};
 pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
 pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
@@ -53,6 +54,9 @@ pub use outcome::{
 };
 pub use overlap::Overlap;
 pub use span::Span;
+pub use subgroup::{
+    QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan, TangledLane,
+};
 pub use suite::Suite;
 pub use syntax::{MAX_THREADS, ParseOptions, parse, parse_condition, parse_with, print};
 pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};

@@ -1,7 +1,9 @@
 //! Whether the threads of a test can run at the same time: what `exercised` asks of a run depends on it.
 
 use crate::system::SystemOperation;
-use crate::test::{ControlBarrier, InstructionKind, Scope, SplitHalf, SyncPoint, Test, Thread, ThreadId};
+use crate::test::{
+    ControlBarrier, InstructionKind, LocationId, Scope, SplitHalf, SyncPoint, Test, Thread, ThreadId,
+};
 
 /// How the threads of a test stand to one another in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -10,7 +12,7 @@ pub enum Overlap {
     Possible,
     /// Every pair of threads that is not ordered meets in a control barrier.
     ControlBarrier,
-    /// There is one thread, or system-synchronizes-with puts all of them one after another.
+    /// There is one thread, system-synchronizes-with puts all of them one after another, or lanes of subgroups share no memory.
     Ordered,
 }
 
@@ -31,8 +33,16 @@ impl Test {
     /// How the threads of the test stand to one another in time. Only what the text says counts, not what a device does.
     pub fn overlap(&self) -> Overlap {
         let order = whole_thread_order(self);
+        // Lanes that share no memory have nothing that could interleave: what passes between them passes in an operation.
+        let by_registers = |left: usize, right: usize| {
+            self.has_subgroup_operations() && !share_memory(self, &self.threads[left], &self.threads[right])
+        };
         let ordered = |left: usize, right: usize| {
-            order[left][right] || order[right][left] || apart(self, left, right) || apart(self, right, left)
+            by_registers(left, right)
+                || order[left][right]
+                || order[right][left]
+                || apart(self, left, right)
+                || apart(self, right, left)
         };
         let mut overlap = Overlap::Ordered;
         for (number, left) in self.threads.iter().enumerate() {
@@ -49,6 +59,18 @@ impl Test {
         }
         overlap
     }
+}
+
+/// Whether two threads access one storage, and one of them writes it.
+fn share_memory(test: &Test, left: &Thread, right: &Thread) -> bool {
+    let accesses = |thread: &Thread| -> Vec<(LocationId, bool)> {
+        let found = thread.instructions.iter().filter_map(|instruction| instruction.kind.access());
+        found.map(|access| (test.storage_of(access.place.location), access.writes())).collect()
+    };
+    let others = accesses(right);
+    accesses(left).iter().any(|(storage, writes)| {
+        others.iter().any(|(other, also_writes)| storage == other && (*writes || *also_writes))
+    })
 }
 
 /// `[i][j]`: all of thread i happens before all of thread j, by a chain of system-synchronizes-with pairs.

@@ -15,6 +15,7 @@ mod lexer;
 mod parser;
 mod print;
 mod split;
+mod subgroup;
 mod table;
 mod words;
 

@@ -93,6 +93,7 @@ fn every_instruction_has_an_example() {
         "hsa-every-instruction.litmus",
         "vectors.litmus",
         "split-barriers.litmus",
+        "subgroup-operations.litmus",
     ]
     .map(|file| litmus::parse(&fs::read_to_string(folder("parse_ok").join(file)).unwrap(), file).unwrap())
     .into();
@@ -112,6 +113,7 @@ fn every_instruction_has_an_example() {
         InstructionKind::ControlBarrier(_) => "control barrier",
         InstructionKind::SplitBarrier(barrier) if barrier.half == SplitHalf::Arrive => "arrival",
         InstructionKind::SplitBarrier(_) => "wait for arrivals",
+        InstructionKind::Subgroup(operation) => operation.kind.word(),
         InstructionKind::System(operation) => operation.keyword(),
         InstructionKind::ShaderCall(_) => "call",
         InstructionKind::Interlock(_) => "interlock",
@@ -123,7 +125,7 @@ fn every_instruction_has_an_example() {
         InstructionKind::Compute(Compute::Compare { .. }) => "compare",
         InstructionKind::Flow(Flow::BranchIf { .. }) => "branch if",
     });
-    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 26);
+    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 26 + 19);
 }
 
 #[test]
@@ -142,6 +144,23 @@ fn mistakes() {
         inputs.iter().map(|stem| stem.split('.').next().unwrap()).chain(["too_large"]).collect();
     let codes: BTreeSet<&str> = include_str!("../src/error/mistake.rs")
         .split("code(litmus::parse::")
+        .skip(1)
+        .map(|rest| rest.split(')').next().unwrap())
+        .collect();
+    assert_eq!(examples, codes);
+}
+
+#[test]
+fn mistakes_in_subgroup_operations() {
+    let inputs = check_folder("subgroup_err", |file, text| {
+        let errors = litmus::parse(text, file).unwrap_err();
+        let code = format!("litmus::subgroup::{}", file.split('.').next().unwrap());
+        assert!(errors.messages().iter().any(|message| message.code == code), "{}", render(&errors));
+        render(&errors)
+    });
+    let examples: BTreeSet<&str> = inputs.iter().map(|stem| stem.split('.').next().unwrap()).collect();
+    let codes: BTreeSet<&str> = include_str!("../src/error/subgroup.rs")
+        .split("code(litmus::subgroup::")
         .skip(1)
         .map(|rest| rest.split(')').next().unwrap())
         .collect();

@@ -6,6 +6,7 @@ mod reference;
 mod rounds;
 mod storages;
 mod stress;
+mod subgroup;
 
 use litmus::{LocationId, LocationInit, Observable, Scope, Test, ThreadId};
 use rspirv::dr::Operand;
@@ -29,11 +30,20 @@ use place::Place;
 use reference::{Declared, WorkgroupStorage};
 use rounds::Rounds;
 pub(crate) use storages::{Storages, apart, storages};
+pub(crate) use subgroup::Exchange;
 
 /// A thread's steps in a segment.
 struct Code {
     part: segments::Part,
     steps: Vec<Step>,
+}
+
+/// A segment and what stands behind it.
+struct Between {
+    parts: Vec<Code>,
+    barrier: Option<segments::Meeting>,
+    /// As [`Segment::operation`].
+    operation: Option<(usize, usize)>,
 }
 
 /// What a kernel knows of the others of its [program](crate::program()).
@@ -109,6 +119,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         scratch_buffer: None,
         claims_buffer: None,
         parameters_block: 0,
+        exchange: None,
         thread_loops: 0,
         parameters: [None; Parameters::WORDS as usize],
     };
@@ -252,6 +263,8 @@ struct Emitter<'a> {
     scratch_buffer: Option<Word>,
     claims_buffer: Option<Word>,
     parameters_block: Word,
+    /// What lanes bring to subgroup operations, where there are any.
+    exchange: Option<Exchange>,
     /// As [`Kernel::thread_loops`].
     thread_loops: u32,
     /// Parameters that are loaded, by position.
@@ -309,18 +322,20 @@ impl Emitter<'_> {
             let subgroup = self.module.built_in_word(BuiltIn::SubgroupId);
             (subgroup, self.module.built_in_word(BuiltIn::SubgroupLocalInvocationId))
         });
-        let mut codes: Vec<(Vec<Code>, Option<segments::Meeting>)> = Vec::with_capacity(segments.len());
+        let mut codes: Vec<Between> = Vec::with_capacity(segments.len());
         for segment in segments {
             let code = |part: segments::Part| {
                 let thread = self.test.thread(ThreadId(part.thread as u16));
                 Code { steps: flow::structure(thread, part.body.clone()), part }
             };
-            codes.push((segment.parts.into_iter().map(code).collect(), segment.barrier));
+            let parts = segment.parts.into_iter().map(code).collect();
+            codes.push(Between { parts, barrier: segment.barrier, operation: segment.operation });
         }
 
         let entry = self.module.id();
         self.module.begin(entry);
         let mut registers = self.register_files(&codes);
+        self.declare_exchange(&codes);
         let (workgroup, local) = self.workgroup(&inputs);
         let (workgroup, extra) = self.workgroup_number(workgroup);
         let local = self.local(local);
@@ -347,7 +362,7 @@ impl Emitter<'_> {
         }
         let around = Rounds { entry, place, meeting, local };
         match (pressure, codes.as_slice()) {
-            (None, [(parts, None)]) if self.has_thread_loops(parts) => {
+            (None, [Between { parts, barrier: None, .. }]) if self.has_thread_loops(parts) => {
                 self.thread_loops = parts.len() as u32;
                 self.rounds_by_thread(&around, parts, &mut registers)?;
             }
@@ -358,11 +373,12 @@ impl Emitter<'_> {
     }
 
     /// Declares register variables for the threads that need them.
-    fn register_files(&mut self, codes: &[(Vec<Code>, Option<segments::Meeting>)]) -> Vec<Registers> {
+    fn register_files(&mut self, codes: &[Between]) -> Vec<Registers> {
         let mut files = Vec::with_capacity(self.test.threads.len());
         let mut unset: Vec<Word> = Vec::new();
         for (index, thread) in self.test.threads.iter().enumerate() {
-            let own = || codes.iter().flat_map(|(parts, _)| parts).filter(|code| code.part.thread == index);
+            let own =
+                || codes.iter().flat_map(|between| &between.parts).filter(|code| code.part.thread == index);
             let jumps = own().any(|code| flow::needs_jump_variable(&code.steps));
             if !jumps && own().count() == 1 {
                 files.push(Registers::Values(thread.registers.iter().map(|_| None).collect()));
@@ -409,6 +425,7 @@ impl Emitter<'_> {
     ) -> Result<(), CompileError> {
         let stretches: Vec<Vec<&[Step]>> =
             parts.iter().map(|code| flow::between_loops(&code.steps)).collect();
+        let exchange = self.exchange;
         let stages = stretches.iter().map(Vec::len).max().unwrap_or(0);
         for stage in 0..stages {
             let here: Vec<usize> = (0..parts.len())
@@ -428,6 +445,9 @@ impl Emitter<'_> {
                     if let Some((scope, semantics)) = code.part.acquire {
                         thread_code.fence(scope, semantics)?;
                     }
+                    if let (Some(instruction), Some(exchange)) = (code.part.takes, exchange) {
+                        thread_code.take(instruction, exchange)?;
+                    }
                     thread_code.begin_segment(&code.steps);
                 } else {
                     thread_code.leave_loop();
@@ -436,6 +456,9 @@ impl Emitter<'_> {
                 if stage + 1 < steps.len() {
                     thread_code.enter_loop();
                     return Ok(());
+                }
+                if let (Some(instruction), Some(exchange)) = (code.part.brings, exchange) {
+                    thread_code.bring(instruction, exchange)?;
                 }
                 if let Some((scope, semantics)) = code.part.release {
                     thread_code.fence(scope, semantics)?;

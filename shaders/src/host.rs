@@ -175,6 +175,7 @@ fn acts(
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
             | InstructionKind::SplitBarrier(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
@@ -227,6 +228,7 @@ fn check(test: &Test, instruction: &Instruction) -> Result<(), Rule> {
         | InstructionKind::System(_) => Ok(()),
         InstructionKind::ControlBarrier(_)
         | InstructionKind::SplitBarrier(_)
+        | InstructionKind::Subgroup(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_) => Err(Rule::HostThread),
     }

@@ -61,6 +61,7 @@ mod segments;
 mod semantics;
 mod stage;
 pub mod stress;
+mod subgroup;
 mod thread;
 pub mod variant;
 
@@ -147,6 +148,26 @@ pub const OPCODES: &[Op] = &[
     Op::ControlBarrier,
     Op::ControlBarrierArriveINTEL,
     Op::ControlBarrierWaitINTEL,
+    Op::GroupNonUniformElect,
+    Op::GroupNonUniformAll,
+    Op::GroupNonUniformAny,
+    Op::GroupNonUniformAllEqual,
+    Op::GroupNonUniformBallot,
+    Op::GroupNonUniformBroadcast,
+    Op::GroupNonUniformBroadcastFirst,
+    Op::GroupNonUniformShuffle,
+    Op::GroupNonUniformShuffleXor,
+    Op::GroupNonUniformShuffleUp,
+    Op::GroupNonUniformShuffleDown,
+    Op::GroupNonUniformRotateKHR,
+    Op::GroupNonUniformQuadBroadcast,
+    Op::GroupNonUniformQuadSwap,
+    Op::GroupNonUniformIAdd,
+    Op::GroupNonUniformUMin,
+    Op::GroupNonUniformUMax,
+    Op::GroupNonUniformBitwiseAnd,
+    Op::GroupNonUniformBitwiseOr,
+    Op::GroupNonUniformBitwiseXor,
     Op::IAdd,
     Op::ISub,
     Op::IMul,
@@ -164,6 +185,7 @@ pub const OPCODES: &[Op] = &[
     Op::ConvertSToF,
     Op::Select,
     Op::LogicalAnd,
+    Op::LogicalOr,
     Op::IEqual,
     Op::INotEqual,
     Op::SGreaterThanEqual,

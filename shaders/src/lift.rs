@@ -3,6 +3,7 @@
 //! The reader shares no code with the emitter: it starts from the words. It knows one convention, that a `switch` tells the
 //! threads apart and that its literals are their numbers. [`verify`] compares what it finds with the test.
 
+mod subgroup;
 mod verify;
 
 pub use verify::verify;
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{Access, Scope, Semantics, SplitHalf, StorageClass, ThreadId};
 use rspirv::dr::{Block, Instruction, Operand};
-use rspirv::spirv::{Decoration, ImageOperands, MemoryAccess, MemorySemantics, Op, Word};
+use rspirv::spirv::{Decoration, GroupOperation, ImageOperands, MemoryAccess, MemorySemantics, Op, Word};
 
 use crate::ModuleError;
 use crate::glsl;
@@ -86,6 +87,15 @@ pub enum Event {
         memory: Scope,
         /// Memory semantics; relaxed for one that is no memory barrier.
         semantics: Semantics,
+    },
+    /// A subgroup operation, in the lanes that execute it.
+    Subgroup {
+        /// The instruction.
+        instruction: Op,
+        /// Which lanes a scan counts.
+        span: Option<GroupOperation>,
+        /// Its constant operands behind the value.
+        numbers: Vec<u32>,
     },
     /// A plain store of a result word.
     Report,
@@ -197,6 +207,12 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<Lifted, LiftError> {
                 (None, Event::ControlBarrier { .. } | Event::SplitBarrier { .. }) => {
                     lifted.threads.values_mut().for_each(|events| events.push(event.clone()));
                 }
+                (None, Event::Subgroup { .. }) => {
+                    for thread in subgroup::members(&reader, &function.blocks, block) {
+                        let thread = lifted.threads.get_mut(&thread);
+                        thread.ok_or(LiftError::Stray(instruction.class.opcode))?.push(event.clone());
+                    }
+                }
                 (None, Event::Report) => lifted.outside.push(event),
                 (None, Event::Load { site, access, .. } | Event::Store { site, access, .. })
                     if matches!(site.memory, Memory::Workgroup(_)) && is_ordered(&reader, *access) =>
@@ -282,6 +298,7 @@ fn event(
             };
             return Ok(Some(Event::SplitBarrier { half, execution, memory, semantics }));
         }
+        _ if subgroup::is_operation(op) => return subgroup::event(reader, instruction).map(Some),
         Op::ImageRead | Op::ImageWrite => return texel_event(reader, instruction).map(Some),
         _ if is_access(op) => {}
         _ => return Ok(None),

@@ -10,6 +10,7 @@ use rspirv::spirv::{Capability, Dim, ImageFormat, StorageClass as SpirvClass, Wo
 
 use crate::module::Module;
 use crate::rules::Rule;
+use crate::subgroup;
 use crate::variant::{Images, Pointers, Variant};
 
 /// What lies in memory: an integer by its width, or a floating-point number.
@@ -236,6 +237,12 @@ impl Uses {
         if let InstructionKind::SplitBarrier(_) = kind {
             self.need(Capability::SplitBarrierINTEL, "shaderSplitBarrier");
             self.extensions.push("SPV_EXT_split_barrier");
+        }
+        if let InstructionKind::Subgroup(operation) = kind {
+            let (capability, feature, extension) = subgroup::needs(operation.kind);
+            self.need(capability, feature);
+            self.extensions.extend(extension);
+            self.scopes.push(Scope::Subgroup);
         }
         self.scopes.extend(kind.execution_scope());
         self.scopes.extend(kind.memory_scope());

@@ -38,6 +38,8 @@ pub(crate) struct Layout {
 impl Layout {
     /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts, with `most_lanes` slots at most.
     pub fn new(test: &Test, config: &KernelConfig, most_lanes: u32) -> Result<Layout, CompileError> {
+        // A subgroup operation reaches all lanes that execute it, so that a subgroup plays one instance.
+        let most_lanes = if test.has_subgroup_operations() { 1 } else { most_lanes };
         let mut placements: Vec<Placement> = Vec::with_capacity(test.threads.len());
         for thread in &test.threads {
             match thread.place {

@@ -248,6 +248,10 @@ fn with_parameters(
     {
         return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
     }
+    if test.has_subgroup_operations() {
+        // The lanes of a subgroup would be numbered in each kernel for itself.
+        return Err(Rule::SubgroupOperation.into());
+    }
     let mut kernels: Vec<Vec<Vec<ThreadId>>> = Vec::with_capacity(phases.len());
     for threads in &phases {
         kernels.push(match pipelines {

@@ -153,6 +153,9 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
     if test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| has_split(&i.kind)) {
         return Err(Rule::ProgressSplitBarrier.into());
     }
+    if test.has_subgroup_operations() {
+        return Err(Rule::SubgroupOperation.into());
+    }
     let variant = Variant::default();
     let uses = Uses::of(test, variant)?;
     let words_of_buffers = |(path, kind): &(Path, Kind)| {

@@ -146,6 +146,10 @@ pub enum Rule {
     /// No shader can name the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
     #[error("CrossDevice scope")]
     CrossDeviceScope,
+    /// A subgroup operation, in a stage other than compute, in a test of several dispatches or kernels, or in a test of forward
+    /// progress: which lanes execute it together is known in compute kernels that have the whole subgroup.
+    #[error("subgroup operation")]
+    SubgroupOperation,
     /// A shader call, and ShaderCall scope: there are no ray tracing pipelines here.
     #[error("shader call")]
     ShaderCall,
@@ -324,6 +328,9 @@ pub(crate) fn check_but_loops(test: &Test) -> Result<(), Rule> {
 /// # Errors
 /// The rule.
 pub(crate) fn check_stage(test: &Test, stage: Stage) -> Result<(), Rule> {
+    if test.has_subgroup_operations() && stage != Stage::Compute {
+        return Err(Rule::SubgroupOperation);
+    }
     if stage == Stage::Compute {
         return Ok(());
     }
@@ -499,6 +506,7 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                 }
                 InstructionKind::ControlBarrier(_)
                 | InstructionKind::SplitBarrier(_)
+                | InstructionKind::Subgroup(_)
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
@@ -594,9 +602,9 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
         }
         InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
         | InstructionKind::Flow(Flow::BranchIf { .. }) => Err(Rule::Hsa),
-        InstructionKind::Compute(Compute::Arithmetic { .. }) | InstructionKind::Flow(Flow::Label(_)) => {
-            Ok(())
-        }
+        InstructionKind::Subgroup(_)
+        | InstructionKind::Compute(Compute::Arithmetic { .. })
+        | InstructionKind::Flow(Flow::Label(_)) => Ok(()),
         InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
             // A label that stands nowhere cannot come from a parser.
             label_position(thread, *target).map_or(Err(Rule::LoopWithEffects), |_| Ok(()))

@@ -1,8 +1,10 @@
-//! Cuts the threads at their control barriers, so that all invocations of a workgroup meet in one instruction.
+//! Cuts the threads at their control barriers and subgroup operations, so that all invocations of a workgroup meet in one
+//! instruction.
 //!
 //! A barrier that only some lanes reach is undefined, so threads cannot each execute their own: the kernel runs every
 //! thread's code up to its first barrier, then one barrier for all, then the next segment. The halves of a split barrier are
-//! such barriers too, each for itself.
+//! such barriers too, each for itself. A subgroup operation is executed by the lanes of its tangle alone, where all lanes have come
+//! together: between two segments.
 
 use std::ops::Range;
 
@@ -19,6 +21,8 @@ pub(crate) struct Segment {
     pub parts: Vec<Part>,
     /// The barrier behind it; the last segment has none.
     pub barrier: Option<Meeting>,
+    /// The subgroup operation behind it, where no barrier is: the thread and the instruction that say what it is.
+    pub operation: Option<(usize, usize)>,
 }
 
 /// What one thread does in a segment.
@@ -28,8 +32,12 @@ pub(crate) struct Part {
     pub thread: usize,
     /// A memory barrier before the code: the acquiring half of the control barrier before this segment.
     pub acquire: Option<(Scope, Semantics)>,
+    /// The subgroup operation before this segment, whose result it takes.
+    pub takes: Option<usize>,
     /// Its instructions.
     pub body: Range<usize>,
+    /// The subgroup operation behind this segment, to which it brings its value.
+    pub brings: Option<usize>,
     /// A memory barrier behind the code: the releasing half of the control barrier behind this segment.
     pub release: Option<(Scope, Semantics)>,
     /// The thread begins here.
@@ -40,11 +48,22 @@ pub(crate) struct Part {
 
 impl Part {
     fn new(thread: usize) -> Part {
-        Part { thread, acquire: None, body: 0..0, release: None, first: false, last: false }
+        Part {
+            thread,
+            acquire: None,
+            takes: None,
+            body: 0..0,
+            brings: None,
+            release: None,
+            first: false,
+            last: false,
+        }
     }
 
     fn does_something(&self) -> bool {
-        self.acquire.is_some() || self.release.is_some() || self.first || self.last || !self.body.is_empty()
+        let meets = self.takes.is_some() || self.brings.is_some();
+        let orders = self.acquire.is_some() || self.release.is_some();
+        meets || orders || self.first || self.last || !self.body.is_empty()
     }
 }
 
@@ -77,6 +96,23 @@ impl Meeting {
     }
 }
 
+/// Where a piece of a thread ends.
+enum End<'a> {
+    /// At a barrier.
+    Barrier(Point<'a>),
+    /// At a subgroup operation: the instruction, and which instruction of the shader it is.
+    Operation(usize, &'a str),
+}
+
+/// What the pieces between two workgroup barriers end at, so that threads can be put side by side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Slot<'a> {
+    /// The subgroup barrier with this number among those of its thread: different subgroups come to theirs at the same time.
+    Barrier(usize),
+    /// A subgroup operation.
+    Operation(&'a str),
+}
+
 /// A barrier of one thread.
 struct Point<'a> {
     meeting: Meeting,
@@ -106,14 +142,58 @@ impl<'a> Point<'a> {
     }
 }
 
-/// What a thread does between two of its barriers, and the barrier that ends it.
+/// What a thread does between two of its barriers or subgroup operations, and what ends it.
 struct Piece<'a> {
     body: Range<usize>,
-    end: Option<Point<'a>>,
+    end: Option<End<'a>>,
 }
 
-/// A thread between two workgroup barriers: all pieces but the last end at a subgroup barrier.
+impl<'a> Piece<'a> {
+    fn barrier(&self) -> Option<&Point<'a>> {
+        match &self.end {
+            Some(End::Barrier(point)) => Some(point),
+            Some(End::Operation(..)) | None => None,
+        }
+    }
+}
+
+/// A thread between two workgroup barriers: all pieces but the last end at a subgroup barrier or operation.
 type Stretch<'a> = Vec<Piece<'a>>;
+
+/// What the pieces of a thread but the last end at.
+fn slots_of<'a>(stretch: &Stretch<'a>) -> Vec<Slot<'a>> {
+    let mut barriers = 0;
+    let all_but_last = stretch.iter().take(stretch.len().saturating_sub(1));
+    all_but_last
+        .map(|piece| match &piece.end {
+            Some(End::Operation(_, id)) => Slot::Operation(id),
+            Some(End::Barrier(_)) | None => {
+                barriers += 1;
+                Slot::Barrier(barriers - 1)
+            }
+        })
+        .collect()
+}
+
+/// One order of all that the threads of a stretch come to, in which each finds its own.
+fn slots<'a>(threads: &[Vec<Slot<'a>>]) -> Result<Vec<Slot<'a>>, Rule> {
+    let mut left: Vec<&[Slot<'a>]> = threads.iter().map(Vec::as_slice).collect();
+    let mut order = Vec::new();
+    while left.iter().any(|slots| !slots.is_empty()) {
+        let first_everywhere = |slot: &Slot<'a>| {
+            left.iter().all(|slots| slots.iter().position(|other| other == slot).is_none_or(|at| at == 0))
+        };
+        let next = left.iter().filter_map(|slots| slots.first()).find(|slot| first_everywhere(slot));
+        let next = next.cloned().ok_or(Rule::UnevenBarrier)?;
+        for slots in &mut left {
+            if slots.first() == Some(&next) {
+                *slots = slots.get(1..).unwrap_or_default();
+            }
+        }
+        order.push(next);
+    }
+    Ok(order)
+}
 
 /// Cuts the threads of a test that [`rules::check`](crate::rules::check) accepts.
 ///
@@ -130,28 +210,46 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
 
     // Stretch s of every thread lies in the segments from starts[s] on; starts has one more entry for the end.
     let mut starts = vec![0];
+    let mut orders = Vec::new();
     let mut segment_count = 0;
     for stretch in 0..threads.iter().map(Vec::len).max().unwrap_or(1) {
-        segment_count +=
-            threads.iter().filter_map(|thread| thread.get(stretch)).map(Vec::len).max().unwrap_or(1);
+        let own: Vec<_> = threads.iter().filter_map(|thread| thread.get(stretch)).map(slots_of).collect();
+        let order = slots(&own)?;
+        segment_count += order.len() + 1;
         starts.push(segment_count);
+        orders.push(order);
     }
     let mut parts: Vec<Vec<Part>> =
         (0..segment_count).map(|_| (0..threads.len()).map(Part::new).collect()).collect();
     let mut arrivals: Vec<Vec<(usize, Meeting)>> = vec![Vec::new(); segment_count];
+    let mut operations: Vec<Option<(usize, usize)>> = vec![None; segment_count];
     let mut ends = vec![0; threads.len()];
     for (index, thread) in threads.iter().enumerate() {
-        for (stretch, bounds) in thread.iter().zip(starts.windows(2)) {
+        for ((stretch, bounds), order) in thread.iter().zip(starts.windows(2)).zip(&orders) {
             let &[start, end] = bounds else { continue };
-            for (piece, segment) in stretch.iter().zip(start..) {
+            let mut next = start;
+            let ends_at = slots_of(stretch).into_iter().map(Some).chain([None]);
+            for (piece, slot) in stretch.iter().zip(ends_at) {
+                // What is behind the last slot of a thread comes right behind it.
+                let place = slot.and_then(|slot| order.iter().position(|other| *other == slot));
+                let segment = place.map_or(next, |place| start + place);
                 parts[segment][index].body = piece.body.clone();
                 ends[index] = segment;
-                if let Some(barrier) = &piece.end {
-                    // A thread waits for the workgroup behind the last segment of the stretch: other subgroups may
-                    // meet more often before it.
-                    let at = if barrier.meeting.execution == Scope::Workgroup { end - 1 } else { segment };
-                    arrivals[at].push((index, barrier.meeting));
+                match &piece.end {
+                    Some(End::Barrier(Point { meeting, .. })) => {
+                        // A thread waits for the workgroup behind the last segment of the stretch: other subgroups may
+                        // meet more often before it.
+                        let at = if meeting.execution == Scope::Workgroup { end - 1 } else { segment };
+                        arrivals[at].push((index, *meeting));
+                    }
+                    Some(End::Operation(instruction, _)) => {
+                        parts[segment][index].brings = Some(*instruction);
+                        parts[segment + 1][index].takes = Some(*instruction);
+                        operations[segment].get_or_insert((index, *instruction));
+                    }
+                    None => {}
                 }
+                next = segment + 1;
             }
         }
         parts[0][index].first = true;
@@ -204,9 +302,11 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
     Ok(parts
         .into_iter()
         .zip(barriers)
-        .map(|(parts, barrier)| Segment {
+        .zip(operations.into_iter().chain(std::iter::repeat(None)))
+        .map(|((parts, barrier), operation)| Segment {
             parts: parts.into_iter().filter(Part::does_something).collect(),
             barrier,
+            operation,
         })
         .collect())
 }
@@ -247,6 +347,14 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
                 let nowhere = Rule::Internal("a jump to a label that stands nowhere");
                 reach = reach.max(label_position(thread, *target).ok_or(nowhere)?);
             }
+            InstructionKind::Subgroup(operation) => {
+                // The parser refuses those that a jump skips or a loop repeats.
+                stretch.push(Piece {
+                    body: start..position,
+                    end: Some(End::Operation(position, &operation.id)),
+                });
+                start = position + 1;
+            }
             kind => {
                 let Some(point) = Point::of(kind) else { continue };
                 if reach > position || loops.iter().any(|region| region.contains(&position)) {
@@ -258,7 +366,7 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
                 }
                 seen.push(point.id);
                 let ends_stretch = point.meeting.execution == Scope::Workgroup;
-                stretch.push(Piece { body: start..position, end: Some(point) });
+                stretch.push(Piece { body: start..position, end: Some(End::Barrier(point)) });
                 if ends_stretch {
                     stretches.push(std::mem::take(&mut stretch));
                 }
@@ -299,7 +407,7 @@ fn check_even(threads: &[Vec<Stretch<'_>>], layout: &Layout) -> Result<(), Rule>
 type Instance = (Option<SplitHalf>, String);
 
 fn instances<'p, 'a: 'p>(pieces: impl IntoIterator<Item = &'p Piece<'a>>) -> impl Iterator<Item = Instance> {
-    let points = pieces.into_iter().filter_map(|piece| piece.end.as_ref());
+    let points = pieces.into_iter().filter_map(Piece::barrier);
     points.map(|point| {
         let (half, id) = point.instance();
         (half, id.to_owned())

@@ -1,6 +1,7 @@
 //! The code of one thread: each instruction of the test becomes the instruction of the same meaning.
 
 mod access;
+mod subgroup;
 
 use litmus::{
     ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind, Operand, RegisterId,

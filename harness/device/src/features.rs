@@ -24,6 +24,7 @@ pub(crate) struct Features {
     explicit_layout: vk::PhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR<'static>,
     uniform_control_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'static>,
     reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'static>,
+    subgroup_rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'static>,
     executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'static>,
     split_barrier: SplitBarrierFeatures,
 }
@@ -96,6 +97,27 @@ fn is_known(available: &Available, version: u32, extension: &CStr) -> bool {
 
 fn needs_extension(available: &Available, version: u32, extension: &CStr) -> bool {
     (version == 0 || available.version < version) && available.has(extension)
+}
+
+/// The bits of `VkSubgroupFeatureFlagBits` that kernels ask for by name.
+const SUBGROUP_OPERATIONS: [(vk::SubgroupFeatureFlags, &str); 7] = [
+    (vk::SubgroupFeatureFlags::BASIC, "VK_SUBGROUP_FEATURE_BASIC_BIT"),
+    (vk::SubgroupFeatureFlags::VOTE, "VK_SUBGROUP_FEATURE_VOTE_BIT"),
+    (vk::SubgroupFeatureFlags::ARITHMETIC, "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT"),
+    (vk::SubgroupFeatureFlags::BALLOT, "VK_SUBGROUP_FEATURE_BALLOT_BIT"),
+    (vk::SubgroupFeatureFlags::SHUFFLE, "VK_SUBGROUP_FEATURE_SHUFFLE_BIT"),
+    (vk::SubgroupFeatureFlags::SHUFFLE_RELATIVE, "VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT"),
+    (vk::SubgroupFeatureFlags::QUAD, "VK_SUBGROUP_FEATURE_QUAD_BIT"),
+];
+
+/// The names of the subgroup operations that compute shaders of a device have.
+pub(crate) fn subgroup_operations(
+    stages: vk::ShaderStageFlags,
+    supported: vk::SubgroupFeatureFlags,
+) -> impl Iterator<Item = String> {
+    let in_compute = stages.contains(vk::ShaderStageFlags::COMPUTE);
+    let has = move |bit: vk::SubgroupFeatureFlags| in_compute && supported.contains(bit);
+    SUBGROUP_OPERATIONS.into_iter().filter(move |(bit, _)| has(*bit)).map(|(_, name)| name.to_owned())
 }
 
 impl Features {
@@ -237,6 +259,10 @@ features! {
     }
     reconvergence: 0, khr::shader_maximal_reconvergence::NAME => {
         shader_maximal_reconvergence = "shaderMaximalReconvergence",
+    }
+    subgroup_rotate: 0, khr::shader_subgroup_rotate::NAME => {
+        shader_subgroup_rotate = "shaderSubgroupRotate",
+        shader_subgroup_rotate_clustered = "shaderSubgroupRotateClustered",
     }
     executables: 0, khr::pipeline_executable_properties::NAME => {
         pipeline_executable_info = "pipelineExecutableInfo",

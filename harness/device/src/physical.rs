@@ -8,7 +8,7 @@ use plan::{Capabilities, DeviceError, Identity};
 
 use crate::compile_only;
 use crate::error::failed;
-use crate::features::{Available, Features};
+use crate::features::{Available, Features, subgroup_operations};
 use crate::instance::Instance;
 use crate::memory::properties_of;
 use crate::null::is_shimmed;
@@ -149,6 +149,7 @@ struct Properties {
     subgroup_size_range: (u32, u32),
     max_workgroup_subgroups: u32,
     subgroup_stages: vk::ShaderStageFlags,
+    subgroup_operations: vk::SubgroupFeatureFlags,
     may_require_subgroup_size: bool,
     /// Bytes of workgroup memory that split barriers keep for themselves.
     split_barrier_bytes: u32,
@@ -198,6 +199,7 @@ impl Properties {
             } else {
                 vk::ShaderStageFlags::empty()
             },
+            subgroup_operations: subgroup.supported_operations,
             may_require_subgroup_size: size_control
                 .required_subgroup_size_stages
                 .contains(vk::ShaderStageFlags::COMPUTE),
@@ -296,7 +298,11 @@ fn capabilities(
             .collect(),
         max_point_size: limits.point_size_range[1] as u32,
         loop_budget: (software == Some(SoftwareDriver::Lavapipe)).then_some(LAVAPIPE_LOOP_BUDGET),
-        features: features.names(),
+        features: [
+            features.names(),
+            subgroup_operations(properties.subgroup_stages, properties.subgroup_operations).collect(),
+        ]
+        .concat(),
         memory_types: Vec::new(),
     }
 }

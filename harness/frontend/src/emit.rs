@@ -174,6 +174,9 @@ pub(crate) fn registers_of(kind: &InstructionKind) -> (Option<RegisterId>, Vec<R
             },
             AccessKind::Await { value, .. } => (None, registers(&[value])),
         },
+        InstructionKind::Subgroup(operation) => {
+            (operation.destination, registers(&operation.value.into_iter().collect::<Vec<_>>()))
+        }
         InstructionKind::Fence { .. }
         | InstructionKind::ControlBarrier(_)
         | InstructionKind::SplitBarrier(_)
@@ -288,6 +291,7 @@ pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<Instruct
             barrier.semantics = if fits { Some(semantics) } else { return None };
         }
         InstructionKind::System(_)
+        | InstructionKind::Subgroup(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_)
         | InstructionKind::Compute(_)
@@ -307,7 +311,8 @@ pub(crate) fn widened(kind: &InstructionKind, wide: Scope) -> Option<Instruction
         InstructionKind::Fence { scope, .. } => scope,
         InstructionKind::ControlBarrier(barrier) => &mut barrier.memory_scope,
         InstructionKind::SplitBarrier(barrier) => &mut barrier.memory_scope,
-        InstructionKind::System(_)
+        InstructionKind::Subgroup(_)
+        | InstructionKind::System(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_)
         | InstructionKind::Compute(_)
@@ -390,7 +395,8 @@ pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
             SplitHalf::Arrive => "arrival",
             SplitHalf::Wait => "wait",
         }),
-        InstructionKind::System(_)
+        InstructionKind::Subgroup(_)
+        | InstructionKind::System(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_)
         | InstructionKind::Compute(_)

@@ -320,6 +320,7 @@ pub(crate) fn extension(test: &Test, kind: &InstructionKind) -> Option<Extension
         InstructionKind::SplitBarrier(_) => Some(Extension::SplitBarrier),
         InstructionKind::Fence { .. }
         | InstructionKind::ControlBarrier(_)
+        | InstructionKind::Subgroup(_)
         | InstructionKind::Compute(_)
         | InstructionKind::Flow(_) => None,
     }

@@ -59,6 +59,9 @@ pub(crate) enum StepKind {
     ControlBarrier,
     /// A half of a split barrier; the instruction holds it.
     SplitBarrier,
+    /// A subgroup operation: no event, but the lanes of its tangle wait for one another, and its result counts among the
+    /// reads of the thread, whoever has read what it is computed from. The value is what the lane brings.
+    Subgroup(Option<Symbolic<LocalRead>>),
     /// An operation of the API, a shader call or an end of an interlocked section; the instruction holds it.
     System,
 }
@@ -209,6 +212,11 @@ impl Walker<'_> {
             }
             InstructionKind::ControlBarrier(_) => state.push(at, StepKind::ControlBarrier),
             InstructionKind::SplitBarrier(_) => state.push(at, StepKind::SplitBarrier),
+            InstructionKind::Subgroup(operation) => {
+                let brought = operation.value.map(|operand| value(state, operand, ScalarType::default()));
+                state.assign(operation.destination, Symbolic::Read(state.reads));
+                state.push(at, StepKind::Subgroup(brought));
+            }
             InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
                 state.push(at, StepKind::System);
             }
@@ -475,7 +483,7 @@ impl State {
     }
 
     fn push_with(&mut self, at: usize, kind: StepKind, address: &[LocalRead]) {
-        if matches!(kind, StepKind::Read(_) | StepKind::Rmw(..)) {
+        if matches!(kind, StepKind::Read(_) | StepKind::Rmw(..) | StepKind::Subgroup(_)) {
             self.reads += 1;
         }
         let occurrence = self.executed[at];

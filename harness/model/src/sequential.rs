@@ -2,13 +2,16 @@
 //!
 //! This shares nothing with the axiomatic engine: what is *weak* and what is *interleaved* is measured against it, and the
 //! cat file `sc` is tested against it.
+//!
+//! Long because one machine executes every kind of instruction.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
     AccessKind, ArithmeticOperation, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
     InterlockEnd, LabelId, LocationId, MemoryAccess, Observable, Operand, Outcome, RegisterId, RmwOperation,
-    ScalarType, Scope, SplitHalf, SystemOperation, SystemSync, Test, Thread, ThreadId, Value,
+    ScalarType, Scope, SplitHalf, SubgroupOperation, SystemOperation, SystemSync, Test, Thread, ThreadId,
+    Value,
 };
 
 use crate::budget::Purse;
@@ -341,6 +344,7 @@ impl<'a> Machine<'a> {
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
+                | InstructionKind::Subgroup(_)
                 | InstructionKind::Compute(_)
                 | InstructionKind::Flow(_) => true,
             })
@@ -386,6 +390,8 @@ impl<'a> Machine<'a> {
                         self.advance(state, thread);
                     }
                 }
+                // It comes with the others of its tangle.
+                InstructionKind::Subgroup(_) => return,
                 InstructionKind::ControlBarrier(_) => {
                     state.0[self.threads[thread].reached + at / 64] |= 1 << (at % 64);
                     if self.turns == Turns::Interleaved {
@@ -493,6 +499,9 @@ impl<'a> Machine<'a> {
             InstructionKind::ControlBarrier(barrier) => {
                 self.passes(state, thread, barrier) && !self.waits(state, thread, at)
             }
+            InstructionKind::Subgroup(operation) => {
+                return !self.waits(state, thread, at) && self.compute_together(state, thread, operation);
+            }
             InstructionKind::SplitBarrier(barrier) => match barrier.half {
                 // One that had to wait for another thread's instruction has yet to be counted.
                 SplitHalf::Arrive => {
@@ -514,6 +523,42 @@ impl<'a> Machine<'a> {
             return false;
         }
         self.advance(state, thread);
+        true
+    }
+
+    /// Executes a subgroup operation for all lanes of its tangle at once; false where one of them is not there yet.
+    fn compute_together(&self, state: &mut State, thread: usize, operation: &SubgroupOperation) -> bool {
+        let tangle = self.test.tangle(ThreadId(thread as u16), &operation.id);
+        let lanes: Vec<(usize, &SubgroupOperation)> = tangle
+            .iter()
+            .filter_map(|lane| {
+                let index = usize::from(lane.thread.0);
+                let here = self.at(state, index) == lane.instruction
+                    && (index == thread || self.may_start(state, index));
+                let found = self.test.thread(lane.thread).instructions.get(lane.instruction)?;
+                found.kind.subgroup_operation().filter(|_| here).map(|operation| (index, operation))
+            })
+            .collect();
+        if lanes.len() < tangle.len() {
+            return false;
+        }
+        let scalar = ScalarType::U32;
+        let brought = tangle.iter().zip(&lanes).map(|(lane, (index, operation))| {
+            (lane.lane, operation.value.map_or(Value(0), |value| self.value(state, *index, value, scalar)))
+        });
+        let brought: Vec<(u32, Value)> = brought.collect();
+        for (lane, (index, operation)) in tangle.iter().zip(&lanes) {
+            let constant = |number: u32| Value(number.into());
+            let compute = |operation: ArithmeticOperation, left, right| operation.apply(left, right, scalar);
+            let result = operation.kind.result(lane.lane, &brought, &constant, &compute);
+            if let (Some(destination), Some(result)) = (operation.destination, result) {
+                self.assign(state, *index, destination, result);
+            }
+            self.advance(state, *index);
+        }
+        for (index, _) in lanes.iter().filter(|(index, _)| *index != thread) {
+            self.settle(state, *index);
+        }
         true
     }
 
@@ -632,6 +677,7 @@ impl<'a> Machine<'a> {
             | InstructionKind::SplitBarrier(_)
             | InstructionKind::System(_)
             | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => false,
         }

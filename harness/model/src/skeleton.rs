@@ -4,6 +4,7 @@ mod barriers;
 mod build;
 mod candidates;
 mod relations;
+mod subgroup;
 mod vocabulary;
 
 use litmus::{LocationId, Placement, Scope, SplitHalf, ThreadId};

@@ -47,7 +47,10 @@ impl Symmetry {
     /// The symmetries of a test whose threads have these paths.
     pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> Symmetry {
         let mut symmetry = Symmetry { swaps: Vec::new(), condition: true };
-        let is_plain = |path: &Path| path.steps.iter().all(|step| !matches!(step.kind, StepKind::System));
+        // A lane's number counts, so that lanes may not change places.
+        let is_plain = |path: &Path| {
+            path.steps.iter().all(|step| !matches!(step.kind, StepKind::System | StepKind::Subgroup(_)))
+        };
         let plain = test.system_sync.is_empty() && test.khronos.is_none();
         let steps: usize = paths.iter().flatten().map(|path| path.steps.len() + 1).sum();
         if !plain || steps > MOST_STEPS || !paths.iter().flatten().all(is_plain) {

@@ -9,7 +9,7 @@ use litmus::{Dialect, QuestionKind, Race, Reachability, Test};
 use model::mutation::{Difference, MUTATED, Mutant, mutants};
 use model::{Model, PredictError, predict, settle, verdict};
 use witness::calls::calls_program;
-use witness::generate::{Family, Program, classes_program, program, split_program};
+use witness::generate::{Family, Program, classes_program, program, split_program, subgroup_program};
 use witness::{Answer, Options, Profile, Races, Refusal, judge};
 
 fn model_of(profile: Profile) -> Model {
@@ -249,6 +249,15 @@ fn random_calls_have_one_answer() {
     let profiles: Vec<Profile> = Profile::all().filter(|known| with_them.contains(&known.name())).collect();
     assert_eq!(profiles.len(), with_them.len());
     under_every(&profiles, calls_program);
+}
+
+/// Random programs with subgroup operations: no text orders anything by them.
+#[test]
+fn random_subgroup_operations_have_one_answer() {
+    let some = ["vulkan", "vulkan-nochains", "vulkan-2019"];
+    let profiles: Vec<Profile> = Profile::all().filter(|known| some.contains(&known.name())).collect();
+    assert_eq!(profiles.len(), some.len());
+    under_every(&profiles, subgroup_program);
 }
 
 fn under_every(profiles: &[Profile], make: fn(u64) -> Program) {

@@ -1,6 +1,7 @@
 //! The device interface: plans as submissions of the machine.
 
 mod bind;
+mod features;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -36,46 +37,6 @@ const MEMORY_TYPES: [MemoryProperties; 3] = [
     MemoryProperties { device_local: true, host_visible: false, host_coherent: false, host_cached: false },
     MemoryProperties { device_local: false, host_visible: true, host_coherent: true, host_cached: false },
     MemoryProperties { device_local: false, host_visible: true, host_coherent: false, host_cached: true },
-];
-
-/// Vulkan's names of what the machine has.
-const FEATURES: [&str; 36] = [
-    "bufferDeviceAddress",
-    "computeFullSubgroups",
-    "shaderBufferFloat32AtomicAdd",
-    "shaderBufferFloat32AtomicMinMax",
-    "shaderBufferFloat32Atomics",
-    "shaderBufferFloat64AtomicAdd",
-    "shaderBufferFloat64AtomicMinMax",
-    "shaderBufferFloat64Atomics",
-    "shaderBufferInt64Atomics",
-    "shaderFloat64",
-    "shaderImageFloat32AtomicAdd",
-    "shaderImageFloat32AtomicMinMax",
-    "shaderImageFloat32Atomics",
-    "shaderInt16",
-    "shaderInt64",
-    "shaderInt8",
-    "shaderSharedFloat32AtomicAdd",
-    "shaderSharedFloat32AtomicMinMax",
-    "shaderSharedFloat32Atomics",
-    "shaderSharedFloat64AtomicAdd",
-    "shaderSharedFloat64AtomicMinMax",
-    "shaderSharedFloat64Atomics",
-    "shaderSharedInt64Atomics",
-    "shaderSplitBarrier",
-    "storageBuffer16BitAccess",
-    "storageBuffer8BitAccess",
-    "subgroupSizeControl",
-    "timelineSemaphore",
-    "variablePointers",
-    "variablePointersStorageBuffer",
-    "vulkanMemoryModel",
-    "vulkanMemoryModelAvailabilityVisibilityChains",
-    "vulkanMemoryModelDeviceScope",
-    "workgroupMemoryExplicitLayout",
-    "workgroupMemoryExplicitLayout16BitAccess",
-    "workgroupMemoryExplicitLayout8BitAccess",
 ];
 
 /// The simulated GPU.
@@ -126,7 +87,7 @@ impl SimDevice {
                 max_push_constant_bytes: 256,
                 compute_queues: vec![2, 2],
                 memory_types: MEMORY_TYPES.to_vec(),
-                features: FEATURES.map(str::to_owned).to_vec(),
+                features: features::FEATURES.map(str::to_owned).to_vec(),
                 ..Capabilities::default()
             },
             fault,

@@ -151,6 +151,10 @@ faults! {
     SplitIgnored "split-ignored"
         "arrivals and waits at split barriers do nothing"
         Some("SwiftShader, which takes OpControlBarrierArriveINTEL and ignores it"), Violates;
+    // Subgroup operations.
+    SubgroupActiveLanesIgnored "subgroup-active-lanes-ignored"
+        "subgroup operations count the lanes that are switched off"
+        None, Violates;
     // Scopes.
     SyncScopeDemoted "sync-scope-demoted-wg"
         "availability and visibility reach the workgroup at most"

@@ -4,6 +4,7 @@
 //! of the register file gives sources and destination. Loads give their values late: an operation that needs one is
 //! preceded by a wait for it.
 
+mod group;
 mod image;
 mod memory;
 mod number;
@@ -455,6 +456,7 @@ impl Lowering<'_> {
             Return => self.program.ops.push(Op::Return),
             op if memory::is_memory(op) => self.memory(placed)?,
             op if image::is_image(op) => self.image(placed)?,
+            op if group::is_group(op) => self.group(placed)?,
             _ => self.number(placed)?,
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! The scheduler: which wave goes on, which of its memory operations is performed in which lanes, and what the caches do
 //! of their own accord. Every choice comes from one seed.
 
+mod group;
 mod perform;
 mod walk;
 
@@ -265,7 +266,7 @@ impl Machine {
         let Some(program) = programs.get(dispatch.program) else { return false };
         let mut moved = false;
         if self.waves[number].may_run(self.last_round) {
-            moved = self.run_front(number, program, dispatch);
+            moved = self.run_front(number, program, dispatch) | self.exchange(number, program);
         }
         self.waves[number].ready(&mut self.ready);
         self.wait_at_barriers(number, program);

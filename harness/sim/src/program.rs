@@ -148,6 +148,8 @@ pub(crate) enum Op {
     Await { register: Register },
     /// Hands a memory operation to the window.
     Memory(Access),
+    /// A subgroup operation: the wave stands there until the machine has executed it.
+    Group(Group),
     /// Ends a block.
     Jump { edge: u32 },
     /// Ends a block.
@@ -351,4 +353,85 @@ pub(crate) enum Wait {
     SameAddress,
     /// Always.
     Always,
+}
+
+/// A subgroup operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    /// What it computes.
+    pub kind: GroupKind,
+    /// Where its result goes: four registers for a ballot.
+    pub to: Register,
+    /// What a lane brings, or [`NONE`].
+    pub value: Register,
+    /// The lane, distance or direction, or [`NONE`].
+    pub argument: Register,
+}
+
+impl Group {
+    /// Registers of the result.
+    pub fn width(&self) -> usize {
+        if self.kind == GroupKind::Ballot { 4 } else { 1 }
+    }
+}
+
+/// What a subgroup operation computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupKind {
+    Elect,
+    All,
+    Any,
+    AllEqual,
+    Ballot,
+    Broadcast,
+    BroadcastFirst,
+    Shuffle,
+    ShuffleXor,
+    ShuffleUp,
+    ShuffleDown,
+    Rotate { cluster: u32 },
+    QuadBroadcast,
+    QuadSwap,
+    Scan(GroupSpan, Reduction),
+}
+
+/// Over which lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupSpan {
+    Reduce,
+    Inclusive,
+    Exclusive,
+}
+
+/// What a scan is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    Add,
+    Minimum,
+    Maximum,
+    And,
+    Or,
+    Xor,
+}
+
+impl Reduction {
+    /// What changes nothing.
+    pub fn neutral(self) -> u32 {
+        match self {
+            Reduction::Minimum | Reduction::And => u32::MAX,
+            Reduction::Add | Reduction::Maximum | Reduction::Or | Reduction::Xor => 0,
+        }
+    }
+
+    /// Of two values.
+    pub fn apply(self, left: u32, right: u32) -> u32 {
+        match self {
+            Reduction::Add => left.wrapping_add(right),
+            Reduction::Minimum => left.min(right),
+            Reduction::Maximum => left.max(right),
+            Reduction::And => left & right,
+            Reduction::Or => left | right,
+            Reduction::Xor => left ^ right,
+        }
+    }
 }

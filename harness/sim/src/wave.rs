@@ -6,12 +6,14 @@
 
 mod address;
 mod arithmetic;
+mod group;
 
 use crate::memory::{Memory, Path};
 use crate::program::{
     Access, BuiltIn, Edge, Kind, LANES, Lanes, MemoryOp, NONE, Op, Program, Register, Wait,
 };
 use crate::random::{Random, lanes};
+pub(crate) use group::{Brought, Standing, result};
 
 /// Memory operations that a wave may have under way.
 const WINDOW: usize = 32;
@@ -178,7 +180,7 @@ impl Wave {
         while self.at < end {
             match program.ops.get(self.at as usize) {
                 Some(Op::Memory(_) | Op::Await { .. } | Op::Jump { .. } | Op::Branch { .. })
-                | Some(Op::Switch { .. } | Op::Return)
+                | Some(Op::Switch { .. } | Op::Group(_) | Op::Return)
                 | None => break,
                 Some(op) => self.compute(*op, surroundings),
             }
@@ -224,6 +226,7 @@ impl Wave {
                         return moved;
                     }
                 }
+                Op::Group(_) => return moved,
                 Op::Jump { edge } => {
                     self.go(&[(edge, self.mask)], surroundings);
                     moved = true;

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::call::CallError;
 use super::khronos::KhronosError;
+use super::subgroup::SubgroupError;
 use crate::span::Span;
 
 impl ParseError {
@@ -820,7 +821,11 @@ pub enum ParseError {
         span: Span,
     },
 
-    // Other syntaxes.
+    // What has mistakes of its own.
+    /// A mistake in a subgroup operation.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Subgroup(#[from] SubgroupError),
     /// A mistake in a `.test` file.
     #[error(transparent)]
     #[diagnostic(transparent)]

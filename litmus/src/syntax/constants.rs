@@ -114,6 +114,9 @@ fn operands(test: &Test, thread: ThreadId, kind: &InstructionKind) -> Vec<(Opera
             let ty = register(left).or(register(right)).unwrap_or_default();
             vec![(*left, ty), (*right, ty)]
         }
+        InstructionKind::Subgroup(operation) => {
+            operation.value.iter().map(|value| (*value, ScalarType::default())).collect()
+        }
         InstructionKind::Fence { .. }
         | InstructionKind::ControlBarrier(_)
         | InstructionKind::SplitBarrier(_)

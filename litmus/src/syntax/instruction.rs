@@ -252,6 +252,7 @@ impl<'a> Parser<'a> {
                 Some(mask) => InstructionKind::System(SystemOperation::Visible(mask)),
             }),
             "interlock" => self.interlock(modifiers),
+            "sg" => self.subgroup_operation(thread, modifiers),
             _ => {
                 let kind = match word {
                     "flush" => InstructionKind::System(SystemOperation::Flush(self.ranges()?)),
@@ -390,7 +391,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The instance or the resource of a control barrier: a number or a word, kept as text.
-    fn barrier_name(&mut self) -> Parsed<String> {
+    pub(super) fn barrier_name(&mut self) -> Parsed<String> {
         let token = self.peek();
         match token.kind {
             TokenKind::Number | TokenKind::Hexadecimal | TokenKind::Word => {
@@ -501,6 +502,7 @@ impl<'a> Parser<'a> {
             }
             InstructionKind::ControlBarrier(_) => refuse("a control barrier", "device"),
             InstructionKind::SplitBarrier(_) => refuse("a split barrier", "device"),
+            InstructionKind::Subgroup(_) => refuse("a subgroup operation", "device"),
             InstructionKind::ShaderCall(_) => refuse("a shader call", "device"),
             InstructionKind::Interlock(_) => refuse("an interlocked section", "device"),
             InstructionKind::System(_) => refuse("a recorded memory dependency", "device"),

@@ -92,6 +92,7 @@ impl<'a> Parser<'a> {
         }
         self.limit = self.tokens.len();
         self.check_split_barriers();
+        self.check_subgroup_operations();
         if self.is_hsa() {
             self.check_hsa();
         }

@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
-use super::hsa;
 use super::words::{self, AccessType, word_of};
+use super::{hsa, subgroup};
 use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
 use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
@@ -395,6 +395,10 @@ impl InstructionKind {
                     }
                 }
                 text
+            }
+            InstructionKind::Subgroup(operation) => {
+                let operand = operation.value.as_ref().map(&value);
+                subgroup::text(operation, operation.destination.map(&register), operand.as_deref())
             }
             InstructionKind::System(operation) => {
                 let word = operation.keyword();

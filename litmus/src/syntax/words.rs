@@ -223,6 +223,7 @@ pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
         ("orders", names(ORDERS)),
         ("operations", names(OPERATIONS)),
         ("branches", names(BRANCHES)),
+        ("subgroup operations", names(super::subgroup::SUBGROUP_OPERATIONS)),
         ("kinds of storage", names(KINDS)),
         ("types", names(TYPES)),
         ("ends of vector types", names(VECTORS)),

@@ -8,6 +8,7 @@ use super::location::ScalarType;
 use super::strength::{Order, Scope, Semantics};
 use super::{Dialect, LabelId, RegisterId, ThreadId};
 use crate::span::Span;
+use crate::subgroup::SubgroupOperation;
 use crate::system::{Interlock, SystemOperation};
 use crate::value::Value;
 
@@ -36,6 +37,8 @@ pub enum InstructionKind {
     ControlBarrier(ControlBarrier),
     /// `cbar.arrive…`, `cbar.wait…`: a half of a split barrier.
     SplitBarrier(SplitBarrier),
+    /// `sg.…`: an operation of the lanes of a subgroup.
+    Subgroup(SubgroupOperation),
     /// An operation of the API: `avdevice`, `visdevice`, and what only the host does.
     System(SystemOperation),
     /// `call P1`: creates the invocations of these threads and waits for them (a shader call instruction,
@@ -144,6 +147,7 @@ impl InstructionKind {
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => None,
         }
@@ -159,6 +163,7 @@ impl InstructionKind {
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => None,
         }
@@ -176,6 +181,7 @@ impl InstructionKind {
             InstructionKind::Fence { .. } => "memory barriers",
             InstructionKind::ControlBarrier(_) => "control barriers",
             InstructionKind::SplitBarrier(_) => "split barriers",
+            InstructionKind::Subgroup(_) => "subgroup operations",
             InstructionKind::System(_) => "operations of the API",
             InstructionKind::ShaderCall(_) => "shader calls",
             InstructionKind::Interlock(_) => "interlocked sections",
@@ -194,6 +200,7 @@ impl InstructionKind {
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => None,
         }
@@ -209,6 +216,7 @@ impl InstructionKind {
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => None,
         }
@@ -224,6 +232,7 @@ impl InstructionKind {
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => None,
         }
@@ -239,6 +248,7 @@ impl InstructionKind {
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => (None, None),
         };
@@ -259,6 +269,7 @@ impl InstructionKind {
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_) => None,
         };
         let operands = self.operands().into_iter().filter_map(|operand| match operand {
@@ -268,11 +279,11 @@ impl InstructionKind {
         operands.chain(besides)
     }
 
-    /// Whether executing it is an event of its own: whatever touches memory or orders what does. Jumps and computations in
-    /// registers are none, so that nothing is ordered with them.
+    /// Whether executing it is an event of its own: whatever touches memory or orders what does. Jumps, subgroup operations
+    /// and computations in registers are none, so that nothing is ordered with them.
     pub fn is_event(&self) -> bool {
         match self {
-            InstructionKind::Compute(_) | InstructionKind::Flow(_) => false,
+            InstructionKind::Subgroup(_) | InstructionKind::Compute(_) | InstructionKind::Flow(_) => false,
             InstructionKind::Access(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
@@ -301,6 +312,7 @@ impl InstructionKind {
                     vec![*left, *right]
                 }
             },
+            InstructionKind::Subgroup(operation) => operation.value.into_iter().collect(),
             InstructionKind::Flow(flow) => match flow {
                 Flow::Branch { left, right, .. } => vec![*left, *right],
                 Flow::Label(_) | Flow::Goto(_) | Flow::BranchIf { .. } => Vec::new(),
@@ -324,6 +336,7 @@ impl InstructionKind {
                 // Branches alone see what a comparison has found.
                 Compute::Compare { .. } => None,
             },
+            InstructionKind::Subgroup(operation) => operation.destination,
             InstructionKind::Access(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
@@ -365,6 +378,7 @@ impl InstructionKind {
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => Vec::new(),
         }
@@ -393,6 +407,7 @@ impl InstructionKind {
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => Vec::new(),
         }

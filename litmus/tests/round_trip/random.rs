@@ -151,6 +151,58 @@ impl Builder<'_> {
         for thread in 0..self.test.threads.len() {
             self.instructions(thread);
         }
+        for first in 0..self.test.threads.len() {
+            if self.choices.yes() && !self.is_host(first) {
+                self.subgroup_operation(first);
+            }
+        }
+    }
+
+    /// One operation behind everything that some lanes of a subgroup do, from this thread on.
+    fn subgroup_operation(&mut self, first: usize) {
+        let kind = self.subgroup_kind();
+        let place = self.test.threads[first].place;
+        for thread in first..self.test.threads.len() {
+            if !self.test.threads[thread].place.shares(place, Scope::Subgroup)
+                || thread > first && self.choices.yes()
+            {
+                continue;
+            }
+            // A register of 32 bits: nothing is loaded into it. What a single lane is told may be undefined.
+            let destination = kind.source(0).is_none() && self.choices.yes();
+            let destination = destination.then(|| self.named_register(thread, "r500"));
+            let value = (kind != SubgroupKind::Elect).then(|| match self.choices.yes() {
+                true => Operand::Register(self.named_register(thread, "r501")),
+                false => Operand::Constant(self.choices.constant()),
+            });
+            let id = format!("sg{first}");
+            let kind = InstructionKind::Subgroup(SubgroupOperation { kind, destination, value, id });
+            self.test.threads[thread].instructions.push(Instruction { kind, span: Span::default() });
+        }
+    }
+
+    fn subgroup_kind(&mut self) -> SubgroupKind {
+        let number = self.choices.below(40) as u32;
+        let span = self.choices.of(&[SubgroupSpan::Reduce, SubgroupSpan::Inclusive, SubgroupSpan::Exclusive]);
+        self.choices.of(&[
+            SubgroupKind::Elect,
+            SubgroupKind::All,
+            SubgroupKind::Any,
+            SubgroupKind::AllEqual,
+            SubgroupKind::Ballot,
+            SubgroupKind::Broadcast(number),
+            SubgroupKind::BroadcastFirst,
+            SubgroupKind::Shuffle(number),
+            SubgroupKind::ShuffleXor(number),
+            SubgroupKind::ShuffleUp(number),
+            SubgroupKind::ShuffleDown(number),
+            SubgroupKind::Rotate { delta: number, cluster: 1 << (number % 7) },
+            SubgroupKind::QuadBroadcast(number),
+            SubgroupKind::QuadSwap(QuadDirection::Horizontal),
+            SubgroupKind::QuadSwap(QuadDirection::Vertical),
+            SubgroupKind::QuadSwap(QuadDirection::Diagonal),
+            SubgroupKind::Arithmetic(span, SUBGROUP_ARITHMETIC[number as usize % SUBGROUP_ARITHMETIC.len()]),
+        ])
     }
 
     fn instructions(&mut self, thread: usize) {

@@ -22,6 +22,9 @@ impl Checker<'_> {
         if !crate::OPCODES.contains(&op) && !crate::STAGE_OPCODES.contains(&op) {
             report(Fault::Foreign);
         }
+        if let Some(capability) = crate::subgroup::capability(op) {
+            self.need(capability, report);
+        }
         match (op, &instruction.operands[..]) {
             (Op::Capability, [Operand::Capability(capability)]) => self.capability(*capability, report),
             (Op::MemoryModel, [Operand::AddressingModel(addressing), Operand::MemoryModel(model)]) => {

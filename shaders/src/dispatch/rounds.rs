@@ -4,14 +4,13 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
 
 use super::place::{Due, Meeting, Place};
-use super::{Code, Emitter};
+use super::{Between, Code, Emitter};
 use crate::contract::{Arithmetic, Parameter, instance_of};
 use crate::flow;
 use crate::kernel::CompileError;
 use crate::loops::Loop;
 use crate::memory::{Path, Target};
 use crate::rules::Rule;
-use crate::segments;
 use crate::semantics::semantics_word;
 use crate::stress::Pressure;
 use crate::thread::{Registers, scope_operand};
@@ -43,7 +42,7 @@ impl Emitter<'_> {
         &mut self,
         around: &Rounds,
         pressure: Option<Pressure>,
-        codes: &[(Vec<Code>, Option<segments::Meeting>)],
+        codes: &[Between],
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
         let Rounds { entry, place, .. } = around;
@@ -64,8 +63,11 @@ impl Emitter<'_> {
         if let Some(pressure) = pressure {
             pressure.emit(&mut self.module, self.config.variant.model, self.config.device_scope);
         }
-        for (parts, barrier) in codes {
+        for Between { parts, barrier, operation } in codes {
             self.segment(parts, place, instance, &targets, registers)?;
+            if let Some(operation) = operation {
+                self.subgroup_operation(parts, *operation, place)?;
+            }
             if let Some(barrier) = barrier {
                 let scope = |scope| scope_operand(scope, self.config.variant);
                 let (execution, memory) = (scope(barrier.execution)?, scope(barrier.memory)?);

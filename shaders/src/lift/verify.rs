@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use litmus::{
-    Access, AccessKind, ArithmeticOperation, Flow, InstructionKind, LocationId, Observable, RmwOperation,
-    ScalarType, Scope, Semantics, SplitHalf, StorageClass, Test, Thread, ThreadId,
+    Access, AccessKind, ArithmeticOperation, Flow, InstructionKind, LocationId, Observable, QuadDirection,
+    RmwOperation, ScalarType, Scope, Semantics, SplitHalf, StorageClass, SubgroupKind, SubgroupOperation,
+    SubgroupSpan, Test, Thread, ThreadId,
 };
-use rspirv::spirv::Op;
+use rspirv::spirv::{GroupOperation, Op};
 
 use super::{Event, LiftError, Memory, Site, Written, lift};
 use crate::kernel::{Kernel, ResultSlot};
@@ -322,6 +323,8 @@ impl Comparison<'_> {
                     semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
                 };
                 self.barrier(&meets)?;
+            } else if let InstructionKind::Subgroup(operation) = &instruction.kind {
+                self.expect(&subgroup_event(operation))?;
             } else if let Some(expected) = expected(test, sites, kernel, &instruction.kind) {
                 match self.found.get(self.position) {
                     Some(found) if agrees(&expected, found) => self.position += 1,
@@ -401,6 +404,46 @@ impl Comparison<'_> {
             self.position += 1;
         }
     }
+}
+
+/// What the kernel has for a subgroup operation.
+fn subgroup_event(operation: &SubgroupOperation) -> Event {
+    let name = match operation.kind {
+        SubgroupKind::Elect => Op::GroupNonUniformElect,
+        SubgroupKind::All => Op::GroupNonUniformAll,
+        SubgroupKind::Any => Op::GroupNonUniformAny,
+        SubgroupKind::AllEqual => Op::GroupNonUniformAllEqual,
+        SubgroupKind::Ballot => Op::GroupNonUniformBallot,
+        SubgroupKind::Broadcast(_) => Op::GroupNonUniformBroadcast,
+        SubgroupKind::BroadcastFirst => Op::GroupNonUniformBroadcastFirst,
+        SubgroupKind::Shuffle(_) => Op::GroupNonUniformShuffle,
+        SubgroupKind::ShuffleXor(_) => Op::GroupNonUniformShuffleXor,
+        SubgroupKind::ShuffleUp(_) => Op::GroupNonUniformShuffleUp,
+        SubgroupKind::ShuffleDown(_) => Op::GroupNonUniformShuffleDown,
+        SubgroupKind::Rotate { .. } => Op::GroupNonUniformRotateKHR,
+        SubgroupKind::QuadBroadcast(_) => Op::GroupNonUniformQuadBroadcast,
+        SubgroupKind::QuadSwap(_) => Op::GroupNonUniformQuadSwap,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::Add) => Op::GroupNonUniformIAdd,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::Minimum) => Op::GroupNonUniformUMin,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::Maximum) => Op::GroupNonUniformUMax,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::And) => Op::GroupNonUniformBitwiseAnd,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::Or) => Op::GroupNonUniformBitwiseOr,
+        SubgroupKind::Arithmetic(..) => Op::GroupNonUniformBitwiseXor,
+    };
+    let span = match operation.kind {
+        SubgroupKind::Arithmetic(SubgroupSpan::Reduce, _) => Some(GroupOperation::Reduce),
+        SubgroupKind::Arithmetic(SubgroupSpan::Inclusive, _) => Some(GroupOperation::InclusiveScan),
+        SubgroupKind::Arithmetic(SubgroupSpan::Exclusive, _) => Some(GroupOperation::ExclusiveScan),
+        _ => None,
+    };
+    let numbers = match operation.kind {
+        SubgroupKind::QuadSwap(QuadDirection::Horizontal) => vec![0],
+        SubgroupKind::QuadSwap(QuadDirection::Vertical) => vec![1],
+        SubgroupKind::QuadSwap(QuadDirection::Diagonal) => vec![2],
+        SubgroupKind::Shuffle(_) => Vec::new(),
+        kind => kind.numbers(),
+    };
+    Event::Subgroup { instruction: name, span, numbers }
 }
 
 /// Which half a barrier is, if it is one, its scopes of execution and memory, and its semantics.

@@ -234,6 +234,10 @@ impl Invocation {
                 let value = self.value(program, ids[0]);
                 self.values.insert(instruction.result_id.unwrap(), value);
             }
+            // What lanes hand to one another is no part of the contract.
+            _ if format!("{op:?}").starts_with("GroupNonUniform") => {
+                self.values.insert(instruction.result_id.unwrap(), 0);
+            }
             // The place of a point.
             Op::CompositeConstruct => drop(self.values.insert(instruction.result_id.unwrap(), 0)),
             Op::Load | Op::Store | Op::AtomicLoad | Op::AtomicStore => {
@@ -256,6 +260,7 @@ impl Invocation {
                     Op::BitwiseOr => left | right,
                     Op::BitwiseXor => left ^ right,
                     Op::LogicalAnd => left & right,
+                    Op::LogicalOr => left | right,
                     Op::Not => !left,
                     Op::ConvertFToU => f32::from_bits(left) as u32,
                     Op::Select => {

@@ -1,7 +1,8 @@
 //! Control barriers: how far each thread runs before one blocks it for ever, and which of them meet.
 
-use litmus::{ControlBarrier, InstructionKind, Scope, SplitBarrier, SplitHalf, Test, ThreadId};
+use litmus::{ControlBarrier, InstructionKind, Scope, SplitBarrier, SplitHalf, TangledLane, Test, ThreadId};
 
+use super::subgroup::tangle_of;
 use super::{Semantic, Skeleton};
 use crate::path::{Path, Step, StepKind};
 
@@ -68,7 +69,7 @@ impl<'t> Schedule<'t> {
     /// How many steps of each path execute before a control barrier or a wait blocks it for ever: the least solution. Those that
     /// have not begun execute none.
     fn up_to_barriers(&self, begun: &[bool]) -> Vec<usize> {
-        let Schedule { test, paths, semantic } = *self;
+        let Schedule { test, paths, .. } = *self;
         let all = |thread: usize| if begun[thread] { paths[thread].steps.len() } else { 0 };
         let stop_after = |thread: usize, from: usize| {
             paths[thread].steps[from..]
@@ -76,9 +77,6 @@ impl<'t> Schedule<'t> {
                 .position(|step| self.blocks(ThreadId(thread as u16), step))
                 .map_or(paths[thread].steps.len(), |offset| from + offset)
         };
-        if semantic.barriers_anywhere {
-            return (0..paths.len()).map(all).collect();
-        }
         // Position of the barrier each thread stands at, or the end of its path.
         let mut at: Vec<usize> =
             (0..paths.len()).map(|thread| stop_after(thread, 0).min(all(thread))).collect();
@@ -91,7 +89,7 @@ impl<'t> Schedule<'t> {
                 path.steps.iter().take(at[thread] + 1).any(|step| {
                     usize::from(step.instruction) == instruction
                         && step.occurrence == occurrence
-                        && matches!(step.kind, StepKind::ControlBarrier)
+                        && matches!(step.kind, StepKind::ControlBarrier | StepKind::Subgroup(_))
                 })
             };
             let passes = |thread: usize| {
@@ -103,6 +101,11 @@ impl<'t> Schedule<'t> {
                 let id = ThreadId(thread as u16);
                 if let Some(wait) = half_of(test, id, step.instruction) {
                     return Some(self.all_arrived(id, wait.execution_scope, &at));
+                }
+                if let StepKind::Subgroup(_) = step.kind {
+                    let tangle = tangle_of(test, id, step.instruction);
+                    let comes = |lane: &TangledLane| reached(usize::from(lane.thread.0), lane.instruction, 0);
+                    return Some(tangle.iter().all(comes));
                 }
                 let barrier = barrier_of(test, id, step.instruction)?;
                 let mut arrived = 0;
@@ -138,6 +141,8 @@ impl<'t> Schedule<'t> {
     /// Whether a step may block its thread.
     fn blocks(&self, thread: ThreadId, step: &Step) -> bool {
         match step.kind {
+            StepKind::Subgroup(_) => true,
+            _ if self.semantic.barriers_anywhere => false,
             StepKind::ControlBarrier => true,
             StepKind::SplitBarrier => {
                 half_of(self.test, thread, step.instruction).is_some_and(|half| half.half == SplitHalf::Wait)

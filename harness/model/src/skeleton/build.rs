@@ -6,6 +6,7 @@ use litmus::{
 };
 
 use super::barriers::{Arrival, Schedule, barrier_of, half_of};
+use super::subgroup::Results;
 use super::vocabulary::Tags;
 use super::{Event, FinalValue, Half, MAX_EVENTS, Owner, Semantic, Skeleton};
 use crate::PredictError;
@@ -15,7 +16,8 @@ use crate::path::{Memory, Path, Step, StepKind};
 use crate::symbolic::{LocalRead, Symbolic};
 use crate::system::{self, Mark};
 
-/// Every skeleton of a combination of paths, one for each thread: several only where a quorum leaves a choice.
+/// Every skeleton of a combination of paths, one for each thread: several only where a quorum leaves a choice, none where the
+/// values that lanes hand to one another let control take no such paths.
 pub(crate) fn skeletons(
     test: &Test,
     paths: &[&Path],
@@ -29,8 +31,15 @@ pub(crate) fn skeletons(
     builder.skeleton.terminated = all;
     builder.skeleton.cut = paths.iter().any(|path| path.cut);
     builder.add_initial_writes();
+    builder.find_results(paths);
     for (index, path) in paths.iter().enumerate() {
         builder.add_thread(ThreadId(index as u16), path);
+    }
+    if builder.infeasible {
+        return Ok(Vec::new());
+    }
+    for (index, path) in paths.iter().enumerate() {
+        builder.mark_decisive(ThreadId(index as u16), path);
     }
     builder.add_finals(paths);
     let events = builder.skeleton.events.len();
@@ -50,7 +59,11 @@ pub(crate) fn skeletons(
 fn accessed(step: &Step) -> Option<&Memory> {
     match &step.kind {
         StepKind::Read(memory) | StepKind::Write(memory, _) | StepKind::Rmw(memory, _) => Some(memory),
-        StepKind::Fence(..) | StepKind::ControlBarrier | StepKind::SplitBarrier | StepKind::System => None,
+        StepKind::Fence(..)
+        | StepKind::ControlBarrier
+        | StepKind::SplitBarrier
+        | StepKind::Subgroup(_)
+        | StepKind::System => None,
     }
 }
 
@@ -78,6 +91,10 @@ struct Builder<'t> {
     reads: Vec<Vec<Symbolic<u16>>>,
     arrivals: Vec<Arrival<'t>>,
     marks: Vec<Mark>,
+    /// What subgroup operations give.
+    results: Results,
+    /// Whether no values let control take these paths.
+    infeasible: bool,
 }
 
 impl<'t> Builder<'t> {
@@ -93,8 +110,20 @@ impl<'t> Builder<'t> {
         let extents = accesses.map(|memory| memory.extent).chain(observed);
         let cells = Cells::new(test, extents, semantic.cells_of_bytes);
         let (skeleton, reads) = (Skeleton::default(), vec![Vec::new(); steps.len()]);
-        let (arrivals, marks) = (Vec::new(), Vec::new());
-        Builder { test, semantic, steps, observables, cells, skeleton, reads, arrivals, marks }
+        let (arrivals, marks, results) = (Vec::new(), Vec::new(), Results::default());
+        Builder {
+            test,
+            semantic,
+            steps,
+            observables,
+            cells,
+            skeleton,
+            reads,
+            arrivals,
+            marks,
+            results,
+            infeasible: false,
+        }
     }
 
     /// The number of the next event.
@@ -136,6 +165,19 @@ impl<'t> Builder<'t> {
         }
     }
 
+    /// Finds what subgroup operations give: the events that threads read with must have their numbers first, since a
+    /// lane's result is computed from what other lanes have read.
+    fn find_results(&mut self, paths: &[&Path]) {
+        if !self.test.has_subgroup_operations() {
+            return;
+        }
+        let mut draft = self.clone();
+        for (index, path) in paths.iter().enumerate() {
+            draft.add_thread(ThreadId(index as u16), path);
+        }
+        self.results = Results::find(self.test, &self.steps, &draft.reads);
+    }
+
     /// Adds the events of a thread, and what its path asks of the values that it reads.
     fn add_thread(&mut self, thread: ThreadId, path: &Path) {
         let steps = self.steps[usize::from(thread.0)];
@@ -155,13 +197,6 @@ impl<'t> Builder<'t> {
             self.arrivals.append(&mut company.arrivals);
         }
         let reads = &self.reads[usize::from(thread.0)];
-        for read in &path.decisive {
-            if let Some(value) = reads.get(usize::from(*read)) {
-                value.for_each_read(&mut |event| {
-                    self.skeleton.events[usize::from(event)].tags.add(Tags::DECISIVE);
-                });
-            }
-        }
         for constraint in &path.constraints {
             let mut known = true;
             let mut check = |read: u16| known &= usize::from(read) < reads.len();
@@ -169,8 +204,23 @@ impl<'t> Builder<'t> {
             constraint.right.for_each_read(&mut check);
             // A condition on a read behind a barrier that blocks for ever is never evaluated.
             if known {
-                self.skeleton.constraints.push(constraint.map(&|read| reads[usize::from(read)].clone()));
+                let over_events = constraint.map(&|read| reads[usize::from(read)].clone());
+                // What other lanes hand over may be known before anything is read.
+                match over_events.met(&mut |_| None) {
+                    Some(met) => self.infeasible |= !met,
+                    None => self.skeleton.constraints.push(over_events),
+                }
             }
+        }
+    }
+
+    /// Marks the reads that decide where a thread goes on: its own, and those of lanes that have handed it a value.
+    fn mark_decisive(&mut self, thread: ThreadId, path: &Path) {
+        let reads = &self.reads[usize::from(thread.0)];
+        for value in path.decisive.iter().filter_map(|read| reads.get(usize::from(*read))) {
+            value.for_each_read(&mut |event| {
+                self.skeleton.events[usize::from(event)].tags.add(Tags::DECISIVE);
+            });
         }
     }
 
@@ -289,6 +339,10 @@ impl<'t> Builder<'t> {
                     }
                 }
                 self.skeleton.events.push(event);
+            }
+            StepKind::Subgroup(_) => {
+                let result = self.results.of(thread, step.instruction);
+                self.reads[index].push(result);
             }
             StepKind::System => self.add_system_event(thread, step.instruction, &event),
         }
@@ -421,6 +475,7 @@ impl<'t> Builder<'t> {
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
             | InstructionKind::SplitBarrier(_)
+            | InstructionKind::Subgroup(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => {}
         }

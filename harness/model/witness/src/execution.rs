@@ -10,6 +10,7 @@ use crate::operation::{Frame, Instances, Relation, Set, holds, members};
 use crate::path::{Effect, Names, Path, Paths, paths};
 use crate::profile::Profile;
 use crate::refusal::Refusal;
+use crate::tangle;
 use crate::values::{guesses, met, value};
 use crate::{Answer, Options, Races};
 
@@ -44,7 +45,7 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
         let paths: Vec<&Path> = ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
         if all_meet(test, &instances, &paths) && all_arrive(test, &instances, &paths) {
             let frame = Frame::new(test, profile, &instances, &paths)?;
-            Candidates::new(&frame, &paths, &mut search).run()?;
+            Candidates::new(&frame, &instances, &paths, &mut search).run()?;
         } else {
             search.answer.stuck = true;
         }
@@ -122,6 +123,7 @@ fn all_arrive(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
 /// The candidate executions of a choice of paths.
 struct Candidates<'a, 'b> {
     frame: &'a Frame<'a>,
+    instances: &'a Instances,
     paths: &'a [&'a Path],
     search: &'a mut Search<'b>,
     /// Of each read in order: its thread, its number there, and the sources that it may have.
@@ -134,11 +136,16 @@ struct Candidates<'a, 'b> {
     known: HashMap<Relation, Rc<Relation>>,
 }
 
-/// The values of the reads of each thread.
+/// The values of the reads of each thread, and behind them what its subgroup operations have given.
 type ReadValues = Vec<Vec<Option<Value>>>;
 
 impl<'a, 'b> Candidates<'a, 'b> {
-    fn new(frame: &'a Frame<'a>, paths: &'a [&'a Path], search: &'a mut Search<'b>) -> Self {
+    fn new(
+        frame: &'a Frame<'a>,
+        instances: &'a Instances,
+        paths: &'a [&'a Path],
+        search: &'a mut Search<'b>,
+    ) -> Self {
         let mut written = vec![None; frame.operations.len()];
         for (operation, thread, node) in &frame.writes {
             written[*operation] = Some((*thread, *node));
@@ -155,7 +162,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
             })
             .collect();
         let orders = modification_orders(frame);
-        Candidates { frame, paths, search, reads, written, orders, known: HashMap::new() }
+        Candidates { frame, instances, paths, search, reads, written, orders, known: HashMap::new() }
     }
 
     fn run(&mut self) -> Result<(), Refusal> {
@@ -177,7 +184,8 @@ impl<'a, 'b> Candidates<'a, 'b> {
 
     /// Values by their derivation; then, where a value is derived from itself, by guesses that come out true (VK-AC-06).
     fn evaluate(&mut self, sources: &Sources) -> Result<(), Refusal> {
-        let values: ReadValues = self.paths.iter().map(|path| vec![None; path.reads.len()]).collect();
+        let known = |path: &&Path| vec![None; path.reads.len() + path.exchanges.len()];
+        let values: ReadValues = self.paths.iter().map(known).collect();
         self.derive(sources, values, false)
     }
 
@@ -191,6 +199,17 @@ impl<'a, 'b> Candidates<'a, 'b> {
                 if let Some(found) = self.source_value(sources, &values, index) {
                     values[*thread][*number] = Some(found);
                     progress = true;
+                }
+            }
+            for (thread, path) in self.paths.iter().enumerate() {
+                for number in 0..path.exchanges.len() {
+                    let place = path.reads.len() + number;
+                    if values[thread][place].is_none() {
+                        let (test, instances) = (self.search.test, self.instances);
+                        let given = tangle::result(test, instances, self.paths, &values, (thread, number));
+                        values[thread][place] = given;
+                        progress |= given.is_some();
+                    }
                 }
             }
             if !progress {

@@ -6,10 +6,12 @@
 
 mod classes;
 mod mixture;
+mod tangles;
 
 use std::fmt::Write as _;
 
 pub use classes::classes_program;
+pub use tangles::subgroup_program;
 
 /// What a program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +26,8 @@ pub enum Family {
     Split(usize),
     /// Dispatches and threads of the host with calls of the API, so many in all.
     Calls(usize),
+    /// Operations of a subgroup with so many lanes.
+    Subgroup(usize),
 }
 
 /// A random program.

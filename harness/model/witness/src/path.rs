@@ -9,6 +9,7 @@ use litmus::{
 
 use crate::profile::Profile;
 use crate::refusal::Refusal;
+use crate::tangle::{self, Exchange};
 
 /// What an operation of a path touches and how.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +42,8 @@ pub enum Node {
     Compute(ArithmeticOperation, NodeId, NodeId, ScalarType),
     /// The low bits of a value.
     Cut(NodeId, ScalarType),
+    /// What the subgroup operation with this number among the path's has given.
+    Given(usize),
 }
 
 /// What an executed instruction does.
@@ -100,6 +103,8 @@ pub struct Path {
     pub registers: Vec<NodeId>,
     /// The location that each read reads.
     pub reads: Vec<u16>,
+    /// The subgroup operations, in order. What they give is known behind what the reads have read.
+    pub exchanges: Vec<Exchange>,
 }
 
 /// The paths of a thread, and whether one had to be cut off.
@@ -192,6 +197,7 @@ fn check(test: &Test, kind: &InstructionKind) -> Result<(), Refusal> {
                 InstructionKind::Fence { .. }
                     | InstructionKind::ControlBarrier(_)
                     | InstructionKind::SplitBarrier(_)
+                    | InstructionKind::Subgroup(_)
                     | InstructionKind::System(_)
                     | InstructionKind::ShaderCall(_)
                     | InstructionKind::Interlock(_)
@@ -470,6 +476,17 @@ impl Walker<'_> {
                 let ordinal = path.steps.iter().filter(|step| alike(step)).count();
                 let memory_barrier = barrier.semantics.is_some();
                 Effect::Split { half, execution_scope, memory_barrier, ordinal, id: barrier.id.clone() }
+            }
+            InstructionKind::Subgroup(operation) => {
+                let brought =
+                    tangle::operand(&instruction.kind).map(|value| operand(path, value, tangle::WORD));
+                path.nodes.push(Node::Given(path.exchanges.len()));
+                if let Some(destination) = operation.destination {
+                    path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
+                }
+                let name = operation.id.clone();
+                path.exchanges.push(Exchange { name, kind: operation.kind, brought });
+                return;
             }
             InstructionKind::System(SystemOperation::AvailableToDevice) => {
                 Effect::DeviceAvailable(AccessMask::MEMORY_WRITE)

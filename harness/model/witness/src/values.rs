@@ -17,6 +17,7 @@ pub fn value(path: &Path, node: NodeId, reads: &[Option<Value>]) -> Option<Value
         Node::Compute(operation, left, right, ty) => {
             Some(operation.apply(value(path, left, reads)?, value(path, right, reads)?, ty))
         }
+        Node::Given(number) => reads.get(path.reads.len() + number).copied().flatten(),
         Node::Cut(inner, ty) => Some(value(path, inner, reads)?.truncate(ty)),
     }
 }

@@ -1,0 +1,99 @@
+//! What subgroup operations give: values that flow between the lanes of a tangle, and nothing else. They are no events, so that
+//! no model orders anything by them.
+
+use litmus::{ScalarType, SubgroupOperation, TangledLane, Test, ThreadId, Value};
+
+use crate::path::{Step, StepKind};
+use crate::symbolic::{LocalRead, Symbolic};
+
+fn operation(test: &Test, thread: ThreadId, instruction: u16) -> Option<&SubgroupOperation> {
+    test.thread(thread).instructions.get(usize::from(instruction))?.kind.subgroup_operation()
+}
+
+/// The lanes that execute a subgroup operation together.
+pub(super) fn tangle_of(test: &Test, thread: ThreadId, instruction: u16) -> Vec<TangledLane> {
+    operation(test, thread, instruction).map_or_else(Vec::new, |operation| test.tangle(thread, &operation.id))
+}
+
+/// A value of a thread over the events of the execution; `None` while a result that it is computed from is not known.
+type Known = Option<Symbolic<u16>>;
+
+/// The results of subgroup operations over the events of an execution, by thread and instruction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Results(Vec<(ThreadId, u16, Symbolic<u16>)>);
+
+impl Results {
+    /// What an operation gives a thread; 0 where it is undefined, which nobody looks at.
+    pub(super) fn of(&self, thread: ThreadId, instruction: u16) -> Symbolic<u16> {
+        let found = self.0.iter().find(|(owner, at, _)| (*owner, *at) == (thread, instruction));
+        found.map_or(Symbolic::Known(Value(0)), |(_, _, value)| value.clone())
+    }
+
+    /// The results of all operations that are executed. `reads` has the value of each read of each thread, and anything where
+    /// the result of an operation stands.
+    pub(super) fn find(test: &Test, steps: &[&[Step]], reads: &[Vec<Symbolic<u16>>]) -> Results {
+        let mut values: Vec<Vec<Known>> =
+            reads.iter().map(|reads| reads.iter().cloned().map(Some).collect()).collect();
+        // What each operation is: its thread, its step and its number among the reads of the thread.
+        let mut open = Vec::new();
+        for (index, steps) in steps.iter().enumerate() {
+            let results = steps.iter().filter(|step| {
+                matches!(step.kind, StepKind::Read(_) | StepKind::Rmw(..) | StepKind::Subgroup(_))
+            });
+            for (number, step) in results.enumerate() {
+                if let StepKind::Subgroup(_) = step.kind {
+                    values[index][number] = None;
+                    open.push((index, step, number));
+                }
+            }
+        }
+        let mut results = Results::default();
+        // An operation that needs the result of another one comes behind it, and nobody goes on before all are there: each
+        // turn finds one more at least.
+        loop {
+            let before = open.len();
+            open.retain(|(index, step, number)| {
+                let thread = ThreadId(*index as u16);
+                let Some(result) = result(test, steps, &values, thread, step) else { return true };
+                values[*index][*number] = Some(result.clone());
+                results.0.push((thread, step.instruction, result));
+                false
+            });
+            if open.len() == before {
+                return results;
+            }
+        }
+    }
+}
+
+/// What an operation gives a thread; `None` while that is not known.
+fn result(test: &Test, steps: &[&[Step]], values: &[Vec<Known>], thread: ThreadId, step: &Step) -> Known {
+    let operation = operation(test, thread, step.instruction)?;
+    let mut operands = Vec::new();
+    for TangledLane { lane, thread, instruction } in test.tangle(thread, &operation.id) {
+        let index = usize::from(thread.0);
+        let step = steps[index].iter().find(|step| usize::from(step.instruction) == instruction)?;
+        let StepKind::Subgroup(brought) = &step.kind else { return None };
+        let value = match brought {
+            Some(brought) => over_events(brought, &values[index]),
+            None => Some(Symbolic::Known(Value(0))),
+        };
+        operands.push((lane, value));
+    }
+    let constant = |number: u32| Some(Symbolic::Known(Value(number.into())));
+    let compute = |operation, left: Known, right: Known| {
+        Some(Symbolic::operation(operation, ScalarType::U32, left?, right?))
+    };
+    match operation.kind.result(test.lane(thread), &operands, &constant, &compute) {
+        Some(result) => result,
+        None => Some(Symbolic::Known(Value(0))),
+    }
+}
+
+/// A value of a thread, where all that it is computed from is known.
+fn over_events(value: &Symbolic<LocalRead>, reads: &[Known]) -> Known {
+    let mut known = true;
+    value.for_each_read(&mut |read| known &= reads.get(usize::from(read)).is_some_and(Option::is_some));
+    let of = |read: LocalRead| reads.get(usize::from(read)).cloned().flatten();
+    known.then(|| value.map(&|read| of(read).unwrap_or(Symbolic::Known(Value(0)))))
+}

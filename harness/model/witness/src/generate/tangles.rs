@@ -1,0 +1,179 @@
+//! Random programs with subgroup operations: lanes of one subgroup, and another thread that writes and reads what they do.
+
+use std::fmt::Write as _;
+
+use super::{Family, Program, Random};
+
+/// Accesses of a program at most: the witness tries every order of them.
+const ACCESSES: usize = 7;
+
+/// A program that is being written.
+struct Tangles {
+    random: Random,
+    lanes: usize,
+    /// The lines of each thread, the lanes first.
+    lines: Vec<Vec<String>>,
+    /// Registers of each thread.
+    registers: Vec<usize>,
+    accesses: usize,
+}
+
+/// The program of a seed with subgroup operations.
+pub fn subgroup_program(seed: u64) -> Program {
+    let mut random = Random(seed);
+    let lanes = random.pick(&[1, 2, 2, 2, 2, 3]);
+    let others = random.pick(&[0, 1, 1]);
+    let threads = lanes + others;
+    let mut writer =
+        Tangles { random, lanes, lines: vec![Vec::new(); threads], registers: vec![0; threads], accesses: 0 };
+    let meetings = writer.random.pick(&[1, 1, 2, 2, 3]);
+    for meeting in 0..meetings {
+        for thread in 0..threads {
+            writer.accesses(thread);
+        }
+        if writer.random.chance(25) {
+            writer.barrier(meeting);
+        } else {
+            writer.operation(meeting);
+        }
+    }
+    for thread in 0..threads {
+        writer.accesses(thread);
+    }
+    Program { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
+}
+
+impl Tangles {
+    fn fresh(&mut self, thread: usize) -> String {
+        self.registers[thread] += 1;
+        format!("r{}", self.registers[thread] - 1)
+    }
+
+    /// A constant or, in some of a hundred cases, a register that has a value.
+    fn value(&mut self, thread: usize, percent: usize) -> String {
+        match self.registers[thread] {
+            count if count > 0 && self.random.chance(percent) => format!("r{}", self.random.below(count)),
+            _ => self.random.pick(&["0", "1", "1", "2"]).to_owned(),
+        }
+    }
+
+    fn line(&mut self, thread: usize, line: String) {
+        self.lines[thread].push(line);
+    }
+
+    fn accesses(&mut self, thread: usize) {
+        for _ in 0..self.random.pick(&[0, 1, 1, 2]) {
+            if self.accesses < ACCESSES {
+                self.access(thread);
+            }
+        }
+        if self.random.chance(15) {
+            let scope = self.scope();
+            let fence =
+                self.random.pick(&[("rel", ".semav"), ("acq", ".semvis"), ("acq_rel", ".semav.semvis")]);
+            self.line(thread, format!("membar.{}.{scope}.semsc0{}", fence.0, fence.1));
+        }
+    }
+
+    fn scope(&mut self) -> &'static str {
+        self.random.pick(&["sg", "wg", "dv", "dv"])
+    }
+
+    fn access(&mut self, thread: usize) {
+        self.accesses += 1;
+        let (scope, location) = (self.scope(), self.random.pick(&["x", "y"]));
+        let guard = self.registers[thread] > 0 && self.random.chance(20);
+        if guard {
+            let register = self.random.below(self.registers[thread]);
+            let label = self.lines[thread].len();
+            let relation = self.random.pick(&["beq", "bne"]);
+            self.line(thread, format!("{relation} r{register}, 1, LC{label}"));
+            self.touch(thread, scope, location);
+            self.line(thread, format!("LC{label}:"));
+        } else {
+            self.touch(thread, scope, location);
+        }
+    }
+
+    fn touch(&mut self, thread: usize, scope: &str, location: &str) {
+        // Seldom what was read: of circles of values engine and witness try different ones.
+        let value = self.value(thread, 12);
+        let text = match self.random.below(9) {
+            0 | 1 => format!("st.atom.{scope}.sc0 {location}, {value}"),
+            2 => format!("st.atom.rel.{scope}.sc0.semsc0.semav {location}, {value}"),
+            3 => format!("st.nonpriv.sc0 {location}, {value}"),
+            4 | 5 => format!("ld.atom.{scope}.sc0 {}, {location}", self.fresh(thread)),
+            6 => format!("ld.atom.acq.{scope}.sc0.semsc0.semvis {}, {location}", self.fresh(thread)),
+            7 => format!("ld.nonpriv.sc0 {}, {location}", self.fresh(thread)),
+            _ => format!("rmw.atom.{scope}.sc0 {}, {location}, {value}", self.fresh(thread)),
+        };
+        self.line(thread, text);
+    }
+
+    /// A control barrier of all lanes.
+    fn barrier(&mut self, meeting: usize) {
+        let semantics =
+            self.random.pick(&["acq_rel.sg.semsc0.semav.semvis", "acq_rel.wg.semsc0.semav.semvis", "sg"]);
+        for lane in 0..self.lanes {
+            self.line(lane, format!("cbar.execsg.{semantics} b{meeting}"));
+        }
+    }
+
+    /// An operation of some lanes.
+    fn operation(&mut self, meeting: usize) {
+        let mut members: Vec<usize> = (0..self.lanes).filter(|_| self.random.chance(80)).collect();
+        if members.is_empty() {
+            members.push(self.random.below(self.lanes));
+        }
+        let named = members[self.random.below(members.len())];
+        let operation = self.random.pick(&["add", "min", "max", "and", "or", "xor"]);
+        let choice = self.random.below(17);
+        for lane in members.clone() {
+            let other = members[self.random.below(members.len())];
+            // What it is, the numbers, and where the lane's value comes from.
+            let (word, numbers, source) = match choice {
+                0 => ("elect".to_owned(), String::new(), None),
+                1 => ("all".to_owned(), String::new(), None),
+                2 => ("any".to_owned(), String::new(), None),
+                3 => ("all_equal".to_owned(), String::new(), None),
+                4 => ("ballot".to_owned(), String::new(), None),
+                5 | 6 => ("broadcast".to_owned(), format!(", {named}"), None),
+                7 => ("broadcast_first".to_owned(), String::new(), None),
+                8 => ("shuffle".to_owned(), format!(", {other}"), None),
+                9 => ("shuffle_xor".to_owned(), ", 1".to_owned(), Some(lane ^ 1)),
+                10 => ("shuffle_up".to_owned(), ", 1".to_owned(), Some(lane.wrapping_sub(1))),
+                11 => ("shuffle_down".to_owned(), ", 1".to_owned(), Some(lane + 1)),
+                12 => ("rotate".to_owned(), ", 1, 2".to_owned(), Some(lane ^ 1)),
+                13 => ("quad_swap_horizontal".to_owned(), String::new(), Some(lane ^ 1)),
+                14 => (format!("reduce.{operation}"), String::new(), None),
+                15 => (format!("inclusive.{operation}"), String::new(), None),
+                _ => (format!("exclusive.{operation}"), String::new(), None),
+            };
+            let defined = source.is_none_or(|source| members.contains(&source));
+            let value = if choice == 0 { String::new() } else { format!(" {},", self.value(lane, 60)) };
+            let register = if defined { self.fresh(lane) } else { "unused".to_owned() };
+            let comma = numbers.strip_prefix(", ").map_or(String::new(), |numbers| format!(" {numbers},"));
+            self.line(lane, format!("sg.{word} {register},{value}{comma} o{meeting}"));
+        }
+    }
+
+    fn text(&self, seed: u64) -> String {
+        let mut text = format!("VULKAN subgroup-{seed}\n{{ x = 0; y = 0; }}\n");
+        let rows = self.lines.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        for (thread, _) in self.lines.iter().enumerate() {
+            let separator = if thread == 0 { "" } else { " | " };
+            let workgroup = usize::from(thread >= self.lanes);
+            let _ = write!(text, "{separator}P{thread}@sg 0, wg {workgroup}, qf 0");
+        }
+        text.push_str(" ;\n");
+        for row in 0..rows {
+            for (thread, lines) in self.lines.iter().enumerate() {
+                let separator = if thread == 0 { "" } else { " | " };
+                let _ = write!(text, "{separator}{}", lines.get(row).map_or("", String::as_str));
+            }
+            text.push_str(" ;\n");
+        }
+        text.push_str("exists (x == 1 /\\ y == 1)\n");
+        text
+    }
+}

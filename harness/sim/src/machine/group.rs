@@ -1,0 +1,89 @@
+//! Subgroup operations of all waves.
+
+use super::Machine;
+use crate::fault::Fault;
+use crate::program::Program;
+use crate::wave::{Brought, Standing, result};
+
+impl Machine {
+    /// Executes the subgroup operation that a wave stands at, where all lanes of its subgroups have come or will not come;
+    /// false where some may still come, or where it stands at none. Who is there goes on: nobody's memory is waited for.
+    pub(super) fn exchange(&mut self, number: usize, program: &Program) -> bool {
+        let own = &self.waves[number];
+        let Some(group) = own.group(program) else { return false };
+        // Lanes that are there, by subgroup; each with its wave.
+        let mut subgroups: Vec<u32> = own.lanes_there().map(|lane| own.paths[lane][1]).collect();
+        subgroups.sort_unstable();
+        subgroups.dedup();
+        let mut there: Vec<(usize, usize)> = Vec::new();
+        let mut next = 0;
+        // Whoever comes brings others of its wave, whose subgroups must be there too.
+        while let Some(subgroup) = subgroups.get(next).copied() {
+            next += 1;
+            for (other, wave) in self.waves.iter().enumerate() {
+                if wave.dispatch != self.waves[number].dispatch {
+                    continue;
+                }
+                for lane in 0..wave.places.len() {
+                    if wave.paths[lane][1] != subgroup {
+                        continue;
+                    }
+                    match wave.standing(lane, &self.waves[number], program) {
+                        Standing::Before => return false,
+                        Standing::Past => {}
+                        Standing::There => {
+                            there.push((other, lane));
+                            for also in wave.lanes_there().map(|lane| wave.paths[lane][1]) {
+                                if !subgroups.contains(&also) {
+                                    subgroups.push(also);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let mut given = Vec::with_capacity(there.len());
+        for subgroup in subgroups {
+            let mut tangle: Vec<(u32, usize, usize)> = there
+                .iter()
+                .filter(|(wave, lane)| self.waves[*wave].paths[*lane][1] == subgroup)
+                .map(|(wave, lane)| (self.waves[*wave].places[*lane][3], *wave, *lane))
+                .collect();
+            tangle.sort_unstable();
+            let brought: Vec<Brought> = tangle
+                .iter()
+                .map(|(number, wave, lane)| Brought {
+                    lane: *number,
+                    value: self.waves[*wave].held(group.value, *lane),
+                })
+                .collect();
+            for (number, wave, lane) in &tangle {
+                let argument = self.waves[*wave].held(group.argument, *lane);
+                let words = match self.fault {
+                    Fault::SubgroupActiveLanesIgnored => {
+                        result(&group, *number, argument, &with_all_lanes(&brought), &mut self.random)
+                    }
+                    _ => result(&group, *number, argument, &brought, &mut self.random),
+                };
+                given.push((*wave, *lane, words));
+            }
+        }
+        let width = group.width();
+        for (wave, lane, words) in given {
+            self.waves[wave].give(group.to, lane, words.get(..width).unwrap_or_default());
+        }
+        there.sort_unstable();
+        there.dedup_by_key(|(wave, _)| *wave);
+        for (wave, _) in there {
+            self.waves[wave].pass();
+        }
+        true
+    }
+}
+
+/// As if the lanes that are switched off took part with a 1.
+fn with_all_lanes(brought: &[Brought]) -> Vec<Brought> {
+    let value = |lane: u32| brought.iter().find(|known| known.lane == lane).map_or(1, |known| known.value);
+    (0..crate::device::SUBGROUP_SIZE).map(|lane| Brought { lane, value: value(lane) }).collect()
+}

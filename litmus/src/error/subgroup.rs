@@ -1,0 +1,105 @@
+//! What can be wrong with a subgroup operation.
+
+use miette::Diagnostic;
+use thiserror::Error;
+
+use crate::span::Span;
+
+/// One mistake in a subgroup operation. The label of each says what was expected at the place.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
+#[expect(missing_docs, reason = "the fields are the words of the messages")]
+pub enum SubgroupError {
+    /// No such operation.
+    #[error("no subgroup operation `{word}`")]
+    #[diagnostic(code(litmus::subgroup::unknown_operation))]
+    UnknownOperation {
+        word: String,
+        #[label(
+            "expected elect, all, any, all_equal, ballot, broadcast, broadcast_first, shuffle, shuffle_xor, \
+             shuffle_up, shuffle_down, rotate, quad_broadcast, quad_swap_horizontal, quad_swap_vertical, \
+             quad_swap_diagonal, or reduce, inclusive or exclusive with an operation"
+        )]
+        span: Span,
+    },
+    /// A scan without what is computed.
+    #[error("`sg.{word}` without an operation that subgroups have")]
+    #[diagnostic(code(litmus::subgroup::missing_arithmetic))]
+    MissingArithmetic {
+        word: String,
+        #[label("expected `.add`, `.min`, `.max`, `.and`, `.or` or `.xor`")]
+        span: Span,
+    },
+    /// Clusters of no size that there is.
+    #[error("clusters of {cluster} lanes")]
+    #[diagnostic(code(litmus::subgroup::cluster))]
+    Cluster {
+        cluster: u32,
+        #[label("expected a power of two, 64 at most")]
+        span: Span,
+    },
+    /// Lanes of several subgroups.
+    #[error("instance `{id}` is executed in two subgroups, but an operation reaches the lanes of one")]
+    #[diagnostic(
+        code(litmus::subgroup::two_subgroups),
+        help("an operation of another subgroup is an instance of its own: give it another name")
+    )]
+    TwoSubgroups {
+        id: String,
+        other: u32,
+        #[label("expected in a thread of the subgroup of `P{other}`, which has this instance too")]
+        span: Span,
+    },
+    /// One instance, two instructions.
+    #[error("instance `{id}` is another operation in `P{other}`")]
+    #[diagnostic(
+        code(litmus::subgroup::two_operations),
+        help("lanes may differ in their values, and in the lane that they shuffle from")
+    )]
+    TwoOperations {
+        id: String,
+        other: u32,
+        #[label("expected the same operation with the same numbers in every lane")]
+        span: Span,
+    },
+    /// Executed twice by a lane.
+    #[error("a second operation with instance `{id}` in one thread")]
+    #[diagnostic(code(litmus::subgroup::repeated))]
+    Repeated {
+        id: String,
+        #[label("expected an instance that the thread has not executed yet")]
+        span: Span,
+    },
+    /// Where a branch or a loop decides who executes it.
+    #[error("a subgroup operation that a branch may skip or a loop repeat: no text determines its tangle")]
+    #[diagnostic(
+        code(litmus::subgroup::divergent),
+        help(
+            "lanes that take different ways are different columns: give those the instance that execute it"
+        )
+    )]
+    Divergent {
+        #[label("expected behind every label that an earlier jump goes to, and in no loop")]
+        span: Span,
+    },
+    /// A result that nothing defines.
+    #[error("the result is undefined: lane {source_lane} does not execute instance `{id}`")]
+    #[diagnostic(
+        code(litmus::subgroup::undefined_result),
+        help("where the lane does not look at the result, write `unused` for its register")
+    )]
+    UndefinedResult {
+        source_lane: String,
+        id: String,
+        lanes: String,
+        #[label("expected to get the value of a lane that executes it: {lanes}")]
+        span: Span,
+    },
+    /// A value of another width.
+    #[error("a value of {bits} bits in a subgroup operation")]
+    #[diagnostic(code(litmus::subgroup::width))]
+    Width {
+        bits: u32,
+        #[label("expected registers of 32 bits")]
+        span: Span,
+    },
+}

@@ -1,0 +1,109 @@
+//! Subgroup operations in SPIR-V: what each needs, and which instruction it is.
+
+use litmus::{ArithmeticOperation, QuadDirection, SubgroupKind, SubgroupSpan};
+use rspirv::spirv::{Capability, GroupOperation, Op};
+
+/// The capability of an operation, the property (a bit of `VkSubgroupFeatureFlagBits`) or feature of devices that have it, and
+/// its extension.
+pub(crate) fn needs(kind: SubgroupKind) -> (Capability, &'static str, Option<&'static str>) {
+    match kind {
+        SubgroupKind::Elect => (Capability::GroupNonUniform, "VK_SUBGROUP_FEATURE_BASIC_BIT", None),
+        SubgroupKind::All | SubgroupKind::Any | SubgroupKind::AllEqual => {
+            (Capability::GroupNonUniformVote, "VK_SUBGROUP_FEATURE_VOTE_BIT", None)
+        }
+        SubgroupKind::Ballot | SubgroupKind::Broadcast(_) | SubgroupKind::BroadcastFirst => {
+            (Capability::GroupNonUniformBallot, "VK_SUBGROUP_FEATURE_BALLOT_BIT", None)
+        }
+        SubgroupKind::Shuffle(_) | SubgroupKind::ShuffleXor(_) => {
+            (Capability::GroupNonUniformShuffle, "VK_SUBGROUP_FEATURE_SHUFFLE_BIT", None)
+        }
+        SubgroupKind::ShuffleUp(_) | SubgroupKind::ShuffleDown(_) => {
+            (Capability::GroupNonUniformShuffleRelative, "VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT", None)
+        }
+        SubgroupKind::Rotate { .. } => (
+            Capability::GroupNonUniformRotateKHR,
+            "shaderSubgroupRotateClustered",
+            Some("SPV_KHR_subgroup_rotate"),
+        ),
+        SubgroupKind::QuadBroadcast(_) | SubgroupKind::QuadSwap(_) => {
+            (Capability::GroupNonUniformQuad, "VK_SUBGROUP_FEATURE_QUAD_BIT", None)
+        }
+        SubgroupKind::Arithmetic(..) => {
+            (Capability::GroupNonUniformArithmetic, "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT", None)
+        }
+    }
+}
+
+/// The instruction; `None` for an operation that no scan computes.
+pub(crate) fn instruction(kind: SubgroupKind) -> Option<Op> {
+    Some(match kind {
+        SubgroupKind::Elect => Op::GroupNonUniformElect,
+        SubgroupKind::All => Op::GroupNonUniformAll,
+        SubgroupKind::Any => Op::GroupNonUniformAny,
+        SubgroupKind::AllEqual => Op::GroupNonUniformAllEqual,
+        SubgroupKind::Ballot => Op::GroupNonUniformBallot,
+        SubgroupKind::Broadcast(_) => Op::GroupNonUniformBroadcast,
+        SubgroupKind::BroadcastFirst => Op::GroupNonUniformBroadcastFirst,
+        SubgroupKind::Shuffle(_) => Op::GroupNonUniformShuffle,
+        SubgroupKind::ShuffleXor(_) => Op::GroupNonUniformShuffleXor,
+        SubgroupKind::ShuffleUp(_) => Op::GroupNonUniformShuffleUp,
+        SubgroupKind::ShuffleDown(_) => Op::GroupNonUniformShuffleDown,
+        SubgroupKind::Rotate { .. } => Op::GroupNonUniformRotateKHR,
+        SubgroupKind::QuadBroadcast(_) => Op::GroupNonUniformQuadBroadcast,
+        SubgroupKind::QuadSwap(_) => Op::GroupNonUniformQuadSwap,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::Add) => Op::GroupNonUniformIAdd,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::Minimum) => Op::GroupNonUniformUMin,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::Maximum) => Op::GroupNonUniformUMax,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::And) => Op::GroupNonUniformBitwiseAnd,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::Or) => Op::GroupNonUniformBitwiseOr,
+        SubgroupKind::Arithmetic(_, ArithmeticOperation::Xor) => Op::GroupNonUniformBitwiseXor,
+        SubgroupKind::Arithmetic(
+            _,
+            ArithmeticOperation::Subtract | ArithmeticOperation::Multiply | ArithmeticOperation::Divide,
+        ) => return None,
+    })
+}
+
+/// The capability that an instruction needs, where it is a subgroup operation of kernels.
+pub(crate) fn capability(op: Op) -> Option<Capability> {
+    Some(match op {
+        Op::GroupNonUniformElect => Capability::GroupNonUniform,
+        Op::GroupNonUniformAll | Op::GroupNonUniformAny | Op::GroupNonUniformAllEqual => {
+            Capability::GroupNonUniformVote
+        }
+        Op::GroupNonUniformBallot | Op::GroupNonUniformBroadcast | Op::GroupNonUniformBroadcastFirst => {
+            Capability::GroupNonUniformBallot
+        }
+        Op::GroupNonUniformShuffle | Op::GroupNonUniformShuffleXor => Capability::GroupNonUniformShuffle,
+        Op::GroupNonUniformShuffleUp | Op::GroupNonUniformShuffleDown => {
+            Capability::GroupNonUniformShuffleRelative
+        }
+        Op::GroupNonUniformRotateKHR => Capability::GroupNonUniformRotateKHR,
+        Op::GroupNonUniformQuadBroadcast | Op::GroupNonUniformQuadSwap => Capability::GroupNonUniformQuad,
+        Op::GroupNonUniformIAdd
+        | Op::GroupNonUniformUMin
+        | Op::GroupNonUniformUMax
+        | Op::GroupNonUniformBitwiseAnd
+        | Op::GroupNonUniformBitwiseOr
+        | Op::GroupNonUniformBitwiseXor => Capability::GroupNonUniformArithmetic,
+        _ => return None,
+    })
+}
+
+/// What a reduction or a scan is in an instruction.
+pub(crate) fn group_operation(span: SubgroupSpan) -> GroupOperation {
+    match span {
+        SubgroupSpan::Reduce => GroupOperation::Reduce,
+        SubgroupSpan::Inclusive => GroupOperation::InclusiveScan,
+        SubgroupSpan::Exclusive => GroupOperation::ExclusiveScan,
+    }
+}
+
+/// The number of a direction in a quad.
+pub(crate) fn direction(direction: QuadDirection) -> u32 {
+    match direction {
+        QuadDirection::Horizontal => 0,
+        QuadDirection::Vertical => 1,
+        QuadDirection::Diagonal => 2,
+    }
+}

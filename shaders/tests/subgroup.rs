@@ -1,0 +1,123 @@
+//! Subgroup operations in kernels, read from the bare words: what each test of the family becomes. The numbers are those of the
+//! registry, and nothing here knows rspirv's names for them.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use common::{LAVAPIPE, Validator};
+
+const CAPABILITY: u32 = 17;
+const CONSTANT: u32 = 43;
+const ROTATE: u32 = 4431;
+/// From OpGroupNonUniformElect to OpGroupNonUniformQuadSwap.
+const OPERATIONS: std::ops::RangeInclusive<u32> = 333..=366;
+/// Arithmetic: a literal, not an id, stands behind the scope.
+const ARITHMETIC: std::ops::RangeInclusive<u32> = 349..=364;
+
+/// The capabilities of GroupNonUniform and the operations of a module, with their constants.
+fn operations(words: &[u32]) -> String {
+    let (mut constants, mut found, mut capabilities) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
+    let mut rest = &words[5..];
+    while let Some(first) = rest.first() {
+        let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
+        let operands = &rest[1..length];
+        match opcode {
+            CAPABILITY if (61..=68).contains(&operands[0]) || operands[0] == 6026 => {
+                capabilities.insert(operands[0]);
+            }
+            CONSTANT => drop(constants.insert(operands[1], operands[2])),
+            _ if OPERATIONS.contains(&opcode) || opcode == ROTATE => {
+                // Type, result, scope.
+                assert_eq!(constants[&operands[2]], 3, "the scope of {opcode}");
+                let mut text = opcode.to_string();
+                for (position, operand) in operands.iter().enumerate().skip(3) {
+                    let literal = position == 3 && ARITHMETIC.contains(&opcode);
+                    match constants.get(operand).filter(|_| !literal) {
+                        Some(constant) => write!(text, " {constant}").unwrap(),
+                        None if literal => write!(text, " #{operand}").unwrap(),
+                        None => text.push_str(" _"),
+                    }
+                }
+                found.push(text);
+            }
+            _ => {}
+        }
+        rest = &rest[length..];
+    }
+    format!("{capabilities:?} {}", found.join(", "))
+}
+
+#[test]
+fn kernels_hold_the_operations_of_their_tests() {
+    let mut validator = Validator::new();
+    let mut table = String::new();
+    for entry in litmus::corpus::tests().iter().filter(|entry| entry.id.starts_with("subgroup/")) {
+        let test = litmus::parse(entry.text, &entry.path).unwrap();
+        let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
+        validator.check(&entry.id, &kernel);
+        shaders::lift::verify(&test, &kernel).unwrap();
+        common::assert_clean(&kernel);
+        // A subgroup plays one instance, so that no other lane is in the tangle.
+        let has_operations = entry.text.contains("\nsg.") || entry.text.contains("| sg.");
+        assert_eq!(kernel.lanes == 1, has_operations, "{}", entry.id);
+        let needed = kernel.requirements.features.iter().filter(|name| {
+            name.starts_with("VK_SUBGROUP_FEATURE_") || **name == "shaderSubgroupRotateClustered"
+        });
+        let needed: BTreeSet<&str> = needed.copied().collect();
+        writeln!(table, "{}\n    {}\n    {needed:?}", entry.id, operations(&kernel.words)).unwrap();
+    }
+    insta::assert_snapshot!(table);
+}
+
+/// What is left out of a kernel, or added to one, is found.
+#[test]
+fn another_test_is_not_what_the_kernel_holds() {
+    let test = |text: &str| {
+        let head =
+            "VULKAN T\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 | P2@sg 0, wg 0, qf 0 ;\n";
+        litmus::parse(&format!("{head}{text}\nexists (x == 1)"), "T").unwrap()
+    };
+    let three = test("sg.ballot r0, 1, 0 | sg.ballot r0, 1, 0 | sg.ballot r0, 1, 0 ;");
+    let kernel = shaders::compile(&three, &LAVAPIPE).unwrap();
+    assert!(shaders::lift::verify(&three, &kernel).is_ok());
+    for other in [
+        "sg.ballot r0, 1, 0 | sg.ballot r0, 1, 0 | add r0, 1, 1 ;",
+        "sg.any r0, 1, 0 | sg.any r0, 1, 0 | sg.any r0, 1, 0 ;",
+        "sg.reduce.add r0, 1, 0 | sg.reduce.add r0, 1, 0 | sg.reduce.add r0, 1, 0 ;",
+        "sg.broadcast r0, 1, 1, 0 | sg.broadcast r0, 1, 1, 0 | sg.broadcast r0, 1, 1, 0 ;",
+    ] {
+        assert!(shaders::lift::verify(&test(other), &kernel).is_err(), "{other}");
+    }
+    let named = |lane: u32| {
+        let one = format!("sg.broadcast r0, 1, {lane}, 0");
+        test(&format!("{one} | {one} | {one} ;"))
+    };
+    let kernel = shaders::compile(&named(1), &LAVAPIPE).unwrap();
+    assert!(shaders::lift::verify(&named(1), &kernel).is_ok());
+    assert!(shaders::lift::verify(&named(2), &kernel).is_err());
+}
+
+/// Two operations in other orders, and one on both sides of a barrier, would wait for ever.
+#[test]
+fn what_never_meets_has_no_kernel() {
+    for (left, right) in [
+        ("sg.elect r0, 0 ; sg.elect r1, 1", "sg.elect r0, 1 ; sg.elect r1, 0"),
+        ("sg.elect r0, 0 ; cbar.execsg.sg b", "cbar.execsg.sg b ; sg.elect r0, 0"),
+    ] {
+        let rows: Vec<String> = left
+            .split(';')
+            .zip(right.split(';'))
+            .map(|(left, right)| format!("{left} | {right} ;\n"))
+            .collect();
+        let text = format!(
+            "VULKAN T\n{{ x = 0; }}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;\n{}exists (x == 1)",
+            rows.concat()
+        );
+        let test = litmus::parse(&text, "T").unwrap();
+        let error = shaders::compile(&test, &LAVAPIPE).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, "control barrier not reached by every thread", "{text}");
+    }
+}
