@@ -1,15 +1,16 @@
 //! The command line as scripts rely on it. What is not built yet is accepted here and refused by name later.
 
+mod check_format;
 mod kept;
 mod kernel;
 mod repro;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use campaign::shard::{Shard, shard};
+pub use check_format::CheckFormat;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use codegen::Form;
@@ -17,7 +18,7 @@ pub use kept::{Diff, Merge, Report};
 pub use kernel::KernelArguments;
 use model::progress::{Fairness, ProgressModel};
 pub use repro::Repro;
-use results::write::{Format, FormatError};
+use results::write::Format;
 
 /// Runs litmus tests on Vulkan devices and judges what they show by an axiomatic memory model.
 ///
@@ -241,32 +242,6 @@ pub struct Check {
     /// For shaders.
     #[command(flatten)]
     pub kernel: KernelArguments,
-}
-
-/// How `check` writes what it found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckFormat {
-    /// A form of its answers.
-    Answers(Format),
-    /// Graphs of executions for Graphviz.
-    Dot,
-    /// A picture of executions.
-    Svg,
-    /// A page of executions.
-    Html,
-}
-
-impl FromStr for CheckFormat {
-    type Err = FormatError;
-
-    fn from_str(name: &str) -> Result<CheckFormat, FormatError> {
-        match name {
-            "dot" => Ok(CheckFormat::Dot),
-            "svg" => Ok(CheckFormat::Svg),
-            "html" => Ok(CheckFormat::Html),
-            _ => name.parse().map(CheckFormat::Answers),
-        }
-    }
 }
 
 /// `race`.

@@ -75,8 +75,8 @@ struct Game {
 
 #[derive(Default)]
 struct State {
-    /// By batch, whether it was submitted.
-    submitted: Vec<bool>,
+    /// By batch, whether it was submitted and nothing of the host holds it back.
+    begun: Vec<bool>,
     /// Threads that have not ended.
     running: usize,
     /// By thread, what it has reported.
@@ -175,7 +175,7 @@ impl Players {
             play: self.play,
             memory,
             state: Mutex::new(State {
-                submitted: vec![false; batches.len()],
+                begun: vec![false; batches.len()],
                 running: threads,
                 reported: vec![Vec::new(); threads],
                 error: None,
@@ -300,11 +300,17 @@ impl Game {
             unsafe { self.raw.queue_submit(batch.queue, &[info], batch.fence) }
                 .map_err(failed("vkQueueSubmit"))?;
         }
-        if let Some(submitted) = self.state().submitted.get_mut(number as usize) {
-            *submitted = true;
+        if batch.semaphore == vk::Semaphore::null() {
+            self.begins(number);
+        }
+        Ok(())
+    }
+
+    fn begins(&self, number: u32) {
+        if let Some(begun) = self.state().begun.get_mut(number as usize) {
+            *begun = true;
         }
         self.changed.notify_all();
-        Ok(())
     }
 
     fn batch(&self, number: u32) -> Result<&Ready, DeviceError> {
@@ -312,11 +318,12 @@ impl Game {
         self.batches.get(number as usize).ok_or_else(missing)
     }
 
-    /// Waits until a batch has ended.
+    /// Waits until a batch has ended; for its fence only once whoever lets it go has done so, since the validation layer 1.3.239
+    /// takes a fence that is waited for meanwhile for a mistake.
     fn await_batch(&self, number: u32) -> Result<(), DeviceError> {
         let batch = self.batch(number)?;
         let mut state = self.state();
-        while !state.submitted.get(number as usize).copied().unwrap_or(false) {
+        while !state.begun.get(number as usize).copied().unwrap_or(false) {
             if let Some(error) = &state.error {
                 return Err(error.clone());
             }
@@ -340,7 +347,9 @@ impl Game {
         let batch = self.batch(number)?;
         let info = vk::SemaphoreSignalInfo::default().semaphore(batch.semaphore).value(RELEASED);
         // SAFETY: the semaphore is a timeline of this device, of this turn, which signals it once.
-        unsafe { self.raw.signal_semaphore(&info) }.map_err(failed("vkSignalSemaphore"))
+        unsafe { self.raw.signal_semaphore(&info) }.map_err(failed("vkSignalSemaphore"))?;
+        self.begins(number);
+        Ok(())
     }
 
     /// Plays a thread to its end; the answer is what it reports.

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use plan::{Accesses, Capabilities, Device, DeviceError, Identity, Memory, Plan, Prepared, Stages, Step};
+use plan::{
+    Accesses, Capabilities, Device, DeviceError, Identity, Memory, MemoryKind, Plan, Prepared, Stages, Step,
+};
 use runner::{Budget, Join, Settings, Stress, run_program};
 use shaders::variant::Stage;
 use shaders::{KernelConfig, Pipelines, Program, Variant};
@@ -109,9 +111,9 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
         },
         ..Keeper::default()
     };
-    let ran = run_program(&device, program, (join, Memory::Device), test, &settings(), &mut |_| {
-        ControlFlow::Continue(())
-    });
+    let memory = if program.hosts.is_some() { Memory::Mapped(MemoryKind::default()) } else { Memory::Device };
+    let ran =
+        run_program(&device, program, (join, memory), test, &settings(), &mut |_| ControlFlow::Continue(()));
     assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{text}");
     let plan = device.plan.borrow();
     if program.hosts.is_some() {
