@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use litmus::{
     AccessKind, ArithmeticOperation, Compute, Condition, InstructionKind, MemoryAccess, Operand,
-    RegisterInit, RmwOperation, Term, Test, Value,
+    RegisterInit, RmwOperation, SubgroupKind, Term, Test, Value,
 };
 
 use crate::path::{Demand, Node, NodeId, Path};
@@ -56,6 +56,14 @@ pub fn guesses(test: &Test) -> Vec<Value> {
                 InstructionKind::Compute(Compute::Arithmetic { operation, left, right, .. }) => {
                     operations.push((*operation, *left, *right));
                 }
+                // What votes and ballots give is made of bits of lanes, whatever is brought to them.
+                InstructionKind::Subgroup(operation) => match operation.kind {
+                    SubgroupKind::Elect | SubgroupKind::All | SubgroupKind::Any | SubgroupKind::AllEqual => {
+                        found.extend([0, 1]);
+                    }
+                    SubgroupKind::Ballot => found.extend(0..1 << test.threads.len().min(6)),
+                    _ => {}
+                },
                 _ => {}
             }
         }
