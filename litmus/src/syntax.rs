@@ -41,6 +41,8 @@ pub const MAX_REGISTERS: usize = 256;
 pub const MAX_LOCATIONS: usize = 256;
 /// The most `ssw` pairs of a test.
 pub const MAX_SYSTEM_SYNC: usize = 256;
+/// The most calls of the API of a test.
+pub const MAX_CALLS: usize = 128;
 /// The most comparisons in one condition.
 pub const MAX_COMPARISONS: usize = 256;
 /// The most parentheses and negations around one comparison.

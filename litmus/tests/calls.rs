@@ -407,3 +407,29 @@ fn random_programs_are_ordered_as_a_second_reading_says() {
     }
     assert!(read > 15_000 && pairs > 10_000, "{read} read, {pairs} pairs");
 }
+
+/// Columns in which each queue waits for either signal of both, again and again: ways to the last wait double with each turn.
+fn ladder(turns: usize) -> [Vec<String>; 2] {
+    [(P0, 1), (P1_FAR, 2)].map(|(head, value)| {
+        let mut column = vec![head.to_owned(), ST.to_owned(), format!("signal t0 {value}")];
+        for turn in 0..turns {
+            column.push(format!("wait t{turn} 1"));
+            column.push(format!("signal t{} {value}", turn + 1));
+        }
+        column
+    })
+}
+
+/// What comes before a wait is found once, however many ways lead to it; and there is a bound on calls.
+#[test]
+fn many_ways_to_a_wait_are_no_more_work() {
+    let read = |turns: usize| {
+        let columns = ladder(turns);
+        let columns = columns.each_ref().map(|column| column.iter().map(String::as_str).collect::<Vec<_>>());
+        litmus::parse(&text(&[&columns[0], &columns[1]]), "ladder")
+    };
+    assert_eq!(read(31).unwrap().threads.len(), 2);
+    let errors = read(32).unwrap_err();
+    assert!(errors.to_string().contains("mistake"), "{errors}");
+    assert!(format!("{errors:?}").contains("calls of the API"), "{errors:?}");
+}

@@ -1,7 +1,7 @@
 //! Executions of a test one after the other, as herd shows them.
 
 use litmus::Test;
-use model::{Execution, Executions};
+use model::{Consistent, Execution, Executions};
 
 use super::html::STYLE;
 use super::picture::Picture;
@@ -20,34 +20,43 @@ pub struct Shown<'a> {
 impl<'a> Shown<'a> {
     /// What is shown, in one line.
     fn headline(self) -> String {
-        let Executions { model, outcome, witnesses, others, complete } = self.executions;
-        let more = if *complete { "all" } else { "the first" };
-        let count = witnesses.len() + others.len();
-        format!(
-            "{} under {model}: {more} {count} consistent execution{}, {} of which show {outcome}",
-            self.test.name,
-            if count == 1 { "" } else { "s" },
-            witnesses.len(),
-        )
+        let Executions { model, outcome, found, complete, cut } = self.executions;
+        let more = match (complete, cut) {
+            (true, None) => "all ",
+            (true, Some(_)) => "",
+            (false, _) => "the first ",
+        };
+        let (count, witnesses) = (found.len(), found.iter().filter(|found| found.witness).count());
+        let plural = if count == 1 { "" } else { "s" };
+        let mut says = format!(
+            "{} under {model}: {more}{count} consistent execution{plural}, {witnesses} of which show {outcome}",
+            self.test.name
+        );
+        if let Some(bound) = cut {
+            says += &format!("; runs that take a loop more often than {bound} times are left out");
+        }
+        if found.iter().any(|found| found.flagged) {
+            says += "; the program races, so that what it does is undefined";
+        }
+        says
     }
 
     /// Each execution with what is said of it.
     fn each(self) -> impl Iterator<Item = (String, &'a Execution)> {
-        let Executions { witnesses, others, .. } = self.executions;
-        let shows = witnesses.iter().map(|execution| (true, execution));
-        let count = witnesses.len() + others.len();
-        shows.chain(others.iter().map(|execution| (false, execution))).enumerate().map(
-            move |(index, (shows, execution))| {
-                let mut title = format!("Execution {} of {count}: {}", index + 1, words::outcome(execution));
-                if shows {
-                    title += " *";
-                }
-                if execution.thin_air {
-                    title += " (out of thin air)";
-                }
-                (title, execution)
-            },
-        )
+        let found = &self.executions.found;
+        (1..).zip(found).map(|(number, Consistent { execution, witness, flagged })| {
+            let mut title = format!("Execution {number} of {}: {}", found.len(), words::outcome(execution));
+            if *witness {
+                title += " *";
+            }
+            if *flagged {
+                title += " (races)";
+            }
+            if execution.thin_air {
+                title += " (out of thin air)";
+            }
+            (title, execution)
+        })
     }
 
     fn pictures(self) -> Vec<Picture<'a>> {

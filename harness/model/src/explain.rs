@@ -211,12 +211,23 @@ pub struct Executions {
     pub model: String,
     /// What the executions are told apart by, as a condition in its canonical text.
     pub outcome: String,
-    /// Those that show it.
-    pub witnesses: Vec<Execution>,
-    /// Those that do not.
-    pub others: Vec<Execution>,
-    /// Whether there are no more.
+    /// Those that show it, then the others.
+    pub found: Vec<Consistent>,
+    /// Whether there are no more among the runs that end within the bound of loops.
     pub complete: bool,
+    /// The bound of loops where it cut some run off.
+    pub cut: Option<u32>,
+}
+
+/// A consistent execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consistent {
+    /// What it is.
+    pub execution: Execution,
+    /// Whether it shows the outcome.
+    pub witness: bool,
+    /// Whether it raises a flag: the program races, and is undefined.
+    pub flagged: bool,
 }
 
 /// Up to `most` consistent executions of a test whose runs end within the bound of loops; those first that show the outcome.
@@ -232,16 +243,23 @@ pub fn executions(
 ) -> Result<Executions, PredictError> {
     let (asked, condition) = asking(test, options);
     let purse = Purse::new(options.budget);
-    let search = Search::new(&asked, model, options, options.unroll.unwrap_or(1).max(1), &purse)?;
-    let (witnesses, all) = search.consistent(&condition, most)?;
-    let opposite = Condition::Not(Box::new(condition.clone()));
-    let (others, all_others) = search.consistent(&opposite, most - witnesses.len())?;
+    let unroll = options.unroll.unwrap_or(1).max(1);
+    let search = Search::new(&asked, model, options, unroll, &purse)?;
+    let mut found = Vec::new();
+    let mut complete = true;
+    for witness in [true, false] {
+        let wanted = if witness { condition.clone() } else { Condition::Not(Box::new(condition.clone())) };
+        let (executions, all) = search.consistent(&wanted, most.saturating_sub(found.len()))?;
+        complete &= all;
+        let executions = executions.into_iter();
+        found.extend(executions.map(|(execution, flagged)| Consistent { execution, witness, flagged }));
+    }
     Ok(Executions {
         model: model.name().to_owned(),
         outcome: condition.text(test),
-        witnesses,
-        others,
-        complete: all && all_others,
+        found,
+        complete,
+        cut: search.is_cut().then_some(unroll),
     })
 }
 

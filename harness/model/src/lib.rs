@@ -76,8 +76,8 @@ pub use allows::{OutcomeQuestion, allows};
 pub use budget::Budget;
 pub use error::PredictError;
 pub use explain::{
-    Answer, Broken, Change, Edge, Event, EventId, EventOwner, Execution, Executions, ExplainOptions,
-    Explanation, Least, Mend, Place, RaceFound, executions, explain,
+    Answer, Broken, Change, Consistent, Edge, Event, EventId, EventOwner, Execution, Executions,
+    ExplainOptions, Explanation, Least, Mend, Place, RaceFound, executions, explain,
 };
 pub use growing::predict_growing;
 pub use model::Model;

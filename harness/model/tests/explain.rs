@@ -269,18 +269,38 @@ fn executions_show_what_is_allowed() {
         let options = ExplainOptions::default();
         let found = executions(&test, &vulkan, &options, usize::MAX).unwrap();
         assert!(found.complete, "{}", entry.id);
-        let all = || found.witnesses.iter().chain(&found.others);
         let shown: BTreeSet<&[(String, String)]> =
-            all().map(|execution| execution.outcome.as_slice()).collect();
+            found.found.iter().map(|found| found.execution.outcome.as_slice()).collect();
         let allowed = prediction.outcomes.values().filter(|says| says.allowed && !says.filtered).count();
         assert_eq!(shown.len(), allowed, "{}", entry.id);
         if let Some(question) = &test.question {
             // What breaks a `forall` is what is looked for.
             let shows =
                 if question.kind == QuestionKind::Forall { prediction.misses } else { prediction.meets };
-            assert_eq!(shows, Some(!found.witnesses.is_empty()), "{}", entry.id);
+            assert_eq!(shows, Some(found.found.iter().any(|found| found.witness)), "{}", entry.id);
         }
+        // Executions that race are told from the others.
+        let flagged = found.found.iter().any(|found| found.flagged);
+        assert_eq!(flagged, prediction.race == Race::Racy, "{}", entry.id);
+        assert_eq!(found.cut, None, "{}", entry.id);
         compared += 1;
     }
     assert!(compared > 300, "{compared}");
+}
+
+/// What is left out at the bound of loops is told: nothing that is shown then is all there is.
+#[test]
+fn executions_that_were_cut_off_are_told() {
+    let text = "VULKAN loop\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nLC00: ;\nrmw.atom.dv.sc0.add r0, x, 1 ;\n\
+                bne r0, 2, LC00 ;\nexists (x == 3)\n";
+    let test = litmus::parse(text, "loop").unwrap();
+    let shown = |unroll| {
+        let options = ExplainOptions { unroll: Some(unroll), ..ExplainOptions::default() };
+        let found = executions(&test, &shipped("vulkan"), &options, 10).unwrap();
+        (found.found.len(), found.cut)
+    };
+    assert_eq!(shown(1), (0, Some(1)));
+    assert_eq!(shown(2), (0, Some(2)));
+    // The third turn is the last one, but the bound does not know that.
+    assert_eq!(shown(3).0, 1);
 }

@@ -3,10 +3,11 @@
 
 mod derive;
 
+use super::MAX_CALLS;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parsed, Parser};
 use super::words::is_thread;
-use crate::error::CallError;
+use crate::error::{CallError, ParseError};
 use crate::span::Span;
 use crate::system::AccessMask;
 use crate::test::{LocationId, Place, ThreadId};
@@ -136,6 +137,9 @@ impl Parser<'_> {
         let host = self.test.thread(thread).place == Place::Host;
         if host && !matches!(kind, CallKind::Signal(_) | CallKind::Wait(_)) {
             return Err(CallError::CommandOfHost { span }.into());
+        }
+        if self.calls.len() == MAX_CALLS {
+            return Err(ParseError::TooMany { what: "calls of the API", limit: MAX_CALLS, span });
         }
         let at = self.test.thread(thread).instructions.len();
         self.calls.push(Call { thread, at, kind, span });

@@ -1,6 +1,11 @@
 //! Plots as SVG: what each device shows of weak outcomes, how fast it was asked, and how that went from run to run.
 
+use std::ops::Range;
+
 use plotters::coord::Shift;
+use plotters::coord::combinators::LogCoord;
+use plotters::coord::ranged1d::SegmentedCoord;
+use plotters::coord::types::RangedCoordusize;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -9,7 +14,7 @@ use super::site::File;
 use crate::report::{Report, trials, weak_seen};
 use crate::show;
 use crate::statistics::{Proportion, never_seen_bound};
-use crate::wire::RunLine;
+use crate::wire::{RunLine, VerdictWord};
 
 /// Pixels of a plot from left to right.
 const WIDTH: u32 = 900;
@@ -19,8 +24,9 @@ const ROW: u32 = 18;
 const FRAME: u32 = 100;
 /// Pixels of the names of tests.
 const NAMES: u32 = 290;
-/// What was seen, in the colours of the pages (Okabe and Ito), and what was never seen.
+/// What was seen, in the colours of the pages (Okabe and Ito), where a rule was broken, and what was never seen.
 const SEEN: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
+const BROKEN: RGBColor = RGBColor(0xd5, 0x5e, 0x00);
 const UNSEEN: RGBColor = RGBColor(0x56, 0x56, 0x56);
 const SPEED: RGBColor = RGBColor(0x00, 0x72, 0xb2);
 /// Colours of lines; more tests than these stand in several plots.
@@ -39,6 +45,8 @@ const LINES: [RGBColor; 6] = [
 pub struct PlotError(String);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Rows<'a, 'b> =
+    ChartContext<'a, SVGBackend<'b>, Cartesian2d<LogCoord<f64>, SegmentedCoord<RangedCoordusize>>>;
 
 fn wrong(error: impl std::fmt::Display) -> PlotError {
     PlotError(error.to_string())
@@ -115,6 +123,34 @@ fn floor(values: impl Iterator<Item = f64>) -> f64 {
     10_f64.powf(least.log10().floor()).max(1e-15)
 }
 
+/// A chart with a row a test and a logarithmic axis below, of which a text and a form of its numbers are given.
+fn rows<'a, 'b>(
+    area: &'a Area<'b>,
+    title: &str,
+    lines: &[&RunLine],
+    values: Range<f64>,
+    (axis, number): (&str, &dyn Fn(&f64) -> String),
+) -> Result<Rows<'a, 'b>, PlotError> {
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, ("sans-serif", 18))
+        .margin(10)
+        .margin_right(35)
+        .x_label_area_size(45)
+        .y_label_area_size(NAMES)
+        .build_cartesian_2d(values.log_scale(), (0..lines.len()).into_segmented())
+        .map_err(wrong)?;
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .y_labels(lines.len() + 1)
+        .y_label_formatter(&|place| name_at(lines, place))
+        .x_label_formatter(&number)
+        .x_desc(axis)
+        .draw()
+        .map_err(wrong)?;
+    Ok(chart)
+}
+
 fn weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
     let rate = |line: &RunLine| {
         let resolved = line.instances.saturating_sub(line.unresolved);
@@ -125,23 +161,9 @@ fn weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
         if weak_seen(line) > 0 { proportion.interval().low.max(bound / 10.0) } else { bound }
     }));
     drawn(height(lines.len()), |area| {
-        let mut chart = ChartBuilder::on(area)
-            .caption(format!("Weak outcomes on {device}"), ("sans-serif", 18))
-            .margin(10)
-            .margin_right(35)
-            .x_label_area_size(45)
-            .y_label_area_size(NAMES)
-            .build_cartesian_2d((least..1.0).log_scale(), (0..lines.len()).into_segmented())
-            .map_err(wrong)?;
-        chart
-            .configure_mesh()
-            .disable_y_mesh()
-            .y_labels(lines.len() + 1)
-            .y_label_formatter(&|place| name_at(lines, place))
-            .x_label_formatter(&|rate| probability(*rate))
-            .x_desc("rate, 95 % interval; ◁ never seen: the rate is below with 95 %")
-            .draw()
-            .map_err(wrong)?;
+        let axis = "rate, 95 % interval; ◁ never seen: the rate is below with 95 %; red: a rule was broken";
+        let title = format!("Weak outcomes on {device}");
+        let mut chart = rows(area, &title, lines, least..1.0, (axis, &|rate| probability(*rate)))?;
         for (index, line) in lines.iter().enumerate() {
             let at = SegmentValue::CenterOf(index);
             let (proportion, bound) = rate(line);
@@ -152,13 +174,14 @@ fn weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
                 chart.draw_series(std::iter::once(mark)).map_err(wrong)?;
                 continue;
             }
+            let colour = if line.verdict == VerdictWord::Violates { BROKEN } else { SEEN };
             // Where the instances of a batch share what the device chose, instances have no such interval.
             if line.batches.is_none() {
                 let interval = proportion.interval();
                 let ends = [(interval.low.max(least), at.clone()), (interval.high, at.clone())];
-                chart.draw_series(LineSeries::new(ends, SEEN.stroke_width(2))).map_err(wrong)?;
+                chart.draw_series(LineSeries::new(ends, colour.stroke_width(2))).map_err(wrong)?;
             }
-            let point = Circle::new((proportion.rate().max(least), at), 4, SEEN.filled());
+            let point = Circle::new((proportion.rate().max(least), at), 4, colour.filled());
             chart.draw_series(std::iter::once(point)).map_err(wrong)?;
         }
         Ok(())
@@ -170,23 +193,9 @@ fn speeds(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
     let most = lines.iter().map(|line| speed(line)).fold(10.0_f64, f64::max);
     let least = 10_f64.powf(lines.iter().map(|line| speed(line)).fold(most, f64::min).log10().floor());
     drawn(height(lines.len()), |area| {
-        let mut chart = ChartBuilder::on(area)
-            .caption(format!("Instances a second on {device}"), ("sans-serif", 18))
-            .margin(10)
-            .margin_right(35)
-            .x_label_area_size(45)
-            .y_label_area_size(NAMES)
-            .build_cartesian_2d((least..most * 1.1).log_scale(), (0..lines.len()).into_segmented())
-            .map_err(wrong)?;
-        chart
-            .configure_mesh()
-            .disable_y_mesh()
-            .y_labels(lines.len() + 1)
-            .y_label_formatter(&|place| name_at(lines, place))
-            .x_label_formatter(&|speed| count(speed.round() as u64))
-            .x_desc("instances a second")
-            .draw()
-            .map_err(wrong)?;
+        let title = format!("Instances a second on {device}");
+        let number = |speed: &f64| count(speed.round() as u64);
+        let mut chart = rows(area, &title, lines, least..most * 1.1, ("instances a second", &number))?;
         let bars = lines.iter().enumerate().map(|(index, line)| {
             let mut bar = Rectangle::new(
                 [(least, SegmentValue::Exact(index)), (speed(line), SegmentValue::Exact(index + 1))],

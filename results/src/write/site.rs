@@ -184,7 +184,8 @@ fn every_device(report: &Report, places: &Places) -> Markup {
                                 th { a href={ "device/" (encoded(place)) ".html" } { (Line(&device.label)) } }
                                 td { @if let Some(record) = &device.record { (Line(&record.driver_name)) " " (Line(&record.driver_info)) } }
                                 td { @if let Some(record) = &device.record { (Line(&record.api_version)) } }
-                                td { (strip(&tally)) }
+                                td { (strip(&tally))
+                                    @if device.unfinished > 0 { span class="warning" { (device.unfinished) " tests have no verdict" } } }
                                 td class="n" { (tally.weak) " of " (tally.weak + tally.weak_unseen) }
                                 td class="n" { (count(tally.instances)) }
                                 td { a href={ "data/" (encoded(place)) ".jsonl" } { "JSON lines" } }

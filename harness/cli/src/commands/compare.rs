@@ -69,10 +69,14 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
                     }
                     out.print(&format!("\n{}", next.test))?;
                 }
+                if !quiet && found.next.len() < arguments.next as usize {
+                    say(&format!("no more were found: {} of {}", 1 + found.next.len(), 1 + arguments.next));
+                }
             }
             None => say(&format!(
-                "no test of {} operations at most tells {first} from {second}: all programs up to {} operations of the \
+                "no test of {}{} operations at most tells {first} from {second}: all programs up to {} operations of the \
                  vocabulary, and shapes beyond",
+                within(arguments),
                 found.events,
                 found.events.min(LARGEST)
             )),
@@ -80,6 +84,12 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
         None => Data::new().print(&text(&record))?,
     }
     Ok(outcome)
+}
+
+/// What the tests that are looked for must be like, besides small.
+fn within(arguments: &Compare) -> String {
+    let threads = arguments.threads.map_or_else(String::new, |most| format!("{most} threads and "));
+    format!("{}{threads}", if arguments.atomic { "atomic accesses alone, " } else { "" })
 }
 
 /// Which tests the command line asks for.

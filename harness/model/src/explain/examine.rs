@@ -181,24 +181,30 @@ impl<'a> Search<'a> {
         Ok(Answer::Forbidden { closest: best, candidates, complete })
     }
 
-    /// Up to `most` consistent executions that show a condition, and whether these are all.
+    /// Whether the bound of loops cut some run off.
+    pub(super) fn is_cut(&self) -> bool {
+        self.skeletons.iter().any(|skeleton| skeleton.cut)
+    }
+
+    /// Up to `most` consistent executions that show a condition, each with whether it raises a flag, and whether these are all.
     pub(super) fn consistent(
         &self,
         condition: &Condition,
         most: usize,
-    ) -> Result<(Vec<Execution>, bool), PredictError> {
+    ) -> Result<(Vec<(Execution, bool)>, bool), PredictError> {
         let observables = self.test.observables();
         let wanted =
             |outcome: &Outcome| outcome.meets(self.test, &observables, condition) && kept(self.test, outcome);
         let mut found = Vec::new();
         let end = self.visit(true, &wanted, &mut |skeleton, candidate| {
-            if !self.examine(skeleton, &candidate)?.broken.is_empty() {
+            let examined = self.examine(skeleton, &candidate)?;
+            if !examined.broken.is_empty() {
                 return Ok(ControlFlow::Continue(()));
             }
             if found.len() == most {
                 return Ok(ControlFlow::Break(()));
             }
-            found.push(self.describe(skeleton, &candidate, None)?.0);
+            found.push((self.describe(skeleton, &candidate, None)?.0, examined.flagged));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok((found, end == End::Exhausted))

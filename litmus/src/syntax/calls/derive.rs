@@ -6,9 +6,12 @@
 //! where stages meet. What a dependency publishes is put at the head of the dispatches behind it, and what it publishes to the
 //! host where it stands.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use super::super::declarations::DeclaredSync;
 use super::super::parser::Parser;
-use super::{COMPUTE, Call, CallKind, HOST, Semaphore, Side, Stages, Transfer};
+use super::{COMPUTE, Call, CallKind, HOST, Semaphore, Side, Transfer};
 use crate::error::CallError;
 use crate::span::Span;
 use crate::system::{AccessMask, SystemOperation};
@@ -47,6 +50,11 @@ struct Calls<'a> {
     test: &'a Test,
     calls: &'a [Call],
     queues: Vec<Queue<'a>>,
+    /// What is known to come before a wait has ended, by where its text stands: ways to it are as many as signals of each
+    /// semaphore on the way multiplied.
+    ended: RefCell<BTreeMap<u32, Before>>,
+    /// Whether a place of a queue is known to come before a wait has ended.
+    led: RefCell<BTreeMap<(At, u32), bool>>,
 }
 
 /// What is put into a test.
@@ -97,7 +105,7 @@ impl Parser<'_> {
 
 fn words(test: &Test, calls: &[Call]) -> Derived<Words> {
     let queues = queues(test, calls)?;
-    let derivation = Calls { test, calls, queues };
+    let derivation = Calls { test, calls, queues, ended: RefCell::default(), led: RefCell::default() };
     derivation.check_semaphores()?;
     derivation.check_transfers()?;
     derivation.derive()
@@ -223,6 +231,9 @@ impl<'a> Calls<'a> {
         if path.iter().any(|span| span.offset == wait.span.offset) {
             return Err(CallError::CircularWait { span: wait.span });
         }
+        if let Some(known) = self.ended.borrow().get(&wait.span.offset) {
+            return Ok(known.clone());
+        }
         path.push(wait.span);
         let mut common: Option<Before> = None;
         for call in self.calls {
@@ -241,7 +252,10 @@ impl<'a> Calls<'a> {
             });
         }
         path.pop();
-        common.ok_or_else(|| CallError::EndlessWait { semaphore: semaphore.name.clone(), span: wait.span })
+        let common = common
+            .ok_or_else(|| CallError::EndlessWait { semaphore: semaphore.name.clone(), span: wait.span })?;
+        self.ended.borrow_mut().insert(wait.span.offset, common.clone());
+        Ok(common)
     }
 
     /// What comes before a signal.
@@ -319,7 +333,7 @@ impl<'a> Calls<'a> {
                     Item::Call(call) => Some(*call),
                     Item::Dispatch(_) => None,
                 });
-                if !release.is_some_and(|release| ordered.clone().any(|wait| self.leads(release, wait, 0))) {
+                if !release.is_some_and(|release| ordered.clone().any(|wait| self.leads(release, wait))) {
                     return Err(CallError::UnorderedTransfer { span });
                 }
             }
@@ -348,9 +362,13 @@ impl<'a> Calls<'a> {
         transfer.locations.is_empty() || named.any(|named| self.test.storage_of(*named) == storage)
     }
 
-    /// Whether what a place of a queue comes before is signalled for a wait.
-    fn leads(&self, (queue, at): At, wait: &Call, depth: usize) -> bool {
+    /// Whether what a place of a queue comes before is signalled for a wait. No wait waits for itself any more.
+    fn leads(&self, (queue, at): At, wait: &Call) -> bool {
         let CallKind::Wait(awaited) = &wait.kind else { return false };
+        let key = ((queue, at), wait.span.offset);
+        if let Some(known) = self.led.borrow().get(&key) {
+            return *known;
+        }
         let mut signals = self
             .calls
             .iter()
@@ -359,15 +377,18 @@ impl<'a> Calls<'a> {
                 _ => false,
             })
             .peekable();
-        signals.peek().is_some()
-            && depth <= self.calls.len()
+        let leads = signals.peek().is_some()
             && signals.all(|signal| {
                 let Some((own, behind)) = self.place(signal) else { return false };
                 own == queue && behind > at
-                    || self.items(own).iter().take(behind).any(
-                        |item| matches!(item, Item::Call(call) if self.leads((queue, at), call, depth + 1)),
-                    )
-            })
+                    || self
+                        .items(own)
+                        .iter()
+                        .take(behind)
+                        .any(|item| matches!(item, Item::Call(call) if self.leads((queue, at), call)))
+            });
+        self.led.borrow_mut().insert(key, leads);
+        leads
     }
 
     /// Whether a queue family owns a location where a thread of it is.
@@ -553,42 +574,39 @@ fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
             _ => None,
         })
         .collect();
-    // From which barriers each is reached, itself among them.
-    let mut reached: Vec<Vec<usize>> = Vec::new();
+    // From which barriers each is reached, itself among them: a bit each, as there are no more than `MAX_CALLS`.
+    let mut reached: Vec<u128> = Vec::new();
     for (at, (source, ..)) in barriers.iter().enumerate() {
-        let meets = |(earlier, (_, target, _)): &(usize, &(Side, Side, Span))| {
-            *earlier < at && target.stages.intersects(source.stages)
-        };
-        let earlier = barriers.iter().enumerate().filter(meets).map(|(earlier, _)| earlier);
-        let mut all: Vec<usize> = earlier
-            .flat_map(|earlier| reached.get(earlier).cloned().unwrap_or_default())
-            .chain([at])
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        reached.push(all);
+        let earlier = barriers.iter().zip(&reached);
+        let meets = earlier.filter(|((_, target, _), _)| target.stages.intersects(source.stages));
+        reached.push(meets.fold(1 << at, |all, (_, from)| all | from));
     }
-    let has = |side: &Side, stages: Stages| side.stages.intersects(stages);
-    let begins: Vec<bool> = barriers.iter().map(|(source, ..)| has(source, COMPUTE)).collect();
-    let starts = |at: usize| begins.get(at).copied().unwrap_or(false);
-    let on_chain: Vec<(usize, bool, bool)> = (0..barriers.len())
-        .filter_map(|at| {
-            let ends = |end: usize| barriers.get(end).is_some_and(|(_, target, _)| has(target, COMPUTE));
-            let reaches = |end: usize| reached.get(end).is_some_and(|all| all.contains(&at));
-            let first = starts(at) && (at..barriers.len()).any(|end| ends(end) && reaches(end));
-            let last = ends(at) && reached.get(at).is_some_and(|all| all.iter().any(|start| starts(*start)));
-            (first || last).then_some((at, first, last))
-        })
+    let those = |wanted: &dyn Fn(&(Side, Side, Span)) -> bool| {
+        let found = barriers.iter().enumerate().filter(|(_, barrier)| wanted(barrier));
+        found.fold(0_u128, |all, (at, _)| all | 1 << at)
+    };
+    let starts = those(&|(source, ..)| source.stages.intersects(COMPUTE));
+    let ends = those(&|(_, target, _)| target.stages.intersects(COMPUTE));
+    // What leads to a barrier at which a chain ends.
+    let leads = reached
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| ends & (1 << at) != 0)
+        .fold(0, |all, (_, from)| all | from);
+    let firsts = starts & leads;
+    let on_chain: Vec<(usize, bool, bool)> = reached
+        .iter()
+        .enumerate()
+        .map(|(at, from)| (at, firsts & (1 << at) != 0, ends & (1 << at) != 0 && from & starts != 0))
+        .filter(|(_, first, last)| *first || *last)
         .collect();
     let mut between = Between::new();
     for (at, first, last) in &on_chain {
         let Some((source, target, span)) = barriers.get(*at) else { continue };
-        if *last {
-            let own = reached.get(*at);
-            let all = on_chain.iter().filter(|(start, first, _)| *first && start <= at);
-            if !all.map(|(start, ..)| start).all(|start| own.is_some_and(|own| own.contains(start))) {
-                return Err(CallError::BrokenChain { span: *span });
-            }
+        // All of them up to here must lead to where a chain ends.
+        let so_far = firsts & (u128::MAX >> (127 - at));
+        if *last && reached.get(*at).is_none_or(|from| so_far & !from != 0) {
+            return Err(CallError::BrokenChain { span: *span });
         }
         if *first {
             between.extend(published(source.accesses));

@@ -70,7 +70,10 @@ pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
                 continue;
             }
         };
-        if !found.complete && found.witnesses.len() + found.others.len() < most {
+        if let Some(bound) = found.cut {
+            say(&format!("{file}: warning: runs were cut off at the bound of loops (--unroll {bound})"));
+        }
+        if !found.complete && found.found.len() < most {
             unfinished += 1;
             say(&format!("{file}: warning: not all executions were looked at in time"));
         }
