@@ -23,6 +23,7 @@ pub(crate) use evaluate::apply_to;
 pub use evaluate::{
     BaseProvider, MissingBase, Value, apply_node, base_value, evaluate, evaluate_group, holds,
 };
+pub(crate) use load::NAMES_OF_HERD;
 pub use load::parse;
 pub use options::Options;
 pub use plan::{

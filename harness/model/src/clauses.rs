@@ -135,6 +135,10 @@ pub fn citations() -> Result<Vec<Citation>, CatErrors> {
                 StatementKind::Axiom { name, .. } => {
                     name.as_ref().map_or_else(|| "axiom".to_owned(), |name| name.text.clone())
                 }
+                StatementKind::Procedure(procedure) => procedure.name.text.clone(),
+                StatementKind::Call { procedure, name, .. } => {
+                    name.as_ref().unwrap_or(procedure).text.clone()
+                }
             };
             found.insert(Citation {
                 file: file_name(&source.name),

@@ -87,9 +87,15 @@ impl Model {
         text: &str,
         include: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Model, CatErrors> {
+        let shipped = |file: &str| {
+            let found = SHIPPED.get_file(file).or_else(|| SHIPPED.get_file(format!("herd/{file}")));
+            found.and_then(|found| found.contents_utf8()).map(str::to_owned)
+        };
         let resolve = |file: &str| {
-            include(file)
-                .or_else(|| SHIPPED.get_file(file).and_then(|f| f.contents_utf8()).map(str::to_owned))
+            // What herd computes there with sets of orders, the engine does by itself.
+            let own = matches!(file, cat::NAMES_OF_HERD | "stdlib.cat");
+            let written = if own { None } else { include(file) };
+            written.or_else(|| shipped(file))
         };
         let ast = cat::parse(name, text, &resolve)?;
         let model = Model { name: name.to_owned(), ast, compiled: Mutex::default() };

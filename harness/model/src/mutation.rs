@@ -196,6 +196,11 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
                     add(&name_text, change, Some(axiom));
                 }
             }
+            StatementKind::Call { procedure, name, .. } => {
+                add(&name.as_ref().unwrap_or(procedure).text, "dropped".to_owned(), None);
+            }
+            // What it demands counts where it is called.
+            StatementKind::Procedure(_) => {}
         }
     }
     found
@@ -324,6 +329,8 @@ fn own_variants(expression: &Expression, sources: &[Source]) -> Vec<Variant> {
         | ExpressionKind::Identity(_)
         | ExpressionKind::Call(..)
         | ExpressionKind::Let(..)
+        | ExpressionKind::Try(_)
+        | ExpressionKind::LinearOrder(_)
         | ExpressionKind::Comprehension(_) => {}
     }
     found
@@ -337,12 +344,13 @@ pub(crate) fn children(kind: &ExpressionKind) -> Vec<&Expression> {
         | ExpressionKind::Difference(list)
         | ExpressionKind::Sequence(list)
         | ExpressionKind::Call(_, list) => list.iter().collect(),
-        ExpressionKind::Product(pair) => pair.iter().collect(),
+        ExpressionKind::Product(pair) | ExpressionKind::Try(pair) => pair.iter().collect(),
         ExpressionKind::Complement(inner)
         | ExpressionKind::Inverse(inner)
         | ExpressionKind::Plus(inner)
         | ExpressionKind::Star(inner)
         | ExpressionKind::Optional(inner)
+        | ExpressionKind::LinearOrder(inner)
         | ExpressionKind::Identity(inner) => vec![inner],
         ExpressionKind::Let(_, body) => vec![body],
         ExpressionKind::Comprehension(comprehension) => vec![&comprehension.body],
@@ -358,12 +366,13 @@ fn child_mut(kind: &mut ExpressionKind, index: usize) -> Option<&mut Expression>
         | ExpressionKind::Difference(list)
         | ExpressionKind::Sequence(list)
         | ExpressionKind::Call(_, list) => list.get_mut(index),
-        ExpressionKind::Product(pair) => pair.get_mut(index),
+        ExpressionKind::Product(pair) | ExpressionKind::Try(pair) => pair.get_mut(index),
         ExpressionKind::Complement(inner)
         | ExpressionKind::Inverse(inner)
         | ExpressionKind::Plus(inner)
         | ExpressionKind::Star(inner)
         | ExpressionKind::Optional(inner)
+        | ExpressionKind::LinearOrder(inner)
         | ExpressionKind::Identity(inner) => Some(inner),
         ExpressionKind::Let(_, body) => Some(body),
         ExpressionKind::Comprehension(comprehension) => Some(&mut comprehension.body),

@@ -47,6 +47,28 @@ pub enum StatementKind {
         /// The word after `as`.
         name: Option<Name>,
     },
+    /// `procedure p(a, b) = … end`
+    Procedure(Procedure),
+    /// `call p(a, b) as name`
+    Call {
+        /// The procedure.
+        procedure: Name,
+        /// What its parameters stand for.
+        arguments: Vec<Expression>,
+        /// The word after `as`: the name of what the procedure demands.
+        name: Option<Name>,
+    },
+}
+
+/// Demands that have parameters, of herd's cat.
+#[derive(Clone, Debug)]
+pub struct Procedure {
+    /// What it is called.
+    pub name: Name,
+    /// Its parameters.
+    pub parameters: Vec<Name>,
+    /// Its statements.
+    pub body: Vec<(StatementKind, Span)>,
 }
 
 /// A name at its place.
@@ -126,6 +148,10 @@ pub enum ExpressionKind {
     Let(Box<Bindings>, Box<Expression>),
     /// `union(M in masks: e)` or `intersection(…)`
     Comprehension(Box<Comprehension>),
+    /// `try e with f`: the second where the first has names that nobody knows.
+    Try(Box<[Expression; 2]>),
+    /// `linearisations(s, r)`: the total orders of a set, which is `0` where the set is empty in every program.
+    LinearOrder(Box<Expression>),
 }
 
 /// A union or intersection over a family.
@@ -161,8 +187,9 @@ impl ExpressionKind {
             | ExpressionKind::Difference(list)
             | ExpressionKind::Sequence(list)
             | ExpressionKind::Call(_, list) => deepest(list),
-            ExpressionKind::Product(pair) => deepest(pair.as_slice()),
-            ExpressionKind::Complement(inner)
+            ExpressionKind::Product(pair) | ExpressionKind::Try(pair) => deepest(pair.as_slice()),
+            ExpressionKind::LinearOrder(inner)
+            | ExpressionKind::Complement(inner)
             | ExpressionKind::Inverse(inner)
             | ExpressionKind::Plus(inner)
             | ExpressionKind::Star(inner)

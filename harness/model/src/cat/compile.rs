@@ -2,9 +2,10 @@
 
 mod lower;
 mod names;
+mod procedures;
 mod recursion;
 
-use super::ast::{Binding, Bindings, Expression, Model, StatementKind};
+use super::ast::{Binding, Bindings, Expression, Model, Procedure, StatementKind};
 use super::error::{CatError, CatErrors, Problem};
 use super::graph::Graph;
 use super::layout::{RawGroup, lay_out};
@@ -43,13 +44,14 @@ pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> R
         calls: Vec::new(),
         results: HashMap::new(),
         functions: HashMap::new(),
+        procedures: Vec::new(),
+        axioms: Vec::new(),
         labels: Vec::new(),
         depth: 0,
         steps: 0,
         stopped: false,
         errors: Vec::new(),
     };
-    let mut axioms = Vec::new();
     let mut definitions = Vec::new();
     let mut statements = Vec::new();
     let mut scope = None;
@@ -73,19 +75,17 @@ pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> R
                 }
                 bindings.bindings.iter().map(|binding| binding.name.text.clone()).collect()
             }
-            StatementKind::Axiom { kind, negated, flag, body, name } => {
-                let name = name.as_ref().map(|name| name.text.clone());
-                if let Ok(node) = compiler.axiom_body(*kind, body, scope) {
-                    axioms.push(Axiom {
-                        kind: *kind,
-                        negated: *negated,
-                        flag: *flag,
-                        node,
-                        name: name.clone(),
-                        statement: id,
-                    });
-                }
-                name.into_iter().collect()
+            StatementKind::Axiom { name, .. } => {
+                scope = compiler.demand(&statement.kind, scope, None, compiler.procedures.len());
+                name.iter().map(|name| name.text.clone()).collect()
+            }
+            StatementKind::Call { procedure, name, .. } => {
+                scope = compiler.demand(&statement.kind, scope, None, compiler.procedures.len());
+                vec![name.as_ref().unwrap_or(procedure).text.clone()]
+            }
+            StatementKind::Procedure(procedure) => {
+                compiler.define(procedure, scope);
+                vec![procedure.name.text.clone()]
             }
         };
         statements.push(Statement { names, span: statement.span, clauses: statement.clauses.clone() });
@@ -94,7 +94,7 @@ pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> R
         let name = model.sources.first().map(|source| source.name.clone()).unwrap_or_default();
         return Err(CatErrors::new(name, compiler.errors));
     }
-    let labels = compiler.labels;
+    let (axioms, labels) = (compiler.axioms, compiler.labels);
     let sources = Arc::clone(&model.sources);
     let plan = Plan { axioms, definitions, labels, statements, sources, ..Plan::default() };
     Ok(lay_out(compiler.graph, &compiler.groups, plan))
@@ -162,6 +162,9 @@ struct Compiler<'m> {
     calls: Vec<(&'m str, Span)>,
     /// What calls have given: the function by its place, what it sees, and its arguments.
     results: HashMap<(Span, Scope, Vec<Lowered<'m>>), Lowered<'m>>,
+    /// The procedures in the order of the text, each with what it sees.
+    procedures: Vec<(&'m Procedure, Scope)>,
+    axioms: Vec<Axiom>,
     /// The statements that define functions, by the place of the function's name.
     functions: HashMap<Span, StatementId>,
     labels: Vec<Label>,

@@ -70,6 +70,10 @@ pub enum Problem {
     MissingIndex { name: String },
     #[error("{found} {} for `{name}`", if *found == 1 { "argument" } else { "arguments" })]
     WrongArgumentCount { name: String, expected: usize, found: usize },
+    #[error("the total orders of a set that programs have members of")]
+    LinearOrder,
+    #[error("unknown procedure `{name}`")]
+    UnknownProcedure { name: String },
     #[error("`{name}` is not a family")]
     NotAFamily { name: String },
     #[error("the family `{name}` outside a comprehension")]
@@ -117,6 +121,8 @@ impl Problem {
                 1 => "takes 1 argument".into(),
                 n => format!("takes {n} arguments"),
             },
+            Problem::LinearOrder => "only `0` is ordered so".into(),
+            Problem::UnknownProcedure { .. } => "not defined above".into(),
             Problem::NotAFamily { .. } => "expected `masks`, `classes`, a mask, or a list in braces".into(),
             Problem::FamilyAsValue { .. } => "only iterated over".into(),
             Problem::WrongMemberSize { expected, .. } => format!("expected {expected}, one for each name"),
@@ -139,6 +145,10 @@ impl Problem {
                 Some("write `[S]` for the identity on the set S".into())
             }
             Problem::MixedKinds { .. } => Some("write `[S]` for the identity on the set S".into()),
+            Problem::LinearOrder => Some(
+                "one order alone is tried for every execution, the modification order of each location"
+                    .into(),
+            ),
             Problem::FamilyAsValue { name } => Some(format!("write `union(M in {name}: …)`")),
             Problem::MissingIndex { name } => {
                 Some(format!("write `{name}(M)` with M from `union(M in masks: …)`"))
@@ -182,6 +192,8 @@ impl Problem {
             Problem::FunctionAsValue { .. } => "model::cat::function_as_value",
             Problem::MissingIndex { .. } => "model::cat::missing_index",
             Problem::WrongArgumentCount { .. } => "model::cat::wrong_argument_count",
+            Problem::LinearOrder => "model::cat::linear_order",
+            Problem::UnknownProcedure { .. } => "model::cat::unknown_procedure",
             Problem::NotAFamily { .. } => "model::cat::not_a_family",
             Problem::FamilyAsValue { .. } => "model::cat::family_as_value",
             Problem::WrongMemberSize { .. } => "model::cat::wrong_member_size",

@@ -15,6 +15,9 @@ const INCLUDE_LIMIT: usize = 64;
 /// Statements of one model.
 const STATEMENT_LIMIT: usize = 4096;
 
+/// The file of herd's library that generates orders; with it a model has herd's names for the orders of C11.
+pub(crate) const NAMES_OF_HERD: &str = "cross.cat";
+
 /// Reads a model.
 ///
 /// `name` is how messages call the text. `resolve` gives the text of an included file, by the name that stands after
@@ -120,8 +123,16 @@ impl Loader<'_> {
             Problem::IncludeCycle { name, chain: self.open.clone() }
         } else if self.sources.len() > INCLUDE_LIMIT {
             Problem::TooManyIncludes { limit: INCLUDE_LIMIT }
+        } else if name == NAMES_OF_HERD && self.sources.iter().any(|source| source.name == name) {
+            return;
         } else if let Some(text) = (self.resolve)(&name) {
+            let before = self.statements.len();
             self.load(&name, &text);
+            if name == NAMES_OF_HERD {
+                // herd has these names from the start, wherever it generates orders.
+                let names = self.statements.len() - before;
+                self.statements.rotate_right(names);
+            }
             return;
         } else {
             Problem::IncludeNotFound { name }

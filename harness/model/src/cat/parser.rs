@@ -1,6 +1,8 @@
 //! Tokens to syntax tree, one text at a time. The grammar is in `reference.md`.
 
-use super::ast::{Binding, Bindings, Comprehension, Expression, ExpressionKind, Family, Name, StatementKind};
+use super::ast::{
+    Binding, Bindings, Comprehension, Expression, ExpressionKind, Family, Name, Procedure, StatementKind,
+};
 use super::error::Problem;
 use super::lexer::{Keyword, Token};
 use super::plan::AxiomKind;
@@ -43,10 +45,8 @@ pub(crate) fn parse_tokens(tokens: Vec<(Token, Span)>) -> Parsed {
     let name = parser.model_name();
     let mut items = Vec::new();
     while *parser.peek() != Token::End {
-        match parser.item() {
-            Ok(Some(item)) => items.push(item),
-            Ok(None) => {}
-            Err(GivenUp) => parser.skip_to_statement(),
+        if let Err(GivenUp) = parser.item(&mut items) {
+            parser.skip_to_statement();
         }
     }
     Parsed { name, items, problems: parser.problems }
@@ -138,9 +138,17 @@ impl Parser {
     fn at_statement(&self) -> bool {
         match self.peek() {
             Token::End => true,
-            Token::Keyword(keyword) => {
-                !matches!(keyword, Keyword::Rec | Keyword::And | Keyword::In | Keyword::As)
-            }
+            Token::Keyword(keyword) => !matches!(
+                keyword,
+                Keyword::Rec
+                    | Keyword::And
+                    | Keyword::In
+                    | Keyword::As
+                    | Keyword::From
+                    | Keyword::Try
+                    | Keyword::Else
+                    | Keyword::End
+            ),
             Token::Tilde => matches!(
                 self.ahead(1),
                 Token::Keyword(Keyword::Acyclic | Keyword::Irreflexive | Keyword::Empty)
@@ -156,36 +164,155 @@ impl Parser {
         }
     }
 
-    fn item(&mut self) -> Parse<Option<Item>> {
+    /// Reads the next statement; those that only matter to drawings, or that `if` leaves out, add nothing.
+    fn item(&mut self, items: &mut Vec<Item>) -> Parse<()> {
         let start = self.span();
         let kind = match self.peek() {
             Token::Keyword(Keyword::Include) => {
                 self.next();
-                let Token::Text(text) = self.peek() else {
-                    return Err(self.unexpected("a file name in quotes"));
-                };
-                let text = text.clone();
-                return Ok(Some(Item::Include(Name { text, span: self.next() })));
+                let text = self.text("a file name in quotes")?;
+                items.push(Item::Include(text));
+                return Ok(());
             }
             Token::Keyword(Keyword::Show | Keyword::Unshow) => {
                 self.next();
-                self.shown()?;
-                return Ok(None);
+                return self.shown();
             }
             Token::Keyword(Keyword::Cut) => {
                 self.next();
                 self.name("the name of an axiom")?;
-                return Ok(None);
+                return Ok(());
             }
+            Token::Keyword(Keyword::If) => return self.nested(|parser| parser.variant(items)),
+            Token::Keyword(Keyword::With) => return self.generated(items),
+            Token::Keyword(Keyword::Procedure) => self.procedure()?,
+            _ => self.definition_or_demand()?,
+        };
+        items.push(Item::Statement(kind, start.to(self.previous_span())));
+        Ok(())
+    }
+
+    /// What may also stand in a procedure.
+    fn definition_or_demand(&mut self) -> Parse<StatementKind> {
+        match self.peek() {
             Token::Keyword(Keyword::Let) => {
                 let bindings = self.bindings()?;
                 // herd lets a statement end so.
                 self.eat_keyword(Keyword::In);
-                StatementKind::Let(bindings)
+                Ok(StatementKind::Let(bindings))
             }
-            _ => self.axiom()?,
+            Token::Keyword(Keyword::Call) => {
+                self.next();
+                let procedure = self.name("the name of a procedure")?;
+                let arguments = self.arguments()?;
+                let name = self.given_name()?;
+                Ok(StatementKind::Call { procedure, arguments, name })
+            }
+            _ => self.axiom(),
+        }
+    }
+
+    fn text(&mut self, expected: &'static str) -> Parse<Name> {
+        if let Token::Text(text) = self.peek() {
+            let text = text.clone();
+            return Ok(Name { text, span: self.next() });
+        }
+        Err(self.unexpected(expected))
+    }
+
+    fn given_name(&mut self) -> Parse<Option<Name>> {
+        if self.eat_keyword(Keyword::As) { Ok(Some(self.name("the axiom's name")?)) } else { Ok(None) }
+    }
+
+    /// `if "variant" … else … end`. herd's variants are switches of its command line, all of them off here.
+    fn variant(&mut self, items: &mut Vec<Item>) -> Parse<()> {
+        self.next();
+        self.text("the name of a variant in quotes")?;
+        let end = |parser: &Self| *parser.peek() == Token::Keyword(Keyword::End);
+        let (mut on, mut off) = (Vec::new(), Vec::new());
+        while !end(self) && !self.eat_keyword(Keyword::Else) {
+            self.item(&mut on)?;
+        }
+        while !end(self) {
+            self.item(&mut off)?;
+        }
+        self.next();
+        items.append(&mut off);
+        Ok(())
+    }
+
+    /// `procedure p(a, b) = … end`
+    fn procedure(&mut self) -> Parse<StatementKind> {
+        self.next();
+        let name = self.name("the name of a procedure")?;
+        let parameters = self.parameters()?.unwrap_or_default();
+        self.expect(&Token::Equals, "`=`")?;
+        let mut body = Vec::new();
+        while !self.eat_keyword(Keyword::End) {
+            if matches!(self.peek(), Token::Keyword(Keyword::Show | Keyword::Unshow)) {
+                self.next();
+                self.shown()?;
+                continue;
+            }
+            let start = self.span();
+            let kind = self.definition_or_demand()?;
+            body.push((kind, start.to(self.previous_span())));
+        }
+        Ok(StatementKind::Procedure(Procedure { name, parameters, body }))
+    }
+
+    /// `with x from generate_cos(p)` and its like. herd tries every order that holds `p`; here the modification order is
+    /// tried already, so that `x` is the part of it that is meant, and `p` must agree with it.
+    fn generated(&mut self, items: &mut Vec<Item>) -> Parse<()> {
+        let start = self.span();
+        self.next();
+        let name = self.name("a name to define")?;
+        self.expect(&Token::Keyword(Keyword::From), "`from`")?;
+        let generator = self.name("`generate_cos`, `generate_orders` or `linearisations`")?;
+        let arguments = self.arguments()?;
+        let span = start.to(self.previous_span());
+        let named = |kind: ExpressionKind| {
+            let depth = 1 + kind.inner_depth();
+            Expression { kind, span, depth }
         };
-        Ok(Some(Item::Statement(kind, start.to(self.previous_span()))))
+        let word = |text: &str| named(ExpressionKind::Name(text.to_owned()));
+        let (set, order) = match (generator.text.as_str(), arguments.as_slice()) {
+            ("generate_cos", [order]) => (word("W"), order.clone()),
+            ("generate_orders", [set, order]) => (set.clone(), order.clone()),
+            ("linearisations", [set, _]) => {
+                let body = Arc::new(named(ExpressionKind::LinearOrder(Box::new(set.clone()))));
+                let bindings =
+                    Bindings { recursive: false, bindings: vec![Binding { name, parameters: None, body }] };
+                items.push(Item::Statement(StatementKind::Let(bindings), span));
+                return Ok(());
+            }
+            ("generate_cos" | "generate_orders" | "linearisations", found) => {
+                let expected = if generator.text == "generate_cos" { 1 } else { 2 };
+                let found = found.len();
+                let problem = Problem::WrongArgumentCount { name: generator.text, expected, found };
+                return Err(self.report(problem, generator.span));
+            }
+            _ => return Err(self.report(Problem::Unsupported { word: generator.text }, generator.span)),
+        };
+        let both = named(ExpressionKind::Product(Box::new([set.clone(), set])));
+        let part = named(ExpressionKind::Intersection(vec![word("co"), both.clone()]));
+        let within = named(ExpressionKind::Intersection(vec![order, both, word("loc")]));
+        let agreeing = self.make(ExpressionKind::Union(vec![part.clone(), within]), start)?;
+        let bindings = Bindings {
+            recursive: false,
+            bindings: vec![Binding { name, parameters: None, body: Arc::new(part) }],
+        };
+        let demand = StatementKind::Axiom {
+            kind: AxiomKind::Acyclic,
+            negated: false,
+            flag: false,
+            body: agreeing,
+            name: None,
+        };
+        // The demand comes first: the definition may hide `co`.
+        items.push(Item::Statement(demand, span));
+        items.push(Item::Statement(StatementKind::Let(bindings), span));
+        Ok(())
     }
 
     /// What `show` lists; it matters to drawings only.
@@ -214,7 +341,7 @@ impl Parser {
         };
         self.next();
         let body = self.expression()?;
-        let name = if self.eat_keyword(Keyword::As) { Some(self.name("the axiom's name")?) } else { None };
+        let name = self.given_name()?;
         Ok(StatementKind::Axiom { kind, negated: tilde != undefined, flag, body, name })
     }
 
@@ -232,6 +359,14 @@ impl Parser {
 
     fn binding(&mut self) -> Parse<Binding> {
         let name = self.name("a name to define")?;
+        let parameters = self.parameters()?;
+        self.expect(&Token::Equals, "`=`")?;
+        let body = Arc::new(self.expression()?);
+        Ok(Binding { name, parameters, body })
+    }
+
+    /// `(a, b)`, and as in herd `a b`, up to `=`.
+    fn parameters(&mut self) -> Parse<Option<Vec<Name>>> {
         let mut parameters: Option<Vec<Name>> = None;
         while *self.peek() != Token::Equals {
             let list = parameters.get_or_insert_default();
@@ -250,9 +385,7 @@ impl Parser {
                 _ => return Err(self.unexpected("a parameter or `=`")),
             }
         }
-        self.expect(&Token::Equals, "`=`")?;
-        let body = Arc::new(self.expression()?);
-        Ok(Binding { name, parameters, body })
+        Ok(parameters)
     }
 
     fn expression(&mut self) -> Parse<Expression> {
@@ -387,6 +520,17 @@ impl Parser {
                 self.expect(&Token::Keyword(Keyword::In), "an operator or `in`")?;
                 let body = self.expression()?;
                 ExpressionKind::Let(Box::new(bindings), Box::new(body))
+            }
+            Token::LeftBrace if *self.ahead(1) == Token::RightBrace => {
+                self.next();
+                self.next();
+                ExpressionKind::Zero
+            }
+            Token::Keyword(Keyword::Try) => {
+                self.next();
+                let first = self.expression()?;
+                self.expect(&Token::Keyword(Keyword::With), "an operator or `with`")?;
+                ExpressionKind::Try(Box::new([first, self.expression()?]))
             }
             Token::Name(_) if self.at_comprehension() => self.comprehension()?,
             Token::Name(_) => {

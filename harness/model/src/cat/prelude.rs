@@ -1,6 +1,6 @@
 //! Relations that every model may use without defining them.
 
-use super::ast::{Binding, Model, StatementKind};
+use super::ast::{Binding, Model, Procedure, StatementKind};
 use super::load::parse_from;
 use super::source::{Source, SourceId};
 use std::sync::LazyLock;
@@ -14,13 +14,21 @@ static PRELUDE: LazyLock<Option<Model>> =
 fn bindings() -> impl Iterator<Item = &'static Binding> {
     PRELUDE.iter().flat_map(|model| &model.statements).flat_map(|statement| match &statement.kind {
         StatementKind::Let(bindings) => bindings.bindings.as_slice(),
-        StatementKind::Axiom { .. } => &[],
+        StatementKind::Axiom { .. } | StatementKind::Procedure(_) | StatementKind::Call { .. } => &[],
     })
 }
 
 /// The definition of a name.
 pub(crate) fn binding(name: &str) -> Option<&'static Binding> {
     bindings().find(|binding| binding.name.text == name)
+}
+
+/// The procedures that every model may call.
+pub(crate) fn procedures() -> impl Iterator<Item = &'static Procedure> {
+    PRELUDE.iter().flat_map(|model| &model.statements).filter_map(|statement| match &statement.kind {
+        StatementKind::Procedure(procedure) => Some(procedure),
+        _ => None,
+    })
 }
 
 /// The names that it defines.

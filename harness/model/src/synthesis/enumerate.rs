@@ -71,14 +71,23 @@ fn names_of(model: &Model) -> BTreeSet<String> {
         }
         children(&expression.kind).into_iter().for_each(|child| collect(child, names));
     }
+    fn collect_statement(kind: &StatementKind, names: &mut BTreeSet<String>) {
+        match kind {
+            StatementKind::Let(bindings) => {
+                bindings.bindings.iter().for_each(|binding| collect(&binding.body, names));
+            }
+            StatementKind::Axiom { body, .. } => collect(body, names),
+            StatementKind::Procedure(procedure) => {
+                procedure.body.iter().for_each(|(kind, _)| collect_statement(kind, names));
+            }
+            StatementKind::Call { arguments, .. } => {
+                arguments.iter().for_each(|argument| collect(argument, names));
+            }
+        }
+    }
     let mut names = BTreeSet::new();
     for statement in &model.ast().statements {
-        match &statement.kind {
-            StatementKind::Let(bindings) => {
-                bindings.bindings.iter().for_each(|binding| collect(&binding.body, &mut names));
-            }
-            StatementKind::Axiom { body, .. } => collect(body, &mut names),
-        }
+        collect_statement(&statement.kind, &mut names);
     }
     names
 }

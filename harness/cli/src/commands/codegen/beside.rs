@@ -31,9 +31,9 @@ const LANES: u32 = 64;
 /// How long a compiler may take for kernels where somebody asked for them.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// The same at the end of a run, whose time is over.
-const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 /// From when on no more compilers are asked at the end of a run.
-const PATIENCE_OF_A_RUN: Duration = Duration::from_secs(5);
+const PATIENCE_OF_A_RUN: Duration = Duration::from_secs(10);
 
 /// The form of the kernels that a variant dispatches.
 fn form(variant: &Variant) -> Form {

@@ -118,6 +118,27 @@ impl<'m> Compiler<'m> {
             ExpressionKind::Comprehension(comprehension) => {
                 self.lower_comprehension(comprehension, expression.span, scope)
             }
+            ExpressionKind::Try(pair) => {
+                let [first, second] = &**pair;
+                let before = self.errors.len();
+                let lowered = self.lower(first, scope);
+                let mut found = self.errors[before..].iter();
+                if found.len() == 0
+                    || !found.all(|error| matches!(error.problem, Problem::UnknownName { .. }))
+                {
+                    return lowered;
+                }
+                self.errors.truncate(before);
+                self.lower(second, scope)
+            }
+            ExpressionKind::LinearOrder(set) => {
+                let (node, _) = self.set(set, scope)?;
+                if node == self.graph.empty_set() {
+                    Ok(plain(Value::Relation(self.graph.empty())))
+                } else {
+                    Err(self.report(Problem::LinearOrder, set.span))
+                }
+            }
         }
     }
 
@@ -377,6 +398,24 @@ impl<'m> Compiler<'m> {
         }
     }
 
+    /// What the arguments of a function or a procedure are.
+    pub(super) fn argument_values(
+        &mut self,
+        name: &str,
+        parameters: usize,
+        arguments: &'m [Expression],
+        span: Span,
+        scope: Scope,
+    ) -> Lower<Vec<Lowered<'m>>> {
+        if parameters != arguments.len() {
+            return Err(self.wrong_count(name, parameters, arguments.len(), span));
+        }
+        // All of them are looked at, so that each one's mistakes are told.
+        let values: Vec<Lower<Lowered<'m>>> =
+            arguments.iter().map(|argument| self.lower(argument, scope)).collect();
+        values.into_iter().collect()
+    }
+
     fn inline(
         &mut self,
         function: &'m Binding,
@@ -387,20 +426,7 @@ impl<'m> Compiler<'m> {
     ) -> Lower<Lowered<'m>> {
         let name = &function.name.text;
         let parameters = function.parameters.as_deref().unwrap_or_default();
-        if parameters.len() != arguments.len() {
-            return Err(self.wrong_count(name, parameters.len(), arguments.len(), span));
-        }
-        let mut values = Vec::with_capacity(arguments.len());
-        let mut reported = false;
-        for argument in arguments {
-            match self.lower(argument, scope) {
-                Ok(value) => values.push(value),
-                Err(Reported) => reported = true,
-            }
-        }
-        if reported {
-            return Err(Reported);
-        }
+        let values = self.argument_values(name, parameters.len(), arguments, span, scope)?;
         // Equal calls are common where one function builds on another; without this they would multiply.
         let key = (function.name.span, inner, values);
         if let Some(known) = self.results.get(&key) {

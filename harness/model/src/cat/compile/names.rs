@@ -146,11 +146,14 @@ impl<'m> Compiler<'m> {
             ExpressionKind::Product(pair) => {
                 pair.iter().for_each(|operand| self.check_names(operand, function, scope, local));
             }
+            // Which of the two counts is found where the function is used.
+            ExpressionKind::Try(pair) => self.check_names(&pair[1], function, scope, local),
             ExpressionKind::Complement(inner)
             | ExpressionKind::Inverse(inner)
             | ExpressionKind::Plus(inner)
             | ExpressionKind::Star(inner)
             | ExpressionKind::Optional(inner)
+            | ExpressionKind::LinearOrder(inner)
             | ExpressionKind::Identity(inner) => self.check_names(inner, function, scope, local),
             ExpressionKind::Call(name, arguments) => {
                 self.check_name(&name.text, name.span, function, scope, local);

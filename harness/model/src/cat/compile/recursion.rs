@@ -118,12 +118,16 @@ impl<'m> Compiler<'m> {
                 list.iter().find_map(|operand| self.kind_of(operand, scope, probe))
             }
             ExpressionKind::Complement(inner) => self.kind_of(inner, scope, probe),
+            ExpressionKind::Try(pair) => {
+                self.kind_of(&pair[0], scope, probe).or_else(|| self.kind_of(&pair[1], scope, probe))
+            }
             ExpressionKind::Sequence(_)
             | ExpressionKind::Product(_)
             | ExpressionKind::Inverse(_)
             | ExpressionKind::Plus(_)
             | ExpressionKind::Star(_)
             | ExpressionKind::Optional(_)
+            | ExpressionKind::LinearOrder(_)
             | ExpressionKind::Identity(_) => Some(Kind::Relation),
             ExpressionKind::Call(name, _) => match self.meaning(&name.text, scope) {
                 Some(Meaning::Builtin(Builtin::Domain | Builtin::Range)) => Some(Kind::Set),

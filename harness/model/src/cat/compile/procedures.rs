@@ -1,0 +1,75 @@
+//! Demands: axioms, and herd's procedures, which are axioms with parameters.
+
+use super::{Bound, Compiler, Scope};
+use crate::cat::ast::{Name, Procedure, StatementKind};
+use crate::cat::error::Problem;
+use crate::cat::plan::Axiom;
+use crate::cat::prelude;
+
+impl<'m> Compiler<'m> {
+    /// Notes a procedure. Its parameters and names are looked at where it is called, as it may be a library's.
+    pub(super) fn define(&mut self, procedure: &'m Procedure, scope: Scope) {
+        for (index, parameter) in procedure.parameters.iter().enumerate() {
+            let earlier = &procedure.parameters[..index];
+            if let Some(first) = earlier.iter().find(|other| other.text == parameter.text) {
+                let problem = Problem::DuplicateName { name: parameter.text.clone() };
+                self.report_with(problem, parameter.span, vec![("first here".into(), first.span)]);
+            }
+        }
+        self.procedures.push((procedure, scope));
+    }
+
+    /// Adds what a statement demands, under the name of the call that it is part of, and gives what the next one sees.
+    /// The first `visible` procedures can be called.
+    pub(super) fn demand(
+        &mut self,
+        kind: &'m StatementKind,
+        scope: Scope,
+        called: Option<&'m Name>,
+        visible: usize,
+    ) -> Scope {
+        match kind {
+            StatementKind::Let(bindings) => return self.bind_all(bindings, scope),
+            StatementKind::Axiom { kind, negated, flag, body, name } => {
+                if let Ok(node) = self.axiom_body(*kind, body, scope) {
+                    self.axioms.push(Axiom {
+                        kind: *kind,
+                        negated: *negated,
+                        flag: *flag,
+                        node,
+                        name: called.or(name.as_ref()).map(|name| name.text.clone()),
+                        statement: self.graph.statement,
+                    });
+                }
+            }
+            StatementKind::Call { procedure: wanted, arguments, name } => {
+                let own = self.procedures.iter().take(visible).enumerate().rev();
+                let own = own.map(|(index, (procedure, scope))| (index, *procedure, *scope));
+                let shared = prelude::procedures().map(|procedure| (0, procedure, None));
+                let Some((index, procedure, seen)) =
+                    own.chain(shared).find(|(_, procedure, _)| procedure.name.text == wanted.text)
+                else {
+                    self.report(Problem::UnknownProcedure { name: wanted.text.clone() }, wanted.span);
+                    return scope;
+                };
+                let parameters = &procedure.parameters;
+                let count = parameters.len();
+                let Ok(values) = self.argument_values(&wanted.text, count, arguments, wanted.span, scope)
+                else {
+                    return scope;
+                };
+                let mut inner = seen;
+                for (parameter, value) in parameters.iter().zip(values) {
+                    inner = self.bind(inner, &parameter.text, Bound::Value(value));
+                }
+                self.calls.push((&wanted.text, wanted.span));
+                for (kind, _) in &procedure.body {
+                    inner = self.demand(kind, inner, called.or(name.as_ref()).or(Some(wanted)), index);
+                }
+                self.calls.pop();
+            }
+            StatementKind::Procedure(procedure) => self.define(procedure, scope),
+        }
+        scope
+    }
+}
