@@ -256,8 +256,11 @@ impl Power {
 impl Missed {
     /// Which tests would have found it.
     pub fn would_words(&self) -> String {
-        let words: Vec<String> =
-            self.would.iter().map(|needed| format!("{} with {}", needed.test, count(needed.instances))).collect();
+        let words: Vec<String> = self
+            .would
+            .iter()
+            .map(|needed| format!("{} with {}", needed.test, count(needed.instances)))
+            .collect();
         if words.is_empty() { "no test is known to find it so soon".to_owned() } else { words.join(", ") }
     }
 }
@@ -286,7 +289,8 @@ mod tests {
     }
 
     fn small() -> Matrix {
-        let asked = |id: &str| Asked { id: id.to_owned(), hash: format!("hash of {id}"), shows: String::new() };
+        let asked =
+            |id: &str| Asked { id: id.to_owned(), hash: format!("hash of {id}"), shows: String::new() };
         let invisible = FaultRow { expect: "invisible".to_owned(), ..fault("unseen", "memory", &[]) };
         Matrix {
             tests: ["a", "b", "c", "d"].map(asked).to_vec(),
@@ -333,7 +337,8 @@ mod tests {
                 ("never", "no test of it was run", "no test is known to find it so soon".to_owned()),
             ]
         );
-        let enough = of(&small(), &[line("a", VerdictWord::Violates, 5000), line("b", VerdictWord::Conforms, 1)]);
+        let enough =
+            of(&small(), &[line("a", VerdictWord::Violates, 5000), line("b", VerdictWord::Conforms, 1)]);
         assert_eq!(enough[0].found, 2);
     }
 

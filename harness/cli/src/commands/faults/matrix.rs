@@ -35,7 +35,8 @@ pub fn write(path: &Path) -> Result<Outcome, Failure> {
     };
     let cases = cases()?;
     let asked: Vec<Asked> = cases.iter().map(asked).collect::<Result<_, _>>()?;
-    let same = old.schema == MATRIX_SCHEMA && old.steps == STEPS && (old.enough, old.seeds) == (ENOUGH, SEEDS);
+    let same =
+        old.schema == MATRIX_SCHEMA && old.steps == STEPS && (old.enough, old.seeds) == (ENOUGH, SEEDS);
     let known = |asked: &Asked| same && old.tests.contains(asked);
     let new: BTreeSet<String> =
         asked.iter().filter(|asked| !known(asked)).map(|asked| asked.id.clone()).collect();
@@ -109,12 +110,7 @@ fn asked(case: &Case) -> Result<Asked, Failure> {
 }
 
 /// A fault with the tests that find it: those of the old matrix, and what new ones say.
-fn fault_row(
-    row: &Row,
-    cases: &[Case],
-    old: &Matrix,
-    new: &BTreeSet<String>,
-) -> Result<FaultRow, Failure> {
+fn fault_row(row: &Row, cases: &[Case], old: &Matrix, new: &BTreeSet<String>) -> Result<FaultRow, Failure> {
     let expect = row.expect.word();
     let mut fault = FaultRow {
         name: row.name.to_owned(),
