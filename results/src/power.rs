@@ -1,6 +1,6 @@
 //! The power of a run: which known faults it could have found.
 //!
-//! A campaign on the simulated GPU gives it each of its faults in turn, runs every test of two suites, and notes from how
+//! A campaign on the simulated GPU gives it each of its faults in turn, runs every test of the corpus, and notes from how
 //! many instances on a test breaks: the [`Matrix`], which is kept in `results/power/` and is part of the program. Beside
 //! it, a run is worth the faults that its tests find there at no more instances than they were run with here. That is a
 //! statement about tests and counts. It is no probability that a device is right: whose fault is none of these, or shows

@@ -1,4 +1,4 @@
-//! The matrix of faults and tests: from how many instances on each test of two suites finds each fault. What a report says of
+//! The matrix of faults and tests: from how many instances on each test of the corpus finds each fault. What a report says of
 //! the power of a run is read from it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +13,8 @@ use super::{Case, case, found, judged, ran};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, say, write_file};
 
-/// The suites whose tests are asked: the one that most runs are of, and the one that is made for faults.
-const SUITES: [&str; 2] = ["quick", "faults"];
+/// The suites whose tests are asked: all of the corpus, and what is told in other ways.
+const SUITES: [&str; 3] = ["full", "quick", "faults"];
 /// Instances with which every test is asked; then, where few have found a fault, the others.
 const STEPS: [u64; 2] = [1_000, 10_000];
 /// Tests that are no longer few.
