@@ -1,8 +1,9 @@
 //! Suites: files that choose tests by their ids.
 //!
 //! A suite has one glob a line. `*` and `?` stay within one folder, `**` crosses folders, `[ab]` and `{a,b}` choose;
-//! a line that begins with `!` takes away what earlier lines chose; `#` begins a comment. The order of lines has no
-//! bearing on the order of tests.
+//! a line that begins with `!` takes away what earlier lines chose; `#` begins a comment. Words behind an `@` choose the
+//! tests told in that way, and nothing else of them: `mp/*` and `mp/*@split` are different tests. The order of lines has no
+//! bearing on the order of tests, but on that of the ways to tell one.
 
 use globset::{GlobBuilder, GlobMatcher};
 use miette::{Diagnostic, NamedSource};
@@ -23,6 +24,8 @@ pub struct Suite {
 struct Pattern {
     excludes: bool,
     glob: GlobMatcher,
+    /// The words behind the `@`; empty where there is none.
+    variant: String,
     span: Span,
 }
 
@@ -97,8 +100,14 @@ impl Suite {
                 Some(rest) => (true, rest.trim_start()),
                 None => (false, glob),
             };
+            let (glob, variant) = glob.rsplit_once('@').unwrap_or((glob, ""));
             match GlobBuilder::new(glob).literal_separator(true).build() {
-                Ok(glob) => patterns.push(Pattern { excludes, glob: glob.compile_matcher(), span }),
+                Ok(glob) => patterns.push(Pattern {
+                    excludes,
+                    glob: glob.compile_matcher(),
+                    variant: variant.to_owned(),
+                    span,
+                }),
                 Err(error) => {
                     errors.push(SuiteError::MalformedGlob { why: error.kind().to_string(), span });
                 }
@@ -116,25 +125,30 @@ impl Suite {
         &self.name
     }
 
-    /// The chosen ones of `ids`, in their order.
+    /// The chosen ones of `ids`, in their order, each with the words of the variant behind an `@` where a line has them.
     ///
     /// # Errors
     ///
     /// Every line that matches none of `ids`.
-    pub fn select<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<Vec<&'a str>, SuiteErrors> {
+    pub fn select<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, SuiteErrors> {
         let mut matched = vec![false; self.patterns.len()];
         let mut chosen = Vec::new();
         for id in ids {
-            let mut choose = false;
+            // By variant, in the order of the lines: whether the last line about it chooses.
+            let mut told: Vec<(&str, bool)> = vec![("", false)];
             for (pattern, matched) in self.patterns.iter().zip(&mut matched) {
                 if pattern.glob.is_match(id) {
                     *matched = true;
-                    choose = !pattern.excludes;
+                    match told.iter_mut().find(|(variant, _)| *variant == pattern.variant) {
+                        Some((_, choose)) => *choose = !pattern.excludes,
+                        None => told.push((&pattern.variant, !pattern.excludes)),
+                    }
                 }
             }
-            if choose {
-                chosen.push(id);
-            }
+            chosen.extend(told.iter().filter(|(_, choose)| *choose).map(|(variant, _)| match *variant {
+                "" => id.to_owned(),
+                variant => format!("{id}@{variant}"),
+            }));
         }
         let errors: Vec<SuiteError> = self
             .patterns
@@ -160,7 +174,7 @@ mod tests {
 
     const IDS: [&str; 4] = ["mp/MP+rel-acq", "mp/MP+rlx-rlx", "sb/SB+rlx-rlx", "hsa/mp/MP"];
 
-    fn select(text: &str) -> Vec<&'static str> {
+    fn select(text: &str) -> Vec<String> {
         Suite::parse(text, "test").unwrap().select(IDS).unwrap()
     }
 
@@ -171,6 +185,19 @@ mod tests {
         assert_eq!(select("**\n!*/*+rlx-rlx\nsb/*"), ["mp/MP+rel-acq", "sb/SB+rlx-rlx", "hsa/mp/MP"]);
         assert_eq!(select(" ! **\n{sb,mp}/SB+rlx-rlx"), ["sb/SB+rlx-rlx"]);
         assert_eq!(select(""), [""; 0]);
+    }
+
+    #[test]
+    fn a_test_told_in_another_way_is_another_one() {
+        let told = select("mp/*\n**@split\n!hsa/**@split\nmp/MP+rel-acq@glsl450.unrolled\n!mp/MP+rlx-rlx");
+        let chosen = [
+            "mp/MP+rel-acq",
+            "mp/MP+rel-acq@split",
+            "mp/MP+rel-acq@glsl450.unrolled",
+            "mp/MP+rlx-rlx@split",
+            "sb/SB+rlx-rlx@split",
+        ];
+        assert_eq!(told, chosen);
     }
 
     #[test]

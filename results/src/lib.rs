@@ -48,6 +48,7 @@ pub mod judge;
 pub mod merge;
 pub mod mutants;
 pub mod portability;
+pub mod power;
 pub mod read;
 pub mod report;
 pub mod show;

@@ -1,6 +1,6 @@
 //! Which tests are meant: files, folders, embedded tests and suites.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -74,12 +74,14 @@ pub fn of_suite(name: &str) -> Result<Vec<Source>, Failure> {
     };
     let tests = corpus::tests();
     let suite = Suite::parse(entry.text, &entry.path).map_err(Failure::input)?;
-    let chosen: BTreeSet<&str> = suite
-        .select(tests.iter().map(|test| test.id.as_str()))
-        .map_err(Failure::input)?
-        .into_iter()
-        .collect();
-    Ok(tests.iter().filter(|test| chosen.contains(test.id.as_str())).map(embedded).collect())
+    let chosen = suite.select(tests.iter().map(|test| test.id.as_str())).map_err(Failure::input)?;
+    let by_id: BTreeMap<&str, &Entry> = tests.iter().map(|test| (test.id.as_str(), test)).collect();
+    let sources = chosen.iter().filter_map(|chosen| {
+        let (id, variant) = chosen.split_once('@').unwrap_or((chosen, ""));
+        let source = embedded(by_id.get(id)?);
+        Some(source.told(variant))
+    });
+    Ok(sources.collect())
 }
 
 /// Every embedded test, those for models alone included.

@@ -555,6 +555,10 @@ pub struct Bench {
     /// Measure how fast faults of the simulated GPU are found.
     #[arg(long)]
     pub faults: bool,
+    /// Ask every test of the corpus about every fault instead, and write who finds which within how many instances: what
+    /// reports know of the power of a run. What the file has of the same tests and faults is kept.
+    #[arg(long, value_name = "FILE.json", requires = "faults")]
+    pub matrix: Option<PathBuf>,
     /// Measure time and host memory as instances grow tenfold from a million to this many.
     #[arg(long, value_name = "INSTANCES", conflicts_with = "faults")]
     pub growth: Option<u64>,

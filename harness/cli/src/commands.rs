@@ -50,7 +50,9 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Clauses(arguments) => clauses::clauses(arguments.format),
         Command::Tune(arguments) => tune::tune(&arguments, quiet),
         Command::Codegen(arguments) => codegen::codegen(&arguments, quiet),
-        Command::Bench(arguments) if arguments.faults => faults::faults(arguments.format),
+        Command::Bench(arguments) if arguments.faults => {
+            faults::faults(arguments.format, arguments.matrix.as_deref())
+        }
         Command::Bench(arguments) => match arguments.growth {
             Some(most) => growth::growth(&arguments, most),
             None => bench::bench(&arguments, quiet),

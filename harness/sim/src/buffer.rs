@@ -96,18 +96,24 @@ impl Memory {
         }
     }
 
-    /// Performs all that a group's buffer holds.
-    pub fn drain_group(&mut self, group: u8) {
+    /// Performs all that a group's buffer holds, or all but the stores to calm locations.
+    pub fn drain_group(&mut self, group: u8, keeps_calm: bool) {
         let Some(filled) = self.buffers.filled.get_mut(usize::from(group)) else { return };
         if filled.is_empty() {
             return;
         }
         let mut slots = std::mem::take(filled);
-        for slot in slots.drain(..) {
-            if self.buffers.slots.get(usize::from(slot)).is_some_and(|pending| pending.group == group) {
-                self.perform_buffered(slot.into());
+        slots.retain(|slot| {
+            let pending = self.buffers.slots.get(usize::from(*slot)).copied().unwrap_or_default();
+            if pending.group != group || pending.address == 0 {
+                return false;
             }
-        }
+            let stays = keeps_calm && self.is_calm(pending.reference as usize);
+            if !stays {
+                self.perform_buffered((*slot).into());
+            }
+            stays
+        });
         if let Some(filled) = self.buffers.filled.get_mut(usize::from(group)) {
             *filled = slots;
         }
@@ -132,7 +138,7 @@ impl Memory {
     /// Performs all stores of all buffers.
     pub fn drain_all(&mut self) {
         for group in 0..GROUPS as u8 {
-            self.drain_group(group);
+            self.drain_group(group, false);
         }
     }
 

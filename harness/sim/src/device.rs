@@ -546,8 +546,11 @@ impl Prepared for SimPrepared<'_> {
         let mut random = Random::new(self.device.seed.get());
         let seed = random.word() ^ self.submissions.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.submissions += 1;
+        let is_visible = |memory: &Option<MemoryProperties>| memory.is_some_and(|memory| memory.host_visible);
+        let host_visible: Vec<bool> = self.memories.iter().map(is_visible).collect();
+        let buffers = (self.buffers.as_slice(), host_visible.as_slice());
         let bound =
-            bind::bind(&self.steps, &self.families, &self.programs, &self.buffers, &mut self.machine, seed)?;
+            bind::bind(&self.steps, &self.families, &self.programs, buffers, &mut self.machine, seed)?;
         (self.dispatches, self.layout) = bound;
         // What one dispatch has fetched is old for a later one only where it is still there.
         let mut steps = self.steps.iter();

@@ -33,6 +33,8 @@ pub struct Row {
     pub fault: Fault,
     /// Its name on the command line.
     pub name: &'static str,
+    /// What it is about.
+    pub family: &'static str,
     /// Which rule is broken, and how.
     pub rule: &'static str,
     /// A real bug of this kind, where one is known.
@@ -42,22 +44,29 @@ pub struct Row {
 }
 
 macro_rules! faults {
-    ($($variant:ident $name:literal $rule:literal $reference:expr, $expect:expr;)*) => {
+    ($($family:literal: $($variant:ident $name:literal $rule:literal $reference:expr, $expect:expr;)*)*) => {
         /// A rule that the machine breaks.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub enum Fault {
             /// A sound machine.
             #[default]
             None,
-            $(
+            $($(
                 #[doc = $rule]
                 $variant,
-            )*
+            )*)*
         }
 
         /// Every fault.
         pub const FAULTS: &[Row] = &[
-            $(Row { fault: Fault::$variant, name: $name, rule: $rule, reference: $reference, expect: $expect },)*
+            $($(Row {
+                fault: Fault::$variant,
+                name: $name,
+                family: $family,
+                rule: $rule,
+                reference: $reference,
+                expect: $expect,
+            },)*)*
         ];
     };
 }
@@ -65,7 +74,7 @@ macro_rules! faults {
 use Expect::{Inconclusive, Invisible, Violates};
 
 faults! {
-    // Release side.
+    "release":
     ReleaseNoFlush "release-no-flush"
         "MakeAvailable of a release flushes nothing"
         Some("google/clspv#1638"), Violates;
@@ -84,7 +93,7 @@ faults! {
     FlagOvertakesFlush "flag-overtakes-flush"
         "a releasing store is performed before the flush that belongs to it has ended"
         Some("JuliaGPU/AcceleratedKernels.jl#91"), Violates;
-    // Acquire side.
+    "acquire":
     AcquireNoInvalidate "acquire-no-invalidate"
         "MakeVisible of an acquire invalidates nothing"
         Some("google/clspv#1638"), Violates;
@@ -103,7 +112,10 @@ faults! {
     StoreHoistedOverAcquire "store-hoisted-over-acquire"
         "the compiler moves stores before an acquire"
         Some("gpuweb/spirv-execution-env#16"), Violates;
-    // Memory barriers.
+    ReadOnlyKernel "read-only-inference"
+        "a kernel that stores nothing but its results acquires nothing"
+        Some("docs/findings F2: NIR, what a shader does not write is taken for constant"), Violates;
+    "memory barriers":
     FenceOrdersNothing "fence-orders-nothing"
         "memory barriers order nothing"
         Some("llvm/llvm-project#223023"), Violates;
@@ -116,7 +128,7 @@ faults! {
     AtomicSunkBelowAcquireFence "atomic-sunk-below-acq-fence"
         "an atomic load is performed after the acquiring barrier behind it"
         Some("llvm/llvm-project#223023"), Violates;
-    // Control barriers.
+    "control barriers":
     BarrierWithoutMemory "cbar-without-memory"
         "control barriers wait, but neither flush nor invalidate"
         Some("gfx-rs/wgpu#4500"), Violates;
@@ -132,7 +144,10 @@ faults! {
     BarrierScopeDemoted "cbar-scope-demoted-sg"
         "the memory part of control barriers reaches the subgroup only"
         Some("tracel-ai/cubecl#1466"), Violates;
-    // Split barriers.
+    BarrierLargeWorkgroup "cbar-one-subgroup-only"
+        "control barriers of workgroups of two subgroups and more open when one subgroup has arrived"
+        Some("KhronosGroup/MoltenVK#2711"), Violates;
+    "split barriers":
     SplitArrivalForgotten "split-arrival-forgotten"
         "an arrival at a split barrier is not counted now and then, and the waits of its round never end"
         None, Inconclusive;
@@ -151,11 +166,11 @@ faults! {
     SplitIgnored "split-ignored"
         "arrivals and waits at split barriers do nothing"
         Some("SwiftShader, which takes OpControlBarrierArriveINTEL and ignores it"), Violates;
-    // Subgroup operations.
+    "subgroup operations":
     SubgroupActiveLanesIgnored "subgroup-active-lanes-ignored"
         "subgroup operations count the lanes that are switched off"
         None, Violates;
-    // Scopes.
+    "scopes":
     SyncScopeDemoted "sync-scope-demoted-wg"
         "availability and visibility reach the workgroup at most"
         Some("KhronosGroup/SPIRV-Cross#2473"), Violates;
@@ -171,7 +186,7 @@ faults! {
     DeviceScopeIsQueueFamily "dv-scope-demoted-qf"
         "device scope is treated as queue-family scope"
         Some("microsoft/DirectXShaderCompiler#6848"), Violates;
-    // Availability and visibility on accesses.
+    "availability and visibility":
     AvailableDropped "av-on-access-dropped"
         "MakePointerAvailable on a store is lost"
         Some("GPUOpen-Drivers/llpc#94"), Violates;
@@ -181,7 +196,7 @@ faults! {
     NonPrivateLost "nonprivate-lost"
         "NonPrivatePointer is lost"
         Some("gfx-rs/wgpu#8805"), Violates;
-    // Storage classes.
+    "storage classes":
     BufferNotFlushed "class0-not-flushed"
         "UniformMemory is left out of the flush of a release"
         Some("GPUOpen-Drivers/llpc#144"), Violates;
@@ -200,11 +215,11 @@ faults! {
     ImageNotInvalidated "image-not-invalidated"
         "ImageMemory is left out of the invalidation of an acquire"
         Some("Mesa freedreno, A6xx register stomp list"), Violates;
-    // Images.
+    "images":
     ImageAtomicsAtWorkgroup "image-atomics-at-l1"
         "atomics on texels are performed at the workgroup's cache"
         None, Violates;
-    // Coherence.
+    "coherence":
     AtomicLoadsReordered "corr-stale-atomic-load"
         "two atomic loads of one location are performed in either order"
         Some("reeselevine/arm-issue"), Violates;
@@ -239,7 +254,7 @@ faults! {
     AliasStoreHoisted "alias-store-over-load"
         "a plain store is performed before an older load of the same location through another reference"
         None, Violates;
-    // Read-modify-writes.
+    "read-modify-writes":
     RmwNotAtomic "rmw-not-atomic"
         "the halves of a read-modify-write are performed apart"
         Some("google/amber#1055"), Violates;
@@ -255,7 +270,13 @@ faults! {
     FloatAddNotAtomic "float-add-not-atomic"
         "read-modify-writes of floating-point numbers are a load, an addition and a store"
         None, Violates;
-    // Memory and its lines.
+    RmwAmongThemselves "rmw-atomic-among-rmws"
+        "read-modify-writes exclude each other, and no atomic store"
+        Some("docs/findings F6: SwiftShader, minimum and maximum"), Violates;
+    RmwInHostMemory "rmw-at-l1-in-host-memory"
+        "read-modify-writes of memory that the host can reach are performed at the workgroup's cache"
+        Some("KhronosGroup/Vulkan-Docs#2172"), Violates;
+    "memory and its lines":
     ZeroInitMissing "zero-init-missing"
         "some memory holds garbage where its initial contents should be"
         Some("gfx-rs/wgpu#4591"), Violates;
@@ -268,7 +289,16 @@ faults! {
     Tearing "wide-atomic-torn"
         "an atomic store of eight bytes is performed as two of four"
         None, Violates;
-    // Dispatches.
+    WholeLineWrittenBack "whole-line-written-back"
+        "a line of two words is written back whole, with what it found in the word that nobody wrote"
+        None, Violates;
+    ForwardingIgnoresSize "forwarding-ignores-size"
+        "a load behind a narrower store of the same invocation takes the other bytes for zero"
+        None, Violates;
+    ConstantCacheStale "constant-cache-stale"
+        "what a kernel only reads comes from a cache of its workgroup that no acquire invalidates"
+        None, Violates;
+    "dispatches":
     AvailableDeviceNothing "avdevice-no-flush"
         "a barrier between dispatches writes nothing back"
         Some("gfx-rs/wgpu#9185"), Violates;
@@ -290,7 +320,7 @@ faults! {
     OwnershipTransferDropped "ownership-transfer-dropped"
         "what a queue family hands to another stays in its caches"
         None, Violates;
-    // The host.
+    "host":
     HostFlushNothing "host-flush-nothing"
         "a flush of mapped memory moves nothing"
         None, Violates;
@@ -315,7 +345,7 @@ faults! {
     HostSignalIgnored "host-signal-ignored"
         "a submission does not wait for the timeline semaphore that the host signals"
         None, Violates;
-    // The device as a whole.
+    "whole device":
     GarbageResults "garbage-results"
         "single bits of results are wrong"
         Some("Mesa freedreno, A6xx register stomp list"), Violates;

@@ -19,6 +19,7 @@
 //! | `order` | which memory operation of an invocation waits for which |
 //! | `memory` | caches, their lines, and what moves them |
 //! | `buffer` | store buffers: atomic stores that some see before others |
+//! | `ahead` | atomic loads that go ahead of branches and of narrow acquires |
 //! | `wave` | 64 invocations in step, and what they have under way |
 //! | `machine` | the scheduler: every choice from one seed |
 //! | `device` | the device interface |
@@ -30,6 +31,7 @@
 //! schedule so, and it makes the threads of a test meet. All lanes of a wave share some choices: what is independent is
 //! a round, not an instance.
 
+mod ahead;
 mod buffer;
 mod device;
 mod fault;

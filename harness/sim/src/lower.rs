@@ -4,10 +4,12 @@
 //! of the register file gives sources and destination. Loads give their values late: an operation that needs one is
 //! preceded by a wait for it.
 
+mod finish;
 mod group;
 mod image;
 mod memory;
 mod number;
+mod postpone;
 
 use std::collections::HashMap;
 
@@ -16,10 +18,7 @@ use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
 
 use crate::fault::Fault;
 use crate::module::{LoadError, Module, Placed, Type, malformed};
-use crate::order;
-use crate::program::{
-    DEVICE, Edge, IMAGE, MemoryOp, NONE, Op, Place, Program, Reference, Register, WORKGROUP_MEMORY,
-};
+use crate::program::{DEVICE, Edge, IMAGE, NONE, Op, Place, Program, Reference, Register, WORKGROUP_MEMORY};
 
 /// What an id stands for.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +61,7 @@ pub(crate) fn load(words: &[u32], fault: Fault) -> Result<Program, LoadError> {
         early_texels: HashMap::new(),
         addresses: HashMap::new(),
         coherent: Vec::new(),
+        postponed: Vec::new(),
         fixed: Fixed::default(),
         block: 0,
         label: 0,
@@ -111,6 +111,8 @@ struct Lowering<'m> {
     addresses: HashMap<u32, u32>,
     /// By reference: under GLSL450, whether plain accesses are coherent.
     coherent: Vec<bool>,
+    /// Arithmetic of this block that nobody has needed yet.
+    postponed: Vec<&'m Placed>,
     fixed: Fixed,
     block: u32,
     label: u32,
@@ -246,7 +248,15 @@ impl Lowering<'_> {
             return known as u16;
         }
         self.coherent.push(coherent);
-        references.push(Reference { name, place, class, lowest: DEVICE, write_only: false, aliased: false });
+        references.push(Reference {
+            name,
+            place,
+            class,
+            lowest: DEVICE,
+            write_only: false,
+            aliased: false,
+            calm: None,
+        });
         (references.len() - 1) as u16
     }
 
@@ -388,8 +398,7 @@ impl Lowering<'_> {
             }
         }
         for placed in &self.module.body {
-            self.instruction(placed)?;
-            self.early_texels(placed)?;
+            self.in_turn(placed)?;
         }
         let end = self.program.ops.len() as u32;
         self.program.blocks.push(end);
@@ -620,74 +629,5 @@ impl Lowering<'_> {
         // Whether the loop is an outermost one is known when all blocks are.
         self.program.edges.push(Edge { to, copies, crossing, ends_round: to <= self.block });
         Ok((self.program.edges.len() - 1) as u32)
-    }
-
-    fn finish(mut self, fault: Fault) -> Result<Program, LoadError> {
-        self.mark_outermost_loops();
-        self.split_barriers(fault);
-        let program = &mut self.program;
-        for (number, reference) in program.references.iter_mut().enumerate() {
-            let own: Vec<&MemoryOp> = program
-                .memory
-                .iter()
-                .filter(|op| op.is_access() && usize::from(op.reference) == number)
-                .collect();
-            let level = |op: &&MemoryOp| if op.is_atomic() { op.scope } else { 0 };
-            reference.lowest = own.iter().map(level).min().unwrap_or(DEVICE);
-            let declared_alone = !self.module.variables.iter().any(|(id, ..)| {
-                self.module.aliased.contains(id)
-                    && matches!(self.meanings.get(id), Some(Meaning::Whole { reference, .. }) if usize::from(*reference) == number)
-            });
-            let plain = |op: &&MemoryOp| {
-                !op.is_read() && !op.is_atomic() && op.private && !op.available && op.bytes == 4
-            };
-            let binding = matches!(reference.place, Place::Binding(_));
-            reference.write_only = declared_alone && binding && own.iter().all(plain);
-            reference.aliased = self.indices.iter().any(|(id, own)| {
-                usize::from(*own) == number
-                    && self.indices.iter().any(|(other, of)| other == id && usize::from(*of) != number)
-            });
-        }
-        let count = program.memory.len();
-        program.order = (0..count * count)
-            .map(|pair| {
-                let (earlier, later) = (program.memory.get(pair / count), program.memory.get(pair % count));
-                match (earlier, later) {
-                    (Some(earlier), Some(later)) => order::wait(earlier, later, fault),
-                    _ => crate::program::Wait::Always,
-                }
-            })
-            .collect();
-        Ok(self.program)
-    }
-
-    /// A round ends where the loop is in no other loop.
-    fn mark_outermost_loops(&mut self) {
-        let program = &self.program;
-        let mut back: Vec<(u32, u32, usize)> = Vec::new();
-        let starts = &program.blocks;
-        for (position, op) in program.ops.iter().enumerate() {
-            let block = starts.iter().take_while(|start| **start as usize <= position).count() as u32 - 1;
-            let edges: Vec<u32> = match op {
-                Op::Jump { edge } => vec![*edge],
-                Op::Branch { yes, no, .. } => vec![*yes, *no],
-                Op::Switch { cases, otherwise, .. } => {
-                    let ways = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
-                    ways.iter().map(|(_, edge)| *edge).chain([*otherwise]).collect()
-                }
-                _ => continue,
-            };
-            for edge in edges {
-                if let Some(way) = program.edges.get(edge as usize).filter(|way| way.ends_round) {
-                    back.push((way.to, block, edge as usize));
-                }
-            }
-        }
-        for (head, from, edge) in &back {
-            let inner = back.iter().any(|(outer, until, _)| outer < head && until >= from);
-            if let Some(edge) = self.program.edges.get_mut(*edge) {
-                edge.ends_round = !inner;
-            }
-        }
     }
 }

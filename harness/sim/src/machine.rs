@@ -6,6 +6,7 @@ mod perform;
 mod walk;
 
 use crate::buffer::GROUPS;
+use crate::device::SUBGROUP_SIZE;
 use crate::fault::Fault;
 use crate::memory::Memory;
 use crate::program::{DEVICE, INVOCATION, Kind, LANES, MemoryOp, Program, QUEUE_FAMILY, SUBGROUP, WORKGROUP};
@@ -49,6 +50,8 @@ struct Mood {
     buffered: u32,
     /// Groups that share a store buffer.
     groups: usize,
+    /// The level whose caches read atomics ahead.
+    ahead: Option<u8>,
 }
 
 impl Mood {
@@ -62,10 +65,15 @@ impl Mood {
         raggedness: 0,
         buffered: 0,
         groups: 1,
+        ahead: None,
     };
 
     fn draw(random: &mut Random) -> Mood {
         let mut pick = |choices: [u32; 4]| choices[random.below(4)];
+        let buffered = pick([0, 0, 128, 224]);
+        // A store that is kept back is not in memory yet, where loads that go ahead look.
+        let ahead = [INVOCATION, SUBGROUP, WORKGROUP, QUEUE_FAMILY][pick([0, 1, 2, 3]) as usize];
+        let goes_ahead = buffered == 0 && pick([0, 0, 1, 1]) == 1;
         Mood {
             events: pick([0, 32, 80, 140]),
             disorder: pick([0, 80, 160, 256]),
@@ -73,8 +81,9 @@ impl Mood {
             bypass: pick([0, 0, 32, 96]),
             stickiness: pick([0, 64, 128, 200]),
             raggedness: pick([0, 128, 200, 240]),
-            buffered: pick([0, 0, 128, 224]),
+            buffered,
             groups: pick([2, 2, 3, GROUPS as u32]) as usize,
+            ahead: goes_ahead.then_some(ahead),
         }
     }
 }
@@ -94,6 +103,8 @@ struct Half {
     wave: usize,
     slot: u8,
     lane: usize,
+    /// The word, in words.
+    address: u32,
     old: u64,
 }
 
@@ -243,6 +254,7 @@ impl Machine {
     fn change_mood(&mut self) {
         self.memory.drain_all();
         self.mood = Mood::draw(&mut self.random);
+        self.memory.begin_ahead(self.mood.ahead);
         self.groups.clear();
         for _ in 0..self.waves.len() {
             self.groups.push(self.random.below(self.mood.groups) as u8);
@@ -350,6 +362,7 @@ impl Machine {
             let half_opens = if op.split { Fault::SplitWaitTooEarly } else { Fault::BarrierOpensEarly };
             let full = |size: u32| match self.fault {
                 Fault::SplitWrongRound if op.split => 0,
+                Fault::BarrierLargeWorkgroup if !op.split => size.min(SUBGROUP_SIZE),
                 fault if fault == half_opens => size.div_ceil(2),
                 _ => size,
             };
@@ -423,6 +436,10 @@ impl Machine {
     fn event(&mut self, number: usize, program: &Program, dispatch: &Dispatch) {
         let cached = &self.cached[self.waves[number].dispatch];
         if !self.caches {
+            if self.memory.reads_ahead() {
+                let (mask, level) = (self.random.mask(64), self.random.below(4) as u8);
+                self.fetch(number, mask, level, program, dispatch);
+            }
             return;
         }
         if cached.is_empty() || self.random.chance(80) {
@@ -451,28 +468,31 @@ impl Machine {
                     }
                 }
             }
-            _ => {
-                let reads = &program.plain_reads;
-                if reads.is_empty() {
-                    return;
-                }
-                let (pointer, memory) = reads[self.random.below(reads.len())];
-                let level = deep.saturating_sub(3);
-                let mut surroundings = Surroundings {
-                    program,
-                    dispatch,
-                    memory: &mut self.memory,
-                    random: &mut self.random,
-                    warm_up: 0,
-                    last_round: 0,
-                    budget: &mut self.budget,
-                    stored: &mut self.looked,
-                    loop_limit: u32::MAX,
-                    garbage: false,
-                };
-                self.waves[number].prefetch(pointer, memory, mask, level, &mut surroundings);
-            }
+            _ => self.fetch(number, mask, deep.saturating_sub(3), program, dispatch),
         }
+    }
+
+    /// Fetches what some load reads, wherever the wave is.
+    fn fetch(&mut self, number: usize, mask: u64, level: u8, program: &Program, dispatch: &Dispatch) {
+        let ahead = self.memory.reads_ahead();
+        let is_atomic =
+            |memory: u16| program.memory.get(usize::from(memory)).is_some_and(MemoryOp::is_atomic);
+        let reads = || program.reads.iter().filter(|(_, memory)| ahead || !is_atomic(*memory));
+        let pick = self.random.below(reads().count());
+        let Some((pointer, memory)) = reads().nth(pick).copied() else { return };
+        let mut surroundings = Surroundings {
+            program,
+            dispatch,
+            memory: &mut self.memory,
+            random: &mut self.random,
+            warm_up: 0,
+            last_round: 0,
+            budget: &mut self.budget,
+            stored: &mut self.looked,
+            loop_limit: u32::MAX,
+            garbage: false,
+        };
+        self.waves[number].prefetch(pointer, memory, mask, level, &mut surroundings);
     }
 }
 

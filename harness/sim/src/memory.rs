@@ -5,12 +5,15 @@
 //! word, clean as a whole, or dirty in some bytes: then it holds those alone, and the others are found above it. A clean
 //! line is never newer than the next valid line above it, so that dropping or passing by clean lines loses nothing.
 
+mod beside;
 #[cfg(test)]
 mod tests;
 
+use crate::ahead::Ahead;
 use crate::buffer::Buffers;
 use crate::fault::Fault;
 use crate::program::{INVOCATION, LEVELS};
+use beside::Beside;
 
 /// The caches on the way from an invocation to memory.
 pub(crate) type Path = [u32; LEVELS];
@@ -60,6 +63,10 @@ pub(crate) struct Shape {
     pub lowest: Vec<u8>,
     /// Class of each reference.
     pub classes: Vec<u8>,
+    /// References to memory that the host can reach.
+    pub of_host: Vec<bool>,
+    /// References all of whose accesses are atomic, of one word and one scope, and that share no location with another.
+    pub calm: Vec<bool>,
     /// Whether some access has more bytes than a line: an invocation's own cache then has two lines of a reference.
     pub wide: bool,
 }
@@ -73,6 +80,8 @@ pub(crate) struct Memory {
     pub fault: Fault,
     /// Atomic stores that are seen by some and not performed yet.
     pub buffers: Buffers,
+    /// What was read ahead.
+    pub ahead: Ahead,
     shape: Shape,
     lines: [Vec<Line>; LEVELS],
     /// Sets of a cache, as a power of two.
@@ -82,6 +91,8 @@ pub(crate) struct Memory {
     dirty: [Vec<Vec<u32>>; LEVELS],
     /// Counts lost lines of a fault.
     lost: u32,
+    /// What a fault keeps beside the lines.
+    beside: Beside,
 }
 
 impl Memory {
@@ -106,7 +117,20 @@ impl Memory {
         }
         self.shape = shape;
         self.buffers = Buffers::default();
+        self.ahead = Ahead::default();
         self.lost = 0;
+        self.beside = Beside::default();
+    }
+
+    /// Caches of a level.
+    pub fn caches_of(&self, level: u8) -> usize {
+        self.shape.caches.get(usize::from(level)).copied().unwrap_or(0)
+    }
+
+    /// Whether only atomics of one word and one scope touch a reference, and nothing else its locations.
+    #[inline]
+    pub fn is_calm(&self, reference: usize) -> bool {
+        self.shape.calm.get(reference).copied().unwrap_or(false)
     }
 
     /// What the caches hold.
@@ -190,6 +214,9 @@ impl Memory {
             if self.lost >> 28 == 0 {
                 return;
             }
+        }
+        if level == 0 && self.fault == Fault::WholeLineWrittenBack {
+            self.write_neighbour(cache as u32, reference, address);
         }
         if level + 1 == usize::from(self.shape.homes[reference]) {
             self.set(address, merge(self.word(address), value, bytes));
@@ -313,7 +340,8 @@ impl Memory {
         change: impl FnOnce(u32) -> Option<u32>,
     ) -> u32 {
         let mut level = level.min(self.shape.homes[reference]);
-        if self.fault == Fault::RmwAtWorkgroup {
+        let in_host_memory = self.shape.of_host.get(reference) == Some(&true);
+        if self.fault == Fault::RmwAtWorkgroup || self.fault == Fault::RmwInHostMemory && in_host_memory {
             level = level.min(crate::program::WORKGROUP);
         }
         self.flush(path, reference, address, level);
@@ -341,6 +369,9 @@ impl Memory {
         if bytes != WHOLE && self.fault == Fault::NarrowStoreIsWord {
             value = merge(self.load(path, reference, address, private, None, false), value, bytes);
             bytes = WHOLE;
+        }
+        if self.fault == Fault::WholeLineWrittenBack {
+            self.find_neighbour(path[0], reference, address);
         }
         self.fill(0, path[0], reference, address, value, bytes | if private { PRIVATE } else { 0 });
         if let Some(level) = available {
@@ -385,6 +416,9 @@ impl Memory {
             let bytes = line.flags & DIRTY;
             if bytes == 0 || bytes == WHOLE {
                 return line.value;
+            }
+            if self.fault == Fault::ForwardingIgnoresSize {
+                return merge(0, line.value, bytes);
             }
             return merge(self.read_at(path, reference, address, 1), line.value, bytes);
         }

@@ -1,5 +1,7 @@
 //! A kernel in the form that is executed: flat operations on numbered registers, and the memory operations apart.
 
+use crate::fault::Fault;
+
 /// Lanes that execute one operation together.
 pub(crate) const LANES: usize = 64;
 
@@ -58,8 +60,8 @@ pub(crate) struct Program {
     pub order: Vec<Wait>,
     /// References: each variable in memory.
     pub references: Vec<Reference>,
-    /// Pointers through which plain loads read, with the load.
-    pub plain_reads: Vec<(Register, u16)>,
+    /// Pointers through which loads read, with the load.
+    pub reads: Vec<(Register, u16)>,
     /// Invocations of a workgroup.
     pub workgroup_size: u32,
     /// Words of workgroup memory.
@@ -83,6 +85,8 @@ pub(crate) struct Reference {
     pub write_only: bool,
     /// Another reference is used with the very same index: the two mean one location.
     pub aliased: bool,
+    /// The one scope of all accesses, where all are atomic and of one word.
+    pub calm: Option<u8>,
 }
 
 /// Where a variable lies.
@@ -305,6 +309,26 @@ pub(crate) struct MemoryOp {
     pub visible: bool,
     /// A plain access without NonPrivatePointer.
     pub private: bool,
+    /// A plain load of what the kernel never writes.
+    pub read_only: bool,
+}
+
+impl Program {
+    /// Marks loads of what the kernel never writes; takes away what a fault forgets where it writes nothing but results.
+    pub fn find_what_is_read_only(&mut self, fault: Fault) {
+        let writes: Vec<u16> = self.memory.iter().filter(|op| op.is_write()).map(|op| op.reference).collect();
+        let stores = self.memory.iter().filter(|op| op.is_write() && !op.is_read()).map(|op| op.reference);
+        let is_result = |number: u16| {
+            self.references.get(usize::from(number)).is_some_and(|reference| reference.write_only)
+        };
+        let forgets = fault == Fault::ReadOnlyKernel && { stores }.all(is_result);
+        for op in &mut self.memory {
+            op.read_only = op.kind == Kind::PlainLoad && !writes.contains(&op.reference);
+            if forgets {
+                (op.acquire, op.make_visible) = (false, false);
+            }
+        }
+    }
 }
 
 impl MemoryOp {

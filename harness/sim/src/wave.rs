@@ -145,6 +145,14 @@ pub(crate) struct Surroundings<'a> {
     pub garbage: bool,
 }
 
+impl Surroundings<'_> {
+    /// Whether what a load reads can be fetched before it: an atomic load's only where loads go ahead.
+    fn fetches(&self, memory: u16) -> bool {
+        let atomic = self.program.memory.get(usize::from(memory)).is_some_and(MemoryOp::is_atomic);
+        !atomic || self.memory.reads_ahead()
+    }
+}
+
 impl Wave {
     /// A wave at the start of its program.
     pub fn new(dispatch: usize, program: &Program, paths: Vec<Path>, places: Vec<[u32; 4]>) -> Wave {

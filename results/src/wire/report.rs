@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{PlanRecord, REPORT_SCHEMA, RunLine};
 use crate::mutants::Mutants;
+use crate::power::{self, Power};
 use crate::read::Results;
 use crate::report::{Kind, Report, bars, weak_reproducibility};
 use crate::statistics::Proportion;
@@ -22,6 +23,10 @@ pub struct ReportRecord {
     pub runs: Vec<RunLine>,
     /// How sure one may be of each verdict's counts, in the order of the verdicts.
     pub confidence: Vec<ConfidenceRecord>,
+    /// Which known faults each device's run could have found: those of the simulated GPU's campaign, at the counts of this run.
+    /// No probability for a device. Absent for runs that the campaign knows nothing of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub power: Vec<Power>,
 }
 
 /// How sure one may be of what a verdict counted.
@@ -87,6 +92,7 @@ impl ReportRecord {
             devices: report.devices.iter().map(|device| device.label.clone()).collect(),
             plans: results.iter().filter_map(|results| results.plan.clone()).collect(),
             runs: report.lines().cloned().collect(),
+            power: power::matrix().map(|matrix| power::of(matrix, report.lines())).unwrap_or_default(),
             confidence: {
                 let mutants = Mutants::of(report.lines());
                 report.lines().map(|line| confidence(line, &mutants)).collect()

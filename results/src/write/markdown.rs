@@ -3,6 +3,7 @@
 use crate::drift::significant;
 use crate::mutants::Mutants;
 use crate::portability::{class_beside_hsa, seen_beyond_hsa};
+use crate::power;
 use crate::report::{Kind, Report, Row, VERDICTS, bars, trials, weak_reproducibility, weak_seen};
 use crate::show;
 use crate::state;
@@ -23,6 +24,7 @@ pub fn document(report: &Report) -> String {
     text += &violations(report);
     text += &drifted(report);
     text += &machine_code(report);
+    text += &powers(report);
     text += &group("family", report.families(), report);
     text += &group("clause", report.clauses(), report);
     text += &verdicts(report);
@@ -30,6 +32,47 @@ pub fn document(report: &Report) -> String {
     text += &histograms(report);
     text += &devices(report);
     text
+}
+
+/// Which known faults the runs could have found.
+fn powers(report: &Report) -> String {
+    let powers = power::matrix().map(|matrix| power::of(matrix, report.lines())).unwrap_or_default();
+    if powers.is_empty() {
+        return String::new();
+    }
+    let mut text = "## Power\n\n".to_owned();
+    for power in &powers {
+        text += &format!("{}: this run {}.\n", plain(&power.device), plain(&power.words()));
+    }
+    text += "\n";
+    let families = powers.iter().flat_map(|power| &power.families).map(|family| family.family.as_str());
+    let mut names: Vec<&str> = Vec::new();
+    families.for_each(|family| {
+        if !names.contains(&family) {
+            names.push(family);
+        }
+    });
+    text += &header(&["faults"], powers.iter().map(|power| power.device.as_str()));
+    for name in names {
+        let cells = powers.iter().map(|power| {
+            let found = power.families.iter().find(|family| family.family == name);
+            found.map_or_else(String::new, |family| format!("{} of {}", family.found, family.known))
+        });
+        text += &row(std::iter::once(plain(name)).chain(cells));
+    }
+    for power in &powers {
+        for missed in &power.missed {
+            text += &format!(
+                "\n- {}: not {} ({}): {}; {}",
+                plain(&power.device),
+                plain(&missed.fault),
+                plain(&missed.rule),
+                plain(&missed.why),
+                plain(&missed.would_words())
+            );
+        }
+    }
+    text + "\n\n"
 }
 
 /// A text of others as it stands, whatever Markdown would make of it.

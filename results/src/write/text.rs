@@ -9,6 +9,7 @@ use crate::drift::significant;
 use crate::judge::Reason;
 use crate::mutants::Mutants;
 use crate::portability::class_beside_hsa;
+use crate::power;
 use crate::report::{sightings, trials, weak_reproducibility, weak_seen};
 use crate::show;
 use crate::state;
@@ -186,6 +187,18 @@ pub fn report(lines: &[RunLine], layout: Layout) -> String {
     text += &drifts(lines);
     text += &summary(lines);
     text += "\n";
+    text += &powers(lines);
+    text
+}
+
+/// A line for each device: which known faults the run could have found.
+fn powers(lines: &[RunLine]) -> String {
+    let mut text = String::new();
+    for power in power::matrix().map(|matrix| power::of(matrix, lines)).unwrap_or_default() {
+        let gaps = power.gaps();
+        let gaps = if gaps.is_empty() { gaps } else { format!("; less than all of: {gaps}") };
+        text += &format!("power on {}: {}{gaps}\n", show::line(&power.device), power.words());
+    }
     text
 }
 

@@ -1,19 +1,22 @@
 //! The fault campaign: every fault of the simulated GPU against the suite that is made for them. It says what a suite can
 //! find, after how many instances and seconds, and that a sound device is not accused.
 
+mod matrix;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use campaign::choice;
+use campaign::choice::{self, Chosen};
 use campaign::inputs;
-use litmus::{Prediction, Test};
+use campaign::source::Source;
+use litmus::{Dialect, Observation, Prediction, Race, Test};
 use model::{Options, predict};
 use plan::Device;
 use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
-use runner::{Budget, Cause, Join, Settings, Stress, Variant};
+use runner::{Budget, Cause, Known, Runnable, Settings, Stress, Variant};
 use serde::Serialize;
-use shaders::{CompileError, Pipelines, Program};
 use sim::{Expect, FAULTS, Fault, SimDevice};
 
 use crate::arguments::ListFormat;
@@ -83,15 +86,28 @@ struct Campaign {
 /// A test of the suite.
 struct Case {
     id: String,
+    /// Hash of its text.
+    hash: String,
     test: Test,
     prediction: Prediction,
+    runnable: Runnable,
+}
+
+impl Case {
+    /// Whether anything that it shows could be wrong.
+    fn can_fail(&self) -> bool {
+        self.prediction.race == Race::Free && self.prediction.outcomes.values().any(|says| !says.allowed)
+    }
 }
 
 /// Runs the campaign and prints it.
 ///
 /// # Errors
 /// When the suite cannot be read, or nothing can be printed.
-pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
+pub fn faults(format: ListFormat, matrix: Option<&Path>) -> Result<Outcome, Failure> {
+    if let Some(path) = matrix {
+        return matrix::write(path);
+    }
     let cases = cases()?;
     let mut faults = Vec::with_capacity(FAULTS.len());
     for row in FAULTS {
@@ -150,63 +166,70 @@ fn line(name: &str, expect: &str, found: bool, seeds: &[Search]) -> String {
 /// The tests of the suite that the device can run.
 fn cases() -> Result<Vec<Case>, Failure> {
     let chosen = choice::load(MODEL)?;
-    let device = SimDevice::new(Fault::None);
-    let stress = stress(&device)?;
     let mut cases = Vec::new();
     for source in inputs::of_suite(SUITE)? {
-        let Ok(loaded) = source.load() else { continue };
-        if program(&loaded.test, &device, &stress).is_err() {
-            continue;
-        }
-        let prediction =
-            predict(&loaded.test, &chosen.model, &Options::default()).map_err(Failure::input_error)?;
-        cases.push(Case { id: loaded.source.id.clone(), test: loaded.test, prediction });
+        cases.extend(case(source, &chosen)?);
     }
     Ok(cases)
 }
 
-fn program(test: &Test, device: &SimDevice, stress: &Stress) -> Result<Program, CompileError> {
-    shaders::program(test, &stress.kernel_config(device.capabilities()), Pipelines::Merged)
+/// A test with what the model says of it; none where the device cannot run it.
+fn case(source: Source, chosen: &Chosen) -> Result<Option<Case>, Failure> {
+    let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
+    let Ok(loaded) = source.load() else { return Ok(None) };
+    let whole = loaded.test.filter.is_none() && loaded.test.khronos.is_none();
+    if !whole || loaded.test.dialect != Dialect::Vulkan {
+        return Ok(None);
+    }
+    let device = SimDevice::new(Fault::None);
+    let Ok(runnable) = runner::told(&loaded.test, variant, &stress(&device)?, device.capabilities()) else {
+        return Ok(None);
+    };
+    // Under GLSL450 scopes mean something else.
+    let Ok(said) = shaders::meaning(&loaded.test, variant.told) else { return Ok(None) };
+    let prediction = predict(&said, &chosen.model, &Options::default()).map_err(Failure::input_error)?;
+    let (id, hash) = (loaded.source.id, choice::hash(&loaded.text));
+    Ok(Some(Case { id, hash, test: loaded.test, prediction, runnable }))
 }
 
 fn stress(device: &SimDevice) -> Result<Stress, Failure> {
     Stress::for_device(device.identity(), device.capabilities()).map_err(Failure::input_error)
 }
 
-/// How phases of a test are joined, and where its locations lie: the first way of those that a run goes.
-fn way(program: &Program, device: &SimDevice) -> (Join, plan::Memory) {
-    let variant = Variant::default();
-    let has = |feature: &str| device.capabilities().features.iter().any(|known| known == feature);
-    let joins = variant.joins(program, has);
-    (joins.first().copied().unwrap_or(Join::Barrier), variant.memory(program))
+/// Runs one test: what it shows, and how that ended.
+fn ran(
+    case: &Case,
+    device: &SimDevice,
+    instances: u64,
+    seed: u64,
+) -> Result<(Observation, Result<Ending, String>), Failure> {
+    let budget = Budget::instances(instances);
+    let settings = Settings { patience: PATIENCE, ..Settings::new(stress(device)?, budget, seed) };
+    let (program, way) = (&case.runnable.program, case.runnable.way());
+    let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
+    match runner::run_ways(device, program, &way, &case.test, &settings, &mut Known::default(), go_on) {
+        Ok(observation) => Ok((observation, Ok(Ending::Finished))),
+        Err(error) => {
+            let why = error.cause.to_string();
+            let ending = match error.cause {
+                Cause::Device(plan::DeviceError::Unsupported(_)) => Err(why),
+                Cause::Device(plan::DeviceError::DeviceLost(_)) => Ok(Ending::DeviceLost(why)),
+                Cause::TimedOut { .. } | Cause::Device(plan::DeviceError::StepBudget) => {
+                    Ok(Ending::TimedOut(why))
+                }
+                _ => Ok(Ending::Crashed(why)),
+            };
+            Ok((*error.seen, ending))
+        }
+    }
 }
 
 /// Runs one test and judges what it shows.
 fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
-    let stress = stress(device)?;
-    let program = program(&case.test, device, &stress).map_err(Failure::input_error)?;
-    let settings =
-        Settings { patience: PATIENCE, ..Settings::new(stress, Budget::instances(instances), seed) };
-    let ran =
-        runner::run_program(device, &program, way(&program, device), &case.test, &settings, &mut |_| {
-            ControlFlow::Continue(())
-        });
-    let (observation, ending) = match ran {
-        Ok(observation) => (observation, Ending::Finished),
-        Err(error) => {
-            let why = error.cause.to_string();
-            if let Cause::Device(plan::DeviceError::Unsupported(_)) = error.cause {
-                return Ok(Judgement::skipped(why));
-            }
-            let ending = match error.cause {
-                Cause::Device(plan::DeviceError::DeviceLost(_)) => Ending::DeviceLost(why),
-                Cause::TimedOut { .. } | Cause::Device(plan::DeviceError::StepBudget) => {
-                    Ending::TimedOut(why)
-                }
-                _ => Ending::Crashed(why),
-            };
-            (*error.seen, ending)
-        }
+    let (observation, ending) = ran(case, device, instances, seed)?;
+    let ending = match ending {
+        Ok(ending) => ending,
+        Err(lacks) => return Ok(Judgement::skipped(lacks)),
     };
     Ok(judge(&Evidence {
         test: &case.test,
@@ -219,6 +242,15 @@ fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<
     }))
 }
 
+/// What a judgement gives away of a fault, as [`Expect::word`] calls it; none where it says nothing.
+fn found(judgement: &Judgement) -> Option<&'static str> {
+    match judgement.verdict {
+        Verdict::Violates => Some("violates"),
+        Verdict::Inconclusive(reason) if reason != Reason::NotExercised => Some("inconclusive"),
+        _ => None,
+    }
+}
+
 /// Goes through the suite, each time with more instances, until something is seen.
 fn search(cases: &[Case], fault: Fault, seed: u64, limit: u64) -> Result<Search, Failure> {
     let device = SimDevice::new(fault);
@@ -228,11 +260,10 @@ fn search(cases: &[Case], fault: Fault, seed: u64, limit: u64) -> Result<Search,
         for case in cases {
             let judgement = judged(case, &device, each, seed * ROUNDS.len() as u64 + round as u64)?;
             instances += judgement.instances;
-            let verdict = match judgement.verdict {
-                Verdict::Violates => "violates",
-                Verdict::Inconclusive(reason) if reason != Reason::NotExercised => "inconclusive",
-                _ if instances < limit => continue,
-                _ => return Ok(nothing(seed, instances, since)),
+            let verdict = match found(&judgement) {
+                Some(verdict) => verdict,
+                None if instances < limit => continue,
+                None => return Ok(nothing(seed, instances, since)),
             };
             return Ok(Search {
                 seed,

@@ -126,6 +126,7 @@ pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
 #[derive(Serialize)]
 struct FaultEntry {
     name: &'static str,
+    family: &'static str,
     rule: &'static str,
     reference: Option<&'static str>,
     expect: &'static str,
@@ -141,6 +142,7 @@ pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
             .iter()
             .map(|row| FaultEntry {
                 name: row.name,
+                family: row.family,
                 rule: row.rule,
                 reference: row.reference,
                 expect: row.expect.word(),

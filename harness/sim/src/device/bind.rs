@@ -76,7 +76,7 @@ pub(super) fn bind(
     steps: &[Step],
     families: &[u32],
     programs: &[Program],
-    buffers: &[(u32, u32)],
+    (buffers, host_visible): (&[(u32, u32)], &[bool]),
     machine: &mut Machine,
     seed: u64,
 ) -> Result<(Vec<Dispatch>, Layout), DeviceError> {
@@ -85,6 +85,9 @@ pub(super) fn bind(
     // A reference is what a buffer is called: kernels that call it by one name mean one reference.
     let mut references: BTreeMap<(u32, String), usize> = BTreeMap::new();
     let (mut homes, mut lowest, mut classes) = (Vec::new(), Vec::new(), Vec::new());
+    // By reference: the one scope of its accesses, where it is calm.
+    let mut calm: Vec<Option<u8>> = Vec::new();
+    let mut of_host: Vec<bool> = Vec::new();
     let (mut invocations, mut subgroups, mut workgroups) = (0u32, 0u32, 0u32);
     let mut next = buffers.iter().map(|(first, words)| first + words).max().unwrap_or(1);
     // By buffer: how many references, and whether all stay at the device's level.
@@ -165,8 +168,12 @@ pub(super) fn bind(
                 // What goes straight to memory is in no cache.
                 lowest.push(if direct { home } else { reference.lowest });
                 classes.push(reference.class);
+                of_host.push(host_visible.get(buffer as usize) == Some(&true));
+                calm.push(reference.calm.filter(|_| !reference.aliased));
             } else if let Some(level) = lowest.get_mut(global) {
                 *level = reference.lowest.min(*level);
+                calm[global] =
+                    calm[global].filter(|scope| reference.calm == Some(*scope) && !reference.aliased);
             }
             if !direct && reference.lowest == 0 {
                 cached.push(global);
@@ -191,6 +198,8 @@ pub(super) fn bind(
             vec![0; queue_families],
             Vec::new(),
         ],
+        calm: calm.iter().map(Option::is_some).collect(),
+        of_host,
         homes,
         lowest,
         classes,

@@ -71,7 +71,7 @@ impl Lowering<'_> {
                 ..super::memory::NOTHING
             };
             let memory = self.issue(op, address, NONE, NONE, to);
-            self.program.plain_reads.push((address, memory));
+            self.program.reads.push((address, memory));
             for (component, value) in [self.fixed.zero, self.fixed.zero, one].into_iter().enumerate() {
                 self.copy(to + 1 + component as Register, value, 1);
             }

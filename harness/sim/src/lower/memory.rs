@@ -77,6 +77,7 @@ pub(super) const NOTHING: MemoryOp = MemoryOp {
     available: false,
     visible: false,
     private: false,
+    read_only: false,
 };
 
 /// Whether a fault leaves nothing of what a half of a split barrier does to memory.
@@ -202,7 +203,7 @@ impl Lowering<'_> {
                 for (to, offset) in self.components_of(ty, to) {
                     let address = self.address_behind(address, offset);
                     let memory = self.issue(op, address, NONE, NONE, to);
-                    self.program.plain_reads.push((address, memory));
+                    self.program.reads.push((address, memory));
                 }
             }
             _ => return Err(LoadError::Lacks("OpLoad of a whole variable".into())),
@@ -297,7 +298,8 @@ impl Lowering<'_> {
                 let to = self.late(placed, placed.result()?)?;
                 let load = MemoryOp { kind: Kind::AtomicLoad, ..op };
                 if semantics.make_visible {
-                    self.issue(with(load, bare), address, NONE, NONE, to);
+                    let memory = self.issue(with(load, bare), address, NONE, NONE, to);
+                    self.program.reads.push((address, memory));
                     self.issue(
                         with(MemoryOp { kind: Kind::AcquirePart, ..op }, semantics),
                         NONE,
@@ -306,7 +308,8 @@ impl Lowering<'_> {
                         NONE,
                     );
                 } else {
-                    self.issue(with(load, semantics), address, NONE, NONE, to);
+                    let memory = self.issue(with(load, semantics), address, NONE, NONE, to);
+                    self.program.reads.push((address, memory));
                 }
             }
             SpirvOp::AtomicStore => {

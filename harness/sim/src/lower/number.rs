@@ -135,6 +135,11 @@ impl Lowering<'_> {
     }
 
     fn binary(&mut self, placed: &Placed) -> Result<(), LoadError> {
+        if let Some(from) = self.constant_whatever_was_loaded(placed) {
+            let to = self.late(placed, placed.result()?)?;
+            self.copy(to, from, 1);
+            return Ok(());
+        }
         let (op, swapped) = binary(placed.op()).ok_or_else(|| lacks(placed))?;
         let (mut first, mut second) = (placed.id(0)?, placed.id(1)?);
         if swapped {
@@ -168,6 +173,11 @@ impl Lowering<'_> {
 
 fn lacks(placed: &Placed) -> LoadError {
     LoadError::Lacks(format!("Op{:?} of this type", placed.op()))
+}
+
+/// Whether it is an operation on two numbers.
+pub(super) fn is_arithmetic(op: SpirvOp) -> bool {
+    binary(op).is_some()
 }
 
 /// The operation, and whether its operands change places.

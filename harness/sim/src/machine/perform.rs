@@ -39,20 +39,28 @@ impl Machine {
             Kind::AtomicLoad => {
                 let level = self.atomic_scope(&op);
                 let (buffers, group) = (self.mood.buffered > 0, self.group_of(number));
+                let ahead = self.memory.reads_ahead();
                 let wave = &mut self.waves[number];
                 for lane in lanes(mask) {
                     let (address, ..) = wave.operands(slot, lane);
                     let path = &wave.paths[lane];
                     let early = match buffers {
                         true => self.memory.forwarded(group, path, reference, address, level),
-                        false => None,
+                        false => self.memory.found_ahead(path, reference, address),
                     };
                     let value = match (address, early) {
                         (0, _) => 0,
                         (_, Some(value)) => value,
                         _ => self.memory.atomic_load(path, reference, address, level),
                     };
+                    // Nobody waits for ever for what is there.
+                    if ahead && (early.is_none() || self.random.chance(128)) {
+                        self.memory.forget_ahead(path, reference, address);
+                    }
                     wave.loaded(slot, lane, value);
+                }
+                if op.acquire {
+                    self.acquire_ahead(number, mask, &op);
                 }
             }
             Kind::AtomicStore => {
@@ -66,6 +74,7 @@ impl Machine {
                     if address != 0 && (kept >> lane) & 1 != 0 {
                         self.memory.buffer(group, &wave.paths[lane], reference, address, (level, value));
                     } else if address != 0 {
+                        self.memory.forget_ahead(&wave.paths[lane], reference, address);
                         self.memory.atomic_store(&wave.paths[lane], reference, address, level, value);
                     }
                 }
@@ -89,6 +98,9 @@ impl Machine {
             let (address, ..) = wave.operands(slot, lane);
             let value = match address {
                 0 => 0,
+                _ if self.fault == Fault::ConstantCacheStale && op.read_only => {
+                    self.memory.constant(&wave.paths[lane], reference, address)
+                }
                 _ => {
                     let path = &wave.paths[lane];
                     let past = (bypass >> lane) & 1 != 0;
@@ -100,16 +112,16 @@ impl Machine {
     }
 
     /// What an operation needs of the store buffer of its group before it is performed: nothing older in it of its own
-    /// location, and nothing at all before a release, unless all whom its scope reaches look into the same buffer, and
-    /// into no cache.
+    /// location, and nothing at all before a release. Where all whom its scope reaches look into the same buffer, stores to
+    /// locations may stay that nobody looks for anywhere else.
     fn empty_buffers(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
         if self.mood.buffered == 0 {
             return;
         }
         let group = self.group_of(number);
-        let reached = !self.caches && self.alone.get(number).is_some_and(|alone| op.scope <= *alone);
-        if op.release && !reached && self.fault != Fault::AtomicStoreSinksBelowRelease {
-            self.memory.drain_group(group);
+        if op.release && self.fault != Fault::AtomicStoreSinksBelowRelease {
+            let reached = self.alone.get(number).is_some_and(|alone| op.scope <= *alone);
+            self.memory.drain_group(group, reached);
         }
         let loads = op.kind == Kind::AtomicLoad && op.bytes == 4;
         if op.is_access() && !loads {
@@ -175,7 +187,7 @@ impl Machine {
                     let (word, at) = if second { (word + 1, 32) } else { (word, 0) };
                     self.memory.atomic_store(&path, reference, word, level, (value >> at) as u32);
                     if !second {
-                        self.halves.push(Half { wave: number, slot, lane, old: 0 });
+                        self.halves.push(Half { wave: number, slot, lane, address: word, old: 0 });
                         done &= !(1 << lane);
                     }
                 }
@@ -204,7 +216,7 @@ impl Machine {
                         _ => self.atomic_load_wide(&path, reference, word, level),
                     };
                     if let Some(None) = second {
-                        self.halves.push(Half { wave: number, slot, lane, old });
+                        self.halves.push(Half { wave: number, slot, lane, address: word, old });
                         done &= !(1 << lane);
                         continue;
                     }
@@ -255,12 +267,17 @@ impl Machine {
                 continue;
             }
             let path = self.waves[number].paths[lane];
+            self.memory.forget_ahead(&path, reference, address);
             if splits(self.fault, change) {
                 match self.second_half(number, slot, lane) {
                     None => {
-                        let old = self.memory.atomic_load(&path, reference, address, level).into();
-                        self.halves.push(Half { wave: number, slot, lane, old });
                         done &= !(1 << lane);
+                        let excludes = self.fault == Fault::RmwAmongThemselves;
+                        if excludes && self.halves.iter().any(|half| half.address == address) {
+                            continue;
+                        }
+                        let old = self.memory.atomic_load(&path, reference, address, level).into();
+                        self.halves.push(Half { wave: number, slot, lane, address, old });
                     }
                     Some(half) => {
                         if let Some(new) = changed(change, half.old as u32, value, compare) {
@@ -307,7 +324,20 @@ impl Machine {
         self.memory.release(path, mask, level);
     }
 
+    /// What lanes have read ahead is old for whom an acquire orders behind what others did.
+    fn acquire_ahead(&mut self, number: usize, mask: u64, op: &MemoryOp) {
+        if self.memory.reads_ahead() {
+            let level = self.scope(op);
+            for lane in lanes(mask) {
+                self.memory.acquire_ahead(&self.waves[number].paths[lane], level);
+            }
+        }
+    }
+
     fn acquire(&mut self, path: &Path, op: &MemoryOp) {
+        if op.acquire {
+            self.memory.acquire_ahead(path, self.scope(op));
+        }
         if !(op.acquire && op.make_visible)
             || self.skips_memory(op)
             || self.fault == Fault::AcquireNoInvalidate
@@ -360,7 +390,8 @@ impl Machine {
 /// Whether a fault performs the halves of a read-modify-write apart.
 fn splits(fault: Fault, change: Rmw) -> bool {
     let float = matches!(change, Rmw::FloatAdd | Rmw::FloatMin | Rmw::FloatMax);
-    fault == Fault::RmwNotAtomic || float && fault == Fault::FloatAddNotAtomic
+    matches!(fault, Fault::RmwNotAtomic | Fault::RmwAmongThemselves)
+        || float && fault == Fault::FloatAddNotAtomic
 }
 
 /// What a read-modify-write makes of a value.

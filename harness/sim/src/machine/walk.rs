@@ -117,6 +117,7 @@ impl Machine {
         let disorder = [0, 128, 256][self.random.below(3)];
         let mut walk = Walk::new(promises, shared, disorder);
         self.mood = Mood::STILL;
+        self.memory.begin_ahead(None);
         self.last_round = u32::MAX;
         walk.deciding =
             (0..programs.len()).map(|program| deciding(programs, program, dispatches, &walk)).collect();

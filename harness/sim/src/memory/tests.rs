@@ -1,7 +1,7 @@
 //! Lines of some bytes, pairs of words, and store buffers.
 
 use super::*;
-use crate::program::{DEVICE, MEMORY};
+use crate::program::{DEVICE, MEMORY, QUEUE_FAMILY, WORKGROUP};
 
 /// Two invocations in workgroups of their own, one reference, four words of memory from word 2 on.
 fn memory() -> Memory {
@@ -13,6 +13,8 @@ fn memory() -> Memory {
         homes: vec![MEMORY],
         lowest: vec![0],
         classes: vec![0],
+        of_host: vec![false],
+        calm: vec![true],
         wide: true,
     };
     memory.reshape(shape, 2);
@@ -61,15 +63,51 @@ fn a_buffered_store_is_seen_by_its_group_as_far_as_scopes_reach() {
     let mut memory = memory();
     memory.buffer(1, &FIRST, 0, 2, (DEVICE, 7));
     assert_eq!(memory.forwarded(1, &SECOND, 0, 2, DEVICE), Some(7));
-    assert_eq!(memory.forwarded(1, &SECOND, 0, 2, crate::program::WORKGROUP), None);
+    assert_eq!(memory.forwarded(1, &SECOND, 0, 2, WORKGROUP), None);
     assert_eq!(memory.forwarded(0, &SECOND, 0, 2, DEVICE), None);
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 0);
     // The next store of the group to the location drives it out.
     memory.buffer(1, &FIRST, 0, 2, (DEVICE, 8));
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 7);
-    memory.drain_group(0);
+    memory.drain_group(0, false);
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 7);
-    memory.drain_group(1);
+    memory.drain_group(1, false);
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 8);
     assert_eq!(memory.forwarded(1, &SECOND, 0, 2, DEVICE), None);
+}
+
+#[test]
+fn a_store_to_a_calm_location_may_outlast_a_release_that_reaches_its_group_alone() {
+    let mut memory = memory();
+    memory.buffer(1, &FIRST, 0, 2, (DEVICE, 7));
+    memory.drain_group(1, true);
+    assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 0);
+    assert_eq!(memory.forwarded(1, &FIRST, 0, 2, DEVICE), Some(7));
+    memory.drain_group(1, false);
+    assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 7);
+}
+
+#[test]
+fn what_was_read_ahead_is_found_until_a_wide_acquire_or_a_store_from_behind_the_cache() {
+    let mut memory = memory();
+    memory.begin_ahead(Some(WORKGROUP));
+    let ahead = |memory: &mut Memory| {
+        memory.read_ahead(&FIRST, 0, 2, DEVICE);
+        memory.found_ahead(&FIRST, 0, 2)
+    };
+    assert_eq!(ahead(&mut memory), Some(0));
+    assert_eq!(memory.found_ahead(&SECOND, 0, 2), None);
+    // Somebody elsewhere writes: who has not acquired from beyond the cache may still find what was there before.
+    memory.atomic_store(&SECOND, 0, 2, DEVICE, 5);
+    memory.forget_ahead(&SECOND, 0, 2);
+    memory.acquire_ahead(&FIRST, WORKGROUP);
+    assert_eq!(memory.found_ahead(&FIRST, 0, 2), Some(0));
+    memory.acquire_ahead(&FIRST, QUEUE_FAMILY);
+    assert_eq!(memory.found_ahead(&FIRST, 0, 2), None);
+    assert_eq!(ahead(&mut memory), Some(5));
+    memory.forget_ahead(&FIRST, 0, 2);
+    assert_eq!(memory.found_ahead(&FIRST, 0, 2), None);
+    // A load that the cache serves itself is not read ahead.
+    memory.read_ahead(&FIRST, 0, 2, WORKGROUP);
+    assert_eq!(memory.found_ahead(&FIRST, 0, 2), None);
 }

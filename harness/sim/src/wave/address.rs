@@ -79,8 +79,8 @@ impl Wave {
     /// Fetches lines as soon as their addresses are known, in some lanes.
     pub(super) fn warm_up(&mut self, register: Register, surroundings: &mut Surroundings<'_>) {
         if surroundings.warm_up > 0 {
-            for (pointer, memory) in &surroundings.program.plain_reads {
-                if *pointer == register {
+            for (pointer, memory) in &surroundings.program.reads {
+                if *pointer == register && surroundings.fetches(*memory) {
                     let mask = surroundings.random.mask(surroundings.warm_up) & self.mask;
                     let level = match surroundings.random.below(8) {
                         0 => 1,
@@ -109,6 +109,10 @@ impl Wave {
         for lane in lanes(mask & self.lanes) {
             let Some(path) = self.paths.get(lane) else { return };
             let word = addresses[lane] >> 2;
+            if op.is_atomic() {
+                surroundings.memory.read_ahead(path, bound.reference, word, op.scope);
+                continue;
+            }
             surroundings.memory.prefetch(path, bound.reference, word, op.private, level);
             if op.bytes > 4 && word != 0 {
                 surroundings.memory.prefetch(path, bound.reference, word + 1, op.private, level);

@@ -54,17 +54,6 @@ pub fn run_variant(
     run_under(device, test, (instances, seed), variant, stress(device), Join::Barrier)
 }
 
-/// The same, with another way between its phases; none where that says something else.
-pub fn run_joined(
-    device: &SimDevice,
-    test: &Test,
-    instances: u64,
-    seed: u64,
-    join: Join,
-) -> Option<Result<Observation, RunError>> {
-    run_under(device, test, (instances, seed), Variant::default(), stress(device), join)
-}
-
 /// The same, spread in another way.
 pub fn run_under(
     device: &SimDevice,

@@ -1,55 +1,67 @@
 //! Faults: each one that can be seen is found by the suite that is made for it, and a sound device is never accused.
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::suite::Suite;
-use litmus::{Prediction, Race, Test};
-use runner::Join;
+use litmus::{Observation, Prediction, Race, Test};
+use plan::Device;
+use runner::{Budget, Known, RunError, Runnable, Settings, Variant};
 use sim::{Expect, FAULTS, Fault, SimDevice};
 
-use crate::common::{exceptions, prediction, run_joined};
+use crate::common::{exceptions, prediction, stress};
 
-/// The tests of the suite, with their predictions.
-fn suite() -> Vec<(Test, Prediction)> {
+/// A test of the suite.
+struct Case {
+    id: String,
+    test: Test,
+    prediction: Prediction,
+    runnable: Runnable,
+}
+
+impl Case {
+    fn run(&self, device: &SimDevice, instances: u64, seed: u64) -> Result<Observation, RunError> {
+        let settings = Settings::new(stress(device), Budget::instances(instances), seed);
+        let (program, way) = (&self.runnable.program, self.runnable.way());
+        let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
+        runner::run_ways(device, program, &way, &self.test, &settings, &mut Known::default(), go_on)
+    }
+}
+
+/// The race-free tests of the suite.
+fn suite() -> Vec<Case> {
     let suites = litmus::corpus::suites();
     let entry = suites.iter().find(|suite| suite.id == "faults").unwrap();
     let suite = Suite::parse(entry.text, &entry.path).unwrap();
     let tests = litmus::corpus::tests();
+    let device = SimDevice::new(Fault::None);
     let ids = suite.select(tests.iter().map(|test| test.id.as_str())).unwrap();
-    tests
-        .iter()
-        .filter(|entry| ids.contains(&entry.id.as_str()))
-        .filter_map(|entry| {
-            let test = litmus::parse(entry.text, &entry.path).unwrap();
-            let prediction = prediction(&test)?;
-            (prediction.race == Race::Free).then_some((test, prediction))
-        })
-        .collect()
+    let cases = ids.into_iter().filter_map(|id| {
+        let (name, variant) = id.split_once('@').unwrap_or((&id, ""));
+        let entry = tests.iter().find(|test| test.id == name)?;
+        let variant: Variant = variant.parse().unwrap();
+        let test = litmus::parse(entry.text, &entry.path).unwrap();
+        let runnable = runner::told(&test, variant, &stress(&device), device.capabilities()).ok()?;
+        let prediction = prediction(&shaders::meaning(&test, variant.told).ok()?)?;
+        (prediction.race == Race::Free).then_some(Case { id, test, prediction, runnable })
+    });
+    cases.collect()
 }
 
 /// What came of a fault.
-fn find(fault: Fault, suite: &[(Test, Prediction)], limit: Duration) -> (&'static str, String) {
+fn find(fault: Fault, suite: &[Case], limit: Duration) -> (&'static str, String) {
     let device = SimDevice::new(fault);
     let since = Instant::now();
     for (round, instances) in [1_000, 5_000, 50_000, 200_000].into_iter().enumerate() {
-        for (test, prediction) in suite {
-            let joins: &[Join] = if test.system_sync.is_empty() {
-                &[Join::Barrier]
-            } else {
-                &[Join::Barrier, Join::Semaphore]
-            };
-            let runs =
-                joins.iter().filter_map(|join| run_joined(&device, test, instances, round as u64, *join));
-            for ran in runs {
-                match ran {
-                    Err(error) => return ("inconclusive", format!("{}: {error}", test.name)),
-                    Ok(seen) if seen.discarded_dispatches * 100 > seen.dispatches => {
-                        return ("inconclusive", format!("{}: not executed", test.name));
-                    }
-                    Ok(seen) => {
-                        if let Some(wrong) = exceptions(test, prediction, &seen).first() {
-                            return ("violates", format!("{wrong}, {instances} instances a test"));
-                        }
+        for case in suite {
+            match case.run(&device, instances, round as u64) {
+                Err(error) => return ("inconclusive", format!("{}: {error}", case.id)),
+                Ok(seen) if seen.discarded_dispatches * 100 > seen.dispatches => {
+                    return ("inconclusive", format!("{}: not executed", case.id));
+                }
+                Ok(seen) => {
+                    if let Some(wrong) = exceptions(&case.test, &case.prediction, &seen).first() {
+                        return ("violates", format!("{}: {wrong}, {instances} instances a test", case.id));
                     }
                 }
             }

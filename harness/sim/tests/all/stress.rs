@@ -30,7 +30,7 @@ fn tests_of(suite: &str) -> Vec<Test> {
     let suite = litmus::suite::Suite::parse(entry.text, &entry.path).unwrap();
     let tests = litmus::corpus::tests();
     let ids = suite.select(tests.iter().map(|test| test.id.as_str())).unwrap();
-    let wanted = tests.iter().filter(|entry| ids.contains(&entry.id.as_str()));
+    let wanted = tests.iter().filter(|entry| ids.contains(&entry.id));
     wanted.map(|entry| litmus::parse(entry.text, &entry.path).unwrap()).collect()
 }
 

@@ -8,6 +8,7 @@ use super::Picture;
 use crate::drift::significant;
 use crate::mutants::Mutants;
 use crate::portability::class_beside_hsa;
+use crate::power;
 use crate::report::{
     Bar, Column, Groups, Kind, Report, Row, Tally, VERDICTS, bars, weak_reproducibility, weak_seen,
 };
@@ -87,8 +88,31 @@ pub(in crate::write) fn summary(report: &Report, links: &Links<'_>) -> Markup {
             }
             (broken(report, links))
             (drifted(report, links))
+            (powers(report))
             (group("family", &report.families(), report, links))
             (group("clause", &report.clauses(), report, links))
+        }
+    }
+}
+
+/// Which known faults the runs could have found.
+fn powers(report: &Report) -> Markup {
+    let powers = power::matrix().map(|matrix| power::of(matrix, report.lines())).unwrap_or_default();
+    html! {
+        @for power in &powers {
+            details class="power" {
+                summary { (Line(&power.device)) ": this run " (power.words()) }
+                p {
+                    @for family in &power.families { (family.family) " " (family.found) " of " (family.known) "; " }
+                }
+                @if !power.missed.is_empty() {
+                    ul {
+                        @for missed in &power.missed {
+                            li { (missed.fault) ": " (missed.rule) ". " (missed.why) "; " (missed.would_words()) }
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -1,0 +1,197 @@
+//! The matrix of faults and tests: from how many instances on each test of the corpus finds each fault. What a report says of
+//! the power of a run is read from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use campaign::{choice, inputs};
+use results::power::{Asked, FaultRow, MATRIX_SCHEMA, Matrix};
+use sim::{FAULTS, Fault, Row, SimDevice};
+
+use super::{Case, case, found, judged, ran};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Data, say, write_file};
+
+/// The suites whose tests are asked: all of the corpus, and what is told in other ways.
+const SUITES: [&str; 3] = ["full", "quick", "faults"];
+/// Instances with which every test is asked; then, where few have found a fault, the others.
+const STEPS: [u64; 2] = [1_000, 10_000];
+/// Tests that are no longer few.
+const ENOUGH: usize = 3;
+/// Seeds that all have to find a fault.
+const SEEDS: u64 = 2;
+/// Instances of the sound device that tell one machine from another.
+const SHOWN: u64 = 300;
+
+/// Asks every test about every fault that the file does not have an answer to, and writes the file.
+///
+/// # Errors
+/// When a suite cannot be read, or the file.
+pub fn write(path: &Path) -> Result<Outcome, Failure> {
+    let old: Matrix = match std::fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).map_err(Failure::input_error)?,
+        Err(_) => Matrix::default(),
+    };
+    let cases = cases()?;
+    let asked: Vec<Asked> = cases.iter().map(asked).collect::<Result<_, _>>()?;
+    let same =
+        old.schema == MATRIX_SCHEMA && old.steps == STEPS && (old.enough, old.seeds) == (ENOUGH, SEEDS);
+    let known = |asked: &Asked| same && old.tests.contains(asked);
+    let new: BTreeSet<String> =
+        asked.iter().filter(|asked| !known(asked)).map(|asked| asked.id.clone()).collect();
+    let rows: Vec<&Row> = FAULTS.iter().collect();
+    let (next, threads) = (AtomicUsize::new(0), std::thread::available_parallelism().map_or(1, usize::from));
+    let work = || -> Result<Vec<(usize, FaultRow)>, Failure> {
+        let mut own = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(row) = rows.get(number) else { return Ok(own) };
+            own.push((number, fault_row(row, &cases, &old, &new)?));
+            say(&format!("{}: {} of {}", row.name, number + 1, rows.len()));
+        }
+    };
+    let mut faults: BTreeMap<usize, FaultRow> = BTreeMap::new();
+    let done: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+    });
+    for part in done {
+        let part = part.map_err(|_| Failure::environment_message("a thread of the campaign ended early"))?;
+        faults.extend(part?);
+    }
+    let matrix = Matrix {
+        schema: MATRIX_SCHEMA.to_owned(),
+        steps: STEPS.to_vec(),
+        enough: ENOUGH,
+        seeds: SEEDS,
+        tests: asked,
+        faults: faults.into_values().collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&matrix).map_err(Failure::environment_error)?;
+    text.push('\n');
+    write_file(path, text.as_bytes())?;
+    let seen = matrix.faults.iter().filter(|fault| !fault.found_by.is_empty()).count();
+    let visible = matrix.faults.iter().filter(|fault| fault.is_visible()).count();
+    Data::new().print(&format!(
+        "{} tests, {} of them new, find {seen} of {visible} faults within {} instances of a test\n",
+        matrix.tests.len(),
+        new.len(),
+        STEPS.last().copied().unwrap_or(0)
+    ))?;
+    Ok(Outcome::Success)
+}
+
+/// The tests that a report may name, those that can show anything forbidden, in the order of the suites.
+fn cases() -> Result<Vec<Case>, Failure> {
+    let chosen = choice::load(super::MODEL)?;
+    let mut ids = BTreeSet::new();
+    let mut cases = Vec::new();
+    for suite in SUITES {
+        for source in inputs::of_suite(suite)? {
+            if ids.insert(source.id.clone())
+                && let Some(case) = case(source, &chosen)?
+                && case.can_fail()
+            {
+                cases.push(case);
+            }
+        }
+    }
+    Ok(cases)
+}
+
+/// A test as the matrix knows it.
+fn asked(case: &Case) -> Result<Asked, Failure> {
+    let device = SimDevice::new(Fault::None);
+    let (seen, _) = ran(case, &device, SHOWN, 1)?;
+    let shows = choice::hash(&format!("{:?} {:?}", seen.histogram, seen.unexpected));
+    let shows = shows.get(..16).unwrap_or_default().to_owned();
+    Ok(Asked { id: case.id.clone(), hash: case.hash.clone(), shows })
+}
+
+/// A fault with the tests that find it: those of the old matrix, and what new ones say.
+fn fault_row(row: &Row, cases: &[Case], old: &Matrix, new: &BTreeSet<String>) -> Result<FaultRow, Failure> {
+    let expect = row.expect.word();
+    let mut fault = FaultRow {
+        name: row.name.to_owned(),
+        family: row.family.to_owned(),
+        rule: row.rule.to_owned(),
+        expect: expect.to_owned(),
+        found_by: BTreeMap::new(),
+    };
+    if !fault.is_visible() {
+        return Ok(fault);
+    }
+    let known = old.faults.iter().find(|known| known.name == fault.name && known.rule == fault.rule);
+    let device = SimDevice::new(row.fault);
+    let mut left: Vec<&Case> = Vec::new();
+    for case in cases {
+        match known.filter(|_| !new.contains(&case.id)) {
+            Some(known) => {
+                if let Some(instances) = known.instances_of(&case.id) {
+                    fault.found_by.entry(instances).or_default().push(case.id.clone());
+                }
+            }
+            None => left.push(case),
+        }
+    }
+    for instances in STEPS {
+        let mut still = Vec::new();
+        for case in left {
+            if finds(case, &device, instances, expect)? {
+                fault.found_by.entry(instances).or_default().push(case.id.clone());
+            } else {
+                still.push(case);
+            }
+        }
+        if fault.found_by.values().map(Vec::len).sum::<usize>() >= ENOUGH {
+            break;
+        }
+        left = still;
+    }
+    Ok(fault)
+}
+
+/// Whether every seed finds what is expected.
+fn finds(case: &Case, device: &SimDevice, instances: u64, expect: &str) -> Result<bool, Failure> {
+    for seed in 0..SEEDS {
+        if found(&judged(case, device, instances, seed)?) != Some(expect) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A matrix that is not of this corpus and this machine says nothing of a run.
+    #[test]
+    fn the_committed_matrix_is_complete_and_of_this_corpus_and_this_machine() {
+        let matrix = results::power::matrix().unwrap();
+        let again = "run `vk-litmus bench --faults --matrix results/power/faults.json`";
+        let told = |row: &Row| (row.name, row.family, row.rule, row.expect.word());
+        let listed = |row: &'static FaultRow| {
+            (row.name.as_str(), row.family.as_str(), row.rule.as_str(), row.expect.as_str())
+        };
+        assert_eq!(
+            matrix.faults.iter().map(listed).collect::<Vec<_>>(),
+            FAULTS.iter().map(told).collect::<Vec<_>>(),
+            "{again}"
+        );
+        assert_eq!((matrix.schema.as_str(), matrix.steps.as_slice()), (MATRIX_SCHEMA, STEPS.as_slice()));
+        assert_eq!((matrix.enough, matrix.seeds), (ENOUGH, SEEDS), "{again}");
+        assert_eq!(results::power::unknown_tests(matrix), BTreeSet::new(), "{again}");
+        let today: Vec<Asked> = cases().unwrap().iter().map(|case| asked(case).unwrap()).collect();
+        let old: Vec<&Asked> = today.iter().filter(|asked| !matrix.tests.contains(asked)).collect();
+        assert!(old.is_empty() && today.len() == matrix.tests.len(), "{again}: it does not have {old:?}");
+        let blind: Vec<&str> = matrix
+            .faults
+            .iter()
+            .filter(|fault| fault.is_visible() && fault.found_by.is_empty())
+            .map(|fault| fault.name.as_str())
+            .collect();
+        assert!(blind.len() * 10 <= matrix.faults.len(), "no test finds {blind:?}");
+    }
+}

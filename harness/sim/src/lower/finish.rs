@@ -1,0 +1,83 @@
+//! What only the whole kernel tells: what its references are, which loops are outermost, which operations wait for which.
+
+use super::{Lowering, Meaning};
+use crate::fault::Fault;
+use crate::module::LoadError;
+use crate::order;
+use crate::program::{DEVICE, MemoryOp, Op, Place, Program, Wait};
+
+impl Lowering<'_> {
+    /// The program, once all of the kernel is known.
+    pub(super) fn finish(mut self, fault: Fault) -> Result<Program, LoadError> {
+        self.mark_outermost_loops();
+        self.split_barriers(fault);
+        let program = &mut self.program;
+        for (number, reference) in program.references.iter_mut().enumerate() {
+            let own: Vec<&MemoryOp> = program
+                .memory
+                .iter()
+                .filter(|op| op.is_access() && usize::from(op.reference) == number)
+                .collect();
+            let level = |op: &&MemoryOp| if op.is_atomic() { op.scope } else { 0 };
+            reference.lowest = own.iter().map(level).min().unwrap_or(DEVICE);
+            let scope = own.first().map(|op| op.scope);
+            let alike = |op: &&MemoryOp| op.is_atomic() && op.bytes == 4 && Some(op.scope) == scope;
+            reference.calm = scope.filter(|_| own.iter().all(alike));
+            let declared_alone = !self.module.variables.iter().any(|(id, ..)| {
+                self.module.aliased.contains(id)
+                    && matches!(self.meanings.get(id), Some(Meaning::Whole { reference, .. }) if usize::from(*reference) == number)
+            });
+            let plain = |op: &&MemoryOp| {
+                !op.is_read() && !op.is_atomic() && op.private && !op.available && op.bytes == 4
+            };
+            let binding = matches!(reference.place, Place::Binding(_));
+            reference.write_only = declared_alone && binding && own.iter().all(plain);
+            reference.aliased = self.indices.iter().any(|(id, own)| {
+                usize::from(*own) == number
+                    && self.indices.iter().any(|(other, of)| other == id && usize::from(*of) != number)
+            });
+        }
+        program.find_what_is_read_only(fault);
+        let count = program.memory.len();
+        program.order = (0..count * count)
+            .map(|pair| {
+                let (earlier, later) = (program.memory.get(pair / count), program.memory.get(pair % count));
+                match (earlier, later) {
+                    (Some(earlier), Some(later)) => order::wait(earlier, later, fault),
+                    _ => Wait::Always,
+                }
+            })
+            .collect();
+        Ok(self.program)
+    }
+
+    /// A round ends where the loop is in no other loop.
+    fn mark_outermost_loops(&mut self) {
+        let program = &self.program;
+        let mut back: Vec<(u32, u32, usize)> = Vec::new();
+        let starts = &program.blocks;
+        for (position, op) in program.ops.iter().enumerate() {
+            let block = starts.iter().take_while(|start| **start as usize <= position).count() as u32 - 1;
+            let edges: Vec<u32> = match op {
+                Op::Jump { edge } => vec![*edge],
+                Op::Branch { yes, no, .. } => vec![*yes, *no],
+                Op::Switch { cases, otherwise, .. } => {
+                    let ways = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
+                    ways.iter().map(|(_, edge)| *edge).chain([*otherwise]).collect()
+                }
+                _ => continue,
+            };
+            for edge in edges {
+                if let Some(way) = program.edges.get(edge as usize).filter(|way| way.ends_round) {
+                    back.push((way.to, block, edge as usize));
+                }
+            }
+        }
+        for (head, from, edge) in &back {
+            let inner = back.iter().any(|(outer, until, _)| outer < head && until >= from);
+            if let Some(edge) = self.program.edges.get_mut(*edge) {
+                edge.ends_round = !inner;
+            }
+        }
+    }
+}
