@@ -219,8 +219,8 @@ pub struct Check {
     /// A shipped model or a cat file; what suits the dialect when not given.
     #[arg(long, value_name = "M")]
     pub model: Option<String>,
-    /// text, json, csv, herd or sarif (for GitHub and editors, which show findings on their lines); with --executions text, dot,
-    /// svg or html.
+    /// text, json, csv, herd or sarif (for GitHub and editors, which show findings on their lines), of shaders html as well; with
+    /// --executions text, dot, svg or html.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: CheckFormat,
     /// Shows up to N consistent executions of each test instead, those first that show what the test asks about.
