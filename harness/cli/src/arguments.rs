@@ -264,7 +264,7 @@ pub struct Race {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// Time for the model, which is asked of small grids where the walk leaves something open.
-    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "DUR", default_value = "3s", value_parser = duration)]
     pub timeout: Duration,
     /// For shaders.
     #[command(flatten)]
