@@ -219,8 +219,8 @@ pub struct Check {
     /// A shipped model or a cat file; what suits the dialect when not given.
     #[arg(long, value_name = "M")]
     pub model: Option<String>,
-    /// text, json, csv, herd or sarif (for GitHub and editors, which show findings on their lines); with --executions text, dot,
-    /// svg or html.
+    /// text, json, csv, herd or sarif (for GitHub and editors, which show findings on their lines), of shaders html as well; with
+    /// --executions text, dot, svg or html.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: CheckFormat,
     /// Shows up to N consistent executions of each test instead, those first that show what the test asks about.
@@ -264,7 +264,7 @@ pub struct Race {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// Time for the model, which is asked of small grids where the walk leaves something open.
-    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "DUR", default_value = "3s", value_parser = duration)]
     pub timeout: Duration,
     /// For shaders.
     #[command(flatten)]

@@ -6,6 +6,7 @@ use rspirv::spirv::{BuiltIn, StorageClass};
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
+use crate::layout::Part;
 use crate::lift::FindingKind;
 use crate::module::{Instruction, Type, mask};
 use crate::order::MemoryOperands;
@@ -75,7 +76,7 @@ impl Walk<'_> {
                 continue;
             }
             let ty = pointer.ty;
-            let at = self.spec().part_of(ty, index)?;
+            let at = self.part_of(&pointer, ty, index)?;
             let length = match (at.length, at.stride) {
                 (Some(length), _) => Some(length),
                 (None, Some(stride)) => {
@@ -103,13 +104,22 @@ impl Walk<'_> {
         Ok(Value::Pointer(pointer))
     }
 
+    /// A part of what a pointer points to. Offsets in matrices of memory that is written are right, or refused.
+    fn part_of(&self, pointer: &Pointer, ty: u32, index: u64) -> Result<Part, Problem> {
+        let variable = self.setting.module().variables.get(&pointer.object.variable);
+        match variable.map(|variable| variable.class) {
+            Some(StorageClass::Uniform | StorageClass::PushConstant) => self.spec().part_of(ty, index),
+            _ => self.spec().part_without_gaps(ty, index),
+        }
+    }
+
     /// Reads a whole type.
     pub(crate) fn load(&mut self, state: &mut State, pointer: Pointer, ty: u32, way: Way) -> Step<Value> {
         if !self.spec().is_scalar(ty)? {
             let count = self.spec().count(ty)?;
             let mut parts = Vec::with_capacity(count);
             for index in 0..count {
-                let at = self.spec().part_of(ty, index as u64)?;
+                let at = self.part_of(&pointer, ty, index as u64)?;
                 let offset = pointer.offset.wrapping_add(at.offset);
                 let inner = Pointer { offset, ty: at.ty, ..pointer };
                 parts.push(self.load(state, inner, at.ty, way)?);
@@ -247,7 +257,7 @@ impl Walk<'_> {
             return Ok(());
         }
         for index in 0..self.spec().count(ty)? {
-            let at = self.spec().part_of(ty, index as u64)?;
+            let at = self.part_of(&pointer, ty, index as u64)?;
             let inner = Pointer { offset: pointer.offset.wrapping_add(at.offset), ty: at.ty, ..pointer };
             let value = self.part(value, index)?;
             self.leaves(inner, at.ty, &value, out)?;

@@ -22,6 +22,7 @@ mod schedule;
 mod setup;
 mod shadow;
 mod split;
+mod starve;
 mod sync;
 mod value;
 

@@ -4,6 +4,7 @@
 use litmus::Race;
 use model::{Budget, Model};
 
+use crate::annotations::Annotations;
 use crate::answer::{Asking, answer};
 use crate::error::Refusal;
 use crate::grid::{self, GridFinding, GridSpot, Report, Verdict};
@@ -41,6 +42,17 @@ pub fn wider(module: &Module, options: &Options) -> Option<String> {
         "nothing is said of the grid, and of 2 workgroups (--grid 2) something is wrong: {}",
         found.message
     ))
+}
+
+/// What a walk over the grid finds that no model is asked of: loops that never end, or that wait for a lane of their own
+/// subgroup, and values that nobody wrote and something depends on. Modules with annotations of the peer have their own questions.
+pub fn beside_races(module: &Module, options: &Options) -> Vec<GridFinding> {
+    if module.annotations != Annotations::default() {
+        return Vec::new();
+    }
+    let findings = grid::walk(module, options).map_or_else(|_| Vec::new(), |report| report.findings);
+    let beside = |kind| matches!(kind, FindingKind::Hang | FindingKind::UninitialisedRead);
+    findings.into_iter().filter(|found| beside(found.kind)).collect()
 }
 
 fn judged(module: &Module, options: &Options, model: &Model, budget: Budget<'_>) -> Result<Report, Refusal> {

@@ -237,6 +237,25 @@ impl<'m> Specialized<'m> {
         }
     }
 
+    /// The same, where it is no matrix that lies in rows, or has gaps between its columns.
+    pub fn part_without_gaps(&self, ty: u32, index: u64) -> Result<Part, Problem> {
+        let part = self.part_of(ty, index)?;
+        let decorations = self.module.member_decorations.get(&(ty, index as u32));
+        let Some((decorations, stride)) = decorations.and_then(|all| Some((all, all.matrix_stride?))) else {
+            return Ok(part);
+        };
+        let mut inner = part.ty;
+        while let Type::Array { element, .. } | Type::RuntimeArray { element } = self.module.ty(inner)? {
+            inner = *element;
+        }
+        match self.module.ty(inner)? {
+            Type::Matrix { column, .. } if decorations.row_major || stride != self.size(*column)? => {
+                Err(unsupported("a matrix that lies in rows, or with gaps between its columns"))
+            }
+            _ => Ok(part),
+        }
+    }
+
     fn stride(&self, array: u32, element: u32) -> Result<u64, Problem> {
         match self.module.decorations(array).stride {
             Some(stride) => Ok(stride),

@@ -1,6 +1,7 @@
 //! What can be said of a module without a grid: few rules, each about code that does not do what it is written for.
 
 mod divergence;
+mod lock;
 
 use std::collections::BTreeSet;
 
@@ -23,7 +24,7 @@ pub struct Lint {
 }
 
 /// The rules: name, what it is about, and the clause.
-pub const RULES: [(&str, &str, &str); 4] = [
+pub const RULES: [(&str, &str, &str); 5] = [
     (
         "orders-nothing",
         "a memory barrier without an order, or an order without a storage class that Vulkan knows",
@@ -43,6 +44,11 @@ pub const RULES: [(&str, &str, &str); 4] = [
         "divergent-barrier",
         "a control barrier of the workgroup under a condition that its invocations decide differently",
         "VK-SW-09",
+    ),
+    (
+        "lock-in-every-lane",
+        "a lock that every invocation of a workgroup takes in a loop: lanes of one subgroup wait for each other",
+        "VK-X-05",
     ),
 ];
 
@@ -120,6 +126,11 @@ pub fn lint(module: &Module) -> Vec<Lint> {
         let message = "not every invocation of the workgroup comes to this barrier: it stands under a condition on who the \
                        invocation is";
         say(3, barrier, message.to_owned());
+    }
+    for exchange in lock::locks(module) {
+        let message = "every invocation of the workgroup takes this lock in a loop: lanes of one subgroup wait for each other, and \
+                       none of them is promised to go on";
+        say(4, exchange, message.to_owned());
     }
     found.into_iter().collect()
 }

@@ -326,6 +326,7 @@ impl Module {
             (Op::FunctionEnd, Some(_)) => {
                 if let Some((id, mut function)) = function.take() {
                     self.inherit_lines(&mut function);
+                    self.without_guards(&mut function);
                     if self.functions.insert(id, function).is_some() {
                         return Err(malformed("two functions of one id"));
                     }

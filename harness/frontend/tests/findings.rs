@@ -191,6 +191,39 @@ fn atomics_and_spinning() {
 }
 
 #[test]
+fn lanes_that_wait_for_lanes() {
+    let lock = "OpBranch %loop\n%loop = OpLabel\nOpLoopMerge %done %more None\nOpBranch %body\n%body = OpLabel\n\
+                %was = OpAtomicCompareExchange %u32 %flag %1 %0 %0 %1 %0\n%taken = OpINotEqual %bool %was %0\n\
+                OpBranchConditional %taken %again %done\n%again = OpLabel\nOpBranch %more\n%more = OpLabel\nOpBranch %loop\n\
+                %done = OpLabel\nOpMemoryBarrier %1 %72\nOpAtomicStore %flag %1 %0 %0\n";
+    let by = |who: &str| {
+        format!(
+            "{who}OpSelectionMerge %m None\nOpBranchConditional %may %t %m\n%t = OpLabel\n{lock}OpBranch %m\n%m = OpLabel\n"
+        )
+    };
+    // By every lane, by one of each subgroup, by one of each workgroup.
+    let elect = "%may = OpGroupNonUniformElect %bool %3\n";
+    let first = "%may = OpIEqual %bool %me %0\n";
+    assert_eq!(found(lock, 1), "hang");
+    assert_eq!(found(lock, 2), "hang");
+    assert_eq!(found(&by(elect), 2), "");
+    assert_eq!(found(&by(first), 3), "");
+    // A lock of its own for each lane.
+    let own = lock.replace("%flag", "%place");
+    let own = ["%place = OpAccessChain %to_u32 %flags %0 %me\n", &own].concat();
+    assert_eq!(found(&own, 1), "");
+    let rules = |body: &str| {
+        let module = frontend::read(kernel(body).as_bytes()).expect("a module");
+        let rules: Vec<&str> = frontend::lint(&module).iter().map(|lint| lint.rule).collect();
+        rules.join(" ")
+    };
+    assert_eq!(rules(lock), "lock-in-every-lane");
+    assert_eq!(rules(&by(elect)), "");
+    assert_eq!(rules(&by(first)), "");
+    assert_eq!(rules(&own), "");
+}
+
+#[test]
 fn subgroups_and_large_grids() {
     // Which lanes write is known, and nothing is ordered.
     let elect = "%chosen = OpGroupNonUniformElect %bool %3\nOpSelectionMerge %m None\nOpBranchConditional %chosen %t %m\n\

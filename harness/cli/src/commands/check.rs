@@ -2,6 +2,7 @@
 
 mod executions;
 pub mod kernel;
+mod page;
 mod walked;
 
 use std::time::{Duration, Instant};
@@ -47,8 +48,22 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     if let Some(most) = arguments.executions {
         return executions::show(arguments, most as usize);
     }
+    let asked = Asked {
+        timeout: arguments.timeout,
+        unroll: arguments.unroll,
+        progress: arguments.progress.map(|model| (model, arguments.fairness)),
+    };
     let CheckFormat::Answers(format) = arguments.format else {
-        return Err(Failure::input_message("pictures are of executions: say how many with --executions N"));
+        let shaders =
+            !arguments.tests.is_empty() && arguments.tests.iter().all(|argument| is_shader(argument));
+        if arguments.format == CheckFormat::Html && shaders && arguments.suite.is_none() {
+            let models = Models::load(arguments.model.as_deref())?;
+            let options = arguments.kernel.options(arguments.unroll)?;
+            return page::page(arguments, &options, &models.for_kernels()?.model, asked);
+        }
+        return Err(Failure::input_message(
+            "pictures are of executions: say how many with --executions N; pages of answers are of shaders",
+        ));
     };
     let mut writer = check_writer(format, Data::new()).map_err(Failure::input_error)?;
     let (kernels, tests): (Vec<String>, Vec<String>) =
@@ -64,12 +79,6 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     if let Some(asked) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {
         sources.retain(|source| source.suits(&asked.model));
     }
-    let options = Asked {
-        timeout: arguments.timeout,
-        unroll: arguments.unroll,
-        progress: arguments.progress.map(|model| (model, arguments.fairness)),
-    };
-
     let mut outcome = Outcome::Success;
     let (mut answered, mut rejected) = (0_usize, 0_usize);
     let mut take = |checked: Checked| match checked {
@@ -86,12 +95,12 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
             writer.rejected(&line).map_err(cannot_print)
         }
     };
-    in_order(&sources, |source| one(source.clone(), &models, options), &mut take)?;
+    in_order(&sources, |source| one(source.clone(), &models, asked), &mut take)?;
     if !kernels.is_empty() {
         let given = arguments.kernel.options(arguments.unroll)?;
         let chosen = models.for_kernels()?;
         for file in &kernels {
-            kernel::check(file, &arguments.kernel, &given, &chosen.model, options)
+            kernel::check(file, &arguments.kernel, &given, &chosen.model, asked)
                 .into_iter()
                 .try_for_each(&mut take)?;
         }

@@ -57,7 +57,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
                 RaceFormat::Json => Lines::new(&mut out).write(&line).map_err(cannot_print)?,
                 RaceFormat::Text => out.print(&text(&line))?,
                 RaceFormat::Sarif => log.findings(&line.file, &line.findings),
-                RaceFormat::Html => page.push(shown(&line)),
+                RaceFormat::Html => page.push(page_of(&line)),
             }
         }
     }
@@ -71,10 +71,30 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// What a page shows of an answer: the lines of the sources that can be read.
-fn shown(line: &RaceLine) -> ShaderAnswer {
+/// What a page shows of an answer.
+fn page_of(line: &RaceLine) -> ShaderAnswer {
+    let covers = Some(&line.coverage.words).filter(|words| !words.is_empty());
+    let covers = covers.map(|words| format!("For {words}."));
+    let notes = covers.into_iter().chain(line.why.clone()).collect();
+    shown(
+        format!("{} {}", line.file, line.entry),
+        line.verdict.to_string(),
+        notes,
+        &line.findings,
+        &line.file,
+    )
+}
+
+/// What a page shows of findings: the lines of the sources that can be read.
+pub fn shown(
+    title: String,
+    verdict: String,
+    notes: Vec<String>,
+    findings: &[FindingRecord],
+    file: &str,
+) -> ShaderAnswer {
     let place = |place: &FindingPlace| {
-        let file = place.file.clone().unwrap_or_else(|| line.file.clone());
+        let file = place.file.clone().unwrap_or_else(|| file.to_owned());
         let who = place.invocation.as_deref().map(|who| format!(" by invocation {who}")).unwrap_or_default();
         ShaderPlace {
             what: format!("{}{who}", place.access.as_deref().unwrap_or("reached")),
@@ -88,14 +108,7 @@ fn shown(line: &RaceLine) -> ShaderAnswer {
         message: finding.message.clone(),
         places: finding.at.iter().map(place).collect(),
     };
-    let covers = Some(&line.coverage.words).filter(|words| !words.is_empty());
-    let covers = covers.map(|words| format!("For {words}."));
-    ShaderAnswer {
-        title: format!("{} {}", line.file, line.entry),
-        verdict: line.verdict.to_string(),
-        notes: covers.into_iter().chain(line.why.clone()).collect(),
-        findings: line.findings.iter().map(finding).collect(),
-    }
+    ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
 }
 
 /// What is said of each entry point of a shader, or of the one that is asked for; with a litmus test for each finding that has

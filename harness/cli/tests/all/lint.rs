@@ -36,7 +36,7 @@ fn each_rule_finds_what_it_is_for() {
     if !installed("glslangValidator") {
         return;
     }
-    let cases: [(&str, &[(&str, u32)]); 9] = [
+    let cases: [(&str, &[(&str, u32)]); 12] = [
         ("memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);\n", &[]),
         (
             "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);\n",
@@ -57,6 +57,20 @@ fn each_rule_finds_what_it_is_for() {
         // What is read may be equal for all, and so may be which side of a bound they are on.
         ("if (data.flag == 0) {\nbarrier();\n}\nif (id < 64) {\nbarrier();\n}\n", &[]),
         ("for (uint i = id; i < 64; i += 32) {\nbarrier();\n}\n", &[]),
+        // A lock that every lane takes, and one that one lane takes.
+        (
+            "while (atomicExchange(data.flag, 1u) != 0u) {}\natomicAdd(data.value[0], 1u);\natomicExchange(data.flag, 0u);\n",
+            &[("lint:lock-in-every-lane", 1)],
+        ),
+        (
+            "bool done = false;\nwhile (!done) {\nif (atomicCompSwap(data.flag, 0u, 1u) == 0u) {\natomicAdd(data.value[0], 1u);\n\
+             atomicExchange(data.flag, 0u);\ndone = true;\n}\n}\n",
+            &[("lint:lock-in-every-lane", 3)],
+        ),
+        (
+            "if (id == 0) {\nwhile (atomicExchange(data.flag, 1u) != 0u) {}\natomicExchange(data.flag, 0u);\n}\n",
+            &[],
+        ),
     ];
     for (body, expected) in cases {
         let expected: Vec<(String, u32)> =

@@ -378,6 +378,7 @@ impl Machine<'_> {
         let manner = Manner {
             writes,
             atomic: false,
+            wide: false,
             private: access == Access::Private,
             published: false,
             scope: Scope::Device,

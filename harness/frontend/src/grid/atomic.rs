@@ -119,6 +119,7 @@ impl Machine<'_> {
             let manner = Manner {
                 writes,
                 atomic: true,
+                wide: u64::from(bytes) > WORD,
                 private: false,
                 published: true,
                 scope: at,

@@ -59,6 +59,7 @@ impl Machine<'_> {
                 taken: Vec::new(),
                 seen: BTreeMap::new(),
                 split: [(0, 0); 2],
+                fruitless: false,
                 last: 0,
             });
         }

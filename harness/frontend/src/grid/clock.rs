@@ -1,6 +1,5 @@
 //! What happens before: for each class of memory what an invocation knows of the others.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use litmus::{Scope, StorageClass, StorageClassSet};
@@ -29,12 +28,76 @@ pub(super) struct Moment {
     pub epoch: u32,
 }
 
+/// Numbers with what is known of each, in their order.
+type Known = Vec<(u32, u32)>;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Others {
     /// For each invocation the step up to which it is known.
-    invocations: BTreeMap<u32, u32>,
+    invocations: Known,
     /// For each workgroup the barriers before which everything of it is known.
-    workgroups: BTreeMap<u32, u32>,
+    workgroups: Known,
+}
+
+fn known(all: &Known, of: u32) -> Option<u32> {
+    all.binary_search_by_key(&of, |one| one.0).ok().map(|at| all[at].1)
+}
+
+fn learn(all: &mut Known, of: u32, up_to: u32) {
+    match all.binary_search_by_key(&of, |one| one.0) {
+        Ok(at) => all[at].1 = all[at].1.max(up_to),
+        Err(at) => all.insert(at, (of, up_to)),
+    }
+}
+
+/// Whether one knows all that the other does.
+fn covers(one: &Known, other: &Known) -> bool {
+    let mut mine = one.iter();
+    one.len() >= other.len()
+        && other.iter().all(|(of, up_to)| {
+            mine.by_ref()
+                .find(|known| known.0 >= *of)
+                .is_some_and(|known| known.0 == *of && known.1 >= *up_to)
+        })
+}
+
+/// What either knows.
+fn joined(one: &Known, other: &Known) -> Known {
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
+    loop {
+        let next = match (left.peek(), right.peek()) {
+            (Some(a), Some(b)) if a.0 == b.0 => {
+                let both = (a.0, a.1.max(b.1));
+                left.next();
+                right.next();
+                both
+            }
+            (Some(a), Some(b)) if a.0 > b.0 => {
+                let theirs = **b;
+                right.next();
+                theirs
+            }
+            (Some(a), _) => {
+                let mine = **a;
+                left.next();
+                mine
+            }
+            (None, Some(b)) => {
+                let theirs = **b;
+                right.next();
+                theirs
+            }
+            (None, None) => return all,
+        };
+        all.push(next);
+    }
+}
+
+impl Others {
+    fn covers(&self, other: &Others) -> bool {
+        covers(&self.invocations, &other.invocations) && covers(&self.workgroups, &other.workgroups)
+    }
 }
 
 /// What is known of the others.
@@ -51,8 +114,8 @@ impl Clock {
             return true;
         }
         let Some(others) = &self.others else { return false };
-        others.invocations.get(&moment.invocation).is_some_and(|time| *time >= moment.time)
-            || others.workgroups.get(&moment.workgroup).is_some_and(|epoch| *epoch > moment.epoch)
+        known(&others.invocations, moment.invocation).is_some_and(|time| time >= moment.time)
+            || known(&others.workgroups, moment.workgroup).is_some_and(|epoch| epoch > moment.epoch)
     }
 
     /// Learns what another clock of a workgroup knows.
@@ -60,42 +123,34 @@ impl Clock {
         if mine == theirs {
             self.epoch = self.epoch.max(other.epoch);
         }
-        let foreign = mine != theirs && other.epoch > 0;
         match (&mut self.others, &other.others) {
-            (_, None) if !foreign => {}
-            (mine @ None, Some(others)) if !foreign => *mine = Some(others.clone()),
-            (Some(known), Some(others)) if !foreign && Rc::ptr_eq(known, others) => {}
-            (known, others) => {
-                let known = Rc::make_mut(known.get_or_insert_with(Rc::default));
-                if let Some(others) = others {
-                    for (invocation, time) in &others.invocations {
-                        let mine = known.invocations.entry(*invocation).or_default();
-                        *mine = (*mine).max(*time);
-                    }
-                    for (workgroup, epoch) in &others.workgroups {
-                        let mine = known.workgroups.entry(*workgroup).or_default();
-                        *mine = (*mine).max(*epoch);
-                    }
-                }
-                if foreign {
-                    let mine = known.workgroups.entry(theirs).or_default();
-                    *mine = (*mine).max(other.epoch);
-                }
+            (_, None) => {}
+            (Some(known), Some(others)) if Rc::ptr_eq(known, others) || known.covers(others) => {}
+            (Some(known), Some(others)) if !others.covers(known) => {
+                *known = Rc::new(Others {
+                    invocations: joined(&known.invocations, &others.invocations),
+                    workgroups: joined(&known.workgroups, &others.workgroups),
+                });
+            }
+            (known, Some(others)) => *known = Some(others.clone()),
+        }
+        if mine != theirs && other.epoch > 0 {
+            let known = self.others.get_or_insert_with(Rc::default);
+            if self::known(&known.workgroups, theirs).is_none_or(|epoch| epoch < other.epoch) {
+                learn(&mut Rc::make_mut(known).workgroups, theirs, other.epoch);
             }
         }
         if mine != theirs
-            && let Some(known) = &mut self.others
-            && let Some(epoch) = known.workgroups.get(&mine)
+            && let Some(others) = &self.others
+            && let Some(epoch) = known(&others.workgroups, mine)
         {
-            self.epoch = self.epoch.max(*epoch);
+            self.epoch = self.epoch.max(epoch);
         }
     }
 
     /// Learns of an invocation up to a step.
     pub fn learn(&mut self, invocation: u32, time: u32) {
-        let known = Rc::make_mut(self.others.get_or_insert_with(Rc::default));
-        let mine = known.invocations.entry(invocation).or_default();
-        *mine = (*mine).max(time);
+        learn(&mut Rc::make_mut(self.others.get_or_insert_with(Rc::default)).invocations, invocation, time);
     }
 }
 

@@ -157,6 +157,7 @@ impl Machine<'_> {
         let mut manner = Manner {
             writes,
             atomic: false,
+            wide: false,
             private: true,
             published: false,
             scope: Scope::Device,

@@ -70,6 +70,8 @@ pub(super) struct Invocation {
     pub split: [(u32, u32); 2],
     /// The last instruction before the end.
     pub last: u32,
+    /// Whether it changed nothing when it went on last, and goes on.
+    pub fruitless: bool,
 }
 
 /// A workgroup.
@@ -143,6 +145,8 @@ pub(super) struct Machine<'a> {
     pub alone: bool,
     /// What [`shadow`](Machine::shadow) says of the largest workgroup that has ended.
     pub past: (u64, u64),
+    /// Looks that are left for lanes that wait for others of their subgroup.
+    pub looks: super::starve::Looks,
 }
 
 /// Why a step did not lead to the next.

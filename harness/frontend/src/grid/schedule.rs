@@ -9,7 +9,7 @@ use rspirv::spirv::Op;
 use litmus::Scope;
 
 use crate::error::{Place, Problem, Refusal, unsupported};
-use crate::lift::FindingKind;
+use crate::lift::{FindingKind, Identity};
 use crate::order::{scope, semantics};
 
 use super::machine::{Doing, Found, Here, Invocation, Machine, Step, Stop, Workgroup};
@@ -63,23 +63,30 @@ impl Plan {
 
 /// Who is far behind, and for how long.
 #[derive(Clone, Copy, Debug, Default)]
-struct Behind {
+pub(super) struct Behind {
     /// Number of the first invocation, and how many.
-    lanes: Option<(u32, u32)>,
+    pub lanes: Option<(u32, u32)>,
+    /// Who of them is not.
+    pub except: Option<u32>,
     /// Whether they go on now.
-    goes: bool,
+    pub goes: bool,
 }
 
 impl Behind {
     fn holds(self, number: u32) -> bool {
-        !self.goes && self.lanes.is_some_and(|(first, count)| number.wrapping_sub(first) < count)
+        let among = self.lanes.is_some_and(|(first, count)| number.wrapping_sub(first) < count);
+        !self.goes && among && self.except != Some(number)
     }
 }
 
 /// What is drawn at random.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
     fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -99,7 +106,7 @@ impl Machine<'_> {
     pub(super) fn run(&mut self, plan: Plan, budget: u64) -> Result<(), Refusal> {
         let count = self.setup.grid.iter().product::<u32>();
         let mut left: Vec<u32> = (0..count).collect();
-        let mut random = Random(plan.seed().unwrap_or(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut random = Random::new(plan.seed().unwrap_or(1));
         if plan == Plan::Backward {
             left.reverse();
         }
@@ -111,23 +118,10 @@ impl Machine<'_> {
                 random.shuffle(&mut left);
             }
             behind.goes = idle > 0;
-            let mut still = Vec::new();
-            for index in left {
-                let mut workgroup = match self.workgroups.remove(&index) {
-                    Some(workgroup) => workgroup,
-                    None => self.begin(index).map_err(|problem| problem.at(Place::Module))?,
-                };
-                self.turn(&mut workgroup, plan, behind, &mut random, budget)?;
-                if workgroup.invocations.iter().any(|invocation| invocation.doing != Doing::Ended) {
-                    self.workgroups.insert(index, workgroup);
-                    still.push(index);
-                } else {
-                    let taken = workgroup.objects.iter().map(|object| object.shadow.taken());
-                    let taken = taken.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-                    self.past = if taken.1 > self.past.1 { taken } else { self.past };
-                }
+            left = self.round(left, plan, behind, &mut random, budget)?;
+            if self.starve(&left) {
+                return Ok(());
             }
-            left = still;
             idle = if self.changes == before { idle + 1 } else { 0 };
             if idle > patience {
                 if self.stuck(patience > WEARY)? {
@@ -137,6 +131,34 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Lets each of the workgroups go on once; those that have not ended.
+    pub(super) fn round(
+        &mut self,
+        left: Vec<u32>,
+        plan: Plan,
+        behind: Behind,
+        random: &mut Random,
+        budget: u64,
+    ) -> Result<Vec<u32>, Refusal> {
+        let mut still = Vec::new();
+        for index in left {
+            let mut workgroup = match self.workgroups.remove(&index) {
+                Some(workgroup) => workgroup,
+                None => self.begin(index).map_err(|problem| problem.at(Place::Module))?,
+            };
+            self.turn(&mut workgroup, plan, behind, random, budget)?;
+            if workgroup.invocations.iter().any(|invocation| invocation.doing != Doing::Ended) {
+                self.workgroups.insert(index, workgroup);
+                still.push(index);
+            } else {
+                let taken = workgroup.objects.iter().map(|object| object.shadow.taken());
+                let taken = taken.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+                self.past = if taken.1 > self.past.1 { taken } else { self.past };
+            }
+        }
+        Ok(still)
     }
 
     /// Who is far behind: a subgroup, or a lane of it.
@@ -151,7 +173,7 @@ impl Machine<'_> {
             0 => (first, size.min((workgroup + 1) * each - first)),
             _ => (workgroup * each + random.below(each as usize) as u32, 1),
         };
-        Behind { lanes: Some(lanes), goes: false }
+        Behind { lanes: Some(lanes), ..Behind::default() }
     }
 
     /// Lets the invocations of a workgroup go on until they end, or until all that go on only wait for memory.
@@ -207,6 +229,7 @@ impl Machine<'_> {
 
     fn go(&mut self, here: &mut Here<'_>, events: u64) -> Result<(), Refusal> {
         let (steps, until) = (self.steps, self.events.saturating_add(events));
+        let changes = self.changes;
         while self.steps - steps < QUANTUM && self.events < until {
             match self.step(here) {
                 Ok(()) => {}
@@ -227,6 +250,9 @@ impl Machine<'_> {
                 }
             }
         }
+        let unchanged = self.changes == changes;
+        let me = here.me();
+        me.fruitless = unchanged && me.doing == Doing::Runs;
         Ok(())
     }
 
@@ -357,20 +383,7 @@ impl Machine<'_> {
     /// Nothing has changed for some time: whether nothing ever will, which is told. `weary` is whether it was asked often.
     fn stuck(&mut self, weary: bool) -> Result<bool, Refusal> {
         let indices: Vec<u32> = self.workgroups.keys().copied().collect();
-        let (mut spins, mut all) = (None, true);
-        for index in &indices {
-            let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
-            for at in 0..workgroup.invocations.len() {
-                if workgroup.invocations[at].doing == Doing::Runs {
-                    let mut here = Here { workgroup: &mut workgroup, index: at };
-                    let site = self.comes_round(&mut here);
-                    all &= site.is_some();
-                    let identity = workgroup.invocations[at].identity;
-                    spins = spins.or(site.map(|site| (site, identity)));
-                }
-            }
-            self.workgroups.insert(*index, workgroup);
-        }
+        let (spins, all) = self.spinning(&indices, Behind::default());
         if !all && !weary {
             return Ok(false);
         }
@@ -384,15 +397,34 @@ impl Machine<'_> {
             }
         }
         self.never_arrived(&indices)?;
-        let Some((site, identity)) = spins.filter(|_| all) else { return Ok(all) };
+        let Some((site, identity)) = spins.first().copied().filter(|_| all) else { return Ok(all) };
         let message =
             format!("invocation {identity} repeats a loop for good: nobody changes any more what it reads");
         self.found(Found { kind: FindingKind::Hang, message, at: vec![(site, identity, None)] });
         Ok(true)
     }
 
+    /// Who of those that go on repeat a loop that changes nothing, and whether all of them do so.
+    pub(super) fn spinning(&mut self, indices: &[u32], behind: Behind) -> (Vec<(u32, Identity)>, bool) {
+        let (mut spins, mut all) = (Vec::new(), true);
+        for index in indices {
+            let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
+            for at in 0..workgroup.invocations.len() {
+                let me = &workgroup.invocations[at];
+                if me.doing == Doing::Runs && !behind.holds(me.number) {
+                    let identity = me.identity;
+                    let site = self.comes_round(&mut Here { workgroup: &mut workgroup, index: at });
+                    all &= site.is_some();
+                    spins.extend(site.map(|site| (site, identity)));
+                }
+            }
+            self.workgroups.insert(*index, workgroup);
+        }
+        (spins, all)
+    }
+
     /// Whether an invocation comes back to where it was with the same values, and where.
-    fn comes_round(&mut self, here: &mut Here<'_>) -> Option<u32> {
+    pub(super) fn comes_round(&mut self, here: &mut Here<'_>) -> Option<u32> {
         let kept = here.workgroup.invocations[here.index].clone();
         let before = self.changes;
         let mut seen = std::collections::BTreeSet::new();

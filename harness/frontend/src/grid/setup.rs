@@ -111,6 +111,7 @@ pub(super) fn with<T>(
         reached: vec![false; program.instructions()],
         alone: all <= 1,
         past: (0, 0),
+        looks: super::starve::Looks::default(),
     };
     then(&machine)
 }

@@ -18,6 +18,8 @@ const MAX_RECORDS: usize = 1 << 12;
 pub(super) struct Manner {
     pub writes: bool,
     pub atomic: bool,
+    /// Whether it has more bytes than a word.
+    pub wide: bool,
     /// Whether no other invocation is ordered with it.
     pub private: bool,
     /// Whether it makes itself available, or visible, to its scope.
@@ -78,7 +80,7 @@ pub(super) fn standing(earlier: &Record, later: &Record, sight: Sight<'_>) -> St
     }
     let (one, other) = (earlier.who(), later.who());
     let joined = reaches(a.scope, one, other) && reaches(b.scope, one, other);
-    if a.atomic && b.atomic && joined && earlier.mask == later.mask {
+    if a.atomic && b.atomic && joined && earlier.mask == later.mask && a.wide == b.wide {
         return Standing::Mutual;
     }
     let workgroup = later.moment.workgroup;

@@ -16,6 +16,7 @@ use results::wire::{
 use super::walked::Walked;
 use super::{Asked, Checked};
 use crate::arguments::KernelArguments;
+use crate::commands::race;
 use crate::exit::{Failure, Outcome};
 use crate::source;
 
@@ -179,6 +180,9 @@ impl Kernel<'_> {
             findings.push(FindingRecord { kind: "race".to_owned(), message, at: Vec::new() });
         }
         findings.extend(lifted.findings.iter().map(|finding| self.finding(finding)));
+        if findings.is_empty() && asked.progress.is_none() {
+            findings.extend(self.beside_races(model));
+        }
         let mut outcome = if findings.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
         let mut warnings: Vec<String> =
             self.notes().iter().map(|note| format!("{}: {note}", self.file)).collect();
@@ -287,6 +291,13 @@ impl Kernel<'_> {
             text += &format!("\n{}: {}\n", record.kind, record.message);
             places(&mut text, &record.at);
         }
+        if lifted.findings.is_empty() && answer.race != Race::Racy {
+            for record in self.beside_races(model) {
+                outcome.note(Outcome::RuleBroken);
+                text += &format!("\n{}: {}\n", record.kind, record.message);
+                places(&mut text, &record.at);
+            }
+        }
         let divergent = lifted.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
         let unplaced = answer.race == Race::Racy && answer.race_found.is_none();
         let open = lifted.findings.is_empty()
@@ -331,6 +342,15 @@ impl Kernel<'_> {
             text += &format!("  {wider}\n");
         }
         Ok(Said { text, outcome, open })
+    }
+
+    /// Loops that need not end, and values that nobody wrote, which a walk finds.
+    fn beside_races(&self, model: &model::Model) -> Vec<FindingRecord> {
+        if model.name() != model::Model::default_for(litmus::Dialect::Vulkan) {
+            return Vec::new();
+        }
+        let found = frontend::beside_races(self.module, self.options);
+        found.iter().map(|found| race::record(self.file, self.module, found)).collect()
     }
 
     /// What a reader should know of how the shader was read.

@@ -1,0 +1,57 @@
+//! `check --format html`: answers for shaders over their source, as a page.
+
+use explanation::ShaderAnswer;
+use frontend::Options;
+use model::Model;
+use results::wire::{CheckLine, RaceWord};
+
+use super::{Asked, Checked, kernel};
+use crate::arguments::Check;
+use crate::commands::race;
+use crate::exit::{Failure, Outcome};
+use crate::output::{Data, complain};
+
+/// Answers for each shader on one page.
+///
+/// # Errors
+/// When the page cannot be written; what is wrong with a single shader stands on it.
+pub fn page(arguments: &Check, options: &Options, model: &Model, asked: Asked) -> Result<Outcome, Failure> {
+    let (mut answers, mut outcome) = (Vec::new(), Outcome::Success);
+    for file in &arguments.tests {
+        for checked in kernel::check(file, &arguments.kernel, options, model, asked) {
+            answers.push(match checked {
+                Checked::Answered(line, notes, says) => {
+                    outcome.note(says);
+                    answered(&line, notes)
+                }
+                Checked::Rejected(line, failure) => {
+                    outcome.note(Outcome::from(&failure));
+                    complain(failure.report());
+                    race::shown(line.file, "refused".to_owned(), vec![line.error], &[], file)
+                }
+            });
+        }
+    }
+    Data::new().print(&explanation::shaders(&answers))?;
+    Ok(outcome)
+}
+
+fn answered(line: &CheckLine, notes: Vec<String>) -> ShaderAnswer {
+    let findings = line.findings.as_deref().unwrap_or_default();
+    let verdict = match line.race {
+        RaceWord::Racy => "racy",
+        RaceWord::Free if findings.is_empty() => "race-free",
+        _ if !findings.is_empty() => "wrong",
+        _ => "not known to be race-free",
+    };
+    let holds = line.queries.iter().map(|query| {
+        let holds = match query.holds {
+            Some(true) => "holds",
+            Some(false) => "does not hold",
+            None => "is not known",
+        };
+        format!("{} {holds}", query.text)
+    });
+    let notes = holds.chain(notes).collect();
+    race::shown(format!("{} {}", line.file, line.name), verdict.to_owned(), notes, findings, &line.file)
+}

@@ -1,0 +1,10 @@
+// 
+#version 450
+layout(local_size_x = 8) in;
+layout(binding = 0) buffer Data { uint values[]; };
+shared uint count;
+void main() {
+    atomicAdd(count, 1u);
+    barrier();
+    if (count == 8u) values[gl_LocalInvocationIndex] = 1;
+}
