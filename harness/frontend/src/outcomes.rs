@@ -68,22 +68,19 @@ pub fn finals(
     let options = Options { keep_final: true, assertion: None, ..options.clone() };
     let judged = crate::judge::judge(module, &options, model, budget);
     let mut race_free = false;
-    match &judged {
-        Ok(report) => {
-            if let Some(found) = report.findings.first() {
-                let what = format!("{}: {}", found.kind.name(), found.message);
-                // It may not end, which says nothing of what it leaves.
-                return match found.kind {
-                    FindingKind::Hang => Finals::Unknown { race_free, why: what },
-                    _ => Finals::Undefined(what),
-                };
-            }
-            race_free = report.verdict == Verdict::Clean && !report.ordered;
-            if let Some(known) = of_walk(report, dispatch, race_free) {
-                return known;
-            }
+    if let Ok(report) = &judged {
+        if let Some(found) = report.findings.first() {
+            let what = format!("{}: {}", found.kind.name(), found.message);
+            // It may not end, which says nothing of what it leaves.
+            return match found.kind {
+                FindingKind::Hang => Finals::Unknown { race_free, why: what },
+                _ => Finals::Undefined(what),
+            };
         }
-        Err(_) => {}
+        race_free = report.verdict == Verdict::Clean && !report.ordered;
+        if let Some(known) = of_walk(report, dispatch, race_free) {
+            return known;
+        }
     }
     let unknown = |race_free, why: String| Finals::Unknown { race_free, why };
     let lifted = match lift(module, &options) {

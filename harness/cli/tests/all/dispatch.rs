@@ -66,11 +66,12 @@ fn messages_are_judged_by_what_the_model_allows() {
         for (name, allowed) in [("message-relaxed", true), ("message", false)] {
             let (ran, line) = run(device, &shader(name), &["--grid", "2"]);
             assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{device}: {ran:?}");
-            let stale = line["outcomes"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .find(|row| row["state"]["mail.seen_flag"] == 1 && row["state"]["mail.seen_data"] == 0);
+            let is_stale = |row: &&Value| {
+                let state = &row["state"];
+                let sent = state["mail.data"] == 1 && state["mail.flag"] == 1;
+                sent && state["mail.seen_flag"] == 1 && state["mail.seen_data"] == 0
+            };
+            let stale = line["outcomes"].as_array().unwrap().iter().find(is_stale);
             let stale = stale.unwrap_or_else(|| panic!("{line}"));
             assert_eq!((&stale["allowed"], &stale["weak"]), (&allowed.into(), &true.into()), "{line}");
             assert_eq!(counts(&line), 400, "{line}");

@@ -95,6 +95,8 @@ pub(super) fn judged(
     let seen = violating.unwrap_or(seen);
     let missing = match &ending {
         Ok(_) => None,
+        // The simulated GPU says so itself.
+        Err(missing) if missing.contains("lacks") => Some(missing.clone()),
         Err(missing) => Some(format!("device lacks {missing}")),
     };
     if let Some(missing) = missing {
