@@ -20,7 +20,7 @@ pub fn seen(line: &RunLine, test: &Test, observables: &[Observable]) -> Vec<Outc
 /// `line` judged by `prediction`, which is of `test` by a model of the hash `model`. How the run ended stays, and whether the test was
 /// exercised; where an outcome that was seen has no row any more, it becomes values from nowhere.
 pub fn again(line: &RunLine, test: &Test, prediction: &Prediction, model: &str) -> RunLine {
-    if line.verdict == VerdictWord::Skipped || line.progress.is_some() {
+    if line.verdict == VerdictWord::Skipped || line.progress.is_some() || line.shader.is_some() {
         return line.clone();
     }
     let mut line = line.clone();

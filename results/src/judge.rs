@@ -97,6 +97,8 @@ pub enum Reason {
     NoResolvedInstance,
     /// The device executes nothing.
     NullDevice,
+    /// What the model allows is not known.
+    NotJudged,
     /// There is no verdict: the run ended before it, or the record is lost.
     Missing,
 }
@@ -113,6 +115,7 @@ impl Reason {
             Reason::NotExecuted => "not executed",
             Reason::NoResolvedInstance => "no resolved instance",
             Reason::NullDevice => "null device",
+            Reason::NotJudged => "not judged",
             Reason::Missing => "missing",
         }
     }

@@ -12,6 +12,7 @@ mod plan;
 mod progress;
 mod race;
 mod report;
+mod shader;
 
 pub use codegen::*;
 pub use diff::*;
@@ -21,6 +22,7 @@ pub use plan::*;
 pub use progress::*;
 pub use race::*;
 pub use report::*;
+pub use shader::*;
 
 use litmus::{Prediction, QuestionKind, Race, Test, Undefinedness};
 use schemars::JsonSchema;
@@ -96,6 +98,9 @@ pub struct CheckLine {
     /// Present for shaders that are sources: the compiler, with its version and flags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiler: Option<String>,
+    /// Of a shader of whose grid nothing was said: what is wrong with two workgroups, in words; absent where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wider: Option<String>,
 }
 
 /// What is wrong with a kernel of a user.
@@ -325,6 +330,9 @@ pub struct RunLine {
     /// What became of a test of forward progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressRun>,
+    /// What became of a user's shader.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shader: Option<ShaderRun>,
     /// Hashes of what was run.
     #[serde(default)]
     pub hashes: Hashes,
@@ -536,6 +544,7 @@ impl CheckLine {
             outcomes_listed: (!prediction.complete && prediction.outcomes.is_empty()).then_some(false),
             findings: None,
             compiler: None,
+            wider: None,
         }
     }
 }
@@ -663,6 +672,7 @@ impl RunLine {
                 p: drift.p,
             }),
             progress: None,
+            shader: None,
             hashes: context.hashes,
             question: test.question.as_ref().map(|question| question.text(test)),
             tool: context.tool,

@@ -13,6 +13,7 @@ pub mod number;
 pub mod plots;
 pub mod progress;
 pub mod sarif;
+mod shader;
 pub mod site;
 pub mod text;
 

@@ -118,6 +118,7 @@ impl Kernel {
             addresses: vec![BufferId(0); self.addresses],
             subgroup_size: self.subgroup_size,
             stage: plan::Stage::Compute,
+            interface: None,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The two kinds of a run: litmus tests, whose outcomes are counted, and tests of forward progress, whose ends are.
+//! The kinds of a run: litmus tests, whose outcomes are counted, tests of forward progress, whose ends are, and shaders of users,
+//! whose buffers are looked at.
 
 use results::wire::DriverRecord;
 
@@ -6,6 +7,7 @@ use crate::shard::Shard;
 
 pub mod litmus;
 pub mod progress;
+pub mod shader;
 
 /// What a run is asked for besides its tests and devices.
 #[derive(Clone, Debug, Default)]

@@ -42,6 +42,11 @@ pub enum Task {
         /// With the validation layers.
         validate: bool,
     },
+    /// Jobs of users' shaders.
+    Shader {
+        /// With the validation layers.
+        validate: bool,
+    },
     /// Jobs for a compiler.
     Compile,
     /// The classic scheme on a device, once.
@@ -62,6 +67,8 @@ impl Task {
             Task::Run { validate: true } => &["--validate"],
             Task::Progress { validate: false } => &["--progress"],
             Task::Progress { validate: true } => &["--progress", "--validate"],
+            Task::Shader { validate: false } => &["--shader"],
+            Task::Shader { validate: true } => &["--shader", "--validate"],
             Task::Compile => &["--compile"],
             Task::Classic { selector, seconds } => {
                 return ["--classic", selector, "--seconds", &seconds.to_string()].map(str::to_owned).into();

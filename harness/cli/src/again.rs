@@ -29,7 +29,7 @@ pub struct Again {
 }
 
 /// Judges every line again, by `model` or by the one that judged it as it is today. A line stays as it is where its test is not at hand
-/// as it was run, and where it tells of forward progress.
+/// as it was run, and where it tells of forward progress or of a shader.
 ///
 /// # Errors
 /// When `model` is none, or the plan that follows cannot be written.
@@ -47,8 +47,8 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
         .map(|test| (test.id.as_str(), test.text.as_str()))
         .collect();
     let lines = map(&old.lines, |line| {
-        let told = line.verdict == VerdictWord::Skipped || line.progress.is_some();
-        if told {
+        let told = line.progress.is_some() || line.shader.is_some();
+        if told || line.verdict == VerdictWord::Skipped {
             return Ok(line.clone());
         }
         let chosen =

@@ -104,8 +104,8 @@ pub enum Command {
 #[derive(Clone, Debug, Args)]
 pub struct Run {
     /// Test files, `-` for standard input, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`); `@` and words behind one tell it
-    /// to devices in another way (`mp/MP+rel-acq@split`).
-    #[arg(value_name = "TEST|DIR")]
+    /// to devices in another way (`mp/MP+rel-acq@split`). Or shaders, as `check` takes them, which are dispatched as they are.
+    #[arg(value_name = "TEST|DIR|SHADER")]
     pub tests: Vec<String>,
     /// An embedded suite; `quick` when neither this nor a test is given. `progress` asks which loops end; tests that are
     /// named beside it are asked in place of its own.
@@ -203,6 +203,9 @@ pub struct Run {
     /// `lost:ID`).
     #[arg(long, value_name = "HOW:ID", hide = true)]
     pub misbehave: Vec<String>,
+    /// For shaders.
+    #[command(flatten)]
+    pub kernel: KernelArguments,
 }
 
 /// `check`.
@@ -648,6 +651,9 @@ pub struct Worker {
     /// Jobs of forward progress.
     #[arg(long)]
     pub progress: bool,
+    /// Jobs of users' shaders.
+    #[arg(long)]
+    pub shader: bool,
     /// Run the classic scheme on this device, print what was seen and end.
     #[arg(long, value_name = "SEL", requires = "seconds")]
     pub classic: Option<String>,

@@ -17,6 +17,7 @@ pub(crate) struct Features {
     subgroup_size: vk::PhysicalDeviceSubgroupSizeControlFeatures<'static>,
     zero_initialize: vk::PhysicalDeviceZeroInitializeWorkgroupMemoryFeatures<'static>,
     synchronization2: vk::PhysicalDeviceSynchronization2Features<'static>,
+    maintenance4: vk::PhysicalDeviceMaintenance4Features<'static>,
     atomic_float: vk::PhysicalDeviceShaderAtomicFloatFeaturesEXT<'static>,
     atomic_float2: vk::PhysicalDeviceShaderAtomicFloat2FeaturesEXT<'static>,
     image_int64: vk::PhysicalDeviceShaderImageAtomicInt64FeaturesEXT<'static>,
@@ -215,6 +216,9 @@ features! {
     }
     synchronization2: vk::API_VERSION_1_3, khr::synchronization2::NAME => {
         synchronization2 = "synchronization2",
+    }
+    maintenance4: vk::API_VERSION_1_3, khr::maintenance4::NAME => {
+        maintenance4 = "maintenance4",
     }
     atomic_float: 0, ext::shader_atomic_float::NAME => {
         shader_buffer_float32_atomics = "shaderBufferFloat32Atomics",

@@ -1,5 +1,7 @@
 //! Kernels as pipelines.
 
+use std::ffi::CString;
+
 use ash::vk;
 use plan::{DeviceError, Image, ImageShape, Kernel, Stage};
 
@@ -9,7 +11,8 @@ use crate::error::failed;
 /// A kernel's pipeline and layouts; null handles where the making was cut short.
 #[derive(Default)]
 pub(crate) struct Pipeline {
-    pub(crate) set_layout: vk::DescriptorSetLayout,
+    /// By the number of the set.
+    pub(crate) set_layouts: Vec<vk::DescriptorSetLayout>,
     pub(crate) layout: vk::PipelineLayout,
     /// Of a kernel of a graphics stage; else null.
     pub(crate) render_pass: vk::RenderPass,
@@ -24,6 +27,36 @@ pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
             vk::DescriptorType::STORAGE_IMAGE
         }
     }
+}
+
+/// A binding as it is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) set: u32,
+    pub(crate) binding: u32,
+    pub(crate) ty: vk::DescriptorType,
+    /// Elements of an array of descriptors.
+    pub(crate) count: u32,
+}
+
+/// The bindings of a kernel: those of buffers in the order of a dispatch's buffers, arrays as one, then those of images.
+pub(crate) fn slots(kernel: &Kernel, images: impl Iterator<Item = vk::DescriptorType>) -> Vec<Slot> {
+    if let Some(interface) = &kernel.interface {
+        let first = interface.bindings.iter().filter(|bound| bound.element == 0);
+        let slot = |bound: &plan::Bound| Slot {
+            set: bound.set,
+            binding: bound.binding,
+            ty: buffer_type(bound.uniform),
+            count: interface.elements(bound.set, bound.binding),
+        };
+        return first.map(slot).collect();
+    }
+    let buffers = (0..kernel.bindings).map(|_| buffer_type(false));
+    (0..).zip(buffers.chain(images)).map(|(binding, ty)| Slot { set: 0, binding, ty, count: 1 }).collect()
+}
+
+fn buffer_type(uniform: bool) -> vk::DescriptorType {
+    if uniform { vk::DescriptorType::UNIFORM_BUFFER } else { vk::DescriptorType::STORAGE_BUFFER }
 }
 
 /// What makes pipelines of a device, on any thread.
@@ -63,29 +96,34 @@ impl Maker {
         flags: vk::PipelineCreateFlags,
         pipeline: &mut Pipeline,
     ) -> Result<(), DeviceError> {
-        let buffers = (0..kernel.bindings).map(|_| vk::DescriptorType::STORAGE_BUFFER);
         let images = kernel.images.iter().filter_map(|image| images.get(image.0 as usize));
-        let bindings: Vec<_> = (0..)
-            .zip(buffers.chain(images.map(|image| descriptor_type(image.shape))))
-            .map(|(binding, ty)| {
-                vk::DescriptorSetLayoutBinding::default()
-                    .binding(binding)
-                    .descriptor_type(ty)
-                    .descriptor_count(1)
-                    .stage_flags(stage_flag(&kernel.stage))
-            })
-            .collect();
-        let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
-        // SAFETY: the device lives; the number of bindings is within its limits.
-        pipeline.set_layout = unsafe { self.raw.create_descriptor_set_layout(&info, None) }
-            .map_err(failed("vkCreateDescriptorSetLayout"))?;
+        let slots = slots(kernel, images.map(|image| descriptor_type(image.shape)));
+        let sets = slots.iter().map(|slot| slot.set + 1).max().unwrap_or(1);
+        for set in 0..sets {
+            let bindings: Vec<_> = slots
+                .iter()
+                .filter(|slot| slot.set == set)
+                .map(|slot| {
+                    vk::DescriptorSetLayoutBinding::default()
+                        .binding(slot.binding)
+                        .descriptor_type(slot.ty)
+                        .descriptor_count(slot.count)
+                        .stage_flags(stage_flag(&kernel.stage))
+                })
+                .collect();
+            let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
+            // SAFETY: the device lives; the number of bindings is within its limits.
+            let layout = unsafe { self.raw.create_descriptor_set_layout(&info, None) }
+                .map_err(failed("vkCreateDescriptorSetLayout"))?;
+            pipeline.set_layouts.push(layout);
+        }
 
-        let set_layouts = [pipeline.set_layout];
         let pushed = kernel.push_constant_bytes + 8 * kernel.addresses.len() as u32;
         let ranges = [vk::PushConstantRange::default().stage_flags(stage_flag(&kernel.stage)).size(pushed)];
         let ranges = if pushed == 0 { &[] } else { &ranges[..] };
-        let info =
-            vk::PipelineLayoutCreateInfo::default().set_layouts(&set_layouts).push_constant_ranges(ranges);
+        let info = vk::PipelineLayoutCreateInfo::default()
+            .set_layouts(&pipeline.set_layouts)
+            .push_constant_ranges(ranges);
         // SAFETY: as above; the size is a multiple of four within the device's limit.
         pipeline.layout = unsafe { self.raw.create_pipeline_layout(&info, None) }
             .map_err(failed("vkCreatePipelineLayout"))?;
@@ -113,10 +151,18 @@ impl Maker {
         flags: vk::PipelineCreateFlags,
     ) -> Result<vk::Pipeline, DeviceError> {
         let mut required = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default();
+        let entry = kernel.interface.as_ref().map_or("main", |interface| interface.entry.as_str());
+        let entry = CString::new(entry)
+            .map_err(|_| DeviceError::InvalidPlan("an entry point with a zero in its name".to_owned()))?;
+        let (entries, data) = specialization(kernel);
+        let constants = vk::SpecializationInfo::default().map_entries(&entries).data(&data);
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
             .stage(vk::ShaderStageFlags::COMPUTE)
             .module(module)
-            .name(c"main");
+            .name(&entry);
+        if !entries.is_empty() {
+            stage = stage.specialization_info(&constants);
+        }
         if let Some(size) = kernel.subgroup_size {
             stage = stage.flags(vk::PipelineShaderStageCreateFlags::REQUIRE_FULL_SUBGROUPS);
             if self.may_require_subgroup_size {
@@ -144,7 +190,21 @@ impl Maker {
             self.raw.destroy_pipeline(pipeline.raw, None);
             self.raw.destroy_render_pass(pipeline.render_pass, None);
             self.raw.destroy_pipeline_layout(pipeline.layout, None);
-            self.raw.destroy_descriptor_set_layout(pipeline.set_layout, None);
+            for layout in &pipeline.set_layouts {
+                self.raw.destroy_descriptor_set_layout(*layout, None);
+            }
         }
     }
+}
+
+/// The specialization constants of a kernel: where each lies in the data, and the data.
+fn specialization(kernel: &Kernel) -> (Vec<vk::SpecializationMapEntry>, Vec<u8>) {
+    let mut data = Vec::new();
+    let constants = kernel.interface.iter().flat_map(|interface| &interface.constants);
+    let entries = constants.map(|(id, bytes)| {
+        let offset = data.len() as u32;
+        data.extend_from_slice(bytes);
+        vk::SpecializationMapEntry::default().constant_id(*id).offset(offset).size(bytes.len())
+    });
+    (entries.collect(), data)
 }

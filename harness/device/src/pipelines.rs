@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use ash::vk;
-use plan::{DeviceError, Image, Kernel, Stage};
+use plan::{DeviceError, Image, Interface, Kernel, Stage};
 
 use crate::pipeline::{Maker, Pipeline, descriptor_type};
 
@@ -24,6 +24,7 @@ struct Key {
     pushed: u32,
     subgroup_size: Option<u32>,
     stage: Stage,
+    interface: Option<Interface>,
 }
 
 impl Key {
@@ -36,6 +37,7 @@ impl Key {
             pushed: kernel.push_constant_bytes + 8 * kernel.addresses.len() as u32,
             subgroup_size: kernel.subgroup_size,
             stage: kernel.stage.clone(),
+            interface: kernel.interface.clone(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A prepared plan: its memory, pipelines and recorded commands, and the submission in flight.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::gpu::Gpu;
 use crate::hosts::Players;
 use crate::image::Texels;
 use crate::memory::Words;
-use crate::pipeline::{Pipeline, descriptor_type};
+use crate::pipeline::{Pipeline, Slot, descriptor_type, slots};
 use crate::queue::{QueueUse, assign_queues};
 use crate::record::{Recorder, record_copy_out};
 use crate::submission::{Submission, host_stage, submissions};
@@ -37,7 +38,8 @@ pub(crate) struct VulkanPrepared<'d> {
     images: Vec<Texels>,
     shapes: Vec<ImageShape>,
     descriptor_pool: vk::DescriptorPool,
-    sets: Vec<vk::DescriptorSet>,
+    /// By the number of the step.
+    sets: Vec<Vec<vk::DescriptorSet>>,
     queues: Vec<QueueUse>,
     semaphores: Semaphores,
     /// Threads of the host, and how often the host waits before they begin.
@@ -79,7 +81,7 @@ impl<'d> VulkanPrepared<'d> {
             images: Vec::new(),
             shapes: plan.images.iter().map(|image| image.shape).collect(),
             descriptor_pool: vk::DescriptorPool::null(),
-            sets: vec![vk::DescriptorSet::null(); plan.steps.len()],
+            sets: vec![Vec::new(); plan.steps.len()],
             queues: Vec::new(),
             semaphores: Semaphores::default(),
             players: host_stage(plan).zip(plan.hosts.as_ref().map(Players::new)),
@@ -154,90 +156,92 @@ impl<'d> VulkanPrepared<'d> {
         Ok(prepared)
     }
 
+    /// The bindings of a kernel.
+    fn slots(&self, kernel: usize) -> Vec<Slot> {
+        let Some(kernel) = self.kernels.get(kernel) else { return Vec::new() };
+        let shapes = kernel.images.iter().filter_map(|image| self.shapes.get(image.0 as usize));
+        slots(kernel, shapes.map(|shape| descriptor_type(*shape)))
+    }
+
     fn create_descriptor_sets(&mut self) -> Result<(), DeviceError> {
         let raw = &self.gpu.raw;
-        let sets = dispatches(&self.steps).count() as u32;
+        let mut counts: BTreeMap<vk::DescriptorType, u32> = BTreeMap::new();
+        let mut sets = 0;
+        for (_, kernel, _) in dispatches(&self.steps) {
+            sets += self.pipelines.get(kernel).map_or(0, |pipeline| pipeline.set_layouts.len() as u32);
+            for slot in self.slots(kernel) {
+                *counts.entry(slot.ty).or_default() += slot.count;
+            }
+        }
         if sets == 0 {
             return Ok(());
         }
-        let buffers = dispatches(&self.steps).map(|(_, _, bindings)| bindings.len() as u32).sum::<u32>();
-        let images = |ty: vk::DescriptorType| -> u32 {
-            let shapes = dispatches(&self.steps)
-                .filter_map(|(_, kernel, _)| self.kernels.get(kernel))
-                .flat_map(|kernel| &kernel.images)
-                .filter_map(|image| self.shapes.get(image.0 as usize));
-            shapes.filter(|shape| descriptor_type(**shape) == ty).count() as u32
-        };
-        let (storage, texels) =
-            (images(vk::DescriptorType::STORAGE_IMAGE), images(vk::DescriptorType::STORAGE_TEXEL_BUFFER));
-        let sizes: Vec<_> = [
-            (vk::DescriptorType::STORAGE_BUFFER, buffers),
-            (vk::DescriptorType::STORAGE_IMAGE, storage),
-            (vk::DescriptorType::STORAGE_TEXEL_BUFFER, texels),
-        ]
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(ty, count)| vk::DescriptorPoolSize::default().ty(ty).descriptor_count(count))
-        .collect();
+        let sizes: Vec<_> = counts
+            .into_iter()
+            .map(|(ty, count)| vk::DescriptorPoolSize::default().ty(ty).descriptor_count(count))
+            .collect();
         let info = vk::DescriptorPoolCreateInfo::default().max_sets(sets).pool_sizes(&sizes);
         // SAFETY: the device lives.
         self.descriptor_pool =
             unsafe { raw.create_descriptor_pool(&info, None) }.map_err(failed("vkCreateDescriptorPool"))?;
         for (number, kernel, bindings) in dispatches(&self.steps) {
             let Some(pipeline) = self.pipelines.get(kernel) else { continue };
-            let layouts = [pipeline.set_layout];
             let info = vk::DescriptorSetAllocateInfo::default()
                 .descriptor_pool(self.descriptor_pool)
-                .set_layouts(&layouts);
-            // SAFETY: pool and layout are this device's; the pool has room for every dispatch.
+                .set_layouts(&pipeline.set_layouts);
+            // SAFETY: pool and layouts are this device's; the pool has room for every dispatch.
             let allocated =
                 unsafe { raw.allocate_descriptor_sets(&info) }.map_err(failed("vkAllocateDescriptorSets"))?;
-            let set = allocated.first().copied().unwrap_or_default();
-            let infos: Vec<_> = bindings
+            let slots = self.slots(kernel);
+            let mut buffers = bindings
                 .iter()
                 .filter_map(|buffer| self.buffers.get(buffer.0 as usize))
-                .map(|buffer| [vk::DescriptorBufferInfo::default().buffer(buffer.raw).range(vk::WHOLE_SIZE)])
-                .collect();
-            let writes: Vec<_> = (0..)
-                .zip(&infos)
-                .map(|(binding, info)| {
-                    vk::WriteDescriptorSet::default()
-                        .dst_set(set)
-                        .dst_binding(binding)
-                        .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
-                        .buffer_info(info)
-                })
-                .collect();
-            let images: Vec<_> = self
+                .map(|buffer| vk::DescriptorBufferInfo::default().buffer(buffer.raw).range(vk::WHOLE_SIZE));
+            let mut images = self
                 .kernels
                 .get(kernel)
                 .into_iter()
                 .flat_map(|kernel| &kernel.images)
-                .filter_map(|image| {
-                    let number = image.0 as usize;
-                    Some((self.images.get(number)?, descriptor_type(*self.shapes.get(number)?)))
-                })
-                .map(|(image, ty)| {
-                    let info = vk::DescriptorImageInfo::default()
-                        .image_view(image.view)
-                        .image_layout(vk::ImageLayout::GENERAL);
-                    (ty, [info], [image.buffer_view])
+                .filter_map(|image| self.images.get(image.0 as usize));
+            let mut infos = Vec::with_capacity(slots.len());
+            for slot in &slots {
+                infos.push(match slot.ty {
+                    vk::DescriptorType::STORAGE_BUFFER | vk::DescriptorType::UNIFORM_BUFFER => {
+                        Info::Buffers(buffers.by_ref().take(slot.count as usize).collect())
+                    }
+                    ty => {
+                        let Some(image) = images.next() else { continue };
+                        if ty == vk::DescriptorType::STORAGE_IMAGE {
+                            let view = vk::DescriptorImageInfo::default()
+                                .image_view(image.view)
+                                .image_layout(vk::ImageLayout::GENERAL);
+                            Info::Image([view])
+                        } else {
+                            Info::Texels([image.buffer_view])
+                        }
+                    }
+                });
+            }
+            let writes: Vec<_> = slots
+                .iter()
+                .zip(&infos)
+                .map(|(slot, info)| {
+                    let set = allocated.get(slot.set as usize).copied().unwrap_or_default();
+                    let write = vk::WriteDescriptorSet::default()
+                        .dst_set(set)
+                        .dst_binding(slot.binding)
+                        .descriptor_type(slot.ty);
+                    match info {
+                        Info::Buffers(infos) => write.buffer_info(infos),
+                        Info::Image(info) => write.image_info(info),
+                        Info::Texels(view) => write.texel_buffer_view(view),
+                    }
                 })
                 .collect();
-            let image_writes = (bindings.len() as u32..).zip(&images).map(|(binding, (ty, info, view))| {
-                let write =
-                    vk::WriteDescriptorSet::default().dst_set(set).dst_binding(binding).descriptor_type(*ty);
-                if *ty == vk::DescriptorType::STORAGE_IMAGE {
-                    write.image_info(info)
-                } else {
-                    write.texel_buffer_view(view)
-                }
-            });
-            let writes: Vec<_> = writes.into_iter().chain(image_writes).collect();
-            // SAFETY: the set is new, so nothing uses it; its layout has these bindings, and buffers and images live.
+            // SAFETY: the sets are new, so nothing uses them; their layouts have these bindings, and buffers and images live.
             unsafe { raw.update_descriptor_sets(&writes, &[]) };
             if let Some(slot) = self.sets.get_mut(number) {
-                *slot = set;
+                *slot = allocated;
             }
         }
         Ok(())
@@ -634,11 +638,28 @@ impl Drop for VulkanPrepared<'_> {
     }
 }
 
+/// What a binding gets.
+enum Info {
+    Buffers(Vec<vk::DescriptorBufferInfo>),
+    Image([vk::DescriptorImageInfo; 1]),
+    Texels([vk::BufferView; 1]),
+}
+
 /// What a buffer of a plan is used for besides storage and copies.
 fn use_besides(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
     let mut usage = vk::BufferUsageFlags::empty();
     if plan.kernels.iter().any(|kernel| kernel.addresses.contains(&buffer)) {
         usage |= vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS;
+    }
+    let bound = plan.steps.iter().filter_map(|step| match step {
+        Step::Dispatch { kernel, bindings, .. } => {
+            Some((plan.kernels.get(kernel.0 as usize)?.interface.as_ref()?, bindings))
+        }
+        _ => None,
+    });
+    let mut bound = bound.flat_map(|(interface, buffers)| interface.bindings.iter().zip(buffers));
+    if bound.any(|(bound, own)| bound.uniform && *own == buffer) {
+        usage |= vk::BufferUsageFlags::UNIFORM_BUFFER;
     }
     if plan.images.iter().any(|image| image.shape == ImageShape::Texels(buffer)) {
         usage |= vk::BufferUsageFlags::STORAGE_TEXEL_BUFFER;

@@ -34,7 +34,7 @@ pub(crate) struct Recorder<'a> {
     pub(crate) kernels: &'a [Kernel],
     pub(crate) images: &'a [Texels],
     /// Descriptor sets by the number of the step; null where there is none.
-    pub(crate) sets: &'a [vk::DescriptorSet],
+    pub(crate) sets: &'a [Vec<vk::DescriptorSet>],
     /// Events by the number of the step; null where there is none.
     pub(crate) events: &'a [vk::Event],
     /// What is drawn into, by the number of the step.
@@ -93,8 +93,10 @@ impl Recorder<'_> {
             }
             Step::Dispatch { kernel, workgroups, push_constants, .. } => {
                 self.bind(commands, number, kernel.0 as usize, push_constants)?;
+                let interface = self.kernels.get(kernel.0 as usize).and_then(|own| own.interface.as_ref());
+                let [y, z] = interface.map_or([1, 1], |interface| interface.layers);
                 // SAFETY: the command buffer is being recorded, on a queue with compute; what the kernel needs is bound.
-                unsafe { raw.cmd_dispatch(commands, *workgroups, 1, 1) };
+                unsafe { raw.cmd_dispatch(commands, *workgroups, y, z) };
             }
             Step::Draw { kernel, drawing, push_constants, .. } => {
                 let pipeline = self.bind(commands, number, kernel.0 as usize, push_constants)?;
@@ -180,7 +182,7 @@ impl Recorder<'_> {
             push_constants.extend_from_slice(&address.to_ne_bytes());
         }
         let pipeline = self.pipelines.get(index).ok_or_else(|| nothing("pipeline", index))?;
-        let set = self.sets.get(step).copied().unwrap_or_default();
+        let sets = self.sets.get(step).map(Vec::as_slice).unwrap_or_default();
         let stage = stage_flag(&kernel.stage);
         let point = if kernel.stage == Stage::Compute {
             vk::PipelineBindPoint::COMPUTE
@@ -191,8 +193,8 @@ impl Recorder<'_> {
         // in layout, as the plan was validated and all are made from the kernel's description.
         unsafe {
             raw.cmd_bind_pipeline(commands, point, pipeline.raw);
-            if set != vk::DescriptorSet::null() {
-                raw.cmd_bind_descriptor_sets(commands, point, pipeline.layout, 0, &[set], &[]);
+            if !sets.is_empty() {
+                raw.cmd_bind_descriptor_sets(commands, point, pipeline.layout, 0, sets, &[]);
             }
             if !push_constants.is_empty() {
                 raw.cmd_push_constants(commands, pipeline.layout, stage, 0, &push_constants);

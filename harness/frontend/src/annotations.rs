@@ -196,7 +196,10 @@ type Parsed<T> = Result<T, String>;
 impl<'t> Parser<'t> {
     fn eat(&mut self, word: &str) -> bool {
         self.rest = self.rest.trim_start();
-        match self.rest.strip_prefix(word) {
+        // A word ends where no name goes on: `nothing` is not `not hing`.
+        let is_word = word.ends_with(|c: char| c.is_ascii_alphanumeric());
+        let goes_on = |rest: &&str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        match self.rest.strip_prefix(word).filter(|rest| !(is_word && goes_on(rest))) {
             Some(rest) => {
                 self.rest = rest;
                 true

@@ -9,7 +9,8 @@ use litmus::{
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
-use crate::lift::{Case, Finding, FindingKind, Identity, Setting, Spot};
+use crate::layout::Specialized;
+use crate::lift::{Case, Finding, FindingKind, Identity, Setting, Spot, is_descriptor_array};
 use crate::module::Type;
 use crate::question::Asked;
 use crate::value::{Cell, Number, Origin};
@@ -117,8 +118,7 @@ pub(crate) fn case(
         question,
         khronos: None,
     };
-    let variables = cells.iter().map(|cell| cell.object.variable).collect();
-    Ok(Case { test, origins, names, variables })
+    Ok(Case { test, origins, names, cells })
 }
 
 fn initial_of(setting: &Setting<'_>, cell: Cell) -> Result<u64, Problem> {
@@ -320,22 +320,31 @@ fn drop_unused(code: &mut Vec<Emitted>) {
 
 /// What a reader of the source calls a cell.
 fn element_name(setting: &Setting<'_>, cell: Cell) -> String {
-    let module = setting.module();
-    let mut name = module.name(cell.object.variable);
-    let Some(variable) = module.variables.get(&cell.object.variable) else { return name };
-    let mut ty = variable.ty;
-    if setting.is_descriptor_array(cell.object.variable, ty) {
-        name = format!("{name}[{}]", cell.object.instance.saturating_sub(1));
-        ty = setting.specialized.part_of(ty, 0).map_or(ty, |part| part.ty);
-    } else if cell.object.instance > 0 {
-        name = format!("{name}@{}", cell.object.instance);
+    name_in(setting.specialized, cell.object.variable, cell.object.instance, cell.offset).0
+}
+
+/// What a reader calls the scalar at an offset of a variable, and how many bytes behind its start that is.
+pub(crate) fn name_in(
+    specialized: &Specialized<'_>,
+    variable: u32,
+    instance: u64,
+    mut offset: u64,
+) -> (String, u64) {
+    let module = specialized.module;
+    let mut name = module.name(variable);
+    let Some(found) = module.variables.get(&variable) else { return (name, offset) };
+    let mut ty = found.ty;
+    if is_descriptor_array(module, variable, ty) {
+        name = format!("{name}[{}]", instance.saturating_sub(1));
+        ty = specialized.part_of(ty, 0).map_or(ty, |part| part.ty);
+    } else if instance > 0 {
+        name = format!("{name}@{instance}");
     }
-    let mut offset = cell.offset;
     for _ in 0..64 {
-        if setting.specialized.is_scalar(ty).unwrap_or(true) {
+        if specialized.is_scalar(ty).unwrap_or(true) {
             break;
         }
-        let Ok(Some((index, part))) = setting.specialized.part_at(ty, offset, u64::MAX) else { break };
+        let Ok(Some((index, part))) = specialized.part_at(ty, offset, u64::MAX) else { break };
         match module.types.get(&ty) {
             Some(Type::Struct { members }) => {
                 let member = module.member_names.get(&(ty, index as u32)).filter(|name| !name.is_empty());
@@ -349,5 +358,5 @@ fn element_name(setting: &Setting<'_>, cell: Cell) -> String {
         }
         (ty, offset) = (part.ty, offset.saturating_sub(part.offset));
     }
-    name
+    (name, offset)
 }

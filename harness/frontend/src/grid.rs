@@ -12,6 +12,7 @@ mod clock;
 mod compute;
 mod execute;
 mod extended;
+mod finals;
 mod group;
 mod image;
 mod machine;
@@ -77,6 +78,17 @@ pub struct GridFinding {
     pub at: Vec<GridSpot>,
 }
 
+/// What a buffer holds when all invocations have ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinalBuffer {
+    /// Descriptor set, binding, and element of an array of buffers.
+    pub at: (u32, u32, u32),
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// The first byte of which another order of the invocations, or something that is not computed here, may leave another.
+    pub open: Option<usize>,
+}
+
 /// What is said of a kernel.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -106,6 +118,10 @@ pub struct Report {
     pub accessed_bytes: u64,
     /// See [`accessed_bytes`](Report::accessed_bytes).
     pub shadow_bytes: u64,
+    /// What buffers hold in the end, where that was asked for and the first order has come there.
+    pub finals: Vec<FinalBuffer>,
+    /// What is wrong with two workgroups where nothing is said of how many there are, and nothing is of one.
+    pub wider: Option<String>,
     /// What a pass covers, in words.
     pub coverage: String,
 }
@@ -132,6 +148,8 @@ impl Report {
             steps: 0,
             accessed_bytes: 0,
             shadow_bytes: 0,
+            finals: Vec::new(),
+            wider: None,
             coverage: String::new(),
         }
     }
@@ -160,6 +178,8 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
             steps: 0,
             accessed_bytes: 0,
             shadow_bytes: 0,
+            finals: Vec::new(),
+            wider: None,
             coverage: String::new(),
         };
         let mut notes = std::collections::BTreeSet::new();
@@ -180,6 +200,9 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
             notes.append(&mut machine.notes);
             reached.iter_mut().zip(&machine.reached).for_each(|(known, now)| *known |= now);
             add(&mut report.findings, &machine);
+            if options.keep_final && order == 0 && walked.is_ok() {
+                report.finals = machine.finals();
+            }
             if let Err(refusal) = walked {
                 if order > 0 && matches!(refusal.what, Problem::Budget { .. }) && report.findings.is_empty() {
                     // Fewer orders than there might be.

@@ -27,6 +27,7 @@ pub fn judge(
         && let Some(wider) = wider(module, options)
     {
         report.coverage += &format!("; {wider}");
+        report.wider = Some(wider);
     }
     judged
 }

@@ -11,6 +11,7 @@ use crate::error::{Place, Problem, Refusal, malformed};
 use crate::inputs::{AddressInput, ImageInput};
 use crate::layout::{Specialized, known};
 use crate::module::{Constant, Module, Type, mask};
+use crate::order::class_of;
 use crate::question::Asked;
 use crate::state::State;
 use crate::value::{Cell, Object, Origin};
@@ -28,7 +29,7 @@ const TRIED: [u64; 2] = [0, 1];
 /// Bodies of a loop that depends on what is read, where no bound is given.
 pub const DEFAULT_UNROLL: u32 = 2;
 /// Bytes of a buffer that nothing is said of.
-const DEFAULT_BYTES: u64 = 64 * 1024;
+pub(crate) const DEFAULT_BYTES: u64 = 64 * 1024;
 
 /// What is asked of a kernel, and with what.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +58,8 @@ pub struct Options {
     pub ignore_filter: bool,
     /// Whether accesses stay that one invocation alone is about: for whoever changes the kernel and asks again.
     pub keep_all: bool,
+    /// Whether everything that is written to buffers stays to be seen: for whoever asks about all final contents.
+    pub keep_final: bool,
     /// Whether a walk only executes, and looks at no access: to measure what that takes.
     pub blind: bool,
     /// Orders of the invocations that a walk over the whole grid tries where the order decides, whatever earlier ones show; a
@@ -154,8 +157,8 @@ pub struct Case {
     pub origins: Vec<Vec<Spot>>,
     /// For each location of the test what a reader of the source calls it.
     pub names: Vec<String>,
-    /// For each location of the test the id of its variable.
-    pub(crate) variables: Vec<u32>,
+    /// For each location of the test the cell that it is.
+    pub(crate) cells: Vec<Cell>,
 }
 
 /// A kernel as litmus tests.
@@ -190,6 +193,8 @@ pub(crate) struct Setting<'a> {
     pub unroll_open: u32,
     /// Whether accesses stay that one invocation alone is about.
     pub keep_all: bool,
+    /// Whether final contents of buffers are asked about.
+    pub keep_final: bool,
     /// Cells that are asked about.
     pub observed: BTreeSet<Cell>,
     assignment: BTreeMap<Origin, u64>,
@@ -233,6 +238,12 @@ impl<'a> Setting<'a> {
         u16::MAX - index.min(usize::from(u16::MAX)) as u16
     }
 
+    /// Whether a cell lies in a buffer, whose final contents the host sees.
+    pub fn in_buffer(&self, cell: Cell) -> bool {
+        let variable = self.module().variables.get(&cell.object.variable);
+        variable.and_then(|variable| class_of(variable.class)) == Some(litmus::StorageClass::Buffer)
+    }
+
     /// The first variable with the same binding.
     pub fn canonical(&self, variable: u32) -> u32 {
         self.canonical.get(&variable).copied().unwrap_or(variable)
@@ -253,19 +264,7 @@ impl<'a> Setting<'a> {
     }
 
     pub fn is_descriptor_array(&self, variable: u32, ty: u32) -> bool {
-        let module = self.module();
-        let Some(found) = module.variables.get(&variable).filter(|found| found.ty == ty) else {
-            return false;
-        };
-        let element = match module.types.get(&ty) {
-            Some(Type::Array { element, .. } | Type::RuntimeArray { element }) => *element,
-            _ => return false,
-        };
-        matches!(
-            found.class,
-            StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant
-        ) && module.decorations(ty).stride.is_none()
-            && matches!(module.types.get(&element), Some(Type::Struct { .. } | Type::Handle(_)))
+        is_descriptor_array(self.module(), variable, ty)
     }
 
     /// What push constants hold at an offset, as far as something is said of it.
@@ -343,6 +342,20 @@ impl<'a> Setting<'a> {
     }
 }
 
+/// Whether a variable of a type is an array of descriptors.
+pub(crate) fn is_descriptor_array(module: &Module, variable: u32, ty: u32) -> bool {
+    let Some(found) = module.variables.get(&variable).filter(|found| found.ty == ty) else {
+        return false;
+    };
+    let element = match module.types.get(&ty) {
+        Some(Type::Array { element, .. } | Type::RuntimeArray { element }) => *element,
+        _ => return false,
+    };
+    matches!(found.class, StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant)
+        && module.decorations(ty).stride.is_none()
+        && matches!(module.types.get(&element), Some(Type::Struct { .. } | Type::Handle(_)))
+}
+
 /// Lifts a kernel.
 ///
 /// # Errors
@@ -350,6 +363,38 @@ impl<'a> Setting<'a> {
 pub fn lift(module: &Module, options: &Options) -> Result<Lifted, Refusal> {
     let entry = module.entry(options.entry.as_deref()).map_err(|problem| problem.at(Place::Module))?;
     lift_entry(module, options, entry.function, &entry.name)
+}
+
+/// Hands on what names of elements are looked up in, with nothing but the layout of a module.
+pub(crate) fn with_setting<T>(
+    module: &Module,
+    options: &Options,
+    then: impl FnOnce(&Setting<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let nowhere = |problem: Problem| problem.at(Place::Module);
+    let function = module.entry(options.entry.as_deref()).map_err(nowhere)?.function;
+    let (by_id, by_result) = (&options.specialization, HashMap::new());
+    let local_size = local_size(module, by_id, &by_result, function).map_err(nowhere)?;
+    let specialized = Specialized::new(module, by_id, &by_result, Some(local_size)).map_err(nowhere)?;
+    then(&Setting {
+        specialized: &specialized,
+        grid: options.grid.unwrap_or([1; 3]),
+        local_size,
+        subgroup_size: options.subgroup_size.unwrap_or(1).max(1),
+        unroll: options.unroll,
+        unroll_open: DEFAULT_UNROLL,
+        keep_all: false,
+        keep_final: false,
+        observed: BTreeSet::new(),
+        assignment: BTreeMap::new(),
+        inputs: HashMap::new(),
+        buffers: HashMap::new(),
+        push: BTreeMap::new(),
+        push_bytes: &options.push,
+        annotated: false,
+        canonical: HashMap::new(),
+        loops: HashMap::new(),
+    })
 }
 
 fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> Result<Lifted, Refusal> {
@@ -416,6 +461,7 @@ fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> 
         unroll: options.unroll,
         unroll_open: DEFAULT_UNROLL,
         keep_all: options.keep_all,
+        keep_final: options.keep_final,
         observed: BTreeSet::new(),
         assignment: BTreeMap::new(),
         inputs: named,
@@ -522,6 +568,11 @@ fn case(
             && next.opaque == knowledge.opaque
             && (frozen || next.updates == knowledge.updates && next.generations == knowledge.generations);
         if settled && !grown {
+            let hidden = knowledge.opaque.iter().find(|cell| setting.in_buffer(**cell));
+            if let Some(cell) = hidden.filter(|_| setting.keep_final) {
+                let what = format!("what is stored to `{}`", setting.module().name(cell.object.variable));
+                return Err(Problem::Opaque { what }.at(Place::Module));
+            }
             findings.extend(std::mem::take(&mut round.findings));
             undefined.extend(std::mem::take(&mut round.undefined));
             // What is asked of memory that nobody wrote depends on what it held.

@@ -313,7 +313,7 @@ fn declare(
     variable: u32,
     change: &dyn Fn(&InstructionKind) -> Option<InstructionKind>,
 ) -> bool {
-    let of = case.variables.clone();
+    let of: Vec<u32> = case.cells.iter().map(|cell| cell.object.variable).collect();
     replace(case, None, |_, kind| {
         let location = emit::location_of(kind)?;
         let mine = of.get(usize::from(location.0)) == Some(&variable);
@@ -416,7 +416,8 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
             }
             if let (Some(class), Some(location)) =
                 (emit::class_of(&instruction.kind), emit::location_of(&instruction.kind))
-                && let Some(variable) = case.variables.get(usize::from(location.0))
+                && let Some(variable) =
+                    case.cells.get(usize::from(location.0)).map(|cell| &cell.object.variable)
                 && race.is_none_or(|race| race.at.iter().any(|at| at.place == origin.place))
             {
                 raced.insert((class, *variable));
@@ -480,7 +481,8 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
     for (class, variable) in &raced {
         let accesses = places.iter().find(|(_, kind)| {
             emit::coherent(kind, scope).is_some()
-                && emit::location_of(kind).and_then(|l| case.variables.get(usize::from(l.0)))
+                && emit::location_of(kind)
+                    .and_then(|l| case.cells.get(usize::from(l.0)).map(|cell| &cell.object.variable))
                     == Some(variable)
         });
         if let Some((spot, _)) = accesses.filter(|_| *class != StorageClass::Workgroup || module.vulkan) {

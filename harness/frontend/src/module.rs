@@ -272,6 +272,22 @@ impl Module {
         Ok((Instruction { op: form.op, ty, result, operands, place, line: 0 }, end))
     }
 
+    /// Its words, those of a text as they were assembled.
+    pub(crate) fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The numbers of the capabilities that it declares.
+    pub(crate) fn capabilities(&self) -> Vec<u32> {
+        let mut rest = self.words.get(HEADER_WORDS..).unwrap_or_default();
+        let mut found = Vec::new();
+        while let Some(first) = rest.first().filter(|first| **first as u16 == Op::Capability as u16) {
+            found.extend(rest.get(1));
+            rest = rest.get((*first >> 16).max(1) as usize..).unwrap_or_default();
+        }
+        found
+    }
+
     /// One more than the largest id, as the header says it.
     pub(crate) fn bound(&self) -> usize {
         self.words.get(3).map_or(0, |bound| *bound as usize)

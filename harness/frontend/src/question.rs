@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
 use crate::annotations::{Formula, Part, Quantifier, Side};
-use crate::error::Problem;
-use crate::lift::{Options, Setting};
+use crate::error::{Place, Problem, Refusal};
+use crate::lift::{Options, Setting, with_setting};
+use crate::module::{Module, mask};
 use crate::value::{Cell, Object};
 
 /// What is asked, over cells.
@@ -19,6 +20,7 @@ pub(crate) struct Asked {
 }
 
 /// A formula over cells.
+#[derive(Clone, Debug)]
 enum Resolved {
     Compare(Result<i64, Cell>, Comparison, Result<i64, Cell>),
     And(Vec<Resolved>),
@@ -181,6 +183,80 @@ impl Resolved {
             Resolved::Or(parts) => fold(parts, Condition::Or),
             Resolved::Compare(left, comparison, right) => {
                 Condition::Compare { left: term(left), comparison: *comparison, right: term(right) }
+            }
+        }
+    }
+}
+
+/// A claim about final contents, for contents that were seen.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// In the words of whoever made it.
+    pub text: String,
+    /// What it is about: descriptor set, binding and element, offset and size in bytes.
+    pub places: Vec<((u32, u32, u32), u64, u32)>,
+    resolved: Resolved,
+    cells: Vec<Cell>,
+}
+
+/// The claim that is to hold of every final state, where there is one.
+///
+/// # Errors
+/// Where it names what the module does not have, or what is no buffer.
+pub fn claim(module: &Module, options: &Options) -> Result<Option<Claim>, Refusal> {
+    let Some(formula) = &options.assertion else { return Ok(None) };
+    let nowhere = |problem: Problem| problem.at(Place::Module);
+    with_setting(module, options, |setting| {
+        let mut asked = Asked { cells: BTreeSet::new(), text: None, question: None, filter: None };
+        let resolved = asked.resolve(setting, formula).map_err(nowhere)?;
+        let cells: Vec<Cell> = asked.cells.iter().copied().collect();
+        let mut places = Vec::with_capacity(cells.len());
+        for cell in &cells {
+            let decorations = module.decorations(cell.object.variable);
+            let binding = decorations.binding.ok_or_else(|| {
+                let name = module.name(cell.object.variable);
+                nowhere(Problem::Annotation(format!("`{name}` is no buffer, whose contents are seen")))
+            })?;
+            let element = cell.object.instance.saturating_sub(1) as u32;
+            places.push(((decorations.set.unwrap_or(0), binding, element), cell.offset, cell.bytes));
+        }
+        Ok(Some(Claim { text: formula.to_string(), places, resolved, cells }))
+    })
+}
+
+impl Claim {
+    /// Whether it holds where its places hold these numbers.
+    pub fn holds(&self, values: &[u64]) -> bool {
+        self.resolved.holds(&|cell| {
+            let position = self.cells.iter().position(|known| *known == cell);
+            (position.and_then(|position| values.get(position)).copied().unwrap_or(0), cell.bytes)
+        })
+    }
+}
+
+impl Resolved {
+    fn holds(&self, value: &dyn Fn(Cell) -> (u64, u32)) -> bool {
+        match self {
+            Resolved::Known(known) => *known,
+            Resolved::Not(inner) => !inner.holds(value),
+            Resolved::And(parts) => parts.iter().all(|part| part.holds(value)),
+            Resolved::Or(parts) => parts.iter().any(|part| part.holds(value)),
+            Resolved::Compare(left, comparison, right) => {
+                let cells = [left, right].map(|side| side.as_ref().err().map(|cell| value(*cell)));
+                let bytes = cells.iter().flatten().map(|(_, bytes)| *bytes).max().unwrap_or(8);
+                let number = |side: &Result<i64, Cell>| match side {
+                    Ok(number) => *number as u64 & mask(bytes.saturating_mul(8)),
+                    Err(cell) => value(*cell).0,
+                };
+                let (left, right) = (number(left), number(right));
+                match comparison {
+                    Comparison::Equal => left == right,
+                    Comparison::NotEqual => left != right,
+                    Comparison::Less => left < right,
+                    Comparison::LessOrEqual => left <= right,
+                    Comparison::Greater => left > right,
+                    Comparison::GreaterOrEqual => left >= right,
+                }
             }
         }
     }

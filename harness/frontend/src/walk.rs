@@ -316,7 +316,10 @@ impl<'a> Walk<'a> {
     /// The path ends here for good.
     fn finish(&mut self, state: &mut State) -> Step<()> {
         // What this invocation alone has touched has its final value in the dictionary.
-        for cell in self.setting.observed.iter().filter(|_| !self.setting.keep_all) {
+        let (setting, knowledge) = (self.setting, self.knowledge);
+        let kept = |cell: &&Cell| setting.keep_final && setting.in_buffer(**cell);
+        let all = knowledge.touched.keys().filter(kept);
+        for cell in setting.observed.iter().chain(all).filter(|_| !setting.keep_all) {
             let mine = self
                 .knowledge
                 .touched

@@ -1,8 +1,8 @@
 //! What a plan must satisfy before any device looks at it, and what a device must offer for it.
 
 use crate::{
-    Accesses, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, ImageId, ImageShape, Kernel,
-    KernelId, Memory, Plan, QueueId, Semaphore, Stage, Step,
+    Accesses, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, ImageId, ImageShape, Interface,
+    Kernel, KernelId, Memory, Plan, QueueId, Semaphore, Stage, Step, interface::UNIFORM_BYTES,
 };
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
@@ -252,6 +252,19 @@ impl Kernel {
         {
             return Err("the words of its vertex shader are no SPIR-V module".to_owned());
         }
+        if let Some(interface) = &self.interface {
+            interface.validate()?;
+            if interface.bindings.len() as u64 != u64::from(self.bindings) {
+                return Err(format!(
+                    "an interface of {} bindings where there are {}",
+                    interface.bindings.len(),
+                    self.bindings
+                ));
+            }
+            if self.stage != Stage::Compute || !self.images.is_empty() || !self.addresses.is_empty() {
+                return Err("an interface beside images, addresses or another stage".to_owned());
+            }
+        }
         match self.subgroup_size {
             Some(size) if !size.is_power_of_two() => Err(format!("a subgroup size of {size}")),
             _ => Ok(()),
@@ -287,11 +300,24 @@ impl Capabilities {
             return Err(DeviceError::Unsupported(TIMELINE_SEMAPHORE.to_owned()));
         }
         for step in &plan.steps {
-            if let Step::Dispatch { workgroups, .. } = step {
+            if let Step::Dispatch { workgroups, kernel, bindings, .. } = step {
+                self.check_uniform(plan, *kernel, bindings)?;
                 at_most((*workgroups).into(), self.max_workgroups.into(), || {
                     "workgroups in a dispatch".to_owned()
                 })?;
             }
+        }
+        Ok(())
+    }
+
+    /// Uniform buffers have a limit of their own.
+    fn check_uniform(&self, plan: &Plan, kernel: KernelId, buffers: &[BufferId]) -> Result<(), DeviceError> {
+        let kernel = plan.kernels.get(kernel.0 as usize);
+        let Some(interface) = kernel.and_then(|kernel| kernel.interface.as_ref()) else { return Ok(()) };
+        for (bound, buffer) in interface.bindings.iter().zip(buffers).filter(|(bound, _)| bound.uniform) {
+            let words = plan.buffers.get(buffer.0 as usize).map_or(0, |buffer| buffer.words);
+            let name = || format!("bytes in the uniform buffer {}.{}", bound.set, bound.binding);
+            at_most(words.saturating_mul(4), UNIFORM_BYTES, name)?;
         }
         Ok(())
     }
@@ -305,9 +331,14 @@ impl Capabilities {
                 return Err(DeviceError::Unsupported("a queue with graphics and compute".to_owned()));
             }
         }
-        at_most(kernel.bindings.into(), self.max_storage_buffers.into(), || {
+        let uniform = kernel.interface.iter().flat_map(|interface| &interface.bindings);
+        let uniform = uniform.filter(|bound| bound.uniform).count() as u64;
+        at_most(u64::from(kernel.bindings) - uniform, self.max_storage_buffers.into(), || {
             "storage buffers of a kernel".to_owned()
         })?;
+        if let Some(lack) = kernel.interface.as_ref().and_then(Interface::lack) {
+            return Err(DeviceError::Unsupported(lack));
+        }
         let pushed = u64::from(kernel.push_constant_bytes) + 8 * kernel.addresses.len() as u64;
         at_most(pushed, self.max_push_constant_bytes.into(), || "bytes of push constants".to_owned())?;
         let size = kernel.workgroup_size();

@@ -9,6 +9,7 @@ mod accesses;
 mod check;
 mod host;
 mod image;
+mod interface;
 mod memory;
 mod stage;
 
@@ -22,6 +23,7 @@ pub use host::{
     HostValue, Hosts,
 };
 pub use image::{Image, ImageFormat, ImageId, ImageShape};
+pub use interface::{Bound, Interface};
 pub use memory::{MemoryKind, MemoryProperties};
 pub use stage::{Drawing, Stage, Stages};
 
@@ -63,7 +65,7 @@ pub struct Plan {
 /// A kernel: a shader of one stage.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
-    /// SPIR-V words; the entry point is `main`.
+    /// SPIR-V words; the entry point is `main`, unless the interface says another.
     pub words: Vec<u32>,
     /// Number of storage-buffer bindings, all in descriptor set 0, numbered from 0.
     pub bindings: u32,
@@ -77,6 +79,8 @@ pub struct Kernel {
     pub subgroup_size: Option<u32>,
     /// What its invocations are.
     pub stage: Stage,
+    /// Where a kernel that others wrote keeps its own names and numbers; of a compute kernel without images and addresses.
+    pub interface: Option<Interface>,
 }
 
 /// A buffer.
@@ -176,7 +180,7 @@ pub enum Step {
         queue: QueueId,
         /// The kernel.
         kernel: KernelId,
-        /// Workgroups in x; y and z are 1.
+        /// Workgroups in x; y and z are 1, unless the kernel's interface says more.
         workgroups: u32,
         /// The buffer of each binding, in the order of the bindings. Two bindings may name one buffer.
         bindings: Vec<BufferId>,

@@ -18,6 +18,7 @@ fn kernel(x: u32) -> Kernel {
         addresses: Vec::new(),
         subgroup_size: None,
         stage: plan::Stage::Compute,
+        interface: None,
     }
 }
 

@@ -45,6 +45,7 @@ fn plan() -> Plan {
             addresses: Vec::new(),
             subgroup_size: None,
             stage: plan::Stage::Compute,
+            interface: None,
         }],
         buffers: vec![
             Buffer { words, memory: Memory::Device, name: "canary" },

@@ -111,6 +111,7 @@ fn plan() -> Plan {
         push_constant_bytes: 0,
         subgroup_size: None,
         stage: plan::Stage::Compute,
+        interface: None,
         addresses: Vec::new(),
         images: Vec::new(),
     };

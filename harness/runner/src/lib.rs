@@ -3,7 +3,7 @@
 //! [`run`] dispatches the kernel of one test until its budget is used and gives back an [`litmus::Observation`] in which
 //! every instance is accounted for. It knows no model. [`Stress`] says how a test is spread; every parameter is drawn
 //! from one seed. [`pool`] does that in worker processes under a deadline, which call [`worker::serve`] and speak
-//! [`wire`]. [`progress`] asks which loops end. [`twin`] relaxes a test, so that what the device shows says what the test could have seen. [`canary`] tells a device that
+//! [`wire`]. [`progress`] asks which loops end, [`shader`] runs shaders of users. [`twin`] relaxes a test, so that what the device shows says what the test could have seen. [`canary`] tells a device that
 //! executes nothing. [`classic`] and [`native`] are what rates are compared with.
 
 mod affinity;
@@ -26,6 +26,7 @@ mod processor;
 pub mod progress;
 mod run;
 mod runnable;
+pub mod shader;
 mod stress;
 mod stretches;
 pub mod tune;

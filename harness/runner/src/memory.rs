@@ -370,6 +370,7 @@ impl Layout {
             addresses: Vec::new(),
             subgroup_size: None,
             stage: plan::Stage::Compute,
+            interface: None,
         });
         let dispatch = Step::Dispatch {
             queue,
@@ -560,6 +561,7 @@ fn helper_kernel(helper: &Helper) -> plan::Kernel {
         addresses: Vec::new(),
         subgroup_size: None,
         stage: plan::Stage::Compute,
+        interface: None,
     }
 }
 
@@ -573,6 +575,7 @@ fn plan_kernel(kernel: &Kernel, images: &Images, apart: Option<BufferId>) -> pla
         addresses: addressed.collect(),
         subgroup_size: kernel.requirements.subgroup_size,
         stage: drawn::stage(kernel),
+        interface: None,
     }
 }
 

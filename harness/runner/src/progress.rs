@@ -294,6 +294,7 @@ fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
             addresses: Vec::new(),
             subgroup_size: kernel.subgroup_size,
             stage: plan::Stage::Compute,
+            interface: None,
         }],
         buffers: vec![
             buffer(words, Memory::Device, "locations"),

@@ -187,12 +187,15 @@ impl<'d> SimPrepared<'d> {
     fn new(device: &'d SimDevice, plan: &Plan) -> Result<SimPrepared<'d>, DeviceError> {
         let mut programs = Vec::with_capacity(plan.kernels.len());
         for (number, kernel) in plan.kernels.iter().enumerate() {
-            let mut program = lower::load(&kernel.words, device.fault).map_err(|error| match error {
-                lacks @ LoadError::Lacks(_) => DeviceError::Unsupported(lacks.to_string()),
-                wrong @ LoadError::Malformed { .. } => {
-                    DeviceError::InvalidPlan(format!("kernel {number}: {wrong}"))
-                }
-            })?;
+            let mut program =
+                lower::load(&kernel.words, kernel.interface.as_ref(), device.fault).map_err(|error| {
+                    match error {
+                        lacks @ LoadError::Lacks(_) => DeviceError::Unsupported(lacks.to_string()),
+                        wrong @ LoadError::Malformed { .. } => {
+                            DeviceError::InvalidPlan(format!("kernel {number}: {wrong}"))
+                        }
+                    }
+                })?;
             let bytes = u64::from(program.workgroup_words) * 4;
             if bytes > device.capabilities.max_workgroup_memory_bytes.into() {
                 return Err(DeviceError::Unsupported(format!("{bytes} bytes of workgroup memory")));

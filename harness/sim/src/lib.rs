@@ -15,6 +15,7 @@
 //!
 //! | module | idea |
 //! |---|---|
+//! | `plain` | modules that others wrote, as lowering takes them |
 //! | `module`, `lower`, `program` | a SPIR-V module as flat operations on registers, 64 invocations at once |
 //! | `order` | which memory operation of an invocation waits for which |
 //! | `memory` | caches, their lines, and what moves them |
@@ -41,6 +42,7 @@ mod machine;
 mod memory;
 mod module;
 mod order;
+mod plain;
 mod program;
 mod progress;
 mod random;

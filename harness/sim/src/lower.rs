@@ -45,8 +45,15 @@ enum Meaning {
 ///
 /// # Errors
 /// What is wrong with the module, or what the machine lacks.
-pub(crate) fn load(words: &[u32], fault: Fault) -> Result<Program, LoadError> {
-    let module = Module::new(words)?;
+pub(crate) fn load(
+    words: &[u32],
+    interface: Option<&plan::Interface>,
+    fault: Fault,
+) -> Result<Program, LoadError> {
+    if interface.is_some_and(|interface| interface.layers != [1, 1]) {
+        return Err(LoadError::Lacks("grids of more than one dimension".into()));
+    }
+    let module = Module::new(words, interface)?;
     let mut lowering = Lowering {
         module: &module,
         program: Program::default(),
@@ -69,6 +76,7 @@ pub(crate) fn load(words: &[u32], fault: Fault) -> Result<Program, LoadError> {
     lowering.globals()?;
     lowering.allocate()?;
     lowering.body()?;
+    lowering.program.alone = interface.is_some();
     lowering.finish(fault)
 }
 

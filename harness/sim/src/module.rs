@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use plan::Interface;
 use rspirv::binary::{Consumer, ParseAction, ParseState, parse_words};
 use rspirv::dr::{Instruction, ModuleHeader, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Dim, ExecutionMode, MemoryModel, Op, StorageClass};
+
+use crate::plain::plain;
 
 const HEADER_WORDS: usize = 5;
 
@@ -213,11 +216,15 @@ fn last_start(words: &[u32]) -> usize {
 
 impl Module {
     /// Reads declarations, and keeps the body.
-    pub fn new(words: &[u32]) -> Result<Module, LoadError> {
+    pub fn new(words: &[u32], interface: Option<&Interface>) -> Result<Module, LoadError> {
         let mut module = Module::default();
         let mut entry = None;
         let mut function = None;
-        for placed in read(words)? {
+        let placed = match interface {
+            Some(interface) => plain(read(words)?, interface)?,
+            None => read(words)?,
+        };
+        for placed in placed {
             if !crate::OPCODES.contains(&placed.op()) {
                 return Err(LoadError::Lacks(format!("Op{:?}", placed.op())));
             }

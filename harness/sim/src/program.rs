@@ -68,6 +68,8 @@ pub(crate) struct Program {
     pub workgroup_words: u32,
     /// Words of push constants that are read.
     pub parameter_words: u32,
+    /// Each invocation goes on by itself: what others wrote may wait in one for another.
+    pub alone: bool,
 }
 
 /// A variable in memory.

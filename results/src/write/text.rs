@@ -16,7 +16,7 @@ use crate::state;
 use crate::statistics::{Proportion, never_seen_bound};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
 use crate::write::number::{count, probability, seconds};
-use crate::write::{CheckWriter, Layout, RunWriter, progress};
+use crate::write::{CheckWriter, Layout, RunWriter, progress, shader};
 
 /// Writes predictions.
 pub struct Check<W> {
@@ -181,7 +181,10 @@ pub fn report(lines: &[RunLine], layout: Layout) -> String {
         text += "\n";
     }
     for line in lines.iter().filter(|line| !is_brief || line.verdict == VerdictWord::Violates) {
-        text += &weak_histogram(line);
+        text += &match line.shader {
+            Some(_) => shader::histogram(line),
+            None => weak_histogram(line),
+        };
     }
     text += &particulars(lines);
     text += &drifts(lines);

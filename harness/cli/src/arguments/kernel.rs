@@ -8,7 +8,7 @@ use frontend::{Options, inputs};
 use crate::exit::Failure;
 
 /// What a kernel is given, for commands that take shaders.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Shaders")]
 pub struct KernelArguments {
     /// The entry point of a shader; each one when not given.
@@ -113,6 +113,39 @@ impl KernelArguments {
             && self.define.is_empty()
             && self.include.is_empty()
             && self.compiler.is_none()
+    }
+
+    /// The words of a command line that say the same.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut add = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
+        let pair = |(left, right): &(String, String)| format!("{left}={right}");
+        if let Some(entry) = &self.entry {
+            add("--entry", entry.clone());
+        }
+        if let Some([x, y, z]) = self.grid {
+            add("--grid", format!("{x},{y},{z}"));
+        }
+        if let Some(size) = self.subgroup_size {
+            add("--subgroup-size", size.to_string());
+        }
+        self.spec.iter().for_each(|spec| add("--spec", pair(spec)));
+        self.push.iter().for_each(|push| add("--push", push.clone()));
+        self.buffer.iter().for_each(|buffer| add("--buffer", pair(buffer)));
+        self.bind.iter().for_each(|bind| add("--bind", pair(bind)));
+        self.image.iter().for_each(|image| add("--image", pair(image)));
+        if let Some(case) = &self.case {
+            add("--case", case.display().to_string());
+        }
+        if let Some(claim) = &self.assert {
+            add("--assert", claim.clone());
+        }
+        self.define.iter().for_each(|definition| add("--define", definition.clone()));
+        self.include.iter().for_each(|folder| add("--include", folder.display().to_string()));
+        if let Some(compiler) = &self.compiler {
+            add("--compiler", compiler.clone());
+        }
+        words
     }
 
     /// The same for the front end; files are read.

@@ -2,6 +2,7 @@
 
 pub mod gtest;
 mod progress;
+mod shader;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -36,6 +37,7 @@ use crate::commands::codegen::beside;
 use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, complain, layout, say, write_file};
+use crate::source::is_shader;
 use progress::Bar;
 
 /// The suite that is run when nothing else is asked for.
@@ -113,8 +115,14 @@ fn keep_command(arguments: &Run, folder: &Path) -> Result<(), Failure> {
     text.map_or(Ok(()), |text| write_file(&folder.join(COMMAND), (text + "\n").as_bytes()))
 }
 
-/// Runs tests of either kind. Verdicts are noted for a bisection.
+/// Runs tests of any kind. Verdicts are noted for a bisection.
 fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) -> Result<Outcome, Failure> {
+    if arguments.tests.iter().any(|argument| is_shader(argument)) {
+        return shader::shaders(arguments, quiet, verdicts);
+    }
+    if !arguments.kernel.is_empty() {
+        return Err(Failure::input_message("what shaders are given needs a shader"));
+    }
     if arguments.suite.as_deref() == Some(PROGRESS_SUITE) || arguments.progress.is_some() {
         return forward_progress(arguments, quiet, verdicts);
     }

@@ -37,6 +37,10 @@ pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
             .map_err(Failure::environment_error)?;
         return Ok(Outcome::Success);
     }
+    if arguments.shader {
+        runner::shader::serve(&mut |selector| open(selector, options)).map_err(Failure::environment_error)?;
+        return Ok(Outcome::Success);
+    }
     runner::worker::serve(&mut |selector| open(selector, options)).map_err(Failure::environment_error)?;
     Ok(Outcome::Success)
 }

@@ -9,6 +9,7 @@ mod common;
 mod compilers;
 mod corpus;
 mod cts;
+mod dispatch;
 mod docs;
 mod expect;
 mod faulty;

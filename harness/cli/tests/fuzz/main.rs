@@ -280,6 +280,7 @@ fn modules_of_the_simulated_gpu() {
             addresses: Vec::new(),
             subgroup_size: None,
             stage: plan::Stage::Compute,
+            interface: None,
         };
         let buffer = Buffer { words: 64, memory: Memory::Readback, name: "b" };
         let plan = Plan {

@@ -135,6 +135,7 @@ impl Module {
             addresses: Vec::new(),
             subgroup_size: None,
             stage: plan::Stage::Compute,
+            interface: None,
         }
     }
 }

@@ -92,6 +92,7 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
             addresses: Vec::new(),
             subgroup_size: None,
             stage: plan::Stage::Compute,
+            interface: None,
         }],
         buffers: memory
             .iter()

@@ -226,6 +226,7 @@ impl Layout {
             let Some(number) = self.of_step.get(step).copied() else { continue };
             let Some(dispatch) = dispatches.get(number) else { continue };
             let Some(program) = programs.get(dispatch.program) else { continue };
+            let most = if program.alone { 1 } else { most };
             let mut all = self.invocations(number, program, dispatch, machine);
             if !program.keys.is_empty() {
                 let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());

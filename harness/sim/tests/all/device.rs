@@ -27,6 +27,7 @@ fn plan(words: Vec<u32>, bindings: u32) -> Plan {
             addresses: Vec::new(),
             subgroup_size: None,
             stage: plan::Stage::Compute,
+            interface: None,
         }],
         buffers: (0..bindings).map(|_| buffer.clone()).collect(),
         queues: vec![Queue { family: 0 }],

@@ -431,6 +431,7 @@ fn line(
         counted_by_host: None,
         drift: None,
         progress,
+        shader: None,
         hashes: Hashes {
             test: item.hash.clone(),
             model: whole.plan.chosen.hash.clone(),

@@ -187,10 +187,9 @@ impl Kernel<'_> {
         let mut warnings: Vec<String> =
             self.notes().iter().map(|note| format!("{}: {note}", self.file)).collect();
         warnings.push(format!("{}: {}", self.file, self.coverage()));
-        if findings.is_empty() && lifted.question.is_none() {
-            let wider = frontend::wider(self.module, self.options);
-            warnings.extend(wider.map(|wider| format!("{}: {wider}", self.file)));
-        }
+        let asks_wider = findings.is_empty() && lifted.question.is_none();
+        let wider = if asks_wider { frontend::wider(self.module, self.options) } else { None };
+        warnings.extend(wider.iter().map(|wider| format!("{}: {wider}", self.file)));
         if answer.out_of_time {
             warnings.push(format!("{}: warning: not all was answered in time", self.file));
         }
@@ -240,6 +239,7 @@ impl Kernel<'_> {
             outcomes_listed: Some(false),
             findings: Some(findings),
             compiler: self.compiler.map(str::to_owned),
+            wider,
         };
         Ok(Checked::Answered(Box::new(line), warnings, outcome))
     }

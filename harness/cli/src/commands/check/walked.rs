@@ -106,6 +106,7 @@ impl Walked<'_> {
             outcomes_listed: Some(false),
             findings: Some(findings),
             compiler: self.compiler.map(str::to_owned),
+            wider: report.wider,
         };
         Some(Checked::Answered(Box::new(line), warnings, outcome))
     }

@@ -1,0 +1,403 @@
+//! Shaders of users as a kind of run: each is dispatched on each device with its inputs again and again, and what it leaves in its
+//! buffers is judged where all contents are known that the model allows.
+//!
+//! What is known of a shader comes as plain data: the front end stays with whoever asks.
+
+mod judge;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use results::Reason;
+use results::wire::{DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord};
+use runner::Settings;
+use runner::pool::{Limits, Report};
+use runner::shader::{Answer, Job, Seen};
+use runner::wire::Failure as Told;
+
+use super::litmus::Budget;
+use super::{Options, seed_of};
+use crate::Failure;
+use crate::choice::{self, Chosen};
+use crate::misbehave::Misbehaviour;
+use crate::run::{self, Judged, Kind};
+use crate::targets::{self, Target};
+use crate::workers::Task;
+
+/// A number in a buffer whose final values are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// What the shader calls it.
+    pub name: String,
+    /// Number of the buffer among those that may be written.
+    pub buffer: u32,
+    /// Where it lies, in bytes.
+    pub offset: u64,
+    /// Its size in bytes, at most 8.
+    pub bytes: u32,
+}
+
+/// What is said of a content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Says {
+    /// Some execution leaves it.
+    pub allowed: bool,
+    /// Sequential consistency cannot produce it.
+    pub weak: bool,
+}
+
+/// What is known of the contents that a shader may leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// All of them: numbers, and what they may hold together; every other word stays as it is.
+    Known {
+        /// The numbers that some invocation writes.
+        cells: Vec<Cell>,
+        /// By what they hold.
+        contents: BTreeMap<Vec<u64>, Says>,
+    },
+    /// Every content is allowed: why.
+    Undefined(String),
+    /// Nothing: why, and whether the shader is known to be free of races.
+    Unknown {
+        /// Known to be free of races.
+        race_free: bool,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Whether a claim holds where its numbers hold these.
+pub type Holds = Arc<dyn Fn(&[u64]) -> bool + Send + Sync>;
+/// What words are called: number of the buffer among those that may be written, and of the word in it.
+pub type Names = Arc<dyn Fn(&[(u32, u64)]) -> Vec<String> + Send + Sync>;
+
+/// What is claimed of all contents.
+#[derive(Clone)]
+pub struct Claim {
+    /// In words.
+    pub text: String,
+    /// The numbers that it is about.
+    pub cells: Vec<Cell>,
+    /// Whether it holds of them.
+    pub holds: Holds,
+}
+
+/// A shader with its inputs and what is known of it.
+#[derive(Clone)]
+pub struct Shader {
+    /// Its id.
+    pub id: String,
+    /// The file.
+    pub file: String,
+    /// Words of the command line that give it its inputs.
+    pub flags: Vec<String>,
+    /// What compiled it.
+    pub compiler: Option<String>,
+    /// What goes to a device.
+    pub shader: runner::shader::Shader,
+    /// What its buffers are called, in their order.
+    pub names: Vec<String>,
+    /// What their words are called.
+    pub words: Names,
+    /// Invocations of a workgroup.
+    pub local_size: [u32; 3],
+    /// Bytes of workgroup memory.
+    pub workgroup_bytes: u64,
+    /// Features by Vulkan's names; of a group one will do.
+    pub needs: Vec<Vec<&'static str>>,
+    /// Capabilities that no feature stands for that devices are asked for.
+    pub unknown: Vec<String>,
+    /// Whether it has loops.
+    pub loops: bool,
+    /// What it may leave.
+    pub expected: Expected,
+    /// What is claimed of that.
+    pub claim: Option<Claim>,
+    /// What else a reader should know.
+    pub notes: Vec<String>,
+    /// Why no device is asked at all.
+    pub unavailable: Option<String>,
+}
+
+impl Shader {
+    /// Hash of the module and its inputs.
+    fn hash(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let text = serde_json::to_vec(&self.shader).unwrap_or_default();
+        hasher.update(&text);
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// The words that a worker is to tell of all contents.
+    fn watched(&self) -> Vec<(u32, u64)> {
+        let known = match &self.expected {
+            Expected::Known { cells, .. } => cells.as_slice(),
+            Expected::Undefined(_) | Expected::Unknown { .. } => &[],
+        };
+        let claimed = self.claim.iter().flat_map(|claim| &claim.cells);
+        let cells = known.iter().chain(claimed);
+        let mut words: Vec<(u32, u64)> =
+            cells.flat_map(|cell| words_of(cell).map(|word| (cell.buffer, word))).collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    }
+
+    /// What a device lacks for it, by name.
+    fn lack(&self, identity: &plan::Identity, capabilities: &plan::Capabilities) -> Option<String> {
+        if let Some(why) = &self.unavailable {
+            return Some(why.clone());
+        }
+        let version = self.shader.words.get(1).map_or(0, |word| word >> 8 & 0xff);
+        if version > NEWEST_MINOR || version == NEWEST_MINOR && identity.api_version.starts_with("1.2") {
+            return Some(format!("device lacks SPIR-V 1.{version} (it has Vulkan {})", identity.api_version));
+        }
+        let has = |name: &&str| match *name {
+            "vulkanMemoryModel" => capabilities.memory_model,
+            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
+            name => capabilities.features.iter().any(|own| own == name),
+        };
+        if let Some(missing) = self.needs.iter().find(|group| !group.iter().any(has)) {
+            return Some(format!("device lacks {}", missing.join(" and ")));
+        }
+        if let Some(unknown) = self.unknown.first() {
+            return Some(format!("not available: the capability {unknown} is turned on for no device"));
+        }
+        let [x, y, z] = self.local_size;
+        let each = [x, y, z].iter().fold(1_u64, |all, size| all.saturating_mul(u64::from(*size)));
+        let limits = [
+            (each, u64::from(capabilities.max_workgroup_invocations), "invocations in a workgroup"),
+            (
+                self.workgroup_bytes,
+                capabilities.max_workgroup_memory_bytes.into(),
+                "bytes of workgroup memory",
+            ),
+        ];
+        if let Some((needed, there, what)) = limits.into_iter().find(|(needed, there, _)| needed > there) {
+            return Some(format!("device lacks {needed} {what} (it has {there})"));
+        }
+        let plan = self.shader.plan();
+        match plan.validate().and_then(|()| capabilities.check(&plan)) {
+            Ok(()) => None,
+            Err(plan::DeviceError::Unsupported(what)) => Some(format!("device lacks {what}")),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+/// The newest minor version of SPIR-V 1 that devices take, those of Vulkan 1.3 on; those before take one less.
+const NEWEST_MINOR: u32 = 6;
+
+/// The words of its buffer in which a number lies.
+fn words_of(cell: &Cell) -> std::ops::RangeInclusive<u64> {
+    cell.offset / 4..=(cell.offset + u64::from(cell.bytes.clamp(1, 8)) - 1) / 4
+}
+
+/// Shaders × devices.
+pub struct Plan {
+    shaders: Vec<Shader>,
+    hashes: Vec<String>,
+    targets: Vec<Target>,
+    /// By device and shader: what it is skipped for.
+    missing: Vec<Option<String>>,
+    chosen: Chosen,
+}
+
+impl Plan {
+    /// Asks what the devices lack.
+    pub fn new(targets: Vec<Target>, shaders: Vec<Shader>, chosen: Chosen) -> Plan {
+        let lack = |target: &Target, shader: &Shader| {
+            shader.lack(&target.listed.identity, &target.listed.capabilities)
+        };
+        let missing = targets
+            .iter()
+            .flat_map(|target| shaders.iter().map(move |shader| lack(target, shader)))
+            .collect();
+        let hashes = shaders.iter().map(Shader::hash).collect();
+        Plan { shaders, hashes, targets, missing, chosen }
+    }
+
+    /// The ids of its shaders.
+    pub fn ids(&self) -> Vec<String> {
+        self.shaders.iter().map(|shader| shader.id.clone()).collect()
+    }
+
+    /// Cells: shaders on devices.
+    pub fn len(&self) -> usize {
+        self.missing.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.missing.is_empty()
+    }
+
+    /// The published form of its devices.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn devices(&self) -> Result<Vec<DeviceRecord>, Failure> {
+        self.targets.iter().map(targets::device_record).collect()
+    }
+
+    /// Leaves out what `skips` gives a reason for, by device and id.
+    pub fn skip(&mut self, skips: &dyn Fn(&str, &str) -> Option<String>) {
+        let count = self.shaders.len().max(1);
+        for (index, missing) in self.missing.iter_mut().enumerate() {
+            let (Some(target), Some(shader)) =
+                (self.targets.get(index / count), self.shaders.get(index % count))
+            else {
+                continue;
+            };
+            if let Some(reason) = skips(&target.name, &shader.id) {
+                *missing = Some(reason);
+            }
+        }
+    }
+
+    /// The published form, without its hash and seed.
+    ///
+    /// # Errors
+    /// When a device cannot be written.
+    pub fn record(&self, options: &Options, budget: Budget) -> Result<PlanRecord, Failure> {
+        let model = ModelRecord { name: self.chosen.model.name().to_owned(), hash: self.chosen.hash.clone() };
+        let test = |(shader, hash): (&Shader, &String)| TestRecord {
+            id: shader.id.clone(),
+            name: shader.shader.entry.clone(),
+            file: shader.file.clone(),
+            hash: hash.clone(),
+            models: vec![model.clone(); self.targets.len()],
+            text: String::new(),
+            clauses: Vec::new(),
+        };
+        Ok(PlanRecord {
+            schema: PLAN_SCHEMA.to_owned(),
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            plan: String::new(),
+            seed: 0,
+            budget: budget.to_string(),
+            stress: options.stress.clone().unwrap_or_else(|| "default".to_owned()),
+            shard: options.shard.map(|shard| shard.to_string()),
+            devices: self.devices()?,
+            tests: self.shaders.iter().zip(&self.hashes).map(test).collect(),
+            environment: Some(targets::environment(options.jobs)),
+        })
+    }
+
+    fn place(&self, cell: usize) -> (&Target, &Shader, &str) {
+        let count = self.shaders.len().max(1);
+        let number = cell % count;
+        (&self.targets[cell / count], &self.shaders[number], &self.hashes[number])
+    }
+}
+
+/// A plan that is run.
+pub struct Shaders<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What was asked for.
+    pub options: &'a Options,
+    /// How long.
+    pub budget: Budget,
+    /// The seed of the whole run.
+    pub seed: u64,
+    /// A hook for tests.
+    pub misbehaviour: &'a Misbehaviour,
+}
+
+impl Kind for Shaders<'_> {
+    type Job = Job;
+    type Snapshot = Seen;
+    type Answer = Answer;
+
+    fn targets(&self) -> Vec<&Target> {
+        self.plan.targets.iter().collect()
+    }
+
+    fn cells(&self) -> Vec<run::Cell> {
+        let cell = |(index, missing): (usize, &Option<String>)| run::Cell {
+            target: index / self.plan.shaders.len().max(1),
+            id: self.plan.place(index).1.id.clone(),
+            missing: missing.clone(),
+        };
+        self.plan.missing.iter().enumerate().map(cell).collect()
+    }
+
+    fn task(&self) -> Task {
+        Task::Shader { validate: self.options.validate }
+    }
+
+    fn limits(&self, target: usize, waiting: usize) -> Limits {
+        let time = match self.budget {
+            Budget::Time(time) => {
+                let count = self.plan.shaders.len();
+                let own = self.plan.missing.iter().skip(target * count).take(count);
+                let runnable = own.filter(|missing| missing.is_none()).count().max(1);
+                Some(time.mul_f64((waiting as f64 / runnable as f64).clamp(0.0, 1.0)))
+            }
+            Budget::Instances(_) => None,
+        };
+        Limits { workers: self.options.jobs, time, retries: self.options.retries, ..Limits::DEFAULT }
+    }
+
+    fn job(&self, cell: usize, _next: Option<usize>, share: Option<Duration>) -> Job {
+        let (target, shader, hash) = self.plan.place(cell);
+        Job {
+            id: shader.id.clone(),
+            device: self.misbehaviour.selector(&shader.id, &target.selector),
+            shader: shader.shader.clone(),
+            watched: shader.watched(),
+            instances: match self.budget {
+                Budget::Instances(instances) => Some(instances),
+                Budget::Time(_) => None,
+            },
+            seconds: share.map(|share| share.as_secs_f64()),
+            seed: seed_of(self.seed, hash),
+            stress: Some(target.stress.clone()),
+            patience: Settings::PATIENCE.as_secs_f64(),
+        }
+    }
+
+    fn failure(answer: &Answer) -> Option<&Told> {
+        answer.failure.as_ref()
+    }
+
+    fn shown(snapshot: &Seen) -> (u64, f64) {
+        (snapshot.dispatches, snapshot.seconds)
+    }
+
+    fn skipped(&self, cell: usize, missing: &str) -> RunLine {
+        judge::skipped(self, cell, missing)
+    }
+
+    fn judged(&self, cell: usize, report: Report<Seen, Answer>, before: Option<Reason>) -> Judged {
+        judge::judged(self, cell, report, before)
+    }
+}
+
+/// The model that is named, else the one that suits shaders.
+///
+/// # Errors
+/// When there is none.
+pub fn model(named: Option<&str>) -> Result<Chosen, Failure> {
+    choice::load(named.unwrap_or(model::Model::default_for(litmus::Dialect::Vulkan)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(offset: u64, bytes: u32) -> Cell {
+        Cell { name: "x".to_owned(), buffer: 0, offset, bytes }
+    }
+
+    #[test]
+    fn numbers_lie_in_the_words_that_they_touch() {
+        let cases = [(0, 4, vec![0]), (4, 8, vec![1, 2]), (6, 2, vec![1]), (3, 1, vec![0]), (8, 4, vec![2])];
+        for (offset, bytes, expected) in cases {
+            assert_eq!(words_of(&cell(offset, bytes)).collect::<Vec<_>>(), expected, "{offset} {bytes}");
+        }
+    }
+}

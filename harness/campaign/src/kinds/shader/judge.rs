@@ -1,0 +1,375 @@
+//! From what was seen of a shader to its line.
+//!
+//! Where all contents are known that the model allows, another one is a violation. Where they are not, what was seen is shown and
+//! never called conforming; where the shader races, every content is allowed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use results::judge::EXERCISED_THRESHOLD;
+use results::state::State;
+use results::wire::{
+    ClaimRecord, ContentRecord, Hashes, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, ShaderBuffer, ShaderRun,
+    UnexpectedValues, VerdictWord,
+};
+use results::{Ending, Reason};
+use runner::pool::{Attempt, End, Report};
+use runner::shader::{Answer, Content, Seen};
+
+use super::{Cell, Expected, Shader, Shaders, words_of};
+use crate::kinds::{driver_record, quoted};
+use crate::run::{Judged, ending, failure_of};
+
+/// Contents that are listed at most where they are not judged.
+const MAX_LISTED: usize = 256;
+
+/// The line of a shader that is not run.
+pub(super) fn skipped(run: &Shaders<'_>, cell: usize, missing: &str) -> RunLine {
+    let says = Says {
+        verdict: VerdictWord::Skipped,
+        reason: Some(missing.to_owned()),
+        detail: Some(missing.to_owned()),
+    };
+    line(run, cell, &Seen::default(), Found::default(), says)
+}
+
+/// What a line says besides what was seen.
+struct Says {
+    verdict: VerdictWord,
+    reason: Option<String>,
+    detail: Option<String>,
+}
+
+impl Says {
+    fn inconclusive(reason: Reason, detail: String) -> Says {
+        Says {
+            verdict: VerdictWord::Inconclusive,
+            reason: Some(reason.word().to_owned()),
+            detail: Some(detail),
+        }
+    }
+}
+
+/// What contents come to.
+#[derive(Default)]
+struct Found {
+    outcomes: Vec<RunOutcome>,
+    unexpected: Vec<UnexpectedValues>,
+    contents: Vec<ContentRecord>,
+    /// Dispatches that left what nothing allows, and in words what most of them left.
+    forbidden: (u64, Option<String>),
+    /// Dispatches that left what is claimed never to be left.
+    broken: u64,
+}
+
+/// Judges what a worker reported.
+pub(super) fn judged(
+    run: &Shaders<'_>,
+    cell: usize,
+    report: Report<Seen, Answer>,
+    before: Option<Reason>,
+) -> Judged {
+    // What earlier attempts saw counts as well, unless the last one saw more.
+    let mut attempts: Vec<Attempt<Seen, Answer>> = report.earlier;
+    let ending = ending::<Shaders<'_>>(&report.last.end, before);
+    attempts.push(report.last);
+    let failure = failure_of(&ending);
+    let (mut seen, mut validation) = (Seen::default(), Vec::new());
+    let mut violating = None;
+    let (target, shader, _) = run.plan.place(cell);
+    for attempt in attempts {
+        let own = match attempt.end {
+            End::Answered(answer) => {
+                validation.extend(answer.validation);
+                answer.seen
+            }
+            End::Failed(_) | End::NotRun(_) => attempt.snapshot.unwrap_or_default(),
+        };
+        // A violation once seen is never washed out by another try.
+        if found(shader, &own).forbidden.0 > 0 {
+            violating = Some(own.clone());
+        }
+        if own.dispatches >= seen.dispatches {
+            seen = own;
+        }
+    }
+    let seen = violating.unwrap_or(seen);
+    let missing = match &ending {
+        Ok(_) => None,
+        // The simulated GPU says so itself.
+        Err(missing) if missing.contains("lacks") => Some(missing.clone()),
+        Err(missing) => Some(format!("device lacks {missing}")),
+    };
+    if let Some(missing) = missing {
+        return Judged { line: skipped(run, cell, &missing), failure, validation };
+    }
+    let found = found(shader, &seen);
+    let bound = target.listed.capabilities.loop_budget.filter(|_| shader.loops);
+    let says = says(shader, &seen, &found, ending.ok().as_ref(), bound);
+    Judged { line: line(run, cell, &seen, found, says), failure, validation }
+}
+
+fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bound: Option<u32>) -> Says {
+    let failure = match ending {
+        None | Some(Ending::Finished) => None,
+        Some(Ending::NullDevice) => Some((Reason::NullDevice, "the device executes nothing".to_owned())),
+        Some(Ending::TimedOut(why)) => Some((Reason::TimedOut, why.clone())),
+        Some(Ending::NoTime(why)) => Some((Reason::NoTime, why.clone())),
+        Some(Ending::Crashed(why)) => Some((Reason::Crashed, why.clone())),
+        Some(Ending::DeviceLost(why)) => Some((Reason::DeviceLost, why.clone())),
+    };
+    if let (count @ 1.., Some(what)) = &found.forbidden {
+        let what = format!("{count} of {} dispatches left what no execution leaves: {what}", seen.dispatches);
+        return match bound {
+            None => Says { verdict: VerdictWord::Violates, reason: None, detail: Some(what) },
+            Some(budget) => Says::inconclusive(
+                Reason::NotExecuted,
+                format!("{what}; the device ends loops after {budget} iterations, which may be why"),
+            ),
+        };
+    }
+    if let Some((reason, why)) = failure {
+        return Says::inconclusive(reason, why);
+    }
+    let (different, dispatches) = (seen.different, seen.dispatches);
+    let spread = format!("{different} different contents in {dispatches} dispatches");
+    match &shader.expected {
+        Expected::Undefined(why) => Says {
+            verdict: VerdictWord::Undefined,
+            reason: None,
+            detail: Some(format!("every content is allowed: {why}; {spread}")),
+        },
+        _ if dispatches == 0 || seen.not_executed > 0 => {
+            let why = format!("{} dispatches left nothing behind", seen.not_executed);
+            Says::inconclusive(Reason::NotExecuted, why)
+        }
+        Expected::Unknown { why, .. } => Says::inconclusive(Reason::NotJudged, format!("{why}; {spread}")),
+        Expected::Known { .. } if seen.others > 0 => {
+            Says::inconclusive(Reason::NotJudged, format!("too many contents to be kept apart; {spread}"))
+        }
+        Expected::Known { .. } if dispatches < EXERCISED_THRESHOLD => {
+            let why = format!("{dispatches} dispatches, fewer than {EXERCISED_THRESHOLD}");
+            Says::inconclusive(Reason::NotExercised, why)
+        }
+        Expected::Known { contents, .. } => {
+            let allowed = contents.values().filter(|says| says.allowed).count();
+            let detail = format!("{spread}, of {allowed} that the model allows");
+            Says { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail) }
+        }
+    }
+}
+
+/// What cells hold in a content.
+fn values(cells: &[Cell], watched: &[(u32, u64)], content: &Content) -> Vec<u64> {
+    let value = |cell: &Cell| {
+        let word = |number: u64| {
+            let position = watched.binary_search(&(cell.buffer, number)).ok();
+            position.and_then(|position| content.watched.get(position)).copied().unwrap_or(0)
+        };
+        let words = words_of(cell).enumerate();
+        let all = words.fold(0_u128, |all, (index, number)| all | u128::from(word(number)) << (32 * index));
+        let bits = 8 * cell.bytes.clamp(1, 8);
+        (all >> (8 * (cell.offset % 4))) as u64 & (u64::MAX >> (64 - bits))
+    };
+    cells.iter().map(value).collect()
+}
+
+fn state(cells: &[Cell], values: &[u64]) -> State {
+    cells.iter().zip(values).map(|(cell, value)| (cell.name.clone(), (*value).into())).collect()
+}
+
+fn outcome(state: State, count: u64, says: super::Says, witness: Option<bool>) -> RunOutcome {
+    RunOutcome {
+        state,
+        count,
+        batches: None,
+        allowed: says.allowed,
+        weak: says.weak,
+        filtered: false,
+        thin_air: false,
+        witness,
+        hsa: None,
+    }
+}
+
+fn found(shader: &Shader, seen: &Seen) -> Found {
+    let watched = shader.watched();
+    let mut found = Found { contents: listed(shader, seen), ..Found::default() };
+    let holds = |content: &Content| {
+        shader.claim.as_ref().map(|claim| (claim.holds)(&values(&claim.cells, &watched, content)))
+    };
+    found.broken =
+        seen.contents.iter().filter(|content| holds(content) == Some(false)).map(|c| c.count).sum();
+    let whatever = super::Says { allowed: true, weak: false };
+    match (&shader.expected, &shader.claim) {
+        (Expected::Known { cells, contents }, claim) => {
+            let mut counts: BTreeMap<Vec<u64>, (u64, Option<bool>)> = BTreeMap::new();
+            let mut most = (0, None);
+            for content in &seen.contents {
+                let values = values(cells, &watched, content);
+                let allowed = contents.get(&values).is_some_and(|says| says.allowed) && !content.elsewhere;
+                if !allowed {
+                    found.forbidden.0 += content.count;
+                    if content.count > most.0 {
+                        let text = results::state::text(&state(cells, &values));
+                        let elsewhere = if content.elsewhere { " and words that nobody writes" } else { "" };
+                        most = (content.count, Some(format!("{text}{elsewhere}")));
+                    }
+                }
+                if content.elsewhere || !contents.contains_key(&values) {
+                    found.unexpected.push(UnexpectedValues { raw: values, count: content.count });
+                } else {
+                    let entry = counts.entry(values).or_insert((0, holds(content)));
+                    entry.0 += content.count;
+                }
+            }
+            found.forbidden.1 = most.1;
+            // What the claim is about may be more than what is written; then it is known of what was seen alone.
+            let position = |cell: &Cell| {
+                cells.iter().position(|own| {
+                    (own.buffer, own.offset, own.bytes) == (cell.buffer, cell.offset, cell.bytes)
+                })
+            };
+            let positions: Option<Vec<usize>> =
+                claim.as_ref().and_then(|claim| claim.cells.iter().map(position).collect());
+            for (values, says) in contents {
+                let (count, witness) = counts.get(values).copied().unwrap_or((0, None));
+                let claimed = claim.as_ref().zip(positions.as_ref()).map(|(claim, positions)| {
+                    let own: Vec<u64> = positions.iter().filter_map(|at| values.get(*at)).copied().collect();
+                    (claim.holds)(&own)
+                });
+                found.outcomes.push(outcome(state(cells, values), count, *says, witness.or(claimed)));
+            }
+        }
+        // Where something is claimed, that is what is looked at.
+        (Expected::Undefined(_) | Expected::Unknown { .. }, Some(claim)) => {
+            let mut counts: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
+            for content in &seen.contents {
+                *counts.entry(values(&claim.cells, &watched, content)).or_default() += content.count;
+            }
+            for (values, count) in counts {
+                let witness = Some((claim.holds)(&values));
+                found.outcomes.push(outcome(state(&claim.cells, &values), count, whatever, witness));
+            }
+        }
+        (Expected::Undefined(_) | Expected::Unknown { .. }, None) => {
+            let rows = found.contents.iter().take(MAX_LISTED);
+            found.outcomes =
+                rows.map(|row| outcome(row.differs.clone(), row.count, whatever, None)).collect();
+        }
+    }
+    found
+}
+
+/// The contents with the names of what differs.
+fn listed(shader: &Shader, seen: &Seen) -> Vec<ContentRecord> {
+    let rows = &seen.contents[..seen.contents.len().min(MAX_LISTED)];
+    let words: BTreeSet<(u32, u64)> =
+        rows.iter().flat_map(|row| &row.changes).map(|change| (change.buffer, change.word)).collect();
+    let words: Vec<(u32, u64)> = words.into_iter().collect();
+    let names: BTreeMap<(u32, u64), String> = words.iter().copied().zip((shader.words)(&words)).collect();
+    let record = |row: &Content| ContentRecord {
+        count: row.count,
+        hash: row.hash.clone(),
+        differs: (row.changes.iter())
+            .map(|change| {
+                let place = (change.buffer, change.word);
+                (names.get(&place).cloned().unwrap_or_else(|| format!("{place:?}")), change.value.into())
+            })
+            .collect(),
+        changed: row.changed,
+    };
+    rows.iter().map(record).collect()
+}
+
+fn line(run: &Shaders<'_>, cell: usize, seen: &Seen, found: Found, says: Says) -> RunLine {
+    let (target, shader, hash) = run.plan.place(cell);
+    let Shaders { options, seed, .. } = run;
+    let skipped = says.verdict == VerdictWord::Skipped;
+    let mut replay = format!("vk-litmus run {}", quoted(&shader.file));
+    for word in &shader.flags {
+        replay += &format!(" {}", quoted(word));
+    }
+    replay += &format!(" --device {} --seed {seed}", quoted(target.device()));
+    if let Some(instances) = options.instances.or(Some(seen.dispatches).filter(|count| *count > 0)) {
+        replay += &format!(" --instances {instances}");
+    }
+    for (flag, value) in [("fault", &options.fault), ("model", &options.model), ("stress", &options.stress)] {
+        if let Some(value) = value {
+            replay += &format!(" --{flag} {}", quoted(value));
+        }
+    }
+    let (race, why) = match &shader.expected {
+        Expected::Known { .. } => (RaceWord::Free, None),
+        Expected::Undefined(why) => (RaceWord::Racy, Some(why.clone())),
+        Expected::Unknown { race_free: true, why } => (RaceWord::Free, Some(why.clone())),
+        Expected::Unknown { race_free: false, why } => (RaceWord::Unknown, Some(why.clone())),
+    };
+    let buffer = |(input, name): (&runner::shader::Input, &String)| {
+        let [set, binding, element] = input.at;
+        let words = input.words();
+        let is_array = shader.shader.buffers.iter().any(|other| other.at == [set, binding, 1]);
+        ShaderBuffer {
+            at: if is_array { format!("{set}.{binding}[{element}]") } else { format!("{set}.{binding}") },
+            name: name.clone(),
+            bytes: 4 * words.len() as u64,
+            hash: runner::hash(&words),
+        }
+    };
+    let listed: u64 = found.contents.iter().map(|content| content.count).sum();
+    RunLine {
+        schema: RUN_SCHEMA.to_owned(),
+        id: shader.id.clone(),
+        name: shader.shader.entry.clone(),
+        device: target.name.clone(),
+        model: run.plan.chosen.model.name().to_owned(),
+        verdict: says.verdict,
+        race: Some(race).filter(|_| !skipped),
+        reason: says.reason,
+        detail: says.detail,
+        exercised: seen.dispatches >= EXERCISED_THRESHOLD,
+        instances: seen.dispatches,
+        interleaved: 0,
+        repeated: 0,
+        not_executed: seen.not_executed,
+        unresolved: 0,
+        seconds: seen.seconds,
+        batches: None,
+        outcomes: if skipped { Vec::new() } else { found.outcomes },
+        unexpected: found.unexpected,
+        seed: *seed,
+        stress: target.stress.name.clone(),
+        replay,
+        memory: None,
+        counted_by_host: None,
+        drift: None,
+        progress: None,
+        shader: Some(ShaderRun {
+            file: shader.file.clone(),
+            entry: shader.shader.entry.clone(),
+            grid: shader.shader.grid,
+            local_size: shader.local_size,
+            compiler: shader.compiler.clone(),
+            judged: matches!(shader.expected, Expected::Known { .. }),
+            why,
+            buffers: shader.shader.buffers.iter().zip(&shader.names).map(buffer).collect(),
+            different: seen.different,
+            contents: found.contents,
+            others: seen.dispatches.saturating_sub(listed),
+            claim: shader
+                .claim
+                .as_ref()
+                .map(|claim| ClaimRecord { text: claim.text.clone(), broken: found.broken }),
+            notes: shader.notes.clone(),
+        }),
+        hashes: Hashes {
+            test: hash.to_owned(),
+            model: run.plan.chosen.hash.clone(),
+            kernel: runner::hash(&shader.shader.words),
+        },
+        question: shader.claim.as_ref().map(|claim| format!("forall ({})", claim.text)),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        driver: Some(driver_record(&target.listed.identity)),
+        hsa: None,
+        mutants: Vec::new(),
+    }
+}

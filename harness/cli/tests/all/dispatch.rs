@@ -1,0 +1,256 @@
+//! `run SHADER`: shaders of users on the simulated GPU and on the software drivers that are installed.
+
+use std::path::Path;
+
+use crate::common::{Ran, assert_valid, schemas, software_drivers, vk_litmus};
+use serde_json::Value;
+
+/// Dispatches of a run.
+const DISPATCHES: &str = "400";
+
+fn shader(name: &str) -> String {
+    format!("{}/tests/all/shaders/dispatch/{name}.spvasm", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn lock() -> String {
+    format!("{}/../frontend/tests/shaders/lock-right.spvasm", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The simulated GPU and the drivers.
+fn devices() -> Vec<&'static str> {
+    [&["sim"][..], &software_drivers()].concat()
+}
+
+fn run(device: &str, file: &str, more: &[&str]) -> (Ran, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = vk_litmus(["run", file, "--device", device, "--seed", "1", "--format", "json"]);
+    if !more.contains(&"--instances") && !more.contains(&"--time") {
+        command.args(["--instances", DISPATCHES]);
+    }
+    let ran = Ran::of(command.args(more).current_dir(folder.path()));
+    let mut lines = ran.json_lines();
+    assert_eq!(lines.len(), 1, "{device}: {ran:?}");
+    let line = lines.remove(0);
+    for schema in schemas("run.schema.json", "run.schema.json") {
+        // The contract knows no run that is not judged.
+        if line["reason"] != "not judged" || schema.ends_with("schema/run.schema.json") {
+            assert_valid(&schema, &line);
+        }
+    }
+    (ran, line)
+}
+
+fn counts(line: &Value) -> u64 {
+    let of = |list: &str| {
+        line[list].as_array().unwrap().iter().map(|row| row["count"].as_u64().unwrap()).sum::<u64>()
+    };
+    of("outcomes") + of("unexpected")
+}
+
+#[test]
+fn a_right_lock_conforms() {
+    for device in devices() {
+        let (ran, line) = run(device, &lock(), &["--grid", "2", "--assert", "data.count == 2"]);
+        assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{device}: {ran:?}");
+        assert_eq!((&line["instances"], counts(&line)), (&400.into(), 400), "{device}: {line}");
+        assert_eq!(line["shader"]["judged"], true, "{line}");
+        assert_eq!(line["shader"]["claim"]["broken"], 0, "{line}");
+        let seen = line["outcomes"].as_array().unwrap().iter().find(|row| row["count"] == 400).unwrap();
+        assert_eq!((&seen["state"]["data.count"], &seen["witness"]), (&2.into(), &true.into()), "{line}");
+    }
+}
+
+#[test]
+fn messages_are_judged_by_what_the_model_allows() {
+    for device in devices() {
+        for (name, allowed) in [("message-relaxed", true), ("message", false)] {
+            let (ran, line) = run(device, &shader(name), &["--grid", "2"]);
+            assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{device}: {ran:?}");
+            let is_stale = |row: &&Value| {
+                let state = &row["state"];
+                let sent = state["mail.data"] == 1 && state["mail.flag"] == 1;
+                sent && state["mail.seen_flag"] == 1 && state["mail.seen_data"] == 0
+            };
+            let stale = line["outcomes"].as_array().unwrap().iter().find(is_stale);
+            let stale = stale.unwrap_or_else(|| panic!("{line}"));
+            assert_eq!((&stale["allowed"], &stale["weak"]), (&allowed.into(), &true.into()), "{line}");
+            assert_eq!(counts(&line), 400, "{line}");
+        }
+    }
+}
+
+/// What is stale is seen where the machine is weak, and a rule that is broken is found.
+#[test]
+fn the_simulated_gpu_is_weak_and_its_faults_are_found() {
+    let stale = |line: &Value| -> u64 {
+        let rows = line["outcomes"].as_array().unwrap().iter();
+        rows.filter(|row| row["weak"] == true).map(|row| row["count"].as_u64().unwrap()).sum()
+    };
+    let (_, line) = run("sim", &shader("message-relaxed"), &["--grid", "2", "--instances", "4000"]);
+    assert!(stale(&line) > 0, "{line}");
+    let (ran, line) = run(
+        "sim",
+        &shader("message"),
+        &["--grid", "2", "--instances", "4000", "--fault", "release-does-not-drain-stores"],
+    );
+    assert_eq!((ran.code, &line["verdict"]), (1, &"violates".into()), "{ran:?}");
+    assert!(stale(&line) > 0, "{line}");
+    let replay = line["replay"].as_str().unwrap();
+    for words in ["--grid 2,1,1", "--device sim", "--fault release-does-not-drain-stores", "--instances 4000"]
+    {
+        assert!(replay.contains(words), "{replay}");
+    }
+}
+
+#[test]
+fn a_grid_in_which_nothing_depends_on_the_order_is_judged() {
+    for device in devices() {
+        let (ran, line) =
+            run(device, &shader("reduction"), &["--buffer", "0.0=iota:256", "--instances", "200"]);
+        assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{device}: {ran:?}");
+        assert_eq!(line["outcomes"][0]["state"]["result.total"], 2016, "{device}: {line}");
+        assert_eq!((line["outcomes"].as_array().unwrap().len(), counts(&line)), (1, 200), "{line}");
+    }
+}
+
+#[test]
+fn what_cannot_be_enumerated_is_shown_and_never_conforms() {
+    for device in devices() {
+        let (ran, line) = run(device, &shader("tickets"), &["--grid", "64"]);
+        assert_eq!((ran.code, &line["verdict"]), (3, &"inconclusive".into()), "{device}: {ran:?}");
+        assert_eq!(
+            (&line["reason"], &line["shader"]["judged"]),
+            (&"not judged".into(), &false.into()),
+            "{line}"
+        );
+        assert!(line["detail"].as_str().unwrap().contains("more than 16 invocations"), "{line}");
+        let contents = line["shader"]["contents"].as_array().unwrap();
+        let all: u64 = contents.iter().map(|row| row["count"].as_u64().unwrap()).sum();
+        assert_eq!(all + line["shader"]["others"].as_u64().unwrap(), 400, "{line}");
+        assert_eq!(contents[0]["differs"]["tickets.next"], 64, "{line}");
+        // What is claimed is looked at all the same, and what breaks a claim ends with 1.
+        let (ran, line) =
+            run(device, &shader("tickets"), &["--grid", "64", "--assert", "tickets.next == 63"]);
+        assert_eq!((ran.code, &line["shader"]["claim"]["broken"]), (1, &400.into()), "{device}: {ran:?}");
+        assert!(ran.stderr.contains("does not hold of 400 dispatches"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_racy_shader_is_told() {
+    for device in devices() {
+        let (ran, line) = run(device, &shader("racy"), &["--grid", "4"]);
+        assert_eq!((ran.code, &line["verdict"]), (0, &"undefined".into()), "{device}: {ran:?}");
+        let detail = line["detail"].as_str().unwrap();
+        assert!(detail.starts_with("every content is allowed: race: "), "{detail}");
+        assert_eq!(line["race"], "racy", "{line}");
+    }
+}
+
+#[test]
+fn a_shader_that_hangs_costs_itself_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    // lavapipe ends loops by itself.
+    for device in devices().into_iter().filter(|device| *device != "lavapipe") {
+        let mut command =
+            vk_litmus(["run", &shader("hang"), &shader("message"), "--grid", "2", "--device", device]);
+        let ran = Ran::of(
+            command
+                .args(["--seed", "1", "--instances", "200", "--format", "json"])
+                .current_dir(folder.path()),
+        );
+        let lines = ran.json_lines();
+        assert_eq!(ran.code, 3, "{device}: {ran:?}");
+        assert_eq!(
+            (&lines[0]["id"], &lines[0]["verdict"]),
+            (&"hang:main".into(), &"inconclusive".into()),
+            "{ran:?}"
+        );
+        assert_eq!(lines[0]["reason"], "timed out", "{device}: {ran:?}");
+        assert_eq!(
+            (&lines[1]["id"], &lines[1]["verdict"]),
+            (&"message:main".into(), &"conforms".into()),
+            "{ran:?}"
+        );
+    }
+}
+
+#[test]
+fn what_a_device_lacks_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let edit = |name: &str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(shader(name)).unwrap();
+        assert!(text.contains(from), "{text}");
+        let path = folder.path().join(format!("{name}-edited.spvasm"));
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let large = edit("racy", "LocalSize 1 1 1", "LocalSize 4096 1 1");
+    let capable = edit("reduction", "OpCapability Shader", "OpCapability Shader\nOpCapability Float16Buffer");
+    let cases = [
+        (large.as_str(), "device lacks 4096 invocations in a workgroup (it has 1024)"),
+        (&capable, "not available: the capability Float16Buffer is turned on for no device"),
+        (&shader("image"), "not available: the image or sampler `picture`, for a dispatch on a device"),
+    ];
+    for (file, expected) in cases {
+        let (ran, line) = run("sim", file, &[]);
+        assert_eq!((ran.code, &line["verdict"]), (0, &"skipped".into()), "{ran:?}");
+        assert_eq!(line["detail"], expected, "{line}");
+    }
+}
+
+#[test]
+fn what_has_no_meaning_for_shaders_is_refused_by_name() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["sb/SB+rlx-rlx"], "litmus tests beside shaders in one run (`sb/SB+rlx-rlx`)"),
+        (&["--suite", "quick"], "`--suite` with shaders"),
+        (&["--cts-name", "*"], "`--cts-name` with shaders"),
+        (&["--progress", "fair"], "`--progress` with shaders"),
+        (&["--format", "gtest"], "`--format gtest` with shaders"),
+        (&["--save-baseline"], "`--save-baseline` with shaders"),
+    ];
+    for (more, expected) in cases {
+        let ran = Ran::of(vk_litmus(["run", &shader("racy"), "--device", "sim"]).args(more));
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains(expected) && ran.stderr.contains("not available"), "{ran:?}");
+    }
+    let ran = Ran::of(&mut vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--grid", "2"]));
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("needs a shader"), "{ran:?}");
+}
+
+/// A folder can be gone on with, and every format tells of a shader.
+#[test]
+fn records_are_kept_as_of_any_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let arguments = [
+        "--device",
+        "sim",
+        "--seed",
+        "7",
+        "--instances",
+        "100",
+        "--grid",
+        "2",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let first = Ran::of(vk_litmus(["run", &shader("message"), &shader("racy")]).args(arguments));
+    assert_eq!(first.code, 0, "{first:?}");
+    assert!(first.stdout.contains("message:main on sim: "), "{first:?}");
+    assert!(Path::new(&out).join("run.jsonl").is_file());
+    let again = Ran::of(vk_litmus(["run", &shader("message"), &shader("racy"), "--resume"]).args(arguments));
+    assert_eq!((again.code, &again.stdout), (0, &first.stdout), "{again:?}");
+    let page = folder.path().join("page.html");
+    let report = Ran::of(&mut vk_litmus([
+        "report",
+        out.to_str().unwrap(),
+        "--format",
+        "html",
+        "--out",
+        page.to_str().unwrap(),
+    ]));
+    assert_eq!(report.code, 0, "{report:?}");
+    assert!(std::fs::read_to_string(&page).unwrap().contains("message:main"));
+}

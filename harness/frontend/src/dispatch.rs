@@ -1,0 +1,407 @@
+//! What a device is given to dispatch a kernel: its words as they are, and beside them names, numbers, constants and the contents
+//! of its buffers.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rspirv::spirv::{Capability, Op, StorageClass};
+
+use crate::annotations::Annotations;
+use crate::assemble::name_in;
+use crate::error::{Place, Problem, Refusal, malformed, unsupported};
+use crate::layout::Specialized;
+use crate::lift::{DEFAULT_BYTES, Options, is_descriptor_array, local_size};
+use crate::module::{Constant, Module, Type};
+
+/// Elements of an array of buffers at most.
+const MAX_ELEMENTS: u64 = 64;
+/// Bytes of all buffers of a dispatch at most.
+const MAX_BYTES: u64 = 1 << 26;
+
+/// A buffer that a kernel uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DispatchBuffer {
+    /// The descriptor set.
+    pub set: u32,
+    /// The binding in it.
+    pub binding: u32,
+    /// The element, where the binding is an array of buffers; else 0.
+    pub element: u32,
+    /// A uniform buffer, which nobody writes.
+    pub uniform: bool,
+    /// What a reader calls it.
+    pub name: String,
+    /// Contents before the dispatch: whole words.
+    pub bytes: Vec<u8>,
+}
+
+/// A kernel as a device takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The entry point.
+    pub entry: String,
+    /// The words of the module, as they were read.
+    pub words: Vec<u32>,
+    /// Workgroups.
+    pub grid: [u32; 3],
+    /// Invocations of a workgroup.
+    pub local_size: [u32; 3],
+    /// Specialization constants that were given: ids, and values as bytes.
+    pub constants: Vec<(u32, Vec<u8>)>,
+    /// Push constants.
+    pub push: Vec<u8>,
+    /// The buffers, by set, binding and element.
+    pub buffers: Vec<DispatchBuffer>,
+    /// What the module declares that not every device has, by the names of Vulkan's features; each of a group of names will do.
+    pub needs: Vec<Vec<&'static str>>,
+    /// Capabilities that no feature known here stands for.
+    pub unknown: Vec<String>,
+    /// Bytes of workgroup memory.
+    pub workgroup_bytes: u64,
+    /// Whether it has loops, whose end a device may bring about too early.
+    pub loops: bool,
+    /// Whether floats are computed: devices may round in several ways.
+    pub floats: bool,
+    /// What else a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// What a device needs to dispatch a kernel with its inputs.
+///
+/// # Errors
+/// What of it cannot be dispatched, with its place.
+pub fn dispatch(module: &Module, options: &Options) -> Result<Dispatch, Refusal> {
+    dispatch_of(module, options).map_err(|problem| problem.at(Place::Module))
+}
+
+fn dispatch_of(module: &Module, options: &Options) -> Result<Dispatch, Problem> {
+    if module.annotations != Annotations::default() {
+        return Err(unsupported(
+            "annotations of a text: a dispatch has its inputs from the command line or a case",
+        ));
+    }
+    let entry = module.entry(options.entry.as_deref())?;
+    let (function, name) = (entry.function, entry.name.clone());
+    let (by_id, by_result) = (&options.specialization, HashMap::new());
+    let local_size = local_size(module, by_id, &by_result, function)?;
+    let specialized = Specialized::new(module, by_id, &by_result, Some(local_size))?;
+    if !options.addresses.is_empty() {
+        return Err(unsupported("buffers behind addresses, for a dispatch on a device"));
+    }
+    let mut all = Dispatch {
+        entry: name,
+        words: module.words().to_vec(),
+        grid: options.grid.unwrap_or([1, 1, 1]),
+        local_size,
+        constants: Vec::new(),
+        push: Vec::new(),
+        buffers: Vec::new(),
+        needs: Vec::new(),
+        unknown: Vec::new(),
+        workgroup_bytes: 0,
+        loops: false,
+        floats: false,
+        notes: Vec::new(),
+    };
+    if all.grid.contains(&0) {
+        return Err(Problem::Annotation("a grid without workgroups".to_owned()));
+    }
+    let used = used(module, function, &mut all);
+    constants(module, by_id, &mut all)?;
+    capabilities(module, &mut all);
+    if module.local_size(function).is_some_and(|(_, by_ids)| by_ids) {
+        all.needs.push(vec!["maintenance4"]);
+    }
+    let mut places: BTreeMap<(u32, u32, u32), DispatchBuffer> = BTreeMap::new();
+    let mut bytes = 0_u64;
+    let mut pushed = 0;
+    for (id, variable) in module.variables.iter().filter(|(id, _)| used.contains(id)) {
+        match variable.class {
+            StorageClass::StorageBuffer | StorageClass::Uniform => {
+                buffers(&specialized, options, *id, &mut places, &mut bytes, &mut all.notes)?;
+            }
+            StorageClass::PushConstant => {
+                pushed = pushed.max(specialized.size(variable.ty)?);
+                if options.push.is_empty() {
+                    all.notes.push("nothing is said of push constants, taken as zeros".to_owned());
+                }
+            }
+            StorageClass::Workgroup => {
+                all.workgroup_bytes = all.workgroup_bytes.saturating_add(specialized.size(variable.ty)?);
+            }
+            StorageClass::UniformConstant => {
+                return Err(unsupported(format!(
+                    "the image or sampler `{}`, for a dispatch on a device",
+                    module.name(*id)
+                )));
+            }
+            StorageClass::Input | StorageClass::Output | StorageClass::Private => {}
+            class => {
+                return Err(unsupported(format!(
+                    "`{}` of storage class {class:?}, for a dispatch on a device",
+                    module.name(*id)
+                )));
+            }
+        }
+    }
+    all.push = vec![0; pushed.next_multiple_of(4) as usize];
+    for (at, byte) in &options.push {
+        if let Some(place) = usize::try_from(*at).ok().and_then(|at| all.push.get_mut(at)) {
+            *place = *byte;
+        }
+    }
+    all.buffers = places.into_values().collect();
+    Ok(all)
+}
+
+/// The global variables that an entry point uses; and what is in its code.
+fn used(module: &Module, function: u32, all: &mut Dispatch) -> BTreeSet<u32> {
+    let (mut known, mut left) = (BTreeSet::from([function]), vec![function]);
+    let mut used = BTreeSet::new();
+    while let Some(function) = left.pop() {
+        let Some(function) = module.functions.get(&function) else { continue };
+        for (at, instruction) in function.code.iter().enumerate() {
+            let operands = module.operands(instruction);
+            if instruction.op == Op::FunctionCall
+                && let Some(called) = operands.first().filter(|called| known.insert(**called))
+            {
+                left.push(*called);
+            }
+            let jumps = matches!(instruction.op, Op::Branch | Op::BranchConditional | Op::Switch);
+            let back = |label: &u32| function.labels.get(label).is_some_and(|position| *position <= at);
+            all.loops |= jumps && operands.iter().any(back);
+            all.floats |=
+                is_float(module, instruction.ty) && !matches!(instruction.op, Op::Load | Op::CopyObject);
+            used.extend(operands.iter().filter(|id| module.variables.contains_key(id)));
+        }
+    }
+    used
+}
+
+/// Whether numbers of a type are floats.
+fn is_float(module: &Module, ty: u32) -> bool {
+    match module.types.get(&ty) {
+        Some(Type::Float { .. } | Type::Matrix { .. }) => true,
+        Some(Type::Vector { element, .. }) => matches!(module.types.get(element), Some(Type::Float { .. })),
+        _ => false,
+    }
+}
+
+fn constants(module: &Module, by_id: &HashMap<u32, u64>, all: &mut Dispatch) -> Result<(), Problem> {
+    let mut given: Vec<(&u32, &u64)> = by_id.iter().collect();
+    given.sort_unstable();
+    for (id, value) in given {
+        let decorated = module.decorations.iter().find(|(_, known)| known.specialization == Some(*id));
+        let Some((ty, Constant::Scalar(_))) = decorated.and_then(|(result, _)| module.constants.get(result))
+        else {
+            all.notes.push(format!("no specialization constant has the id {id}"));
+            continue;
+        };
+        let bytes = match module.ty(*ty)? {
+            Type::Integer { bits, .. } | Type::Float { bits } => bits.div_ceil(8) as usize,
+            // VkBool32.
+            _ => 4,
+        };
+        let value = value.to_le_bytes();
+        let value =
+            value.get(..bytes).ok_or_else(|| malformed("a specialization constant of more than 8 bytes"))?;
+        all.constants.push((*id, value.to_vec()));
+    }
+    Ok(())
+}
+
+/// The buffers at the binding of a variable, unless they are there already.
+fn buffers(
+    specialized: &Specialized<'_>,
+    options: &Options,
+    id: u32,
+    places: &mut BTreeMap<(u32, u32, u32), DispatchBuffer>,
+    all: &mut u64,
+    notes: &mut Vec<String>,
+) -> Result<(), Problem> {
+    let module = specialized.module;
+    let Some(variable) = module.variables.get(&id) else { return Ok(()) };
+    let decorations = module.decorations(id);
+    let (set, binding) = (decorations.set.unwrap_or(0), decorations.binding);
+    let mut name = module.name(id);
+    let binding = binding.ok_or_else(|| unsupported(format!("`{name}` without a binding")))?;
+    let (mut ty, mut count, mut is_array) = (variable.ty, 1, false);
+    if is_descriptor_array(module, id, ty) {
+        count = match module.ty(ty)? {
+            Type::Array { length, .. } => specialized.length(*length)?,
+            _ => {
+                return Err(unsupported(format!(
+                    "`{name}`, an array of buffers without a length, for a dispatch on a device"
+                )));
+            }
+        };
+        if count > MAX_ELEMENTS {
+            return Err(Problem::Budget {
+                what: "elements of an array of buffers",
+                bound: MAX_ELEMENTS as usize,
+            });
+        }
+        (ty, is_array) = (specialized.part_of(ty, 0)?.ty, true);
+    }
+    // Blocks without a name of their own go by that of their type.
+    if name.starts_with('%') && !module.name(ty).starts_with('%') {
+        name = module.name(ty);
+    }
+    let uniform = variable.class == StorageClass::Uniform && module.decorations(ty).block;
+    let size = specialized.size(ty)?;
+    for element in 0..count as u32 {
+        let given = options.buffers.get(&(set, binding));
+        let bytes = match given {
+            // Beyond its end lies what a fixed type still holds.
+            Some(bytes) => (bytes.len() as u64).max(size),
+            None if is_open(specialized, ty) => {
+                if !places.contains_key(&(set, binding, element)) {
+                    notes.push(format!("nothing is said of `{name}`, taken as 64 KiB of zeros"));
+                }
+                DEFAULT_BYTES.max(size)
+            }
+            None => size,
+        };
+        let bytes = bytes.max(4).next_multiple_of(4);
+        *all = all.saturating_add(bytes);
+        if *all > MAX_BYTES {
+            return Err(Problem::Budget { what: "bytes of buffers", bound: MAX_BYTES as usize });
+        }
+        let mut contents = given.cloned().unwrap_or_default();
+        contents.resize(bytes as usize, 0);
+        let name = if is_array { format!("{name}[{element}]") } else { name.clone() };
+        let buffer = DispatchBuffer { set, binding, element, uniform, name, bytes: contents };
+        match places.get_mut(&(set, binding, element)) {
+            // Variables that share a binding see one buffer, the largest of them.
+            Some(known) if known.bytes.len() >= buffer.bytes.len() => known.uniform &= uniform,
+            Some(known) => *known = DispatchBuffer { uniform: known.uniform && uniform, ..buffer },
+            None => {
+                places.insert((set, binding, element), buffer);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a type ends in an array of no fixed length.
+fn is_open(specialized: &Specialized<'_>, ty: u32) -> bool {
+    match specialized.module.types.get(&ty) {
+        Some(Type::RuntimeArray { .. }) => true,
+        Some(Type::Struct { members }) => members.last().is_some_and(|member| is_open(specialized, *member)),
+        _ => false,
+    }
+}
+
+/// What readers call words of buffers: by set, binding, element and offset in bytes.
+///
+/// # Errors
+/// As for [`dispatch`].
+pub fn element_names(
+    module: &Module,
+    options: &Options,
+    places: &[(u32, u32, u32, u64)],
+) -> Result<Vec<String>, Refusal> {
+    let nowhere = |problem: Problem| problem.at(Place::Module);
+    let function = module.entry(options.entry.as_deref()).map_err(nowhere)?.function;
+    let by_result = HashMap::new();
+    let local_size = local_size(module, &options.specialization, &by_result, function).map_err(nowhere)?;
+    let specialized =
+        Specialized::new(module, &options.specialization, &by_result, Some(local_size)).map_err(nowhere)?;
+    let mut variables: HashMap<(u32, u32), u32> = HashMap::new();
+    for id in module.variables.keys() {
+        let decorations = module.decorations(*id);
+        if let Some(binding) = decorations.binding {
+            variables.entry((decorations.set.unwrap_or(0), binding)).or_insert(*id);
+        }
+    }
+    let name = |(set, binding, element, offset): &(u32, u32, u32, u64)| match variables.get(&(*set, *binding))
+    {
+        Some(variable) => {
+            let array = module
+                .variables
+                .get(variable)
+                .is_some_and(|of| is_descriptor_array(module, *variable, of.ty));
+            let instance = if array { u64::from(*element) + 1 } else { 0 };
+            let (name, left) = name_in(&specialized, *variable, instance, *offset);
+            if left == 0 { name } else { format!("{name}+{left}") }
+        }
+        None => format!("{set}.{binding}@{offset}"),
+    };
+    Ok(places.iter().map(name).collect())
+}
+
+/// The features that capabilities of modules stand for; none for those that every device has.
+fn features(capability: Capability) -> Option<&'static [&'static str]> {
+    Some(match capability {
+        Capability::Matrix
+        | Capability::Shader
+        | Capability::ImageQuery
+        | Capability::Sampled1D
+        | Capability::Image1D
+        | Capability::SampledBuffer
+        | Capability::ImageBuffer => &[],
+        Capability::Int64 => &["shaderInt64"],
+        Capability::Int16 => &["shaderInt16"],
+        Capability::Int8 => &["shaderInt8"],
+        Capability::Float16 => &["shaderFloat16"],
+        Capability::Float64 => &["shaderFloat64"],
+        Capability::Int64Atomics => &["shaderBufferInt64Atomics", "shaderSharedInt64Atomics"],
+        Capability::StorageBuffer16BitAccess => &["storageBuffer16BitAccess"],
+        Capability::UniformAndStorageBuffer16BitAccess => &["uniformAndStorageBuffer16BitAccess"],
+        Capability::StorageBuffer8BitAccess => &["storageBuffer8BitAccess"],
+        Capability::UniformAndStorageBuffer8BitAccess => &["uniformAndStorageBuffer8BitAccess"],
+        Capability::StorageBufferArrayDynamicIndexing => &["shaderStorageBufferArrayDynamicIndexing"],
+        Capability::RuntimeDescriptorArray => &["runtimeDescriptorArray"],
+        Capability::VariablePointersStorageBuffer => &["variablePointersStorageBuffer"],
+        Capability::VariablePointers => &["variablePointers"],
+        Capability::VulkanMemoryModel => &["vulkanMemoryModel"],
+        Capability::VulkanMemoryModelDeviceScope => &["vulkanMemoryModelDeviceScope"],
+        Capability::PhysicalStorageBufferAddresses => &["bufferDeviceAddress"],
+        Capability::GroupNonUniform => &["VK_SUBGROUP_FEATURE_BASIC_BIT"],
+        Capability::GroupNonUniformVote => &["VK_SUBGROUP_FEATURE_VOTE_BIT"],
+        Capability::GroupNonUniformArithmetic => &["VK_SUBGROUP_FEATURE_ARITHMETIC_BIT"],
+        Capability::GroupNonUniformBallot => &["VK_SUBGROUP_FEATURE_BALLOT_BIT"],
+        Capability::GroupNonUniformShuffle => &["VK_SUBGROUP_FEATURE_SHUFFLE_BIT"],
+        Capability::GroupNonUniformShuffleRelative => &["VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT"],
+        Capability::GroupNonUniformQuad => &["VK_SUBGROUP_FEATURE_QUAD_BIT"],
+        Capability::GroupNonUniformRotateKHR => &["shaderSubgroupRotate"],
+        Capability::AtomicFloat16AddEXT => &["shaderBufferFloat16AtomicAdd", "shaderSharedFloat16AtomicAdd"],
+        Capability::AtomicFloat32AddEXT => &["shaderBufferFloat32AtomicAdd", "shaderSharedFloat32AtomicAdd"],
+        Capability::AtomicFloat64AddEXT => &["shaderBufferFloat64AtomicAdd", "shaderSharedFloat64AtomicAdd"],
+        Capability::AtomicFloat16MinMaxEXT => {
+            &["shaderBufferFloat16AtomicMinMax", "shaderSharedFloat16AtomicMinMax"]
+        }
+        Capability::AtomicFloat32MinMaxEXT => {
+            &["shaderBufferFloat32AtomicMinMax", "shaderSharedFloat32AtomicMinMax"]
+        }
+        Capability::AtomicFloat64MinMaxEXT => {
+            &["shaderBufferFloat64AtomicMinMax", "shaderSharedFloat64AtomicMinMax"]
+        }
+        Capability::ShaderClockKHR => &["shaderSubgroupClock", "shaderDeviceClock"],
+        Capability::WorkgroupMemoryExplicitLayoutKHR => &["workgroupMemoryExplicitLayout"],
+        Capability::WorkgroupMemoryExplicitLayout8BitAccessKHR => {
+            &["workgroupMemoryExplicitLayout8BitAccess"]
+        }
+        Capability::WorkgroupMemoryExplicitLayout16BitAccessKHR => {
+            &["workgroupMemoryExplicitLayout16BitAccess"]
+        }
+        _ => return None,
+    })
+}
+
+fn capabilities(module: &Module, all: &mut Dispatch) {
+    let mut declared = BTreeSet::new();
+    for instruction in module.capabilities() {
+        match Capability::from_u32(instruction) {
+            Some(capability) => {
+                if declared.insert(instruction) {
+                    match features(capability) {
+                        Some([]) => {}
+                        Some(features) => all.needs.push(features.to_vec()),
+                        None => all.unknown.push(format!("{capability:?}")),
+                    }
+                }
+            }
+            None => all.unknown.push(format!("capability {instruction}")),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What buffers may hold in the end: by the model where invocations are few, by the walk where nothing depends on their order.
+
+use frontend::{Finals, Options, dispatch, finals};
+use model::{Budget, Model};
+
+fn of(path: &str, grid: u32, buffers: &[((u32, u32), &[u32])]) -> Finals {
+    let path = format!("{}/{path}.spvasm", env!("CARGO_MANIFEST_DIR"));
+    let module = frontend::read(&std::fs::read(path).unwrap()).unwrap();
+    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let buffers = buffers.iter().map(|(at, words)| (*at, bytes(words))).collect();
+    let options = Options { grid: Some([grid, 1, 1]), buffers, ..Options::default() };
+    let dispatch = dispatch(&module, &options).unwrap();
+    let vulkan = Model::shipped("vulkan").unwrap().unwrap();
+    finals(&module, &dispatch, &options, &vulkan, Budget::default())
+}
+
+/// Allowed contents, and those that no sequentially consistent execution leaves.
+fn listed(finals: Finals) -> (Vec<Vec<u64>>, usize) {
+    let Finals::Known { contents, .. } = finals else { panic!("{finals:?}") };
+    let allowed: Vec<_> = contents.iter().filter(|(_, says)| says.allowed).collect();
+    let weak = allowed.iter().filter(|(_, says)| says.weak).count();
+    (allowed.into_iter().map(|(values, _)| values.clone()).collect(), weak)
+}
+
+const DISPATCH: &str = "../cli/tests/all/shaders/dispatch";
+
+#[test]
+fn few_invocations_are_enumerated() {
+    let (contents, weak) = listed(of("tests/shaders/lock-right", 2, &[]));
+    assert_eq!((contents.len(), weak), (1, 0), "{contents:?}");
+    assert!(contents[0].contains(&2), "{contents:?}");
+    // Data and flag are written in any case; the other workgroup sees one of three or of four pairs.
+    let (relaxed, weak) = listed(of(&format!("{DISPATCH}/message-relaxed"), 2, &[]));
+    assert_eq!((relaxed.len(), weak), (4, 1), "{relaxed:?}");
+    let (ordered, weak) = listed(of(&format!("{DISPATCH}/message"), 2, &[]));
+    assert_eq!((ordered.len(), weak), (3, 0), "{ordered:?}");
+    // Three draw three tickets in any order.
+    let (tickets, _) = listed(of(&format!("{DISPATCH}/tickets"), 3, &[]));
+    assert_eq!(tickets.len(), 6, "{tickets:?}");
+}
+
+#[test]
+fn a_grid_without_an_order_has_one_content() {
+    let words: Vec<u32> = (0..64).collect();
+    let (contents, weak) = listed(of(&format!("{DISPATCH}/reduction"), 1, &[((0, 0), &words)]));
+    assert_eq!((contents, weak), (vec![vec![2016]], 0));
+}
+
+#[test]
+fn what_is_undefined_or_not_known_says_why() {
+    let Finals::Undefined(why) = of(&format!("{DISPATCH}/racy"), 2, &[]) else { panic!() };
+    assert!(why.starts_with("race: data race on `data.count`"), "{why}");
+    let Finals::Unknown { why, .. } = of(&format!("{DISPATCH}/tickets"), 64, &[]) else { panic!() };
+    assert!(why.contains("16 invocations"), "{why}");
+}
+
+/// Names, numbers and needs stand beside the words, which are those of the file.
+#[test]
+fn a_dispatch_keeps_the_words_of_the_module() {
+    let path = format!("{}/{DISPATCH}/reduction.spvasm", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read(path).unwrap();
+    let module = frontend::read(&text).unwrap();
+    let of = dispatch(&module, &Options::default()).unwrap();
+    assert_eq!(of.words, frontend::assemble(std::str::from_utf8(&text).unwrap()).unwrap().words);
+    let buffers: Vec<_> =
+        of.buffers.iter().map(|b| (b.set, b.binding, b.uniform, b.name.as_str(), b.bytes.len())).collect();
+    assert_eq!(buffers, [(0, 0, false, "given", 65_536), (1, 2, false, "result", 4)]);
+    assert_eq!((of.entry.as_str(), of.local_size, of.workgroup_bytes), ("main", [64, 1, 1], 256));
+    assert!(of.loops && !of.floats && of.needs.is_empty() && of.unknown.is_empty(), "{of:?}");
+    let names =
+        frontend::element_names(&module, &Options::default(), &[(0, 0, 0, 12), (1, 2, 0, 0)]).unwrap();
+    assert_eq!(names, ["given.values[3]", "result.total"]);
+}

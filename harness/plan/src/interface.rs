@@ -1,0 +1,151 @@
+//! What a kernel is told that others wrote: its entry point, where its buffers are bound, its constants, and the shape of its grid.
+
+/// The interface of a kernel that keeps the numbers and names of its author.
+///
+/// A kernel without one has the entry point `main`, its storage buffers in descriptor set 0 from binding 0 on, and dispatches of
+/// one row of workgroups.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// The entry point.
+    pub entry: String,
+    /// Where each buffer of a dispatch is bound, in the order of the dispatch's buffers. Elements of one binding follow each
+    /// other from 0 on.
+    pub bindings: Vec<Bound>,
+    /// Specialization constants: their ids, and their values as bytes of their size, the lowest first.
+    pub constants: Vec<(u32, Vec<u8>)>,
+    /// Workgroups of a dispatch in y and z.
+    pub layers: [u32; 2],
+}
+
+/// Where a buffer is bound, and as what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bound {
+    /// The descriptor set.
+    pub set: u32,
+    /// The binding in it.
+    pub binding: u32,
+    /// The element, where the binding is an array of buffers; else 0.
+    pub element: u32,
+    /// A uniform buffer; else a storage buffer.
+    pub uniform: bool,
+}
+
+/// Descriptor sets that every device has room for (`maxBoundDescriptorSets`).
+const SETS: u32 = 4;
+/// Bytes of a uniform buffer that every device takes (`maxUniformBufferRange`).
+pub(crate) const UNIFORM_BYTES: u64 = 16_384;
+/// Uniform buffers of a stage that every device takes (`maxPerStageDescriptorUniformBuffers`).
+const UNIFORM_BUFFERS: usize = 12;
+/// Workgroups in y and z that every device takes (`maxComputeWorkGroupCount`).
+const LAYERS: u32 = 65_535;
+
+impl Interface {
+    /// How many descriptor sets are laid out: up to the last one that is named.
+    pub fn sets(&self) -> u32 {
+        self.bindings.iter().map(|bound| bound.set + 1).max().unwrap_or(0)
+    }
+
+    /// The number of the buffer at a place; `None` where nothing is bound.
+    pub fn position(&self, set: u32, binding: u32) -> Option<usize> {
+        self.bindings.iter().position(|bound| (bound.set, bound.binding) == (set, binding))
+    }
+
+    /// Elements of the binding at a place.
+    pub fn elements(&self, set: u32, binding: u32) -> u32 {
+        self.bindings.iter().filter(|bound| (bound.set, bound.binding) == (set, binding)).count() as u32
+    }
+
+    /// Whether it is consistent in itself.
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        if self.entry.is_empty() || self.entry.contains('\0') {
+            return Err("an entry point without a name".to_owned());
+        }
+        if self.layers.contains(&0) {
+            return Err("a dispatch of no workgroup".to_owned());
+        }
+        for (number, bound) in self.bindings.iter().enumerate() {
+            let Bound { set, binding, element, uniform } = *bound;
+            let expected = match number.checked_sub(1).and_then(|before| self.bindings.get(before)) {
+                Some(before) if (before.set, before.binding) == (set, binding) => {
+                    if before.uniform != uniform {
+                        return Err(format!("binding {set}.{binding} of two kinds"));
+                    }
+                    before.element + 1
+                }
+                _ => 0,
+            };
+            let first = self.position(set, binding).unwrap_or(number);
+            if element != expected || number - first != element as usize {
+                return Err(format!("element {element} of binding {set}.{binding} out of order"));
+            }
+        }
+        match self.constants.iter().find(|(_, bytes)| !matches!(bytes.len(), 1 | 2 | 4 | 8)) {
+            Some((id, bytes)) => Err(format!("specialization constant {id} of {} bytes", bytes.len())),
+            None => Ok(()),
+        }
+    }
+
+    /// What it needs that not every device has.
+    pub(crate) fn lack(&self) -> Option<String> {
+        let uniform = self.bindings.iter().filter(|bound| bound.uniform).count();
+        if self.sets() > SETS {
+            return Some(format!("descriptor set {} (every device has {SETS})", self.sets() - 1));
+        }
+        if uniform > UNIFORM_BUFFERS {
+            return Some(format!(
+                "{uniform} uniform buffers of a kernel (every device has {UNIFORM_BUFFERS})"
+            ));
+        }
+        let most = self.layers.iter().max().copied().unwrap_or(1);
+        (most > LAYERS).then(|| format!("{most} workgroups in y or z (every device has {LAYERS})"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(set: u32, binding: u32, element: u32) -> Bound {
+        Bound { set, binding, element, uniform: false }
+    }
+
+    fn interface(bindings: &[Bound]) -> Interface {
+        Interface {
+            entry: "main".to_owned(),
+            bindings: bindings.to_vec(),
+            layers: [1, 1],
+            ..Interface::default()
+        }
+    }
+
+    #[test]
+    fn elements_of_a_binding_follow_each_other() {
+        let good = interface(&[bound(0, 3, 0), bound(2, 0, 0), bound(2, 0, 1)]);
+        assert_eq!(good.validate(), Ok(()));
+        assert_eq!((good.sets(), good.position(2, 0), good.elements(2, 0)), (3, Some(1), 2));
+        let wrong: [&[Bound]; 4] = [
+            &[bound(0, 0, 1)],
+            &[bound(0, 0, 0), bound(0, 0, 0)],
+            &[bound(0, 0, 0), bound(0, 1, 0), bound(0, 0, 1)],
+            &[bound(0, 0, 0), bound(0, 1, 0), bound(0, 0, 0)],
+        ];
+        for bindings in wrong {
+            assert!(interface(bindings).validate().is_err(), "{bindings:?}");
+        }
+        assert!(Interface { layers: [1, 0], ..good.clone() }.validate().is_err());
+        assert!(Interface { entry: String::new(), ..good.clone() }.validate().is_err());
+        assert!(Interface { constants: vec![(1, vec![0; 3])], ..good }.validate().is_err());
+    }
+
+    #[test]
+    fn what_not_every_device_has_is_named() {
+        let sets = interface(&[bound(5, 0, 0)]);
+        assert!(sets.lack().is_some_and(|lack| lack.contains("descriptor set 5")));
+        let layers = Interface { layers: [1, 70_000], ..interface(&[]) };
+        assert!(layers.lack().is_some_and(|lack| lack.contains("70000 workgroups")));
+        assert_eq!(interface(&[bound(0, 0, 0)]).lack(), None);
+    }
+}

@@ -1,0 +1,291 @@
+//! Contents of buffers behind dispatches: counted, and told by what they differ in.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Words of all contents that are kept at most.
+const KEPT_WORDS: usize = 1 << 24;
+/// Different contents that are counted apart at most.
+const MAX_COUNTED: usize = 1 << 17;
+/// Rows that are told at most, those first that were seen most.
+pub const MAX_ROWS: usize = 2_048;
+/// Words that are told of a row at most.
+const MAX_CHANGES: usize = 64;
+
+/// A word that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// Number of the buffer among those that may be written.
+    pub buffer: u32,
+    /// Number of the word in it.
+    pub word: u64,
+    /// What it holds.
+    pub value: u32,
+}
+
+/// Contents that were seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Content {
+    /// How often.
+    pub count: u64,
+    /// BLAKE3 hash of all words.
+    pub hash: String,
+    /// What the watched words hold, in their order.
+    pub watched: Vec<u32>,
+    /// Of the row that was seen most what differs from what was there before the dispatch; of the others, what differs from that row.
+    /// The first few.
+    pub changes: Vec<Change>,
+    /// How many words differ so, as far as that is known.
+    pub changed: Option<u64>,
+    /// Whether a word differs from what was there before the dispatch that is not watched.
+    pub elsewhere: bool,
+}
+
+/// What was seen of a shader.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seen {
+    /// Dispatches that count.
+    pub dispatches: u64,
+    /// Different contents.
+    pub different: u64,
+    /// Contents, those that were seen most first.
+    pub contents: Vec<Content>,
+    /// Dispatches with contents that are not among these.
+    pub others: u64,
+    /// Dispatches of which no contents came back; they count nowhere else.
+    pub not_executed: u64,
+    /// Seconds of all submissions.
+    pub seconds: f64,
+}
+
+/// The words of all buffers of a dispatch, one after another.
+pub(super) struct Words {
+    words: Vec<u32>,
+}
+
+impl Words {
+    pub fn add(&mut self, words: &[u32]) {
+        self.words.extend_from_slice(words);
+    }
+}
+
+/// One of the contents that were seen.
+struct Row {
+    count: u64,
+    watched: Vec<u32>,
+    elsewhere: bool,
+    /// The words, while there is room.
+    words: Option<Vec<u32>>,
+}
+
+/// Contents that are counted.
+pub(super) struct Counted {
+    /// Where each buffer begins.
+    starts: Vec<usize>,
+    initial: Vec<u32>,
+    /// Positions of the watched words.
+    watched: Vec<usize>,
+    is_watched: Vec<bool>,
+    rows: HashMap<blake3::Hash, Row>,
+    kept: usize,
+    dispatches: u64,
+    others: u64,
+    not_executed: u64,
+    seconds: f64,
+}
+
+impl Counted {
+    /// Nothing yet, of buffers that hold these words at first.
+    pub fn new(initial: Vec<Vec<u32>>, watched: &[(u32, u64)]) -> Counted {
+        let mut starts = Vec::with_capacity(initial.len());
+        let mut all = Vec::new();
+        for words in initial {
+            starts.push(all.len());
+            // A buffer has a word at least.
+            all.extend(if words.is_empty() { vec![0] } else { words });
+        }
+        let place = |(buffer, word): &(u32, u64)| {
+            let start = starts.get(*buffer as usize).copied().unwrap_or(usize::MAX);
+            start.saturating_add(usize::try_from(*word).unwrap_or(usize::MAX))
+        };
+        let watched: Vec<usize> = watched.iter().map(place).collect();
+        let mut is_watched = vec![false; all.len()];
+        for place in &watched {
+            if let Some(flag) = is_watched.get_mut(*place) {
+                *flag = true;
+            }
+        }
+        Counted {
+            starts,
+            initial: all,
+            watched,
+            is_watched,
+            rows: HashMap::new(),
+            kept: 0,
+            dispatches: 0,
+            others: 0,
+            not_executed: 0,
+            seconds: 0.0,
+        }
+    }
+
+    /// Dispatches so far, those included of which nothing came back.
+    pub fn dispatches(&self) -> u64 {
+        self.dispatches + self.not_executed
+    }
+
+    pub fn took(&mut self, time: Duration) {
+        self.seconds += time.as_secs_f64();
+    }
+
+    /// Room for the words of a dispatch.
+    pub fn room(&self) -> Words {
+        Words { words: Vec::with_capacity(self.initial.len()) }
+    }
+
+    /// Counts the contents behind a dispatch; where nothing but poison came back, it was not executed.
+    pub fn add(&mut self, Words { words }: Words, poison: u32) {
+        if words.len() != self.initial.len() || !words.is_empty() && words.iter().all(|word| *word == poison)
+        {
+            self.not_executed += 1;
+            return;
+        }
+        self.dispatches += 1;
+        let mut hasher = blake3::Hasher::new();
+        for word in &words {
+            hasher.update(&word.to_le_bytes());
+        }
+        let hash = hasher.finalize();
+        if let Some(row) = self.rows.get_mut(&hash) {
+            row.count += 1;
+            return;
+        }
+        if self.rows.len() >= MAX_COUNTED {
+            self.others += 1;
+            return;
+        }
+        let watched = self.watched.iter().map(|place| words.get(*place).copied().unwrap_or(0)).collect();
+        let differs = words.iter().zip(&self.initial).zip(&self.is_watched);
+        let elsewhere = differs.into_iter().any(|((now, before), watched)| !watched && now != before);
+        let keeps = self.kept + words.len() <= KEPT_WORDS;
+        self.kept += if keeps { words.len() } else { 0 };
+        self.rows.insert(hash, Row { count: 1, watched, elsewhere, words: keeps.then_some(words) });
+    }
+
+    /// What was seen so far.
+    pub fn seen(&self) -> Seen {
+        let mut rows: Vec<(&blake3::Hash, &Row)> = self.rows.iter().collect();
+        rows.sort_by_key(|(hash, row)| (std::cmp::Reverse(row.count), *hash.as_bytes()));
+        let most = rows.first().and_then(|(_, row)| row.words.as_deref());
+        let mut contents = Vec::with_capacity(rows.len().min(MAX_ROWS));
+        let mut others = self.others;
+        for (number, (hash, row)) in rows.iter().enumerate() {
+            if number >= MAX_ROWS {
+                others += row.count;
+                continue;
+            }
+            let base = if number == 0 { Some(self.initial.as_slice()) } else { most };
+            let (changes, changed) = match (base, &row.words) {
+                (Some(base), Some(words)) => self.changes(base, words),
+                _ => (Vec::new(), None),
+            };
+            contents.push(Content {
+                count: row.count,
+                hash: hash.to_hex().to_string(),
+                watched: row.watched.clone(),
+                changes,
+                changed,
+                elsewhere: row.elsewhere,
+            });
+        }
+        Seen {
+            dispatches: self.dispatches,
+            different: self.rows.len() as u64,
+            contents,
+            others,
+            not_executed: self.not_executed,
+            seconds: self.seconds,
+        }
+    }
+
+    fn changes(&self, base: &[u32], words: &[u32]) -> (Vec<Change>, Option<u64>) {
+        let (mut changes, mut count) = (Vec::new(), 0);
+        for (place, (before, now)) in base.iter().zip(words).enumerate() {
+            if before == now {
+                continue;
+            }
+            count += 1;
+            if changes.len() < MAX_CHANGES {
+                let buffer = self.starts.partition_point(|start| *start <= place).saturating_sub(1);
+                let start = self.starts.get(buffer).copied().unwrap_or(0);
+                changes.push(Change { buffer: buffer as u32, word: (place - start) as u64, value: *now });
+            }
+        }
+        (changes, Some(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POISON: u32 = 77;
+
+    fn counted(rows: &[(&[u32], u64)]) -> Counted {
+        let mut counted = Counted::new(vec![vec![0, 0], vec![5]], &[(1, 0)]);
+        for (words, count) in rows {
+            for _ in 0..*count {
+                let mut room = counted.room();
+                room.add(words);
+                counted.add(room, POISON);
+            }
+        }
+        counted
+    }
+
+    #[test]
+    fn contents_are_told_by_what_differs_from_the_most_common() {
+        let seen = counted(&[(&[1, 2, 5], 3), (&[1, 3, 6], 1), (&[0, 0, 5], 2)]).seen();
+        assert_eq!((seen.dispatches, seen.different, seen.others), (6, 3, 0));
+        let counts: Vec<u64> = seen.contents.iter().map(|content| content.count).collect();
+        assert_eq!(counts, [3, 2, 1]);
+        let change = |buffer, word, value| Change { buffer, word, value };
+        assert_eq!(seen.contents[0].changes, [change(0, 0, 1), change(0, 1, 2)]);
+        assert_eq!(seen.contents[1].changes, [change(0, 0, 0), change(0, 1, 0)]);
+        assert_eq!(seen.contents[2].changes, [change(0, 1, 3), change(1, 0, 6)]);
+        assert_eq!(seen.contents[2].watched, [6]);
+        let elsewhere: Vec<bool> = seen.contents.iter().map(|content| content.elsewhere).collect();
+        assert_eq!(elsewhere, [true, false, true]);
+    }
+
+    #[test]
+    fn what_never_came_back_is_counted_apart() {
+        let counted = counted(&[(&[POISON, POISON, POISON], 2), (&[0, 0, 5], 1)]);
+        assert_eq!(counted.dispatches(), 3);
+        let seen = counted.seen();
+        assert_eq!((seen.dispatches, seen.not_executed), (1, 2));
+    }
+
+    #[test]
+    fn rows_are_bounded() {
+        let mut counted = Counted::new(vec![vec![0]], &[]);
+        for word in 0..3_000 {
+            let mut room = counted.room();
+            room.add(&[word]);
+            counted.add(room, POISON);
+        }
+        let seen = counted.seen();
+        // One of them is the poison itself, in the only word there is.
+        assert_eq!((seen.dispatches, seen.not_executed), (2_999, 1));
+        assert_eq!((seen.contents.len(), seen.others), (MAX_ROWS, 2_999 - MAX_ROWS as u64));
+        assert_eq!(
+            seen.contents.iter().map(|content| content.count).sum::<u64>() + seen.others,
+            seen.dispatches
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! What keeps memory busy beside a shader: dispatches of a second pipeline whose invocations hammer memory of their own.
+
+use plan::{BufferId, Capabilities, DeviceError, Kernel, KernelId, Prepared, QueueId, Step};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use shaders::StressParameters;
+use shaders::stress::{StressKernel, stress_kernel};
+
+use crate::stress::{MemoryStress, Stress};
+
+/// Invocations of a workgroup.
+const INVOCATIONS: u32 = 32;
+/// Workgroups where the stress names none: on the host's processor, on the simulated GPU, and elsewhere.
+const ON_CPU: (u32, u32) = (1, 4);
+const SIMULATED: (u32, u32) = (1, 2);
+const ON_GPU: (u32, u32) = (1, 256);
+/// Turns of an invocation where the stress names none, as for the workgroups.
+const TURNS_ON_CPU: (u32, u32) = (1, 256);
+const TURNS_SIMULATED: (u32, u32) = (1, 8);
+const TURNS_ON_GPU: (u32, u32) = (1, 1_024);
+/// Turns left to a driver that bounds them.
+const SPARE_TURNS: u32 = 1_000;
+/// Invocations of a workgroup on the simulated GPU, which takes them one by one.
+const SIMULATED_INVOCATIONS: u32 = 4;
+/// Words of a line at most, and regions of memory.
+const LINE: u32 = 64;
+const REGIONS: u32 = 64;
+
+/// The second pipeline, and what it does in the submissions up to the next drawing.
+pub(super) struct Hammer {
+    generator: Xoshiro256PlusPlus,
+    kernel: StressKernel,
+    stress: MemoryStress,
+    workgroups: (u32, u32),
+    turns: (u32, u32),
+    most_workgroups: u32,
+    drawn: (u32, StressParameters),
+}
+
+impl Hammer {
+    /// One for a device; none where it lacks the memory model that its kernel is made for.
+    pub fn new(seed: u64, stress: &Stress, capabilities: &Capabilities) -> Option<Hammer> {
+        if !capabilities.memory_model {
+            return None;
+        }
+        let memory = stress.memory_stress.clone().unwrap_or_default();
+        let (workgroups, turns, invocations) = if capabilities.shares_choices {
+            (SIMULATED, TURNS_SIMULATED, SIMULATED_INVOCATIONS)
+        } else if capabilities.is_cpu {
+            (ON_CPU, TURNS_ON_CPU, INVOCATIONS)
+        } else {
+            (ON_GPU, TURNS_ON_GPU, INVOCATIONS)
+        };
+        let named = memory.workgroups.1 > 0;
+        let most_turns =
+            capabilities.loop_budget.map_or(u32::MAX, |budget| budget.saturating_sub(SPARE_TURNS));
+        let turns = if named { memory.iterations } else { turns };
+        let config = stress.kernel_config(capabilities);
+        let invocations = invocations.min(capabilities.max_workgroup_invocations.max(1));
+        let mut hammer = Hammer {
+            generator: Xoshiro256PlusPlus::seed_from_u64(seed),
+            kernel: stress_kernel(&config, invocations),
+            workgroups: if named { memory.workgroups } else { workgroups },
+            turns: (turns.0.min(most_turns), turns.1.min(most_turns)),
+            most_workgroups: capabilities.max_workgroups.max(1),
+            stress: memory,
+            drawn: (1, StressParameters { chunk: 1, lines: 1, words: 1, ..StressParameters::default() }),
+        };
+        hammer.draw();
+        Some(hammer)
+    }
+
+    pub fn kernel(&self) -> Kernel {
+        Kernel {
+            words: self.kernel.words.clone(),
+            bindings: 1,
+            push_constant_bytes: StressParameters::BYTES,
+            ..Kernel::default()
+        }
+    }
+
+    pub fn scratch_words(&self) -> u64 {
+        u64::from(LINE * REGIONS)
+    }
+
+    /// Draws anew how many there are and what they do.
+    pub fn draw(&mut self) {
+        let on = self.generator.random_range(1..=100) <= self.stress.percent;
+        let within = |generator: &mut Xoshiro256PlusPlus, (least, most): (u32, u32)| {
+            generator.random_range(least..=most.max(least))
+        };
+        let workgroups = within(&mut self.generator, self.workgroups).clamp(1, self.most_workgroups);
+        let turns = within(&mut self.generator, self.turns);
+        let patterns = &self.stress.patterns;
+        let pattern = patterns.get(self.generator.random_range(0..patterns.len().max(1)));
+        let lines = within(&mut self.generator, self.stress.lines).clamp(1, REGIONS);
+        let chunk = if self.generator.random() { workgroups.div_ceil(lines).max(1) } else { 1 };
+        let base = self.generator.random_range(0..LINE);
+        let parameters = StressParameters {
+            iterations: if on { turns } else { 0 },
+            pattern: pattern.map_or(0, |pattern| pattern.word()),
+            lines,
+            chunk,
+            step: LINE,
+            base,
+            words: LINE * REGIONS,
+            ..StressParameters::default()
+        };
+        self.drawn = (workgroups, parameters);
+    }
+
+    /// The step that does it.
+    pub fn step(&self, queue: QueueId, kernel: KernelId, scratch: BufferId) -> Step {
+        let (workgroups, parameters) = &self.drawn;
+        Step::Dispatch {
+            queue,
+            kernel,
+            workgroups: *workgroups,
+            bindings: vec![scratch],
+            push_constants: parameters.to_bytes(),
+        }
+    }
+
+    /// Gives a step of a prepared plan what was drawn, the number of workgroups where the device can change that.
+    pub fn set(&self, prepared: &mut dyn Prepared, step: usize) -> Result<(), DeviceError> {
+        let (workgroups, parameters) = &self.drawn;
+        match prepared.set_workgroups(step, *workgroups) {
+            Ok(()) | Err(DeviceError::Unsupported(_)) => {}
+            Err(error) => return Err(error),
+        }
+        prepared.set_push_constants(step, &parameters.to_bytes())
+    }
+}

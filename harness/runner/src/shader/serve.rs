@@ -1,0 +1,113 @@
+//! The worker's side of shaders: reads jobs, runs them, and answers.
+
+use std::io;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Seen, Settings, Shader, run};
+use crate::pool::{self, Health};
+use crate::stress::Stress;
+use crate::wire::Failure;
+use crate::worker::{Devices, MakeDevice, Say, serve_jobs};
+
+/// A shader to run on a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Its id: for messages.
+    pub id: String,
+    /// Selector of the device.
+    pub device: String,
+    /// The shader with its inputs.
+    pub shader: Shader,
+    /// Words whose values are told of all contents: number of the buffer among those that may be written, and of the word in it.
+    pub watched: Vec<(u32, u64)>,
+    /// Dispatches at most.
+    pub instances: Option<u64>,
+    /// Time for them, in seconds.
+    pub seconds: Option<f64>,
+    /// Decides everything that is drawn.
+    pub seed: u64,
+    /// What keeps memory busy; the preset of the device where absent.
+    pub stress: Option<Stress>,
+    /// How long a submission may take, in seconds.
+    pub patience: f64,
+}
+
+/// What became of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// What was seen.
+    pub seen: Seen,
+    /// Why it ended early.
+    pub failure: Option<Failure>,
+    /// Messages of the validation layers.
+    pub validation: Vec<String>,
+}
+
+impl pool::Answer for Answer {
+    fn health(&self) -> Health {
+        match &self.failure {
+            Some(failure) if failure.spoils_worker() => Health::Bad,
+            _ if self.seen.dispatches > 0 => Health::Good,
+            _ => Health::Unknown,
+        }
+    }
+
+    fn ends_worker(&self) -> bool {
+        self.health() == Health::Bad
+    }
+}
+
+/// Serves jobs of shaders from standard input until it ends, as [`crate::worker::serve`] does.
+///
+/// # Errors
+/// When an answer cannot be written, or a line of the parent cannot be read.
+pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
+    let mut devices = Devices::new(make_device);
+    let ended = serve_jobs(&mut |job: &Job, say: Say<'_, Seen>| answer(job, &mut devices, say))?;
+    if ended.is_break() {
+        // A device that hangs or was lost must not be destroyed: that may wait for ever.
+        devices.forget();
+    }
+    Ok(())
+}
+
+fn answer(job: &Job, devices: &mut Devices<'_>, say: Say<'_, Seen>) -> Answer {
+    let mut answer = Answer::default();
+    if let Err(failure) = fill(&mut answer, job, devices, say) {
+        answer.failure = Some(failure);
+    }
+    answer
+}
+
+fn fill(
+    answer: &mut Answer,
+    job: &Job,
+    devices: &mut Devices<'_>,
+    say: Say<'_, Seen>,
+) -> Result<(), Failure> {
+    let device = devices.get(&job.device)?;
+    // Tells that the device is open.
+    let _ = say(&Seen::default);
+    let stress = match &job.stress {
+        Some(stress) => stress.clone(),
+        None => Stress::for_device(device.identity(), device.capabilities())
+            .map_err(|error| Failure::Stress { message: error.to_string() })?,
+    };
+    let duration = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let settings = Settings {
+        instances: job.instances,
+        time: job.seconds.map(duration),
+        seed: job.seed,
+        stress,
+        patience: duration(job.patience),
+        watched: job.watched.clone(),
+    };
+    let (seen, cause) = run(device, &job.shader, &settings, &mut |seen| say(seen));
+    answer.seen = seen;
+    answer.validation = device.validation_messages();
+    cause.map_or(Ok(()), |cause| Err(cause.into()))
+}

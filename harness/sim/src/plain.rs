@@ -1,0 +1,641 @@
+//! Modules that others wrote in the plain form that lowering takes: no debug information, constants with their values, and one
+//! function, into which all that it calls is put.
+
+use std::collections::{BTreeMap, HashMap};
+
+use plan::Interface;
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op, StorageClass, Word};
+
+use crate::module::{LoadError, Placed, malformed};
+
+/// Calls in calls at most; SPIR-V has no recursion.
+const MAX_DEPTH: u32 = 32;
+/// Instructions of the one function at most.
+const MAX_BODY: usize = 100_000;
+
+/// What says nothing to the machine.
+const SILENT: [Op; 9] = [
+    Op::Source,
+    Op::SourceContinued,
+    Op::SourceExtension,
+    Op::String,
+    Op::Line,
+    Op::NoLine,
+    Op::ModuleProcessed,
+    Op::ExtInstImport,
+    Op::Nop,
+];
+
+/// A function: its parameters and its code, labels included.
+#[derive(Default)]
+struct Function {
+    parameters: Vec<Word>,
+    code: Vec<Instruction>,
+}
+
+struct Plain<'m> {
+    interface: &'m Interface,
+    bound: Word,
+    head: Vec<Instruction>,
+    /// What stands in the head of scalar constants: type and words.
+    constants: HashMap<Word, (Word, Vec<u32>)>,
+    composites: BTreeMap<Word, (Word, Vec<Word>)>,
+    spec_ids: HashMap<Word, u32>,
+    /// Sets of extended instructions that compute nothing.
+    silent: Vec<Word>,
+    functions: HashMap<Word, Function>,
+    types: HashMap<Word, Instruction>,
+    sets: HashMap<Word, u32>,
+    bindings: HashMap<Word, u32>,
+}
+
+fn instruction(op: Op, ty: Option<Word>, result: Option<Word>, operands: Vec<Operand>) -> Instruction {
+    Instruction::new(op, ty, result, operands)
+}
+
+fn id_of(instruction: &Instruction, index: usize) -> Result<Word, LoadError> {
+    match instruction.operands.get(index) {
+        Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
+        _ => Err(malformed(0, format!("operand {index} of Op{:?} is no id", instruction.class.opcode))),
+    }
+}
+
+/// The module in plain form, for an interface.
+pub(crate) fn plain(all: Vec<Placed>, interface: &Interface) -> Result<Vec<Placed>, LoadError> {
+    let ids = all.iter().filter_map(|placed| placed.instruction.result_id);
+    let mut plain = Plain {
+        interface,
+        bound: ids.max().unwrap_or(0) + 1,
+        head: Vec::new(),
+        constants: HashMap::new(),
+        composites: BTreeMap::new(),
+        spec_ids: HashMap::new(),
+        silent: Vec::new(),
+        functions: HashMap::new(),
+        types: HashMap::new(),
+        sets: HashMap::new(),
+        bindings: HashMap::new(),
+    };
+    let entry = plain.read(all)?;
+    let body = plain.body(entry)?;
+    plain.place_bindings();
+    let mut code = plain.head;
+    code.extend(body);
+    // Places in the words are gone; the order is what lowering looks at.
+    Ok(code.into_iter().enumerate().map(|(word, instruction)| Placed { word, instruction }).collect())
+}
+
+impl Plain<'_> {
+    fn fresh(&mut self) -> Word {
+        self.bound += 1;
+        self.bound - 1
+    }
+
+    /// Reads declarations and functions; gives the function of the entry point.
+    fn read(&mut self, all: Vec<Placed>) -> Result<Word, LoadError> {
+        let mut entry = None;
+        let mut function: Option<(Word, Function)> = None;
+        let mut modes = Vec::new();
+        for Placed { word, instruction: own } in all {
+            let op = own.class.opcode;
+            if let (Op::ExtInstImport, Some(Operand::LiteralString(name))) = (op, own.operands.first())
+                && name.starts_with("NonSemantic.")
+            {
+                self.silent.extend(own.result_id);
+            }
+            if SILENT.contains(&op) {
+                continue;
+            }
+            match (op, &mut function) {
+                (Op::Function, _) => {
+                    let id = own.result_id.ok_or_else(|| malformed(word, "a function without an id"))?;
+                    function = Some((id, Function::default()));
+                }
+                (Op::FunctionEnd, _) => {
+                    if let Some((id, own)) = function.take() {
+                        self.functions.insert(id, own);
+                    }
+                }
+                (Op::FunctionParameter, Some((_, function))) => function.parameters.extend(own.result_id),
+                (_, Some((_, function))) => function.code.push(own),
+                (Op::EntryPoint, None) => {
+                    if matches!(own.operands.get(2), Some(Operand::LiteralString(name)) if *name == self.interface.entry)
+                    {
+                        entry = Some(id_of(&own, 1)?);
+                        self.head.push(own);
+                    }
+                }
+                (Op::ExecutionMode | Op::ExecutionModeId, None) => modes.push(own),
+                _ => self.declare(own, word)?,
+            }
+        }
+        let entry =
+            entry.ok_or_else(|| malformed(0, format!("no entry point `{}`", self.interface.entry)))?;
+        for own in modes {
+            self.mode(own, entry)?;
+        }
+        self.workgroup_size(entry)?;
+        Ok(entry)
+    }
+
+    fn declare(&mut self, own: Instruction, word: usize) -> Result<(), LoadError> {
+        let (ty, result) = (own.result_type, own.result_id);
+        match own.class.opcode {
+            Op::ExtInst => return Ok(()),
+            Op::Decorate => match (own.operands.get(1), own.operands.get(2)) {
+                (Some(Operand::Decoration(Decoration::SpecId)), Some(Operand::LiteralBit32(id))) => {
+                    self.spec_ids.insert(id_of(&own, 0)?, *id);
+                    return Ok(());
+                }
+                (Some(Operand::Decoration(Decoration::DescriptorSet)), Some(Operand::LiteralBit32(set))) => {
+                    self.sets.insert(id_of(&own, 0)?, *set);
+                    return Ok(());
+                }
+                (Some(Operand::Decoration(Decoration::Binding)), Some(Operand::LiteralBit32(binding))) => {
+                    self.bindings.insert(id_of(&own, 0)?, *binding);
+                    return Ok(());
+                }
+                _ => {}
+            },
+            Op::Constant | Op::SpecConstant => {
+                let (Some(ty), Some(result)) = (ty, result) else {
+                    return Err(malformed(word, "an odd constant"));
+                };
+                let mut words = match own.operands.first() {
+                    Some(Operand::LiteralBit32(low)) => vec![*low],
+                    Some(Operand::LiteralBit64(number)) => vec![*number as u32, (*number >> 32) as u32],
+                    _ => return Err(malformed(word, "a constant without a number")),
+                };
+                if let Some(given) = self.given(result) {
+                    words = given
+                        .chunks(4)
+                        .map(|four| four.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte)))
+                        .collect();
+                }
+                let operand = match words[..] {
+                    [low] => Operand::LiteralBit32(low),
+                    [low, high, ..] => Operand::LiteralBit64(u64::from(high) << 32 | u64::from(low)),
+                    [] => return Err(malformed(word, "a constant without a number")),
+                };
+                self.constants.insert(result, (ty, words));
+                self.head.push(instruction(Op::Constant, Some(ty), Some(result), vec![operand]));
+                return Ok(());
+            }
+            op @ (Op::SpecConstantTrue | Op::SpecConstantFalse) => {
+                let given = result.and_then(|result| self.given(result));
+                let holds =
+                    given.map_or(op == Op::SpecConstantTrue, |bytes| bytes.iter().any(|byte| *byte != 0));
+                let op = if holds { Op::ConstantTrue } else { Op::ConstantFalse };
+                self.head.push(instruction(op, ty, result, Vec::new()));
+                return Ok(());
+            }
+            Op::ConstantComposite | Op::SpecConstantComposite => {
+                let parts =
+                    (0..own.operands.len()).map(|index| id_of(&own, index)).collect::<Result<_, _>>()?;
+                if let (Some(ty), Some(result)) = (ty, result) {
+                    self.composites.insert(result, (ty, parts));
+                }
+                return Ok(());
+            }
+            Op::ConstantNull | Op::Undef => {
+                let of = ty.and_then(|ty| self.types.get(&ty)).map(|of| of.class.opcode);
+                match (of, ty, result) {
+                    (Some(Op::TypeInt | Op::TypeFloat), Some(ty), Some(result)) => {
+                        let wide = self
+                            .types
+                            .get(&ty)
+                            .is_some_and(|of| of.operands.first() == Some(&Operand::LiteralBit32(64)));
+                        let operand = if wide { Operand::LiteralBit64(0) } else { Operand::LiteralBit32(0) };
+                        self.constants.insert(result, (ty, vec![0]));
+                        self.head.push(instruction(Op::Constant, Some(ty), Some(result), vec![operand]));
+                    }
+                    (Some(Op::TypeBool), ..) => {
+                        self.head.push(instruction(Op::ConstantFalse, ty, result, Vec::new()))
+                    }
+                    _ => {}
+                }
+                return Ok(());
+            }
+            op if format!("{op:?}").starts_with("Type") => {
+                if let Some(result) = result {
+                    self.types.insert(result, own.clone());
+                }
+            }
+            _ => {}
+        }
+        self.head.push(own);
+        Ok(())
+    }
+
+    /// The value that the interface gives a specialization constant.
+    fn given(&self, result: Word) -> Option<Vec<u8>> {
+        let id = self.spec_ids.get(&result)?;
+        let constants = &self.interface.constants;
+        constants.iter().find(|(own, _)| own == id).map(|(_, bytes)| {
+            let mut bytes = bytes.clone();
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        })
+    }
+
+    fn number(&self, id: Word) -> Option<u32> {
+        self.constants.get(&id).and_then(|(_, words)| words.first()).copied()
+    }
+
+    fn mode(&mut self, mut own: Instruction, entry: Word) -> Result<(), LoadError> {
+        if id_of(&own, 0)? != entry {
+            return Ok(());
+        }
+        if own.operands.get(1) == Some(&Operand::ExecutionMode(ExecutionMode::LocalSizeId)) {
+            let mut operands = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
+            for index in 2..5 {
+                let size = self.number(id_of(&own, index)?);
+                operands.push(Operand::LiteralBit32(
+                    size.ok_or_else(|| malformed(0, "a local size that is no number"))?,
+                ));
+            }
+            own = instruction(Op::ExecutionMode, None, None, operands);
+        }
+        self.head.push(own);
+        Ok(())
+    }
+
+    /// A constant with the decoration goes before the mode.
+    fn workgroup_size(&mut self, entry: Word) -> Result<(), LoadError> {
+        let decorated = self.head.iter().find_map(|own| match &own.operands[..] {
+            [
+                Operand::IdRef(id),
+                Operand::Decoration(Decoration::BuiltIn),
+                Operand::BuiltIn(BuiltIn::WorkgroupSize),
+            ] => Some(*id),
+            _ => None,
+        });
+        let Some((_, parts)) = decorated.and_then(|id| self.composites.get(&id)) else { return Ok(()) };
+        let mut operands = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
+        for part in parts {
+            let size = self.number(*part).ok_or_else(|| malformed(0, "a local size that is no number"))?;
+            operands.push(Operand::LiteralBit32(size));
+        }
+        self.head
+            .retain(|own| own.operands.get(1) != Some(&Operand::ExecutionMode(ExecutionMode::LocalSize)));
+        self.head.push(instruction(Op::ExecutionMode, None, None, operands));
+        Ok(())
+    }
+
+    /// Bindings count in the order of the interface, all in one set.
+    fn place_bindings(&mut self) {
+        let mut bindings: Vec<(Word, u32)> =
+            self.bindings.iter().map(|(id, binding)| (*id, *binding)).collect();
+        bindings.sort_unstable();
+        for (id, binding) in bindings {
+            let set = self.sets.get(&id).copied().unwrap_or(0);
+            // What is bound nowhere is not used.
+            let place = self.interface.position(set, binding).map_or(u32::MAX, |position| position as u32);
+            let operands = vec![
+                Operand::IdRef(id),
+                Operand::Decoration(Decoration::Binding),
+                Operand::LiteralBit32(place),
+            ];
+            self.head.insert(0, instruction(Op::Decorate, None, None, operands));
+        }
+    }
+
+    /// The one function.
+    fn body(&mut self, entry: Word) -> Result<Vec<Instruction>, LoadError> {
+        let mut inlined = Inlined::default();
+        let names = HashMap::new();
+        inlined.put(self, entry, names, 0)?;
+        let Inlined { variables, mut code, .. } = inlined;
+        let at = code.iter().position(|own| own.class.opcode == Op::Label).map_or(0, |label| label + 1);
+        let mut first = variables;
+        for (result, (ty, parts)) in std::mem::take(&mut self.composites) {
+            let of = self.types.get(&ty).map(|of| of.class.opcode);
+            let used = code.iter().any(|own| own.operands.contains(&Operand::IdRef(result)));
+            if !used {
+                continue;
+            }
+            if of != Some(Op::TypeVector) {
+                return Err(LoadError::Lacks("OpConstantComposite of this type".into()));
+            }
+            let parts = parts.into_iter().map(Operand::IdRef).collect();
+            first.push(instruction(Op::CompositeConstruct, Some(ty), Some(result), parts));
+        }
+        code.splice(at..at, first);
+        let code = Simple::new(self, &code).all(code)?;
+        let mut body = vec![instruction(Op::Function, None, Some(entry), Vec::new())];
+        body.extend(code);
+        body.push(instruction(Op::FunctionEnd, None, None, Vec::new()));
+        Ok(body)
+    }
+}
+
+/// The code of the entry point with what it calls.
+#[derive(Default)]
+struct Inlined {
+    variables: Vec<Instruction>,
+    code: Vec<Instruction>,
+}
+
+impl Inlined {
+    /// Puts the code of a function behind what is there. Ids of its own have new names where it was called. Gives what it returns,
+    /// with the block that this comes from.
+    fn put(
+        &mut self,
+        plain: &mut Plain<'_>,
+        function: Word,
+        mut names: HashMap<Word, Word>,
+        depth: u32,
+    ) -> Result<Vec<(Word, Option<Word>)>, LoadError> {
+        if depth > MAX_DEPTH {
+            return Err(LoadError::Lacks("calls so deep".into()));
+        }
+        let Some(own) = plain.functions.get(&function) else {
+            return Err(malformed(0, "a call of no function"));
+        };
+        let code = own.code.clone();
+        if depth > 0 {
+            for id in code.iter().filter_map(|own| own.result_id) {
+                let fresh = plain.fresh();
+                names.insert(id, fresh);
+            }
+        }
+        let (mut block, mut returns) = (0, Vec::new());
+        // Blocks that go on under another label behind a call.
+        let mut tails: HashMap<Word, Word> = HashMap::new();
+        let first = self.code.len();
+        for mut own in code {
+            if self.code.len() > MAX_BODY {
+                return Err(LoadError::Lacks("so long a function".into()));
+            }
+            rename(&mut own, &names);
+            match own.class.opcode {
+                Op::Label => {
+                    block = own.result_id.unwrap_or(0);
+                    if depth > 0 && self.code.len() == first {
+                        self.code.push(branch(block));
+                    }
+                    self.code.push(own);
+                }
+                Op::Variable => {
+                    if let (Some(value), Some(result)) = (own.operands.get(1).cloned(), own.result_id) {
+                        self.code.push(instruction(
+                            Op::Store,
+                            None,
+                            None,
+                            vec![Operand::IdRef(result), value],
+                        ));
+                        own.operands.truncate(1);
+                    }
+                    self.variables.push(own);
+                }
+                Op::FunctionCall => {
+                    let called = id_of(&own, 0)?;
+                    let parameters =
+                        plain.functions.get(&called).map(|f| f.parameters.clone()).unwrap_or_default();
+                    let arguments: Vec<Word> =
+                        (1..own.operands.len()).map(|index| id_of(&own, index)).collect::<Result<_, _>>()?;
+                    let inner = parameters.into_iter().zip(arguments).collect();
+                    let start = self.code.len();
+                    let given = self.put(plain, called, inner, depth + 1)?;
+                    let after = plain.fresh();
+                    // Whoever returned goes on behind the call.
+                    for own in self.code.iter_mut().skip(start).filter(|own| own.class.opcode == Op::Return) {
+                        if own.result_id == Some(RETURNED) {
+                            *own = branch(after);
+                        }
+                    }
+                    self.code.push(instruction(Op::Label, None, Some(after), Vec::new()));
+                    let is_value = given.iter().all(|(_, value)| value.is_some()) && !given.is_empty();
+                    if let (true, Some(ty), Some(result)) = (is_value, own.result_type, own.result_id) {
+                        let operands = given.iter().flat_map(|(from, value)| {
+                            [Operand::IdRef(value.unwrap_or(0)), Operand::IdRef(*from)]
+                        });
+                        self.code.push(instruction(Op::Phi, Some(ty), Some(result), operands.collect()));
+                    }
+                    tails.insert(block, after);
+                    tails.values_mut().for_each(|tail| {
+                        if *tail == block {
+                            *tail = after;
+                        }
+                    });
+                    block = after;
+                }
+                Op::Return | Op::ReturnValue | Op::Unreachable if depth > 0 => {
+                    if own.class.opcode != Op::Unreachable {
+                        let value =
+                            if own.class.opcode == Op::ReturnValue { Some(id_of(&own, 0)?) } else { None };
+                        returns.push((block, value));
+                    }
+                    // Marked, for the call to turn it into a branch.
+                    self.code.push(Instruction {
+                        result_id: Some(RETURNED),
+                        ..instruction(Op::Return, None, None, Vec::new())
+                    });
+                }
+                Op::Unreachable => self.code.push(instruction(Op::Return, None, None, Vec::new())),
+                _ => self.code.push(own),
+            }
+        }
+        for own in self.code.iter_mut().skip(first).filter(|own| own.class.opcode == Op::Phi) {
+            for from in own.operands.iter_mut().skip(1).step_by(2) {
+                if let Operand::IdRef(label) = from
+                    && let Some(tail) = tails.get(label)
+                {
+                    *label = *tail;
+                }
+            }
+        }
+        Ok(returns)
+    }
+}
+
+/// The result of returns whose call is being put in.
+const RETURNED: Word = Word::MAX;
+
+fn branch(label: Word) -> Instruction {
+    instruction(Op::Branch, None, None, vec![Operand::IdRef(label)])
+}
+
+fn rename(own: &mut Instruction, names: &HashMap<Word, Word>) {
+    let new = |id: &mut Word| {
+        if let Some(name) = names.get(id) {
+            *id = *name;
+        }
+    };
+    own.result_id.iter_mut().for_each(new);
+    for operand in &mut own.operands {
+        match operand {
+            Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id) => new(id),
+            _ => {}
+        }
+    }
+}
+
+/// Where a pointer to a component leads.
+#[derive(Clone, Copy)]
+struct Component {
+    variable: Word,
+    /// Type of the variable.
+    vector: Word,
+    index: u32,
+}
+
+/// Instructions that the machine lacks, said by those that it has.
+struct Simple<'p, 'm> {
+    plain: &'p mut Plain<'m>,
+    /// Types of results.
+    types: HashMap<Word, Word>,
+    components: HashMap<Word, Component>,
+    truth: Option<Word>,
+}
+
+impl<'p, 'm> Simple<'p, 'm> {
+    fn new(plain: &'p mut Plain<'m>, code: &[Instruction]) -> Simple<'p, 'm> {
+        let known = plain.head.iter().chain(code);
+        let types = known.filter_map(|own| Some((own.result_id?, own.result_type?))).collect();
+        Simple { plain, types, components: HashMap::new(), truth: None }
+    }
+
+    fn all(mut self, code: Vec<Instruction>) -> Result<Vec<Instruction>, LoadError> {
+        let mut simple = Vec::with_capacity(code.len());
+        for own in code {
+            self.one(own, &mut simple)?;
+        }
+        Ok(simple)
+    }
+
+    /// What a pointer's type points to.
+    fn pointee(&self, pointer: Word) -> Option<Word> {
+        let ty = self.plain.types.get(self.types.get(&pointer)?)?;
+        id_of(ty, 1).ok()
+    }
+
+    fn class(&self, pointer: Word) -> Option<StorageClass> {
+        match self.plain.types.get(self.types.get(&pointer)?)?.operands.first() {
+            Some(Operand::StorageClass(class)) => Some(*class),
+            _ => None,
+        }
+    }
+
+    fn vector(&self, ty: Word) -> Option<(Word, u32)> {
+        let of = self.plain.types.get(&ty).filter(|of| of.class.opcode == Op::TypeVector)?;
+        match of.operands[..] {
+            [Operand::IdRef(element), Operand::LiteralBit32(count)] => Some((element, count)),
+            _ => None,
+        }
+    }
+
+    /// A constant of the type of a number.
+    fn one_of(&mut self, ty: Word) -> Word {
+        let known = self.plain.constants.iter().find(|(_, (own, words))| *own == ty && words[..] == [1]);
+        if let Some((id, _)) = known {
+            return *id;
+        }
+        let id = self.plain.fresh();
+        self.plain.constants.insert(id, (ty, vec![1]));
+        self.plain.head.push(instruction(Op::Constant, Some(ty), Some(id), vec![Operand::LiteralBit32(1)]));
+        id
+    }
+
+    fn one(&mut self, own: Instruction, simple: &mut Vec<Instruction>) -> Result<(), LoadError> {
+        let (ty, result) = (own.result_type, own.result_id);
+        match own.class.opcode {
+            Op::ExtInst => {
+                if !self.plain.silent.contains(&id_of(&own, 0)?) {
+                    return Err(LoadError::Lacks("OpExtInst".into()));
+                }
+            }
+            Op::InBoundsAccessChain | Op::AccessChain => {
+                let base = id_of(&own, 0)?;
+                let local = matches!(self.class(base), Some(StorageClass::Input | StorageClass::Function));
+                if local && let Some(vector) = self.pointee(base).filter(|ty| self.vector(*ty).is_some()) {
+                    let index = self.plain.number(id_of(&own, 1)?);
+                    let index = index
+                        .ok_or_else(|| LoadError::Lacks("OpAccessChain to a computed component".into()))?;
+                    if let Some(result) = result {
+                        self.components.insert(result, Component { variable: base, vector, index });
+                    }
+                    return Ok(());
+                }
+                simple.push(instruction(Op::AccessChain, ty, result, own.operands));
+            }
+            Op::Load if self.components.contains_key(&id_of(&own, 0)?) => {
+                let Component { variable, vector, index } = self.components[&id_of(&own, 0)?];
+                let whole = self.plain.fresh();
+                simple.push(instruction(Op::Load, Some(vector), Some(whole), vec![Operand::IdRef(variable)]));
+                let operands = vec![Operand::IdRef(whole), Operand::LiteralBit32(index)];
+                simple.push(instruction(Op::CompositeExtract, ty, result, operands));
+            }
+            Op::Store if self.components.contains_key(&id_of(&own, 0)?) => {
+                let Component { variable, vector, index } = self.components[&id_of(&own, 0)?];
+                let value = id_of(&own, 1)?;
+                let whole = self.plain.fresh();
+                simple.push(instruction(Op::Load, Some(vector), Some(whole), vec![Operand::IdRef(variable)]));
+                let new = self.with_part(vector, whole, index, value, simple)?;
+                let operands = vec![Operand::IdRef(variable), Operand::IdRef(new)];
+                simple.push(instruction(Op::Store, None, None, operands));
+            }
+            Op::CompositeInsert => {
+                let (value, whole) = (id_of(&own, 0)?, id_of(&own, 1)?);
+                let index = match own.operands.get(2) {
+                    Some(Operand::LiteralBit32(index)) if own.operands.len() == 3 => *index,
+                    _ => return Err(LoadError::Lacks("OpCompositeInsert into parts of parts".into())),
+                };
+                let ty = ty.ok_or_else(|| malformed(0, "an insertion without a type"))?;
+                let new = self.with_part(ty, whole, index, value, simple)?;
+                simple.push(instruction(Op::CopyObject, Some(ty), result, vec![Operand::IdRef(new)]));
+            }
+            Op::LogicalNot => {
+                let truth = match self.truth {
+                    Some(truth) => truth,
+                    None => {
+                        let id = self.plain.fresh();
+                        self.plain.head.push(instruction(Op::ConstantTrue, ty, Some(id), Vec::new()));
+                        *self.truth.insert(id)
+                    }
+                };
+                let operands = vec![Operand::IdRef(id_of(&own, 0)?), Operand::IdRef(truth)];
+                simple.push(instruction(Op::LogicalNotEqual, ty, result, operands));
+            }
+            op @ (Op::AtomicIIncrement | Op::AtomicIDecrement) => {
+                let ty = ty.ok_or_else(|| malformed(0, "an atomic without a type"))?;
+                let one = self.one_of(ty);
+                let mut operands = own.operands.clone();
+                operands.push(Operand::IdRef(one));
+                let op = if op == Op::AtomicIIncrement { Op::AtomicIAdd } else { Op::AtomicISub };
+                simple.push(instruction(op, Some(ty), result, operands));
+            }
+            _ => simple.push(own),
+        }
+        Ok(())
+    }
+
+    /// A vector with another value in one place.
+    fn with_part(
+        &mut self,
+        vector: Word,
+        whole: Word,
+        index: u32,
+        value: Word,
+        simple: &mut Vec<Instruction>,
+    ) -> Result<Word, LoadError> {
+        let (element, count) = self
+            .vector(vector)
+            .ok_or_else(|| LoadError::Lacks("OpCompositeInsert into what is no vector".into()))?;
+        let mut parts = Vec::with_capacity(count as usize);
+        for part in 0..count {
+            if part == index {
+                parts.push(Operand::IdRef(value));
+                continue;
+            }
+            let id = self.plain.fresh();
+            let operands = vec![Operand::IdRef(whole), Operand::LiteralBit32(part)];
+            simple.push(instruction(Op::CompositeExtract, Some(element), Some(id), operands));
+            parts.push(Operand::IdRef(id));
+        }
+        let new = self.plain.fresh();
+        simple.push(instruction(Op::CompositeConstruct, Some(vector), Some(new), parts));
+        Ok(new)
+    }
+}
