@@ -5,6 +5,7 @@
 use std::process::ExitCode;
 
 // The guide begins.
+/// Whether the program is without races and its reader cannot see the old value any more.
 pub fn stale_value_is_forbidden(text: &str) -> Result<bool, String> {
     let test = litmus::parse(text, "mended.litmus").map_err(|errors| errors.to_string())?;
     let model =
