@@ -1,4 +1,6 @@
 //! From a kernel, a grid and its inputs to litmus tests.
+//!
+//! Long because what walks share, the rounds over all invocations and what is asked of them are one thing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

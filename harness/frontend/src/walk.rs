@@ -317,8 +317,7 @@ impl<'a> Walk<'a> {
     fn finish(&mut self, state: &mut State) -> Step<()> {
         // What this invocation alone has touched has its final value in the dictionary.
         let (setting, knowledge) = (self.setting, self.knowledge);
-        let kept = |cell: &&Cell| setting.keep_final && setting.in_buffer(**cell);
-        let all = knowledge.touched.keys().filter(kept);
+        let all = knowledge.touched.keys().filter(|cell| setting.keep_final && setting.in_buffer(**cell));
         for cell in setting.observed.iter().chain(all).filter(|_| !setting.keep_all) {
             let mine = self
                 .knowledge

@@ -50,9 +50,6 @@ pub(crate) fn load(
     interface: Option<&plan::Interface>,
     fault: Fault,
 ) -> Result<Program, LoadError> {
-    if interface.is_some_and(|interface| interface.layers != [1, 1]) {
-        return Err(LoadError::Lacks("grids of more than one dimension".into()));
-    }
     let module = Module::new(words, interface)?;
     let mut lowering = Lowering {
         module: &module,
