@@ -231,6 +231,37 @@ fn races_on_the_lines_of_the_source() {
 }
 
 #[test]
+fn check_tells_what_a_walk_finds_beside_races() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders/kinds");
+    let checked = |name: &str, format: &str, grid: &str| {
+        let shader = format!("{folder}/{name}.comp");
+        let flags = ["--format", format, "--grid", grid, "--subgroup-size", "4"];
+        Ran::of(vk_litmus(["check", &shader]).args(flags))
+    };
+    for (name, grid, kinds) in [
+        ("lock-all-lanes", "1", &["hang"][..]),
+        ("lock-workgroup", "2", &[]),
+        ("uninit-shared", "1", &["uninitialised-read"]),
+        ("row-major-rows", "1", &["race"]),
+    ] {
+        let ran = checked(name, "json", grid);
+        let line = &ran.json_lines()[0];
+        let found = line["findings"].as_array().unwrap().iter().map(|found| found["kind"].as_str().unwrap());
+        assert_eq!(
+            (ran.code, found.collect::<Vec<_>>()),
+            (i32::from(!kinds.is_empty()), kinds.to_vec()),
+            "{ran:?}"
+        );
+    }
+    let ran = checked("lock-all-lanes", "html", "1");
+    let lock = "while (atomicCompSwap(lock, 0u, 1u) != 0u) { }</mark>";
+    assert!(ran.code == 1 && ran.stdout.contains(lock), "{ran:?}");
+}
+
+#[test]
 fn races_over_whole_grids() {
     let (ran, line) = race("reduce", &["--grid", "64"]);
     assert_eq!((ran.code, &line["verdict"]), (1, &"racy".into()), "{ran:?}");
