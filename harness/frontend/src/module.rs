@@ -280,12 +280,13 @@ impl Module {
     /// The numbers of the capabilities that it declares.
     pub(crate) fn capabilities(&self) -> Vec<u32> {
         let mut rest = self.words.get(HEADER_WORDS..).unwrap_or_default();
-        let mut found = Vec::new();
-        while let Some(first) = rest.first().filter(|first| **first as u16 == Op::Capability as u16) {
-            found.extend(rest.get(1));
-            rest = rest.get((*first >> 16).max(1) as usize..).unwrap_or_default();
-        }
-        found
+        std::iter::from_fn(|| {
+            let first = *rest.first().filter(|first| **first as u16 == Op::Capability as u16)?;
+            let capability = rest.get(1).copied();
+            rest = rest.get((first >> 16).max(1) as usize..).unwrap_or_default();
+            capability
+        })
+        .collect()
     }
 
     /// One more than the largest id, as the header says it.
