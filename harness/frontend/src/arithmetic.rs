@@ -24,6 +24,10 @@ pub(crate) fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u6
         Op::IMul => a.wrapping_mul(b),
         Op::UDiv => a.checked_div(b)?,
         Op::UMod => a.checked_rem(b)?,
+        // The quotient would not fit, which is as undefined as a division by zero.
+        Op::SDiv | Op::SRem | Op::SMod if y == -1 && x == signed(1 << (from.clamp(1, 64) - 1), from) => {
+            return None;
+        }
         Op::SDiv => x.checked_div(y)? as u64,
         Op::SRem => x.checked_rem(y)? as u64,
         Op::SMod => {

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rspirv::spirv::{Capability, Op, StorageClass};
+use rspirv::spirv::{Capability, GlslStd450Op, Op, StorageClass};
 
 use crate::annotations::Annotations;
 use crate::assemble::name_in;
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
 use crate::layout::Specialized;
 use crate::lift::{DEFAULT_BYTES, Options, is_descriptor_array, local_size};
-use crate::module::{Constant, Module, Type};
+use crate::module::{Constant, HEADER_WORDS, Module, Type};
 
 /// Elements of an array of buffers at most.
 const MAX_ELEMENTS: u64 = 64;
@@ -59,8 +59,10 @@ pub struct Dispatch {
     pub workgroup_bytes: u64,
     /// Whether it has loops, whose end a device may bring about too early.
     pub loops: bool,
-    /// Whether floats are computed: devices may round in several ways.
+    /// Whether floats are computed, compared or converted: devices may round in several ways.
     pub floats: bool,
+    /// What else devices may do in several ways.
+    pub varies: Option<&'static str>,
     /// What else a reader should know.
     pub notes: Vec<String>,
 }
@@ -100,6 +102,7 @@ fn dispatch_of(module: &Module, options: &Options) -> Result<Dispatch, Problem> 
         workgroup_bytes: 0,
         loops: false,
         floats: false,
+        varies: None,
         notes: Vec::new(),
     };
     if all.grid.contains(&0) {
@@ -169,12 +172,46 @@ fn used(module: &Module, function: u32, all: &mut Dispatch) -> BTreeSet<u32> {
             let jumps = matches!(instruction.op, Op::Branch | Op::BranchConditional | Op::Switch);
             let back = |label: &u32| function.labels.get(label).is_some_and(|position| *position <= at);
             all.loops |= jumps && operands.iter().any(back);
-            all.floats |=
-                is_float(module, instruction.ty) && !matches!(instruction.op, Op::Load | Op::CopyObject);
+            all.floats |= is_float(module, instruction.ty)
+                && !matches!(instruction.op, Op::Load | Op::CopyObject)
+                || leaves_floats(instruction.op, operands);
+            if matches!(instruction.op, Op::SRem | Op::SMod) {
+                // "Precision and Operation of SPIR-V Instructions": of a negative operand the result is undefined.
+                all.varies =
+                    Some("a remainder of signed numbers, which Vulkan leaves open where one is negative");
+            }
             used.extend(operands.iter().filter(|id| module.variables.contains_key(id)));
         }
     }
     used
+}
+
+/// Whether an instruction makes something else of floats, or may do so: what it gives depends on how they were rounded.
+fn leaves_floats(op: Op, operands: &[u32]) -> bool {
+    match op {
+        Op::ExtInst => {
+            let integers = [
+                GlslStd450Op::SAbs,
+                GlslStd450Op::SSign,
+                GlslStd450Op::UMin,
+                GlslStd450Op::SMin,
+                GlslStd450Op::UMax,
+                GlslStd450Op::SMax,
+                GlslStd450Op::UClamp,
+                GlslStd450Op::SClamp,
+                GlslStd450Op::FindILsb,
+                GlslStd450Op::FindSMsb,
+                GlslStd450Op::FindUMsb,
+            ];
+            !integers.iter().any(|known| operands.get(1) == Some(&(*known as u32)))
+        }
+        Op::ConvertFToU | Op::ConvertFToS | Op::QuantizeToF16 | Op::IsNan | Op::IsInf => true,
+        Op::FOrdEqual | Op::FOrdNotEqual | Op::FOrdLessThan | Op::FOrdGreaterThan => true,
+        Op::FOrdLessThanEqual | Op::FOrdGreaterThanEqual | Op::FUnordEqual | Op::FUnordNotEqual => true,
+        Op::FUnordLessThan | Op::FUnordGreaterThan => true,
+        Op::FUnordLessThanEqual | Op::FUnordGreaterThanEqual => true,
+        _ => false,
+    }
 }
 
 /// Whether numbers of a type are floats.
@@ -388,11 +425,31 @@ fn features(capability: Capability) -> Option<&'static [&'static str]> {
     })
 }
 
+/// Whether operations of subgroups, or their size, come with a capability.
+fn of_subgroups(capability: Capability) -> bool {
+    let name = format!("{capability:?}");
+    name.starts_with("Group") || name.starts_with("Subgroup")
+}
+
+/// The numbers of the capabilities that the module declares.
+fn declared_capabilities(module: &Module) -> impl Iterator<Item = u32> {
+    let mut rest = module.words().get(HEADER_WORDS..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let first = *rest.first().filter(|first| **first as u16 == Op::Capability as u16)?;
+        let capability = rest.get(1).copied();
+        rest = rest.get((first >> 16).max(1) as usize..).unwrap_or_default();
+        capability
+    })
+}
+
 fn capabilities(module: &Module, all: &mut Dispatch) {
     let mut declared = BTreeSet::new();
-    for instruction in module.capabilities() {
+    for instruction in declared_capabilities(module) {
         match Capability::from_u32(instruction) {
             Some(capability) => {
+                if of_subgroups(capability) {
+                    all.varies = Some("the size of subgroups, or which invocations make one");
+                }
                 if declared.insert(instruction) {
                     match features(capability) {
                         Some([]) => {}

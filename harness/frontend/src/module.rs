@@ -11,7 +11,7 @@ use crate::error::{Place, Problem, Refusal, malformed, unsupported};
 use crate::opcode;
 use crate::text::{MAX_INSTRUCTIONS, assemble, string_of};
 
-const HEADER_WORDS: usize = 5;
+pub(crate) const HEADER_WORDS: usize = 5;
 
 /// An instruction.
 #[derive(Clone, Copy, Debug)]
@@ -275,18 +275,6 @@ impl Module {
     /// Its words, those of a text as they were assembled.
     pub(crate) fn words(&self) -> &[u32] {
         &self.words
-    }
-
-    /// The numbers of the capabilities that it declares.
-    pub(crate) fn capabilities(&self) -> Vec<u32> {
-        let mut rest = self.words.get(HEADER_WORDS..).unwrap_or_default();
-        std::iter::from_fn(|| {
-            let first = *rest.first().filter(|first| **first as u16 == Op::Capability as u16)?;
-            let capability = rest.get(1).copied();
-            rest = rest.get((first >> 16).max(1) as usize..).unwrap_or_default();
-            capability
-        })
-        .collect()
     }
 
     /// One more than the largest id, as the header says it.

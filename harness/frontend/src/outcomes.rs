@@ -78,11 +78,16 @@ pub fn finals(
             };
         }
         race_free = report.verdict == Verdict::Clean && !report.ordered;
-        if let Some(known) = of_walk(report, dispatch, race_free) {
+        if dispatch.varies.is_none()
+            && let Some(known) = of_walk(report, dispatch, race_free)
+        {
             return known;
         }
     }
     let unknown = |race_free, why: String| Finals::Unknown { race_free, why };
+    if let Some(what) = dispatch.varies {
+        return unknown(race_free, format!("they may depend on {what}"));
+    }
     let lifted = match lift(module, &options) {
         Ok(lifted) => lifted,
         Err(refusal) => return unknown(race_free, why_not(&judged, &refusal)),

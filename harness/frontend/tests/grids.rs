@@ -331,6 +331,7 @@ fn walks_say_what_the_model_says_of_split_barriers() {
     compared(true, &[]);
 }
 
+#[expect(clippy::unwrap_used, clippy::panic, reason = "what tests share")]
 fn compared(split: bool, once: &[u64]) {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     // How many, or from which to which.

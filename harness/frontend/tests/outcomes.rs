@@ -1,4 +1,5 @@
 //! What buffers may hold in the end: by the model where invocations are few, by the walk where nothing depends on their order.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use frontend::{Finals, Options, dispatch, finals};
 use model::{Budget, Model};
@@ -52,6 +53,21 @@ fn what_is_undefined_or_not_known_says_why() {
     assert!(why.starts_with("race: data race on `data.count`"), "{why}");
     let Finals::Unknown { why, .. } = of(&format!("{DISPATCH}/tickets"), 64, &[]) else { panic!() };
     assert!(why.contains("16 invocations"), "{why}");
+}
+
+/// What devices may do in several ways is never held against one of them.
+#[test]
+fn what_differs_between_devices_is_not_known() {
+    for (name, what) in
+        [("subgroup-size", "the size of subgroups"), ("negative-remainder", "a remainder of signed numbers")]
+    {
+        let finals = of(&format!("{DISPATCH}/{name}"), 1, &[]);
+        let Finals::Unknown { why, race_free: true } = finals else { panic!("{name}: {finals:?}") };
+        assert!(why.contains(what), "{why}");
+    }
+    let finals = of(&format!("{DISPATCH}/smallest-quotient"), 1, &[]);
+    let Finals::Undefined(why) = finals else { panic!("{finals:?}") };
+    assert!(why.contains("undefined"), "{why}");
 }
 
 /// Names, numbers and needs stand beside the words, which are those of the file.

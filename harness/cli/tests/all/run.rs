@@ -343,7 +343,7 @@ fn a_bisection_is_told_good_bad_or_neither() {
     assert_eq!(code("good", &[good, bad], &sim), 0);
     assert_eq!(code("bad", &[good, bad], &faulty), 1);
     // Not exercised, not run, no such device, no such test.
-    assert_eq!(code("few", &[good], &["--device", "sim", "--instances", "1"]), 125);
+    assert_eq!(code("few", &["iriw/IRIW+rlx"], &["--device", "sim", "--instances", "1"]), 125);
     assert_eq!(code("skipped", &[good, "scopes/CoWW+mp.qf-families"], &sim), 125);
     assert_eq!(code("nowhere", &[good], &["--device", "none such"]), 125);
     assert_eq!(code("nothing", &["none/such"], &sim), 125);
