@@ -331,12 +331,15 @@ pub(crate) fn name_in(
     mut offset: u64,
 ) -> (String, u64) {
     let module = specialized.module;
-    let mut name = module.name(variable);
-    let Some(found) = module.variables.get(&variable) else { return (name, offset) };
+    let Some(found) = module.variables.get(&variable) else { return (module.name(variable), offset) };
     let mut ty = found.ty;
-    if is_descriptor_array(module, variable, ty) {
-        name = format!("{name}[{}]", instance.saturating_sub(1));
+    let several = is_descriptor_array(module, variable, ty);
+    if several {
         ty = specialized.part_of(ty, 0).map_or(ty, |part| part.ty);
+    }
+    let mut name = module.variable_name(variable, ty);
+    if several {
+        name = format!("{name}[{}]", instance.saturating_sub(1));
     } else if instance > 0 {
         name = format!("{name}@{instance}");
     }

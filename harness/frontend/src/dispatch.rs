@@ -279,10 +279,7 @@ fn buffers(
         }
         (ty, is_array) = (specialized.part_of(ty, 0)?.ty, true);
     }
-    // Blocks without a name of their own go by that of their type.
-    if name.starts_with('%') && !module.name(ty).starts_with('%') {
-        name = module.name(ty);
-    }
+    name = module.variable_name(id, ty);
     let uniform = variable.class == StorageClass::Uniform && module.decorations(ty).block;
     let size = specialized.size(ty)?;
     for element in 0..count as u32 {

@@ -610,6 +610,12 @@ impl Module {
         }
     }
 
+    /// What a reader calls a variable of type `ty`: a block without a name of its own goes by that of its type.
+    pub(crate) fn variable_name(&self, id: u32, ty: u32) -> String {
+        let [own, block] = [id, ty].map(|id| self.name(id));
+        if own.starts_with('%') && !block.starts_with('%') { block } else { own }
+    }
+
     /// The names of the entry points of compute shaders.
     pub fn entry_points(&self) -> Vec<&str> {
         self.entry_points

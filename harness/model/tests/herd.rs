@@ -20,17 +20,29 @@ use model::{Budget, Model, Options, PredictError, predict};
 /// Models of herd's library that herd evaluates over C.
 const MODELS: &[&str] = &[
     "rc11",
+    "c11_base",
     "c11_simp",
     "c11_partialSC",
     "c11_orig",
     "simple-c11",
+    "c11_cos",
     "sc",
     "uni",
     "uniproc",
+    "uniproc+sca",
     "minimal",
+    "minimalcat",
     "mini",
     "naked",
+    "compat",
+    "coscat",
+    "cosllh",
     "cos",
+    "cos-opt",
+    "filters",
+    "fences",
+    "mips-tso",
+    "simple-arm",
 ];
 
 const OPTIONS: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };

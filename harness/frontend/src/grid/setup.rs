@@ -286,11 +286,7 @@ impl Building<'_> {
         index: Option<u32>,
     ) -> Result<u32, Problem> {
         let program = self.program;
-        let mut name = program.module.name(variable);
-        // Blocks without a name of their own go by that of their type.
-        if name.starts_with('%') && !program.module.name(ty).starts_with('%') {
-            name = program.module.name(ty);
-        }
+        let mut name = program.module.variable_name(variable, ty);
         if let Some(index) = index {
             name += &format!("[{index}]");
         }
