@@ -57,14 +57,20 @@ fn the_quick_suite_compiles_for_every_generation() {
     let found = lines(&["--suite", "quick", "--device", &devices(&FAMILIES)]);
     let schema = schema("codegen.schema.json");
     assert_valid(&schema, &found[0]);
-    for line in &found {
-        assert_eq!(line["verdict"], "compiles", "{line:#}");
+    let (compiled, left): (Vec<&Value>, Vec<&Value>) =
+        found.iter().partition(|line| line["verdict"] == "compiles");
+    for line in &compiled {
         let kernels = line["kernels"].as_array().unwrap();
         // Every kernel was disassembled: it at least writes its results.
         assert!(kernels.iter().all(|kernel| kernel["instructions"].as_u64().unwrap() > 2), "{line:#}");
     }
+    // Hosts, several queue families and features that these drivers lack, by name.
+    for line in &left {
+        assert_eq!(line["verdict"], "skipped", "{line:#}");
+        assert!(line["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{line:#}");
+    }
     let tests = found.len() / FAMILIES.len();
-    assert!(tests > 60, "{tests}");
+    assert!(tests > 60 && compiled.len() > 9 * left.len(), "{tests} tests, {} skipped", left.len());
     assert_eq!(tests * FAMILIES.len(), found.len());
     // Two threads in a workgroup each: one kernel for both, and one for each.
     let mp = found.iter().find(|line| line["id"] == "mp/MP+rel-acq").unwrap();
