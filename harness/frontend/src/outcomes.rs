@@ -57,8 +57,37 @@ pub enum Finals {
     },
 }
 
-/// All final contents of a kernel's buffers.
+/// All final contents of a kernel's buffers. Where each that is allowed leaves everything as it was, a dispatch that was never
+/// executed would do as well, so that nothing is known of what is seen.
 pub fn finals(
+    module: &Module,
+    dispatch: &Dispatch,
+    options: &Options,
+    model: &Model,
+    budget: Budget<'_>,
+) -> Finals {
+    match all_finals(module, dispatch, options, model, budget) {
+        Finals::Known { cells, contents } if leaves_all(dispatch, &cells, &contents) => {
+            Finals::Unknown { race_free: true, why: "it leaves all its buffers as they were".to_owned() }
+        }
+        finals => finals,
+    }
+}
+
+/// Whether numbers hold in every allowed content what they held at first.
+fn leaves_all(dispatch: &Dispatch, cells: &[FinalCell], contents: &BTreeMap<Vec<u64>, FinalSays>) -> bool {
+    let before = |cell: &FinalCell| {
+        let buffer = dispatch.buffers.iter().find(|own| (own.set, own.binding, own.element) == cell.at)?;
+        let start = usize::try_from(cell.offset).ok()?;
+        let bytes = buffer.bytes.get(start..start + cell.bytes as usize)?;
+        Some(bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
+    };
+    let first: Vec<Option<u64>> = cells.iter().map(before).collect();
+    let mut allowed = contents.iter().filter(|(_, says)| says.allowed);
+    allowed.all(|(values, _)| values.iter().zip(&first).all(|(now, before)| Some(*now) == *before))
+}
+
+fn all_finals(
     module: &Module,
     dispatch: &Dispatch,
     options: &Options,

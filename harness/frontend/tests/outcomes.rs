@@ -70,6 +70,15 @@ fn what_differs_between_devices_is_not_known() {
     assert!(why.contains("undefined"), "{why}");
 }
 
+/// Where nothing changes, nobody can tell whether anything was executed.
+#[test]
+fn what_leaves_everything_as_it_was_is_not_known() {
+    let zeros = vec![0; 64];
+    let finals = of(&format!("{DISPATCH}/reduction"), 1, &[((0, 0), &zeros)]);
+    let Finals::Unknown { why, race_free: true } = finals else { panic!("{finals:?}") };
+    assert!(why.contains("as they were"), "{why}");
+}
+
 /// Names, numbers and needs stand beside the words, which are those of the file.
 #[test]
 fn a_dispatch_keeps_the_words_of_the_module() {

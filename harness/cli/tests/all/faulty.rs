@@ -118,6 +118,39 @@ fn every_fault_is_told_as_the_table_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What an earlier dispatch of a user's shader has left is never taken for what a skipped one leaves.
+#[test]
+fn a_shader_that_a_driver_skips_is_no_conformance() {
+    let Some(driver) = software_drivers().into_iter().next() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    if layer(folder.path()).is_none() {
+        return;
+    }
+    let shader = root().join("harness/cli/tests/all/shaders/dispatch/message.spvasm");
+    for (fault, verdict, reason, code) in [
+        ("none", "conforms", None, 0),
+        ("empty-submission:7", "inconclusive", Some("not executed"), 3),
+        ("early-fence:3", "inconclusive", Some("not executed"), 3),
+    ] {
+        let mut command = vk_litmus(["run", "--device", driver, "--grid", "2", "--seed", "1"]);
+        command.args(["--instances", "2000", "--format", "json"]).arg(&shader).current_dir(folder.path());
+        let ran = Ran::of(under(&mut command, fault, folder.path()));
+        let line = &ran.json_lines()[0];
+        let told = (ran.code, line["verdict"].as_str().unwrap(), line["reason"].as_str());
+        assert_eq!(told, (code, verdict, reason), "{fault}: {ran:?}");
+    }
+}
+
+/// A command under the layer with a fault.
+fn under<'a>(command: &'a mut Command, fault: &str, folder: &Path) -> &'a mut Command {
+    command
+        .env("VK_LAYER_PATH", folder)
+        .env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_fault")
+        .env("VK_LITMUS_LAYER_FAULT", fault)
+        // A layer of Mesa's that looks at devices for itself, and crashes where there is none.
+        .env("NODEVICE_SELECT", "1")
+}
+
 /// What a run under a fault is, unlike its row.
 fn told(row: &Row, driver: &str, folder: &Path) -> Option<String> {
     let many = row.fault.contains("120");
@@ -138,15 +171,8 @@ fn told(row: &Row, driver: &str, folder: &Path) -> Option<String> {
     } else {
         command.args(["--instances", "2000000"]);
     }
-    command
-        .args(["--format", "json", "--out"])
-        .arg(folder.join(row.fault.replace(':', "-")))
-        .env("VK_LAYER_PATH", folder)
-        .env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_fault")
-        .env("VK_LITMUS_LAYER_FAULT", &row.fault)
-        // A layer of Mesa's that looks at devices for itself, and crashes where there is none.
-        .env("NODEVICE_SELECT", "1");
-    let ran = Ran::of(&mut command);
+    command.args(["--format", "json", "--out"]).arg(folder.join(row.fault.replace(':', "-")));
+    let ran = Ran::of(under(&mut command, &row.fault, folder));
     let lines = ran.json_lines();
     let verdict = lines.first().map(|line| {
         let word = line["verdict"].as_str().unwrap();

@@ -148,10 +148,10 @@ impl Counted {
         Words { words: Vec::with_capacity(self.initial.len()) }
     }
 
-    /// Counts the contents behind a dispatch; where nothing but poison came back, it was not executed.
+    /// Counts the contents behind a dispatch; where a word is poison that was none at first, not all of it was executed.
     pub fn add(&mut self, Words { words }: Words, poison: u32) {
-        if words.len() != self.initial.len() || !words.is_empty() && words.iter().all(|word| *word == poison)
-        {
+        let poisoned = |(now, before): (&u32, &u32)| *now == poison && *before != poison;
+        if words.len() != self.initial.len() || words.iter().zip(&self.initial).any(poisoned) {
             self.not_executed += 1;
             return;
         }
