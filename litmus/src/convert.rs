@@ -314,6 +314,9 @@ fn conjuncts(condition: &Condition, wanted: &mut Vec<(ThreadId, RegisterId, i64)
 
 fn check_locations(locations: &[Location]) -> Result<(), &'static str> {
     for location in locations {
+        if location.init == LocationInit::Undefined {
+            return Err("an undefined initial value");
+        }
         if !matches!(location.init, LocationInit::Constant(0) | LocationInit::AliasOf(_)) {
             return Err("an initial value other than 0");
         }

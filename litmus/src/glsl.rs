@@ -15,8 +15,9 @@ use crate::condition::{Comparison, Condition, QuestionKind, Term};
 use crate::convert::ConvertError;
 use crate::test::{
     Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Dialect, Flow, Id,
-    InstructionKind, LabelId, LocationId, LocationInit, MemoryAccess, Operand, Order, Performer, Reference,
-    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, Thread, ThreadId,
+    IgnoredClasses, InstructionKind, LabelId, LocationId, LocationInit, MemoryAccess, Operand, Order,
+    Performer, Reference, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, Thread,
+    ThreadId,
 };
 
 /// A shader, and what its dispatch needs.
@@ -251,6 +252,7 @@ fn names(test: &Test) -> Result<Vec<Name>, ConvertError> {
             | LocationInit::AddressOf(_) => {
                 return Err(cannot("initial values but 0"));
             }
+            LocationInit::Undefined => return Err(cannot("undefined initial values")),
         }
         let ty = match location.scalar_type() {
             ScalarType::U32 => "uint",
@@ -757,6 +759,9 @@ fn scope_word(scope: Scope) -> Result<&'static str, ConvertError> {
 
 /// The words for storage classes and for order.
 fn semantics_words(semantics: Semantics) -> Result<(String, String), ConvertError> {
+    if semantics.ignored != IgnoredClasses::NONE {
+        return Err(cannot("storage classes of semantics that are ignored"));
+    }
     let mut classes = Vec::new();
     for class in semantics.classes.iter() {
         classes.push(match class {

@@ -58,13 +58,16 @@ pub use subgroup::{
     QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan, TangledLane,
 };
 pub use suite::Suite;
-pub use syntax::{MAX_THREADS, ParseOptions, parse, parse_condition, parse_with, print};
+pub use syntax::{
+    IgnoredWord, MAX_THREADS, ParseOptions, ignored_words, parse, parse_condition, parse_with, print,
+};
 pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
-    Dialect, Flow, Id, Instruction, InstructionKind, Label, LabelId, Lanes, Location, LocationId,
-    LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Order, Performer, Place, Placement, Reference,
-    Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SplitBarrier, SplitHalf,
-    StorageClass, StorageClassSet, SyncPoint, SystemSync, Table, Test, Thread, ThreadId,
+    Dialect, Flow, Id, IgnoredClass, IgnoredClasses, Instruction, InstructionKind, Label, LabelId, Lanes,
+    Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Order, Performer, Place,
+    Placement, Reference, Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics,
+    SplitBarrier, SplitHalf, StorageClass, StorageClassSet, SyncPoint, SystemSync, Table, Test, Thread,
+    ThreadId, UNDEFINED_BYTE,
 };
 pub use value::Value;

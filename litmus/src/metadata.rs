@@ -24,7 +24,7 @@ pub struct Metadata {
     pub unknown_keys: Vec<(String, Span)>,
 }
 
-/// One `expect: MODEL allowed|forbidden [free|racy]` line.
+/// One `expect: MODEL allowed|forbidden [free|racy [uninitialised]]` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
     /// Name of the model (such as `vulkan`, `sc`).
@@ -34,6 +34,8 @@ pub struct Expectation {
     pub reachability: Reachability,
     /// Whether the program is race-free, where the line says so.
     pub race: Option<Race>,
+    /// Whether some read is uninitialised; said only where the line says something of races.
+    pub uninitialised: bool,
     /// Where the line stands.
     pub span: Span,
 }

@@ -185,6 +185,10 @@ pub struct Prediction {
     /// Whether it races only in executions with values out of thin air: such a race is by the letter, and no implementation
     /// is known to have it. Runs of such a program are judged.
     pub race_thin_air: bool,
+    /// Whether in some consistent execution inside the filter a thread, or who looks at final values, reads an initial value
+    /// that is undefined: what it returns may be anything. `None` where none was found and that is not known. Other values
+    /// and the order of accesses stay defined.
+    pub uninitialised_read: Option<bool>,
     /// How often a loop body was run at most.
     pub bound: u32,
     /// How many of the `runs` were cut off at the bound. Where there are any, nothing may be concluded from what was not

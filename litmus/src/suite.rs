@@ -2,7 +2,7 @@
 //!
 //! A suite has one glob a line. `*` and `?` stay within one folder, `**` crosses folders, `[ab]` and `{a,b}` choose;
 //! a line that begins with `!` takes away what earlier lines chose; `#` begins a comment. Words behind an `@` choose the
-//! tests told in that way, and nothing else of them: `mp/*` and `mp/*@split` are different tests. The order of lines has no
+//! tests told in that way, and nothing else of them: `mp/*` and `mp/*@split` are different tests; `mp/*@size-{1,33}` is two ways. The order of lines has no
 //! bearing on the order of tests, but on that of the ways to tell one.
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -102,12 +102,12 @@ impl Suite {
             };
             let (glob, variant) = glob.rsplit_once('@').unwrap_or((glob, ""));
             match GlobBuilder::new(glob).literal_separator(true).build() {
-                Ok(glob) => patterns.push(Pattern {
+                Ok(glob) => patterns.extend(alternatives(variant).into_iter().map(|variant| Pattern {
                     excludes,
                     glob: glob.compile_matcher(),
-                    variant: variant.to_owned(),
+                    variant,
                     span,
-                }),
+                })),
                 Err(error) => {
                     errors.push(SuiteError::MalformedGlob { why: error.kind().to_string(), span });
                 }
@@ -168,6 +168,15 @@ impl Suite {
     }
 }
 
+/// The variants that words with braces stand for: `size-{1,33}.phi` for two of them. Without braces, or where one lacks the other, the
+/// words stand for themselves.
+pub fn alternatives(variant: &str) -> Vec<String> {
+    let parts = variant.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (choices, after))) = parts else { return vec![variant.to_owned()] };
+    let each = choices.split(',').map(|choice| format!("{before}{choice}{after}"));
+    each.flat_map(|variant| alternatives(&variant)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,6 +207,16 @@ mod tests {
             "sb/SB+rlx-rlx@split",
         ];
         assert_eq!(told, chosen);
+    }
+
+    #[test]
+    fn braces_in_a_variant_choose_several() {
+        let told = select("sb/*@size-{1,33}.{phi,copy}\n!sb/*@size-1.copy");
+        assert_eq!(
+            told,
+            ["sb/SB+rlx-rlx@size-1.phi", "sb/SB+rlx-rlx@size-33.phi", "sb/SB+rlx-rlx@size-33.copy"]
+        );
+        assert_eq!(alternatives("a}b{c"), ["a}b{c"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod constants;
 mod declarations;
 mod header;
 pub mod hsa;
+mod ignored;
 mod instruction;
 pub(crate) mod khronos;
 mod lexer;
@@ -19,6 +20,7 @@ mod subgroup;
 mod table;
 mod words;
 
+pub use ignored::{IgnoredWord, ignored_words};
 pub use print::print;
 pub use words::vocabulary;
 

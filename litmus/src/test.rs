@@ -22,8 +22,10 @@ pub use instruction::{
     ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier, Flow, Instruction,
     InstructionKind, Operand, SplitBarrier, SplitHalf,
 };
-pub use location::{Location, LocationInit, MAX_COMPONENTS, MAX_VECTOR_BYTES, Reference, ScalarType};
-pub use strength::{Order, Scope, Semantics, StorageClass, StorageClassSet};
+pub use location::{
+    Location, LocationInit, MAX_COMPONENTS, MAX_VECTOR_BYTES, Reference, ScalarType, UNDEFINED_BYTE,
+};
+pub use strength::{IgnoredClass, IgnoredClasses, Order, Scope, Semantics, StorageClass, StorageClassSet};
 pub use table::{Id, NoEntry, Table};
 
 /// Index of a thread, in the order of the columns.
@@ -251,7 +253,35 @@ impl Test {
         -(1 + i64::from(self.storage_of(id).0))
     }
 
-    /// The value that a component of a location holds at first; 0 is the only one of a location that is no vector.
+    /// Whether the initial value of a location is undefined: its own, that of its storage or of what it is a copy of.
+    pub fn is_undefined(&self, id: LocationId) -> bool {
+        match self.location(id).init {
+            LocationInit::Undefined => true,
+            LocationInit::CopyOf(next) | LocationInit::AliasOf(next) => self.is_undefined(next),
+            LocationInit::Constant(_) | LocationInit::Components(_) | LocationInit::AddressOf(_) => false,
+        }
+    }
+
+    /// Whether the initial value of some location is undefined.
+    pub fn has_undefined(&self) -> bool {
+        self.locations.iter().any(|location| location.init == LocationInit::Undefined)
+    }
+
+    /// The test as kernels tell it: what is undefined at first holds what they put there ([`UNDEFINED_BYTE`]).
+    pub fn with_values(&self) -> Test {
+        let mut test = self.clone();
+        for index in 0..test.locations.len() {
+            if self.locations[index].init == LocationInit::Undefined {
+                let scalar = self.locations[index].scalar_type();
+                let value = self.initial_value(LocationId(index as u16), 0).signed(scalar);
+                test.locations[index].init = LocationInit::Constant(value);
+            }
+        }
+        test
+    }
+
+    /// The value that a component of a location holds at first; 0 is the only one of a location that is no vector. What is
+    /// undefined holds what kernels put there ([`UNDEFINED_BYTE`]).
     pub fn initial_value(&self, id: LocationId, component: u8) -> Value {
         let scalar = self.location(id).scalar_type();
         let mut current = id;
@@ -264,6 +294,9 @@ impl Test {
                 }
                 LocationInit::AddressOf(location) => {
                     return Value::from_constant(self.address_of(location), scalar);
+                }
+                LocationInit::Undefined => {
+                    return Value(u64::from_ne_bytes([UNDEFINED_BYTE; 8])).truncate(scalar);
                 }
                 LocationInit::AliasOf(next)
                     if self.location(current).is_vector() || self.location(next).is_vector() =>

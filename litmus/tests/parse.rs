@@ -221,3 +221,27 @@ fn initial_values_of_vectors_and_their_aliases() {
     assert_eq!(values("cut"), [0xff, 0xff]);
     assert_eq!(test.initial_bits(litmus::LocationId(0)), 0xffff_0003_0002_0001);
 }
+
+/// `check` warns of them there.
+#[test]
+fn ignored_storage_classes_are_found_where_they_stand() {
+    let text = fs::read_to_string(folder("parse_ok").join("ignored-semantics.litmus")).unwrap();
+    let test = litmus::parse(&text, "ignored").unwrap();
+    let found: Vec<(u32, u32, &str, bool)> = litmus::ignored_words(&test, &text)
+        .into_iter()
+        .map(|ignored| (ignored.span.line, ignored.span.column, ignored.class.name(), ignored.orders_nothing))
+        .collect();
+    let expected = [
+        (4, 27, "SubgroupMemory", false),
+        (5, 19, "AtomicCounterMemory", true),
+        (5, 36, "CrossWorkgroupMemory", true),
+        (6, 15, "AtomicCounterMemory", false),
+        (6, 39, "SubgroupMemory", false),
+        (7, 41, "SubgroupMemory", false),
+        (8, 17, "SubgroupMemory", true),
+    ];
+    assert_eq!(found, expected);
+    // A location of that name is none.
+    let named = "VULKAN t\n{ semsubgroup = 0; }\nP0@sg 0, wg 0, qf 0 ;\nld.atom.dv.sc0 r0, semsubgroup ;";
+    assert_eq!(litmus::ignored_words(&litmus::parse(named, "t").unwrap(), named), []);
+}

@@ -146,6 +146,7 @@ mod tests {
             race,
             level: None,
             race_thin_air: false,
+            uninitialised_read: Some(false),
             bound: 1,
             cut: 0,
             runs: 1,

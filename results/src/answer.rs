@@ -47,6 +47,15 @@ pub fn expected_race(test: &Test, model: &str) -> Option<Race> {
     test.metadata.expectations.iter().filter(|e| e.model == model).find_map(|e| e.race)
 }
 
+/// Whether it is known of uninitialised reads that the test expects the contrary: it says so where it speaks of races.
+pub fn uninitialised_surprises(test: &Test, prediction: &Prediction) -> bool {
+    let expected =
+        test.metadata.expectations.iter().find(|e| e.model == prediction.model && e.race.is_some());
+    expected.is_some_and(|expected| {
+        prediction.uninitialised_read.is_some_and(|found| found != expected.uninitialised)
+    })
+}
+
 /// Whether the race answer is known and differs from what the test expects.
 pub fn race_surprises(test: &Test, prediction: &Prediction) -> bool {
     match (prediction.race, expected_race(test, &prediction.model)) {

@@ -18,7 +18,7 @@
 //! let test = empty_test();
 //! let mut prediction = Prediction {
 //!     model: "vulkan".into(), observables: vec![], outcomes: Default::default(), race: Race::Free, level: None,
-//!     race_thin_air: false, bound: 1, cut: 0, runs: 1,
+//!     race_thin_air: false, uninitialised_read: Some(false), bound: 1, cut: 0, runs: 1,
 //!     candidate_executions: 1, consistent_executions: 0, meets: None, misses: None, complete: true,
 //! };
 //! let zero = Outcome(vec![Value(0)]);

@@ -69,6 +69,9 @@ pub struct CheckLine {
     /// Present where it races outside the test's filter alone: a device knows no filter, so that `run` calls it undefined.
     #[serde(default, skip_serializing_if = "is_false")]
     pub race_outside_filter: bool,
+    /// Present where the test has undefined initial values and it is known: whether one is read, or observed at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uninitialised_read: Option<bool>,
     /// HSA's level of undefinedness.
     pub level: Option<LevelWord>,
     /// The questions of the file, in order.
@@ -506,6 +509,7 @@ impl CheckLine {
             race: prediction.race.into(),
             race_thin_air: prediction.race_thin_air,
             race_outside_filter: false,
+            uninitialised_read: prediction.uninitialised_read.filter(|_| test.has_undefined()),
             level: prediction.level.map(LevelWord::from),
             queries: answer(test, prediction)
                 .map(|answer| Query {

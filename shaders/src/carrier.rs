@@ -9,7 +9,8 @@
 //!   invocations, row by row. Those beyond the last idle.
 //!
 //! A vertex is shaded at least once, and a fragment may be shaded again or for its neighbours' sake alone
-//! (Vulkan, "Vertex Shader Execution", "Fragment Shader Execution", "Helper Invocations"). So helpers return at once, and each
+//! (Vulkan, "Vertex Shader Execution", "Fragment Shader Execution", "Helper Invocations"). So helpers return at once, or
+//! play without any effect ([`Stage::FragmentHelpers`](crate::variant::Stage::FragmentHelpers)), and each
 //! other invocation *claims* its place: it adds 1 to word [`FIRST_CLAIM`]` + i` of the claims ([`Binding::Claims`](crate::Binding::Claims))
 //! for the `i`-th place, relaxed. Whoever finds another one there adds 1 to the first word, which counts them, and returns. That
 //! orders nothing. The caller zeroes the claims before each draw.
@@ -49,20 +50,24 @@ pub enum Carrier {
 pub struct Cells {
     /// Pixels from one cell to the next in x and y.
     pub pitch: (u32, u32),
-    /// Pixels of a point in each direction: even, so that whole quads are covered, and no pixel's centre lies on an edge.
+    /// Pixels of a point in each direction: even, so that whole quads are covered where it begins at one, and no pixel's centre
+    /// lies on an edge.
     pub size: u32,
+    /// Pixels of a cell before its point in each direction.
+    pub margin: u32,
     /// Cells of a column.
     pub rows: u32,
 }
 
 impl Cells {
-    /// Cells for workgroups of so many invocations, no closer than `pitch`.
-    pub fn new(invocations: u32, pitch: (u32, u32)) -> Cells {
+    /// Cells for workgroups of so many invocations, no closer than `pitch`, with so many pixels around each point.
+    pub fn new(invocations: u32, pitch: (u32, u32), margin: u32) -> Cells {
         let invocations = invocations.clamp(1, VIEWPORT);
         let side = invocations.isqrt();
         let size = (side + u32::from(side * side < invocations)).next_multiple_of(2);
-        let pitch = (pitch.0.clamp(size, VIEWPORT), pitch.1.clamp(size, VIEWPORT));
-        Cells { pitch, size, rows: VIEWPORT / pitch.1 }
+        let least = (size + 2 * margin).min(VIEWPORT);
+        let pitch = (pitch.0.clamp(least, VIEWPORT), pitch.1.clamp(least, VIEWPORT));
+        Cells { pitch, size, margin, rows: VIEWPORT / pitch.1 }
     }
 
     /// Workgroups at most.
@@ -129,7 +134,7 @@ pub(crate) fn positions(cells: Cells, target: Target) -> Vec<u32> {
         let number = module.on_ids(Op::ConvertUToF, float, &[number]);
         // Everything here is a multiple of a power of two, and exact: from the middle of the point in pixels to -1 ... 1.
         let scale = 2.0 / VIEWPORT as f32;
-        let [scaled, middle] = [pitch as f32 * scale, (cells.size / 2) as f32 * scale - 1.0]
+        let [scaled, middle] = [pitch as f32 * scale, (cells.margin + cells.size / 2) as f32 * scale - 1.0]
             .map(|value| module.constant_of(float, &[value.to_bits()]));
         let corner = module.on_ids(Op::FMul, float, &[number, scaled]);
         module.on_ids(Op::FAdd, float, &[corner, middle])
@@ -147,7 +152,7 @@ mod tests {
     fn every_invocation_has_a_pixel_and_every_workgroup_a_cell() {
         for invocations in [1, 2, 4, 5, 8, 16, 17, 32, 64, 128, 1024] {
             for pitch in [(1, 1), (16, 16), (64, 2), (64, 64), (4096, 4096)] {
-                let cells = Cells::new(invocations, pitch);
+                let cells = Cells::new(invocations, pitch, 0);
                 assert!(cells.size * cells.size >= invocations && cells.size.is_multiple_of(2));
                 assert!((cells.size - 2) * (cells.size - 2) < invocations, "no larger than it must be");
                 assert!(cells.pitch.0 >= cells.size && cells.pitch.1 >= cells.size);

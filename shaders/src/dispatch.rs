@@ -25,7 +25,7 @@ use crate::placement::Layout;
 use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
-use crate::variant::{Images, Loops, MemoryModel, Stage, Target as Version};
+use crate::variant::{Images, Loops, MemoryModel, SubgroupSize, Target as Version};
 use place::Place;
 use reference::{Declared, WorkgroupStorage};
 use rounds::Rounds;
@@ -118,6 +118,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         rendezvous_buffer: None,
         scratch_buffer: None,
         claims_buffer: None,
+        helper: None,
         parameters_block: 0,
         exchange: None,
         thread_loops: 0,
@@ -157,6 +158,12 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         requirements: Requirements {
             features,
             subgroup_size: layout.subgroup_size,
+            required_size: match variant.subgroups {
+                SubgroupSize::Smallest | SubgroupSize::Largest if layout.subgroup_size.is_none() => {
+                    Some(config.subgroup_size)
+                }
+                _ => None,
+            },
             workgroup_bytes: emitter.workgroup_bytes(),
             host_visible: test.locations.iter().any(|location| location.host),
             noncoherent: test.locations.iter().any(|location| location.noncoherent),
@@ -199,7 +206,7 @@ fn preamble(config: &KernelConfig, layout: &Layout, uses: &Uses) -> (Preamble, V
     extensions.extend(uses.extensions(later));
     features.extend(uses.features());
     features.extend(variant.stage.feature());
-    if variant.stage == Stage::Fragment {
+    if variant.stage.is_fragment() {
         // Points of a single pixel make no whole quad.
         features.push("largePoints");
     }
@@ -262,6 +269,8 @@ struct Emitter<'a> {
     rendezvous_buffer: Option<Word>,
     scratch_buffer: Option<Word>,
     claims_buffer: Option<Word>,
+    /// Whether an invocation is a helper, where helpers play.
+    helper: Option<Word>,
     parameters_block: Word,
     /// What lanes bring to subgroup operations, where there are any.
     exchange: Option<Exchange>,
@@ -341,6 +350,7 @@ impl Emitter<'_> {
         let local = self.local(local);
         let (class, group) = class_and_group(self, workgroup, self.layout.classes.len() as u32);
         let (role, slot) = match subgroup_inputs {
+            None if self.layout.divided => self.role_and_slot_by_number(class, local),
             None => (class, local),
             Some((subgroup, lane)) => {
                 let subgroup = self.module.word(Op::Load, &[subgroup]);

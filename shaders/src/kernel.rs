@@ -11,7 +11,7 @@ use crate::variant::{Images, Variant};
 pub struct Kernel {
     /// SPIR-V words.
     pub words: Vec<u32>,
-    /// Workgroup size in x; y and z are 1.
+    /// Invocations of a workgroup: the product of its sizes in x, y and z.
     pub workgroup_size: u32,
     /// Slots of a workgroup: how many instances it plays in one round.
     pub lanes: u32,
@@ -135,8 +135,10 @@ impl ResultSlot {
 /// How to compile: what a device and a placement decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelConfig {
-    /// Subgroup size of the device; matters only where roles share a workgroup.
+    /// Subgroup size of the device; matters only where roles share a workgroup, or the variant asks for a size.
     pub subgroup_size: u32,
+    /// The smallest and the largest that the device has.
+    pub subgroup_sizes: (u32, u32),
     /// Slots of a workgroup where every role has a workgroup of its own.
     pub lanes: u32,
     /// The same for tests with loops, where it is less: lavapipe 22.3 has been seen to run such a loop until its budget is used
@@ -144,6 +146,8 @@ pub struct KernelConfig {
     pub lanes_with_loops: u32,
     /// Invocations of a workgroup at most.
     pub max_workgroup_invocations: u32,
+    /// The same in x, y and z, where a variant gives workgroups a [size](crate::variant::Shape).
+    pub max_workgroup_size: [u32; 3],
     /// Declare `vulkanMemoryModelDeviceScope`; without it the rendezvous uses queue-family scope.
     pub device_scope: bool,
     /// Turns of a loop of the test at most in a round.
@@ -170,9 +174,11 @@ impl KernelConfig {
     /// Sizes that every device with the Vulkan memory model has, and nothing besides that may be asked for.
     pub const PLAIN: KernelConfig = KernelConfig {
         subgroup_size: 32,
+        subgroup_sizes: (32, 32),
         lanes: 32,
         lanes_with_loops: u32::MAX,
         max_workgroup_invocations: 128,
+        max_workgroup_size: [128, 128, 64],
         device_scope: true,
         loop_bound: KernelConfig::LOOP_BOUND,
         stressed: false,
@@ -190,6 +196,8 @@ pub struct Requirements {
     pub features: Vec<&'static str>,
     /// The subgroup size that the kernel was made for, where it depends on one.
     pub subgroup_size: Option<u32>,
+    /// The subgroup size that the variant asks for, where the kernel depends on none.
+    pub required_size: Option<u32>,
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u32,
     /// A location is declared `[host]`: the location buffer lies in host-visible memory.

@@ -23,7 +23,7 @@ pub(crate) struct Preamble {
 /// The stage of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryPoint {
-    Compute { workgroup_size: u32 },
+    Compute { workgroup_size: [u32; 3] },
     Vertex,
     Fragment,
 }
@@ -351,7 +351,7 @@ impl Module {
 
     /// The assembled module: a compute shader `main` with this workgroup size.
     pub fn finish(self, workgroup_size: u32) -> Vec<u32> {
-        self.finish_as(EntryPoint::Compute { workgroup_size })
+        self.finish_as(EntryPoint::Compute { workgroup_size: [workgroup_size, 1, 1] })
     }
 
     /// The assembled module: a shader `main` of a stage.
@@ -368,7 +368,7 @@ impl Module {
         self.builder.entry_point(model, self.entry, "main", &interface);
         match entry_point {
             EntryPoint::Compute { workgroup_size } => {
-                self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, [workgroup_size, 1, 1]);
+                self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, workgroup_size);
             }
             EntryPoint::Vertex => {}
             EntryPoint::Fragment => {

@@ -1,11 +1,11 @@
 //! Which invocations play which threads: workgroup classes, subgroup classes and lanes.
 
-use litmus::{Place, Placement, Test, ThreadId};
+use litmus::{Place, Placement, Scope, Test, ThreadId};
 
 use crate::flow;
 use crate::kernel::{CompileError, KernelConfig};
 use crate::rules::Rule;
-use crate::variant::Stage;
+use crate::variant::{Stage, SubgroupSize};
 
 /// Where a thread runs, in terms of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,11 @@ pub(crate) struct Layout {
     pub lanes: u32,
     /// Invocations of a workgroup.
     pub workgroup_size: u32,
-    /// Subgroups of a workgroup where the division rests on them, else 1.
+    /// The same in x, y and z.
+    pub shape: [u32; 3],
+    /// Invocations are placed by their number in the workgroup, `lanes` in a row for each role: those stand for its subgroups.
+    pub divided: bool,
+    /// Subgroups of a workgroup where the division rests on them, or what stands for them, else 1.
     pub subgroups: u32,
     /// The subgroup size that the division rests on; `None` where every thread has a workgroup of its own.
     pub subgroup_size: Option<u32>,
@@ -52,6 +56,11 @@ impl Layout {
             for (number, placement) in (0..).zip(&mut placements) {
                 placement.workgroup = number;
             }
+        }
+        let size = config.variant.shape.size(config.max_workgroup_invocations, config.max_workgroup_size);
+        let controlled = config.variant.subgroups != SubgroupSize::Usual;
+        if (size.is_some() || controlled) && config.variant.stage != Stage::Compute {
+            return Err(Rule::StageShape.into());
         }
         // Class c is the c-th distinct workgroup in the order of the threads, and likewise for subgroups.
         let mut workgroups: Vec<u32> = Vec::new();
@@ -80,8 +89,12 @@ impl Layout {
             roles.push(Role { class: class as u32, subgroup: subgroup as u32, share });
         }
 
+        let loops = test.threads.iter().any(flow::has_loop);
+        if let Some(shape) = size {
+            let most_lanes = most_lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
+            return Layout::of_shape(test, config, (roles, classes), shape, most_lanes);
+        }
         if classes.iter().all(|threads| threads.len() == 1) {
-            let loops = test.threads.iter().any(flow::has_loop);
             let vertex = config.variant.stage == Stage::Vertex;
             let lanes = if vertex { config.vertex_lanes } else { config.lanes };
             let lanes = lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
@@ -94,9 +107,14 @@ impl Layout {
                 classes,
                 lanes,
                 workgroup_size: lanes,
+                shape: [lanes, 1, 1],
+                divided: false,
                 subgroups: 1,
                 subgroup_size: None,
             });
+        }
+        if config.variant.subgroups == SubgroupSize::Varying {
+            return Err(Rule::VaryingSubgroups.into());
         }
         let largest_share = subgroups.iter().flatten().map(|(_, count)| *count).max().unwrap_or(1);
         let most_subgroups = subgroups.iter().map(Vec::len).max().unwrap_or(1) as u32;
@@ -107,8 +125,58 @@ impl Layout {
         let workgroup_size = config.subgroup_size.saturating_mul(most_subgroups);
         require(workgroup_size, config)?;
         let (subgroups, subgroup_size) = (most_subgroups, Some(config.subgroup_size));
-        Ok(Layout { roles, classes, lanes, workgroup_size, subgroups, subgroup_size })
+        let shape = [workgroup_size, 1, 1];
+        Ok(Layout { roles, classes, lanes, workgroup_size, shape, divided: false, subgroups, subgroup_size })
     }
+
+    /// Divides workgroups of a given size, whose subgroups may be partial: nobody knows which invocations share one, and nothing
+    /// may depend on it. Each role has as many invocations in a row as all can have.
+    fn of_shape(
+        test: &Test,
+        config: &KernelConfig,
+        (mut roles, classes): (Vec<Role>, Vec<Vec<ThreadId>>),
+        shape: [u32; 3],
+        most_lanes: u32,
+    ) -> Result<Layout, CompileError> {
+        for (wanted, most) in shape.into_iter().zip(config.max_workgroup_size) {
+            if wanted > most {
+                return Err(CompileError::WorkgroupTooLarge { needed: wanted, available: most });
+            }
+        }
+        let workgroup_size = shape.into_iter().fold(1, u32::saturating_mul);
+        require(workgroup_size, config)?;
+        let divisions = classes.iter().map(Vec::len).max().unwrap_or(1) as u32;
+        if divisions > 1 && asks_about_subgroups(test) {
+            return Err(Rule::ShapeOfSubgroups.into());
+        }
+        let lanes = (workgroup_size / divisions).min(most_lanes);
+        if lanes == 0 {
+            return Err(Rule::ShapeTooSmall.into());
+        }
+        for (index, role) in roles.iter_mut().enumerate() {
+            let class = classes.get(role.class as usize);
+            let place = class.and_then(|own| own.iter().position(|thread| usize::from(thread.0) == index));
+            (role.subgroup, role.share) = (place.unwrap_or(0) as u32, 0);
+        }
+        let divided = lanes < workgroup_size;
+        Ok(Layout {
+            roles,
+            classes,
+            lanes,
+            workgroup_size,
+            shape,
+            divided,
+            subgroups: divisions,
+            subgroup_size: None,
+        })
+    }
+}
+
+/// Whether which threads share a subgroup is part of what a test says.
+fn asks_about_subgroups(test: &Test) -> bool {
+    let mut kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|own| &own.kind);
+    test.has_subgroup_operations()
+        || kinds.any(|kind| [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)))
 }
 
 fn require(needed: u32, config: &KernelConfig) -> Result<(), CompileError> {

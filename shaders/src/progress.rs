@@ -288,6 +288,8 @@ impl Spread {
             classes,
             lanes: 1,
             workgroup_size: size,
+            shape: [size, 1, 1],
+            divided: false,
             subgroups,
             subgroup_size: (!single).then_some(config.subgroup_size),
         };

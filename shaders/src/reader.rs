@@ -354,5 +354,11 @@ pub(crate) fn semantics(word: u32) -> Option<Semantics> {
     if word & !KNOWN != 0 {
         return None;
     }
-    Some(Semantics { order, classes, make_available: word & 0x2000 != 0, make_visible: word & 0x4000 != 0 })
+    Some(Semantics {
+        order,
+        classes,
+        make_available: word & 0x2000 != 0,
+        make_visible: word & 0x4000 != 0,
+        ..Semantics::RELAXED
+    })
 }

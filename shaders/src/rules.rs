@@ -218,6 +218,20 @@ pub enum Rule {
     /// A subgroup of the device has fewer lanes than the test has threads in a subgroup.
     #[error("more threads than lanes in a subgroup")]
     SubgroupTooSmall,
+    /// Workgroups of a size that the variant says may have partial subgroups, and Vulkan does not say which invocations share one;
+    /// the test does, by an instruction of subgroup scope or a subgroup operation.
+    #[error("subgroups in workgroups of a given size")]
+    ShapeOfSubgroups,
+    /// A workgroup of the size that the variant says has fewer invocations than the test has threads in one.
+    #[error("more threads than invocations in a workgroup of this size")]
+    ShapeTooSmall,
+    /// Threads share a workgroup and are placed by its subgroups, whose size the variant lets vary.
+    #[error("threads placed by subgroups of varying size")]
+    VaryingSubgroups,
+    /// Invocations of graphics stages have no workgroups whose size a shader could say, and the size of subgroups is asked for of compute
+    /// pipelines alone.
+    #[error("size of workgroups or subgroups in this stage")]
+    StageShape,
     /// Memory semantics that Vulkan does not let an instruction have.
     #[error("{0}")]
     Semantics(SemanticsRule),
@@ -283,6 +297,10 @@ pub enum SemanticsRule {
     /// VUID-StandaloneSpirv-UnequalMemorySemantics-10878.
     #[error("failed compare-exchange with more visibility")]
     UnequalVisible,
+    /// SubgroupMemory, CrossWorkgroupMemory or AtomicCounterMemory, which Vulkan ignores and of which the latter two need
+    /// capabilities that no Vulkan device has.
+    #[error("ignored storage class of semantics")]
+    Ignored,
     /// A word with more than one of Acquire, Release and AcquireRelease, with SequentiallyConsistent, or with bits that no
     /// litmus test has (VUID-StandaloneSpirv-MemorySemantics-10865 and -10866). A test cannot say so; a module can.
     #[error("memory semantics of no litmus test")]

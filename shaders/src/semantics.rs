@@ -1,6 +1,6 @@
 //! Scopes and memory semantics as SPIR-V words, and which words an instruction may have.
 
-use litmus::{Order, Scope, Semantics, StorageClass};
+use litmus::{IgnoredClasses, Order, Scope, Semantics, StorageClass};
 use rspirv::spirv::{self, MemorySemantics};
 
 use crate::rules::SemanticsRule;
@@ -57,6 +57,9 @@ pub(crate) fn semantics_word(semantics: Semantics) -> u32 {
 /// Whether an instruction may have these semantics at this scope.
 pub(crate) fn check(operation: Operation, scope: Scope, semantics: Semantics) -> Result<(), SemanticsRule> {
     let order = semantics.order;
+    if semantics.ignored != IgnoredClasses::NONE {
+        return Err(SemanticsRule::Ignored);
+    }
     if semantics.make_available && !order.releases() {
         return Err(SemanticsRule::AvailableWithoutRelease);
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+pub use crate::shape::Shape;
+
 /// How a test is told. The default changes nothing: SPIR-V 1.5, the Vulkan memory model.
 ///
 /// In test ids a variant stands behind `@`, its words joined by `.`, such as `MP+rel-acq@volatile.copy`.
@@ -26,6 +28,10 @@ pub struct Variant {
     pub apart: Apart,
     /// What its invocations are of.
     pub stage: Stage,
+    /// The size of its workgroups.
+    pub shape: Shape,
+    /// The size of its subgroups, where a device has several.
+    pub subgroups: SubgroupSize,
 }
 
 /// What [`Variant::default`] is, where a constant is needed.
@@ -39,6 +45,8 @@ pub const DEFAULT: Variant = Variant {
     images: Images::TwoDimensional,
     apart: Apart::Nothing,
     stage: Stage::Compute,
+    shape: Shape::Fitting,
+    subgroups: SubgroupSize::Usual,
 };
 
 /// The memory model of a module.
@@ -132,6 +140,22 @@ pub enum Stage {
     Vertex,
     /// `fragment`.
     Fragment,
+    /// `fragment-helpers`: fragments, whose helpers do all that they do but claim a place. Nothing of that has an effect.
+    FragmentHelpers,
+}
+
+/// What a pipeline says of the size of subgroups (`subgroupSizeControl`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SubgroupSize {
+    /// Nothing, or where the threads of a test are placed by subgroups, the size that the device names first.
+    #[default]
+    Usual,
+    /// `subgroup-smallest`: the smallest that the device has.
+    Smallest,
+    /// `subgroup-largest`: the largest.
+    Largest,
+    /// `subgroup-varying`: each may have another one. Only for tests whose threads are not placed by subgroups.
+    Varying,
 }
 
 impl Stage {
@@ -140,8 +164,13 @@ impl Stage {
         match self {
             Stage::Compute => None,
             Stage::Vertex => Some("vertexPipelineStoresAndAtomics"),
-            Stage::Fragment => Some("fragmentStoresAndAtomics"),
+            Stage::Fragment | Stage::FragmentHelpers => Some("fragmentStoresAndAtomics"),
         }
+    }
+
+    /// Whether its invocations are fragments.
+    pub fn is_fragment(self) -> bool {
+        matches!(self, Stage::Fragment | Stage::FragmentHelpers)
     }
 }
 
@@ -153,7 +182,7 @@ pub struct UnknownVariant {
     pub word: String,
 }
 
-/// Every word, with the variant that it makes of the default one.
+/// Every word, with the variant that it makes of the default one; of the sizes of workgroups some.
 pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
     let d = Variant::default();
     [
@@ -172,8 +201,13 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("nonlocal-guard", Variant { apart: Apart::Guard, ..d }),
         ("vertex", Variant { stage: Stage::Vertex, ..d }),
         ("fragment", Variant { stage: Stage::Fragment, ..d }),
+        ("subgroup-smallest", Variant { subgroups: SubgroupSize::Smallest, ..d }),
+        ("subgroup-largest", Variant { subgroups: SubgroupSize::Largest, ..d }),
+        ("subgroup-varying", Variant { subgroups: SubgroupSize::Varying, ..d }),
+        ("fragment-helpers", Variant { stage: Stage::FragmentHelpers, ..d }),
     ]
     .into_iter()
+    .chain(Shape::EXAMPLES.map(|(word, shape)| (word, Variant { shape, ..DEFAULT })))
 }
 
 impl Variant {
@@ -193,6 +227,8 @@ impl Variant {
             images: choose(self.images, other.images),
             apart: choose(self.apart, other.apart),
             stage: choose(self.stage, other.stage),
+            shape: choose(self.shape, other.shape),
+            subgroups: choose(self.subgroups, other.subgroups),
         }
     }
 }
@@ -203,9 +239,9 @@ impl FromStr for Variant {
     fn from_str(text: &str) -> Result<Variant, UnknownVariant> {
         let mut variant = Variant::default();
         for part in text.split('.').filter(|part| !part.is_empty()) {
-            let found = words().find(|(word, _)| *word == part);
-            let (_, one) = found.ok_or_else(|| UnknownVariant { word: part.to_owned() })?;
-            variant = variant.with(one);
+            let shape = || part.parse().ok().map(|shape| Variant { shape, ..DEFAULT });
+            let found = words().find(|(word, _)| *word == part).map(|(_, one)| one).or_else(shape);
+            variant = variant.with(found.ok_or_else(|| UnknownVariant { word: part.to_owned() })?);
         }
         Ok(variant)
     }
@@ -214,8 +250,10 @@ impl FromStr for Variant {
 /// The words in the order of [`words`]; empty for the default.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = words().filter(|(_, one)| self.with(*one) == *self).map(|(word, _)| word);
-        f.write_str(&named.collect::<Vec<_>>().join("."))
+        let fitting = Variant { shape: Shape::Fitting, ..*self };
+        let named = words().filter(|(_, one)| fitting.with(*one) == fitting).map(|(word, _)| word.to_owned());
+        let shape = Some(self.shape.to_string()).filter(|word| !word.is_empty());
+        f.write_str(&named.chain(shape).collect::<Vec<_>>().join("."))
     }
 }
 

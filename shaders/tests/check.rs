@@ -1,7 +1,7 @@
 //! Kernels whose words were changed: each change breaks one rule, and the check names it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use common::*;
 use litmus::*;

@@ -1,8 +1,7 @@
 //! The kernels that make memory ready and count: valid for whatever a program may have, and without a race that spirv-val
 //! or the check of modules knows.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use common::Validator;
 use shaders::classify::{Column, Memory, Source, Table, count, reset};

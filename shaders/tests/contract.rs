@@ -2,21 +2,21 @@
 //! every instance runs once, where the formulas say, does exactly what the test says, and reports what it found.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-mod machine;
-mod random;
+use crate::common;
+use crate::machine;
+use crate::random;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{LAVAPIPE, NARROW};
+use common::{LAVAPIPE, NARROW, local_size};
 use litmus::*;
 use machine::{Invocation, Program, State, Touch};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use rspirv::spirv::Op;
 use shaders::stress::Pattern;
-use shaders::variant::{Stage, Variant};
+use shaders::variant::{Shape, Stage, Variant};
 use shaders::{Binding, Kernel, KernelConfig, Parameters, ResultSlot, StressParameters};
 
 const POISON: u32 = 0xdead_beef;
@@ -439,6 +439,13 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
             let turned = local / config.subgroup_size + p.turn;
             let subgroup = turned % (kernel.workgroup_size / config.subgroup_size).max(1);
             let (thread, slot) = match kernel.requirements.subgroup_size {
+                None if config.variant.shape != Shape::Fitting => {
+                    let sharing = kernel.roles.classes.iter().map(Vec::len).max().unwrap() as u32;
+                    let turned = (local / lanes + p.turn) % sharing;
+                    let role =
+                        if local < lanes * sharing { members.get(turned as usize).copied() } else { None };
+                    (role, local % lanes)
+                }
                 None => (Some(members[0]), local),
                 Some(_) => {
                     let mut subgroups: Vec<u32> = Vec::new();
@@ -631,6 +638,34 @@ fn kernels_keep_the_contract_in_graphics_stages() {
     }
     eprintln!("{runs:?} draws of {} tests", tests.len());
     assert!(runs.iter().all(|runs| *runs > 3 * 100), "{runs:?}");
+}
+
+/// Workgroups of every size, of whole and of partial subgroups, in one dimension and in several, play the same.
+#[test]
+fn kernels_keep_the_contract_in_every_shape() {
+    let tests = all_tests();
+    let words =
+        ["size-1", "size-2", "size-3", "size-7", "size-9", "size-16", "size-4x2", "size-1x5", "size-3x1x5"];
+    let (mut runs, mut idle) = (0, 0);
+    for (index, test) in tests.iter().enumerate() {
+        let shape: Shape = words[index % words.len()].parse().unwrap();
+        let variant = Variant { shape, ..Variant::default() };
+        let stressed = KernelConfig { stressed: true, variant, ..LAVAPIPE };
+        let loops = KernelConfig { thread_loops: true, variant, ..NARROW };
+        for (config, spin) in [(stressed, 40), (loops, 2)] {
+            let waiting = Waiting { spin, interval: 2, hold: 1 };
+            let kept = check(test, &config, waiting, &mut shuffled(index as u64));
+            runs += usize::from(kept && check(test, &config, waiting, &mut |_| 0));
+            let kernel = shaders::compile(test, &config);
+            idle += usize::from(kernel.is_ok_and(|kernel| {
+                assert_eq!(Shape::Sized(local_size(&kernel)), shape);
+                let sharing = kernel.roles.classes.iter().map(Vec::len).max().unwrap() as u32;
+                sharing * kernel.lanes < kernel.workgroup_size
+            }));
+        }
+    }
+    eprintln!("{runs} dispatches of {} tests, {idle} with invocations that idle", tests.len());
+    assert!(runs > 300 && idle > 30, "{runs} {idle}");
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 //! says, and says it twice in the same words; what does not is refused by the name of a rule.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

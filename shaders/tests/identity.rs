@@ -2,7 +2,7 @@
 //! changes them shows which. Kernels of the corpus stand in it twice, by how they are made and by family.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Small tests and the disassembly of their kernels, each of which is valid and reads back to the test.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use common::{LAVAPIPE, Validator};
 

@@ -2,7 +2,7 @@
 //! the test, each illegal one is refused by name.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use common::*;
 use litmus::*;
@@ -23,6 +23,7 @@ fn all_semantics() -> impl Iterator<Item = Semantics> {
                     classes: StorageClassSet(classes),
                     make_available,
                     make_visible,
+                    ..Semantics::RELAXED
                 },
             )
         })
@@ -57,7 +58,7 @@ fn instructions(scope: Scope, semantics: Semantics) -> Vec<(&'static str, Instru
 
 /// The rules as Vulkan states them, written down a second time.
 fn is_legal(instruction: &str, scope: Scope, semantics: Semantics) -> bool {
-    let Semantics { order, classes, make_available, make_visible } = semantics;
+    let Semantics { order, classes, make_available, make_visible, .. } = semantics;
     let order_matches_classes = (order == Order::Relaxed) == (classes == StorageClassSet::EMPTY);
     let availability = !make_available || matches!(order, Order::Release | Order::AcquireRelease);
     let visibility = !make_visible || matches!(order, Order::Acquire | Order::AcquireRelease);
@@ -171,6 +172,7 @@ fn semantics_are_refused_by_the_rule_they_break() {
         classes,
         make_available,
         make_visible,
+        ..Semantics::RELAXED
     };
     let fence = |scope, semantics| one(InstructionKind::Fence { scope, semantics });
     let atomic_load = |semantics| one(load(0, 0, Access::Atomic { scope: Scope::Device, semantics }));

@@ -2,7 +2,7 @@
 //! the kernels say what the test says.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

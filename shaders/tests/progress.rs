@@ -1,7 +1,6 @@
 //! Kernels of forward progress: valid from outside and by our own rules, for every test that has one.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use common::Validator;
 use shaders::progress::{ProgressConfig, compile};

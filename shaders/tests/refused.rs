@@ -2,7 +2,7 @@
 //! name of that rule. The table of all of them is a snapshot.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use std::fmt::Write;
 

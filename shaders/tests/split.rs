@@ -1,8 +1,7 @@
 //! Split barriers in kernels, read from the bare words: what each test of the family becomes, or why it has no kernel. The
 //! numbers are those of the registry, and nothing here knows rspirv's names for them.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Memory stress in kernels: read back as what it is, and refused as anything else.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use common::*;
 use litmus::*;

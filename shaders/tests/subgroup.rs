@@ -2,7 +2,7 @@
 //! registry, and nothing here knows rspirv's names for them.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

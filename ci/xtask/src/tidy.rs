@@ -78,6 +78,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
             findings.extend(code::ignored_tests(file));
         }
     }
+    findings.extend(code::forgotten_tests(files));
     findings.extend(edges::check(files));
     findings.extend(corpus::check(files));
     findings

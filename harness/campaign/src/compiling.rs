@@ -34,7 +34,7 @@ pub struct Kernel {
     images: Vec<(u8, bool)>,
     push_constant_bytes: u32,
     addresses: usize,
-    subgroup_size: Option<u32>,
+    subgroups: plan::Subgroups,
 }
 
 /// What became of the kernels of a job.
@@ -89,7 +89,7 @@ impl From<&shaders::Kernel> for Kernel {
             images: kernel.images.iter().map(|image| (shape(image.shape), image.float)).collect(),
             push_constant_bytes: kernel.push_constant_bytes(),
             addresses: if kernel.addresses { 1 + usize::from(!kernel.apart.is_empty()) } else { 0 },
-            subgroup_size: kernel.requirements.subgroup_size,
+            subgroups: runner::subgroups(kernel),
         }
     }
 }
@@ -116,7 +116,7 @@ impl Kernel {
             images: (0..).map(ImageId).take(self.images.len()).collect(),
             push_constant_bytes: self.push_constant_bytes,
             addresses: vec![BufferId(0); self.addresses],
-            subgroup_size: self.subgroup_size,
+            subgroups: self.subgroups,
             stage: plan::Stage::Compute,
             interface: None,
         }

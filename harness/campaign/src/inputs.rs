@@ -10,6 +10,7 @@ use std::time::Duration;
 use globset::GlobBuilder;
 use litmus::Suite;
 use litmus::corpus::{self, Entry};
+use litmus::suite::alternatives;
 use litmus::syntax::MAX_TEXT_BYTES;
 use results::show;
 use walkdir::WalkDir;
@@ -116,7 +117,11 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
                 return found;
             }
             if let Some((tests, variant)) = argument.rsplit_once('@').filter(|(tests, _)| !tests.is_empty()) {
-                return of_argument(tests).into_iter().map(|source| source.told(variant)).collect();
+                let told = |source: &Source| {
+                    let variants = alternatives(variant).into_iter();
+                    variants.map(|variant| source.clone().told(&variant)).collect::<Vec<_>>()
+                };
+                return of_argument(tests).iter().flat_map(told).collect();
             }
             let what = if error.kind() == std::io::ErrorKind::NotFound {
                 unknown(argument)

@@ -232,7 +232,8 @@ pub struct Check {
     /// Time for each test, parsing included.
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
     pub timeout: Duration,
-    /// How often a loop body is run at most. When not given 1, and 2, 4, 8 while runs are cut off and time lasts.
+    /// How often a loop body is run at most. When not given 1, and 2, 4, 8 while runs are cut off and time lasts; of shaders 2 or more,
+    /// and what is known to its end.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub unroll: Option<u32>,
     /// What a promise of progress is worth: weak or strong; with --progress.

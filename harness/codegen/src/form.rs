@@ -155,8 +155,10 @@ pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<
     }
     let config = KernelConfig {
         subgroup_size: sizes.subgroup_size,
+        subgroup_sizes: (sizes.subgroup_size, sizes.subgroup_size),
         lanes: sizes.lanes,
         max_workgroup_invocations: sizes.max_workgroup_invocations,
+        max_workgroup_size: [sizes.max_workgroup_invocations; 3],
         device_scope: sizes.device_scope,
         loop_bound: LOOP_BOUND,
         variant: form.told(told),

@@ -263,6 +263,7 @@ mod tests {
                 outcomes: BTreeMap::new(),
                 race: Race::Free,
                 race_thin_air: false,
+                uninitialised_read: Some(false),
                 bound: 1,
                 cut: 0,
                 runs: 1,

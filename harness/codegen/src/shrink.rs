@@ -145,7 +145,7 @@ fn without_location(test: &Test, location: usize) -> Option<Test> {
         .filter_map(|instruction| instruction.kind.access())
         .any(|access| access.place.location == id);
     let referred = test.locations.iter().any(|other| match other.init {
-        LocationInit::Constant(_) | LocationInit::Components(_) => false,
+        LocationInit::Constant(_) | LocationInit::Components(_) | LocationInit::Undefined => false,
         LocationInit::AddressOf(of) | LocationInit::CopyOf(of) | LocationInit::AliasOf(of) => of == id,
     });
     // Ids behind it would have to move; the last one has none behind it.

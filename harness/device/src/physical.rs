@@ -279,6 +279,7 @@ fn capabilities(
             && (properties.may_require_subgroup_size || smallest == largest),
         subgroups_in_compute: properties.subgroup_stages.contains(vk::ShaderStageFlags::COMPUTE),
         max_workgroup_invocations: limits.max_compute_work_group_invocations,
+        max_workgroup_size: limits.max_compute_work_group_size,
         max_workgroups: limits.max_compute_work_group_count[0],
         max_workgroup_subgroups: properties.max_workgroup_subgroups,
         max_workgroup_memory_bytes: limits

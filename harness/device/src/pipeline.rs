@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use ash::vk;
-use plan::{DeviceError, Image, ImageShape, Kernel, Stage};
+use plan::{DeviceError, Image, ImageShape, Kernel, Stage, Subgroups};
 
 use crate::draw::stage_flag;
 use crate::error::failed;
@@ -163,12 +163,15 @@ impl Maker {
         if !entries.is_empty() {
             stage = stage.specialization_info(&constants);
         }
-        if let Some(size) = kernel.subgroup_size {
-            stage = stage.flags(vk::PipelineShaderStageCreateFlags::REQUIRE_FULL_SUBGROUPS);
-            if self.may_require_subgroup_size {
-                required = required.required_subgroup_size(size);
-                stage = stage.push_next(&mut required);
-            }
+        let flags_of_stage = match kernel.subgroups {
+            Subgroups::Full(_) => vk::PipelineShaderStageCreateFlags::REQUIRE_FULL_SUBGROUPS,
+            Subgroups::Varying => vk::PipelineShaderStageCreateFlags::ALLOW_VARYING_SUBGROUP_SIZE,
+            Subgroups::Any | Subgroups::Required(_) => vk::PipelineShaderStageCreateFlags::empty(),
+        };
+        stage = stage.flags(flags_of_stage);
+        if let Some(size) = kernel.subgroups.size().filter(|_| self.may_require_subgroup_size) {
+            required = required.required_subgroup_size(size);
+            stage = stage.push_next(&mut required);
         }
         let info = vk::ComputePipelineCreateInfo::default().flags(flags).stage(stage).layout(layout);
         // SAFETY: everything that `info` points to lives until after the call, and the features that the subgroup size

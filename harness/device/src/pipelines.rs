@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use ash::vk;
-use plan::{DeviceError, Image, Interface, Kernel, Stage};
+use plan::{DeviceError, Image, Interface, Kernel, Stage, Subgroups};
 
 use crate::pipeline::{Maker, Pipeline, descriptor_type};
 
@@ -22,7 +22,7 @@ struct Key {
     bindings: u32,
     images: Vec<vk::DescriptorType>,
     pushed: u32,
-    subgroup_size: Option<u32>,
+    subgroups: Subgroups,
     stage: Stage,
     interface: Option<Interface>,
 }
@@ -35,7 +35,7 @@ impl Key {
             bindings: kernel.bindings,
             images: images.map(|image| descriptor_type(image.shape)).collect(),
             pushed: kernel.push_constant_bytes + 8 * kernel.addresses.len() as u32,
-            subgroup_size: kernel.subgroup_size,
+            subgroups: kernel.subgroups,
             stage: kernel.stage.clone(),
             interface: kernel.interface.clone(),
         }

@@ -1,13 +1,13 @@
 //! The device interface on lavapipe and on SwiftShader.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
+use crate::support;
 
 use std::time::Duration;
 
 use device::{Options, VulkanDevice};
-use plan::{Buffer, BufferId, Device, DeviceError, Kernel, Memory, Plan, Progress, Queue, QueueId, Step};
+use plan::{
+    Buffer, BufferId, Device, DeviceError, Kernel, Memory, Plan, Progress, Queue, QueueId, Step, Subgroups,
+};
 
 use support::kernels;
 use support::{Builder, QUEUE, bytes, finish, on_each_device, on_each_driver, refused, run, skipped};
@@ -334,7 +334,7 @@ fn kernels_get_the_subgroups_they_require() {
         run(&mut *prepared);
         assert!(prepared.read(buffer).unwrap().iter().copied().eq((0..4 * size).map(|i| i % size)));
 
-        let wrong = Kernel { subgroup_size: Some(128), ..kernels::lane(128, 128) };
+        let wrong = Kernel { subgroups: Subgroups::Full(128), ..kernels::lane(128, 128) };
         let plan = Plan { kernels: vec![wrong], ..Builder::new().0 };
         assert_eq!(
             refused(device, &plan),

@@ -1,8 +1,8 @@
 //! Threads of the host on lavapipe and on SwiftShader: what they write, submit, wait for, signal and read.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

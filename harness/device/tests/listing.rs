@@ -14,7 +14,9 @@ const CHILD: &str = "VK_LITMUS_TEST_CHILD";
 /// Runs one test of this file in a process of its own, with the environment that `set` makes.
 fn in_child(test: &str, set: impl FnOnce(&mut Command)) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+    command
+        .args([format!("listing::{test}").as_str(), "--exact", "--nocapture", "--test-threads=1"])
+        .env(CHILD, "1");
     set(&mut command);
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);

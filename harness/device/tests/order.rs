@@ -1,9 +1,7 @@
 //! Dispatches one after another in every way of the API, and memory by its type, on lavapipe and on SwiftShader. The
 //! validation layers, synchronization validation included, have nothing to say.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

@@ -50,6 +50,10 @@ pub fn steps(explained: Explained<'_>) -> String {
         }
         _ => {}
     }
+    if let Some(says) = words::uninitialised(explanation) {
+        out.push('\n');
+        line(&mut out, 0, &says);
+    }
     if let Some(says) = words::race(explanation) {
         line(&mut out, 0, "");
         line(&mut out, 0, &says);

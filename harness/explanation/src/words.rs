@@ -68,6 +68,24 @@ pub fn race(explanation: &Explanation) -> Option<String> {
     }
 }
 
+/// What is said of reads that are uninitialised, as a sentence; `None` where none is.
+pub fn uninitialised(explanation: &Explanation) -> Option<String> {
+    match (&explanation.uninitialised_found, explanation.uninitialised_read) {
+        (Some(found), _) => {
+            let says = event_in_words(&found.execution, found.read);
+            Some(format!(
+                "An uninitialised read: in a consistent execution nothing is written before {says}. What it returns is undefined."
+            ))
+        }
+        (None, Some(true)) => Some(
+            "A read is uninitialised, and what it returns is undefined; no such execution was met within the bounds of this search."
+                .to_owned(),
+        ),
+        (None, Some(false)) => None,
+        (None, None) => Some("Whether a read is uninitialised was not found out within the bounds.".to_owned()),
+    }
+}
+
 fn race_found(found: &RaceFound) -> String {
     let start = "The program races, so its outcomes are undefined:";
     match found.pair {

@@ -285,15 +285,15 @@ fn buffers(
     for element in 0..count as u32 {
         let given = options.buffers.get(&(set, binding));
         let bytes = match given {
-            // Beyond its end lies what a fixed type still holds.
-            Some(bytes) => (bytes.len() as u64).max(size),
+            Some(bytes) if is_open(specialized, ty) => (bytes.len() as u64).max(size),
             None if is_open(specialized, ty) => {
                 if !places.contains_key(&(set, binding, element)) {
                     notes.push(format!("nothing is said of `{name}`, taken as 64 KiB of zeros"));
                 }
                 DEFAULT_BYTES.max(size)
             }
-            None => size,
+            // Nothing beyond a type of fixed size is ever looked at.
+            Some(_) | None => size,
         };
         let bytes = bytes.max(4).next_multiple_of(4);
         *all = all.saturating_add(bytes);

@@ -264,6 +264,7 @@ impl Ordering {
             classes: semantics.classes.with(self.class),
             make_available: semantics.make_available || self.release,
             make_visible: semantics.make_visible || self.acquire,
+            ..semantics
         }
     }
 }

@@ -28,7 +28,7 @@ const MAX_ROUNDS: usize = 400;
 const MAX_TRIED: usize = 4;
 /// What is tried for them.
 const TRIED: [u64; 2] = [0, 1];
-/// Bodies of a loop that depends on what is read, where no bound is given.
+/// Bodies of a loop that depends on what is read, where nothing else is asked for.
 pub const DEFAULT_UNROLL: u32 = 2;
 /// Bytes of a buffer that nothing is said of.
 pub(crate) const DEFAULT_BYTES: u64 = 64 * 1024;
@@ -52,8 +52,10 @@ pub struct Options {
     pub images: BTreeMap<(u32, u32), ImageInput>,
     /// Buffers behind addresses.
     pub addresses: Vec<AddressInput>,
-    /// Bodies of a loop at most. Not given, what is known is walked to its end, and a loop that depends on what is read twice.
+    /// Bodies of a loop at most. Not given, what is known is walked to its end, and the others as [`Options::open_bodies`] says.
     pub unroll: Option<u32>,
+    /// Bodies of a loop that depends on what is read, where no bound is given; [`DEFAULT_UNROLL`] where this is not either.
+    pub open_bodies: Option<u32>,
     /// What is to hold of every final state.
     pub assertion: Option<Formula>,
     /// Whether the annotations' filter is left out.
@@ -367,6 +369,13 @@ pub fn lift(module: &Module, options: &Options) -> Result<Lifted, Refusal> {
     lift_entry(module, options, entry.function, &entry.name)
 }
 
+impl Options {
+    /// Bodies of a loop that depends on what is read, where no bound is given.
+    pub fn open_bodies(&self) -> u32 {
+        self.open_bodies.unwrap_or(DEFAULT_UNROLL)
+    }
+}
+
 /// Hands on what names of elements are looked up in, with nothing but the layout of a module.
 pub(crate) fn with_setting<T>(
     module: &Module,
@@ -384,7 +393,7 @@ pub(crate) fn with_setting<T>(
         local_size,
         subgroup_size: options.subgroup_size.unwrap_or(1).max(1),
         unroll: options.unroll,
-        unroll_open: DEFAULT_UNROLL,
+        unroll_open: options.open_bodies(),
         keep_all: false,
         keep_final: false,
         observed: BTreeSet::new(),
@@ -461,7 +470,7 @@ fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> 
         local_size,
         subgroup_size,
         unroll: options.unroll,
-        unroll_open: DEFAULT_UNROLL,
+        unroll_open: options.open_bodies(),
         keep_all: options.keep_all,
         keep_final: options.keep_final,
         observed: BTreeSet::new(),

@@ -5,6 +5,7 @@ mod lock;
 
 use std::collections::BTreeSet;
 
+use litmus::IgnoredClass;
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass};
 
 use crate::lift::Spot;
@@ -80,10 +81,11 @@ pub fn lint(module: &Module) -> Vec<Lint> {
             if instruction.op == Op::MemoryBarrier && !ordered {
                 say(0, instruction, format!("{name} has no order: it orders nothing"));
             } else if ordered && semantics & ORDERED == 0 {
-                let named = if semantics & MemorySemantics::SUBGROUP_MEMORY.bits() != 0 {
-                    "SubgroupMemory alone, which Vulkan ignores"
-                } else {
-                    "no storage class that Vulkan knows"
+                let ignored = IgnoredClass::ALL.into_iter().filter(|class| semantics & class.bit() != 0);
+                let named: Vec<&str> = ignored.map(IgnoredClass::name).collect();
+                let named = match named.as_slice() {
+                    [] => "no storage class that Vulkan knows".to_owned(),
+                    named => format!("{} alone, which Vulkan ignores", named.join(" and ")),
                 };
                 say(0, instruction, format!("{name} names {named}: it orders nothing"));
             }

@@ -74,6 +74,8 @@ pub(crate) fn semantics(number: u64) -> Result<Semantics, Problem> {
         classes,
         make_available: order.releases() && bits.contains(MemorySemantics::MAKE_AVAILABLE),
         make_visible: order.acquires() && bits.contains(MemorySemantics::MAKE_VISIBLE),
+        // As if what is ignored were absent.
+        ..Semantics::RELAXED
     })
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Loop {
     pub memory: Rc<Memory>,
     /// Where in the segment's code this iteration began.
     pub start: usize,
+    /// The path's forks when the loop was entered: a loop that none was added in depends on nothing that is read.
+    pub forks: u32,
 }
 
 /// An activation of a function.

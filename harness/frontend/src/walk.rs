@@ -535,13 +535,9 @@ impl<'a> Walk<'a> {
                 return Err(Stop::Over);
             }
             active.iteration += 1;
-            if self.setting.unroll.is_some_and(|bound| active.iteration >= bound) {
-                return self.cut();
-            }
-            if active.iteration >= self.setting.unroll_open
-                && state.forks > 0
-                && self.setting.unroll.is_none()
-            {
+            // What depends on nothing that is read is walked to its end.
+            let open = (state.forks > active.forks).then_some(self.setting.unroll_open);
+            if self.setting.unroll.or(open).is_some_and(|bound| active.iteration >= bound) {
                 return self.cut();
             }
             (active.effects, active.phis, active.memory) = (effects, values, memory);
@@ -558,7 +554,8 @@ impl<'a> Walk<'a> {
             }
             if let Some((merge, end)) = known {
                 let (header, iteration, phis) = (target, u32::from(back), values);
-                frame.loops.push(Loop { header, merge, end, iteration, effects, phis, memory, start: 0 });
+                let (start, forks) = (0, state.forks);
+                frame.loops.push(Loop { header, merge, end, iteration, effects, phis, memory, start, forks });
             }
         }
         let values = Rc::make_mut(&mut frame.values);

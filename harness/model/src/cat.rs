@@ -25,6 +25,7 @@ pub use evaluate::{
 };
 pub(crate) use load::NAMES_OF_HERD;
 pub use load::parse;
+pub(crate) use load::with_uninitialised_reads;
 pub use options::Options;
 pub use plan::{
     Axiom, AxiomKind, Base, Definition, Group, GroupId, Kind, Label, NameId, Node, NodeId, Plan, Size,

@@ -65,6 +65,10 @@ pub struct Explanation {
     pub race: Race,
     /// Whether it races only by values out of thin air.
     pub race_thin_air: bool,
+    /// Whether some read is uninitialised; `None` where that is not known.
+    pub uninitialised_read: Option<bool>,
+    /// One such read, where there is one and it was found within the bounds.
+    pub uninitialised_found: Option<Uninitialised>,
     /// One race, where there is one and it was found within the bounds.
     pub race_found: Option<RaceFound>,
     /// The cheapest strengthening after which nothing races and the outcome is forbidden. Looked for where that is asked, where the
@@ -187,6 +191,15 @@ pub struct Broken {
     pub cycle: bool,
     /// The events that they join.
     pub events: Vec<EventId>,
+}
+
+/// A read of an initial value that is undefined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uninitialised {
+    /// A consistent execution with it.
+    pub execution: Execution,
+    /// The read.
+    pub read: EventId,
 }
 
 /// A race in some consistent execution.
@@ -320,6 +333,8 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
         },
         Race::Free | Race::Unknown => None,
     };
+    let uninitialised_found =
+        if prediction.uninitialised_read == Some(true) { search.uninitialised()? } else { None };
     let mended = race_found.as_ref().is_some_and(|raced| match raced.mend {
         Mend::Found { allowed, .. } => allowed == Some(false),
         Mend::None | Mend::Cut => true,
@@ -340,6 +355,8 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
         answer,
         race: prediction.race,
         race_thin_air: prediction.race_thin_air,
+        uninitialised_read: prediction.uninitialised_read,
+        uninitialised_found,
         race_found,
         forbids,
     })

@@ -296,8 +296,12 @@ mod tests {
                 // What was not found within the bound of loops is not known.
                 let known = |found: bool| (found || fast.cut == 0).then_some(found);
                 let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
+                // Of a test that gives every location a value it is known.
+                let uninitialised =
+                    if test.has_undefined() { known(slow.uninitialised_read) } else { Some(false) };
                 let same = (fast.race, fast.race_thin_air) == (race, slow.race_thin_air && fast.cut == 0)
                     && (fast.meets, fast.misses) == (known(says(true)), known(says(false)))
+                    && fast.uninitialised_read == uninitialised
                     && (!ways.listing || listed == (slow.allowed, slow.thin_air));
                 if same {
                     Ok(())
@@ -362,6 +366,15 @@ mod tests {
             Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL },
         );
         agrees("sc", Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL });
+    }
+
+    #[test]
+    fn undefined_values_in_every_way() {
+        for (steps, alone, listing) in [(u64::MAX, 0, true), (0, u64::MAX, true), (0, 0, true), (0, 0, false)]
+        {
+            let ways = Ways { few: false, steps, alone, listing, ..Ways::USUAL };
+            agrees_on(&random::undefined(), "vulkan", ways);
+        }
     }
 
     /// A circle in which any value would do, of which two are tried: what one question cannot be met by, another may be.

@@ -77,7 +77,7 @@ pub use budget::Budget;
 pub use error::PredictError;
 pub use explain::{
     Answer, Broken, Change, Consistent, Edge, Event, EventId, EventOwner, Execution, Executions,
-    ExplainOptions, Explanation, Least, Mend, Place, RaceFound, executions, explain,
+    ExplainOptions, Explanation, Least, Mend, Place, RaceFound, Uninitialised, executions, explain,
 };
 pub use growing::predict_growing;
 pub use model::Model;

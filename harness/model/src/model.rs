@@ -191,7 +191,10 @@ impl Model {
             return Ok(compiled.clone());
         }
         let (vocabulary, families) = (vocabulary(), families(classes, features));
-        let mut plan = cat::compile(&self.ast, &vocabulary, &families).map_err(PredictError::Model)?;
+        let extended = features.undefined.then(|| cat::with_uninitialised_reads(&self.ast)).transpose();
+        let extended = extended.map_err(PredictError::Model)?;
+        let ast = extended.as_ref().unwrap_or(&self.ast);
+        let mut plan = cat::compile(ast, &vocabulary, &families).map_err(PredictError::Model)?;
         if self.ast.options.asmo == AsmoOrder::Transitive && !plan.demand_transitive("asmo") {
             let why = "`asmo=transitive` without a definition of `asmo`";
             return Err(PredictError::NotAvailable { what: why.to_owned() });
@@ -259,8 +262,11 @@ fn features_of(test: &Test) -> Features {
         Observable::Register(..) => false,
     };
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
-    let mut features =
-        Features { parts: aliases && test.observables().iter().any(narrow), ..Features::default() };
+    let mut features = Features {
+        parts: aliases && test.observables().iter().any(narrow),
+        undefined: test.has_undefined(),
+        ..Features::default()
+    };
     for thread in &test.threads {
         features.hosts |= thread.place == Place::Host;
         for instruction in &thread.instructions {
@@ -368,6 +374,7 @@ mod tests {
         assert_eq!(used(&all), absent.len());
         assert!(plain.nodes.len() < all.nodes.len(), "{} of {}", plain.nodes.len(), all.nodes.len());
         let axioms = |plan: &Plan| plan.axioms.len();
-        assert_eq!(axioms(&plain), axioms(&all));
+        // The flag of uninitialised reads is for tests that may have some.
+        assert_eq!(axioms(&plain) + 1, axioms(&all));
     }
 }

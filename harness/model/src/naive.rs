@@ -26,6 +26,8 @@ pub struct NaiveAnswer {
     pub race: Race,
     /// Whether only executions with values out of thin air raise one.
     pub race_thin_air: bool,
+    /// Whether some consistent execution that the filter keeps reads an initial value that is undefined.
+    pub uninitialised_read: bool,
     /// The level of undefinedness, for a model that has such levels.
     pub level: Option<Undefinedness>,
 }
@@ -83,8 +85,9 @@ fn enumerate_as(
     Ok(Some(NaiveAnswer {
         allowed: found.allowed.into_iter().collect(),
         thin_air: found.thin_air.into_iter().collect(),
-        race: if raised.race || raised.undefined { Race::Racy } else { Race::Free },
-        race_thin_air: found.grounded.misses(raised),
+        race: if raised.is_race() { Race::Racy } else { Race::Free },
+        race_thin_air: raised.is_race() && !found.grounded.is_race(),
+        uninitialised_read: raised.uninitialised,
         level: raised.level(&plan, true),
     }))
 }
@@ -283,7 +286,9 @@ fn for_each_execution<M: Matrix>(
                         let order: &Vec<usize> = &choices[*index];
                         for (position, first) in order.iter().enumerate() {
                             for second in &order[position + 1..] {
-                                co.insert(*first, *second);
+                                if !skeleton.are_alternatives(*first, *second) {
+                                    co.insert(*first, *second);
+                                }
                             }
                         }
                     }

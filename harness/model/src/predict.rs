@@ -18,7 +18,6 @@ use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
 use crate::quick::QuickMap;
-use crate::search::Flags;
 use crate::sequential::{self, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::symmetry::Symmetry;
@@ -78,7 +77,12 @@ pub(crate) fn predict_out_of(
         outcomes,
         race: race_of(&findings),
         // Where the search was cut short, another race may be there.
-        race_thin_air: exhausted && race_of(&findings) == Race::Racy && findings.grounded == Flags::default(),
+        race_thin_air: exhausted && race_of(&findings) == Race::Racy && !findings.grounded.is_race(),
+        uninitialised_read: if test.has_undefined() {
+            answer(findings.raised.uninitialised)
+        } else {
+            Some(false)
+        },
         bound: unroll,
         cut: findings.cut,
         runs: findings.runs,
@@ -120,7 +124,7 @@ pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict,
 }
 
 fn race_of(findings: &Findings) -> Race {
-    match (findings.raised.race || findings.raised.undefined, findings.timed_out || findings.cut > 0) {
+    match (findings.raised.is_race(), findings.timed_out || findings.cut > 0) {
         (true, _) => Race::Racy,
         (false, false) => Race::Free,
         (false, true) => Race::Unknown,
@@ -291,6 +295,9 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
         return Err(PredictError::TooManyEvents { events: instructions, bound: MAX_EVENTS });
     }
     let refuse = |what: &str| Err(PredictError::NotAvailable { what: what.to_owned() });
+    if test.has_undefined() && semantic.initial_per_name {
+        return refuse("undefined initial values under this model");
+    }
     let mut extended = false;
     for thread in &test.threads {
         let host = thread.place == Place::Host;
@@ -374,7 +381,8 @@ fn company_can_follow(kind: &InstructionKind) -> bool {
     }
 }
 
-/// The constants of program and conditions: the values that may appear out of thin air.
+/// The constants of program and conditions: the values that may appear out of thin air, and those that reads of undefined
+/// initial values may return.
 pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
     let mut constants: Vec<i64> = vec![0];
     for thread in &test.threads {
@@ -398,7 +406,10 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
             LocationInit::Components(list) => {
                 constants.extend(list.iter().take(usize::from(location.components)));
             }
-            LocationInit::CopyOf(_) | LocationInit::AddressOf(_) | LocationInit::AliasOf(_) => {}
+            LocationInit::CopyOf(_)
+            | LocationInit::AddressOf(_)
+            | LocationInit::AliasOf(_)
+            | LocationInit::Undefined => {}
         }
     }
     let mut condition = |condition: &Condition| {

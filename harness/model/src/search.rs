@@ -28,16 +28,21 @@ pub(crate) struct Flags {
     pub(crate) race: bool,
     /// It is undefined as a whole.
     pub(crate) undefined: bool,
+    /// An initial value is read that is undefined.
+    pub(crate) uninitialised: bool,
 }
 
 impl Flags {
-    /// The name of the flag that says that an execution is undefined as a whole; every other flag is a race.
+    /// The name of the flag that says that an execution is undefined as a whole; every flag but these two is a race.
     pub(crate) const UNDEFINED: &'static str = "undefined-execution";
+    /// The name of the flag that every model has for tests with undefined initial values.
+    pub(crate) const UNINITIALISED: &'static str = "uninitialised-read";
 
     /// Adds a flag that is raised.
     pub(crate) fn raise(&mut self, axiom: &Axiom) {
         match axiom.name.as_deref() {
             Some(Flags::UNDEFINED) => self.undefined = true,
+            Some(Flags::UNINITIALISED) => self.uninitialised = true,
             _ => self.race = true,
         }
     }
@@ -45,11 +50,19 @@ impl Flags {
     pub(crate) fn add(&mut self, other: Flags) {
         self.race |= other.race;
         self.undefined |= other.undefined;
+        self.uninitialised |= other.uninitialised;
+    }
+
+    /// Whether there is a race, or the execution is undefined as a whole.
+    pub(crate) fn is_race(&self) -> bool {
+        self.race || self.undefined
     }
 
     /// Whether `other` has a flag that is not here.
     pub(crate) fn misses(self, other: Flags) -> bool {
-        other.race && !self.race || other.undefined && !self.undefined
+        other.race && !self.race
+            || other.undefined && !self.undefined
+            || other.uninitialised && !self.uninitialised
     }
 
     /// The level of undefinedness, for a model that has such levels; `None` also where it is not known.
@@ -561,6 +574,7 @@ pub(crate) fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
                 || !first.tags.has(Tags::W)
                 || !second.tags.has(Tags::W)
                 || first.storage != second.storage
+                || skeleton.are_alternatives(i, j)
             {
                 continue;
             }

@@ -14,8 +14,11 @@ use litmus::{
     Value,
 };
 
+use std::cell::{Cell, RefCell};
+
 use crate::budget::Purse;
 use crate::cells::Extent;
+use crate::predict::value_domain;
 use crate::quick::QuickSet;
 
 /// How threads take turns.
@@ -47,19 +50,65 @@ pub(crate) fn outcomes(
         }
         let mut moved = false;
         for thread in 0..test.threads.len() {
-            if let Some(next) = machine.turn(&state, thread) {
-                moved = true;
-                // A path that takes a back-jump once too often never ends; a state with one way into it needs no memory.
-                if !next.is_stuck() && (machine.alone(&next, thread) || seen.insert(next.clone())) {
-                    open.push(next);
+            complete &= machine.choices.each(purse, || {
+                if let Some(next) = machine.turn(&state, thread) {
+                    moved = true;
+                    // A path that takes a back-jump once too often never ends; a state with one way into it needs no memory.
+                    if !next.is_stuck() && (machine.alone(&next, thread) || seen.insert(next.clone())) {
+                        open.push(next);
+                    }
                 }
-            }
+            });
         }
         if !moved && machine.threads.iter().all(|layout| state.0[layout.at] == DONE) {
-            outcomes.insert(machine.outcome(&state));
+            complete &= machine.choices.each(purse, || {
+                outcomes.insert(machine.outcome(&state));
+            });
         }
     }
     (outcomes, complete)
+}
+
+/// What reads of undefined initial values return, one way after the other: counted up like an odometer.
+#[derive(Debug, Default)]
+struct Choices {
+    /// What was chosen, of how many.
+    taken: RefCell<Vec<(usize, usize)>>,
+    /// How many choices were asked for on this way.
+    asked: Cell<usize>,
+}
+
+impl Choices {
+    /// Does something in every way in which its choices may go; whether all were tried.
+    fn each(&self, purse: &Purse<'_>, mut act: impl FnMut()) -> bool {
+        self.taken.borrow_mut().clear();
+        loop {
+            self.asked.set(0);
+            act();
+            let mut taken = self.taken.borrow_mut();
+            taken.truncate(self.asked.get());
+            while taken.last().is_some_and(|(chosen, count)| chosen + 1 >= *count) {
+                taken.pop();
+            }
+            match taken.last_mut() {
+                None => return true,
+                Some((chosen, _)) => *chosen += 1,
+            }
+            if purse.spend(1) {
+                return false;
+            }
+        }
+    }
+
+    /// One of so many.
+    fn one_of(&self, count: usize) -> usize {
+        let mut taken = self.taken.borrow_mut();
+        let at = self.asked.replace(self.asked.get() + 1);
+        if at == taken.len() {
+            taken.push((0, count));
+        }
+        taken.get(at).map_or(0, |(chosen, _)| *chosen)
+    }
 }
 
 /// Bound on the states visited.
@@ -69,7 +118,8 @@ const MAX_STATES: usize = 1_000_000;
 const DONE: u64 = u64::MAX;
 
 /// A state of the program: whether a thread is stuck, memory by location (two words for each where one has more than
-/// eight bytes), then what [`Layout`] says for each thread.
+/// eight bytes), then what [`Layout`] says for each thread; where initial values are undefined, at the end for each location
+/// the bytes that still are, as bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State(Vec<u64>);
 
@@ -122,6 +172,11 @@ struct Machine<'a> {
     /// The pairs of `ssw` whose first instruction a branch may skip, with the word of the state that is set once the second
     /// went ahead: from then on the first is never executed.
     skippable: Vec<(&'a SystemSync, usize)>,
+    /// The first of the words that say which bytes are still undefined, where any are at first.
+    undefined: Option<usize>,
+    /// The values that undefined ones are tried with.
+    domain: Vec<Value>,
+    choices: Choices,
 }
 
 impl<'a> Machine<'a> {
@@ -154,7 +209,7 @@ impl<'a> Machine<'a> {
         let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
             matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
         });
-        let skippable = test
+        let skippable: Vec<(&SystemSync, usize)> = test
             .system_sync
             .iter()
             .filter(|sync| {
@@ -174,7 +229,23 @@ impl<'a> Machine<'a> {
             .enumerate()
             .map(|(index, sync)| (sync, next + index))
             .collect();
-        Machine { test, turns, unroll, observables, threads, calls, words, types, skippable }
+        let undefined = test.has_undefined().then_some(next + skippable.len());
+        let domain = if undefined.is_some() { value_domain(test) } else { Vec::new() };
+        let choices = Choices::default();
+        Machine {
+            test,
+            turns,
+            unroll,
+            observables,
+            threads,
+            calls,
+            words,
+            types,
+            skippable,
+            undefined,
+            domain,
+            choices,
+        }
     }
 
     fn initial(&self) -> State {
@@ -196,6 +267,13 @@ impl<'a> Machine<'a> {
             words.resize(end, 0);
         }
         words.resize(words.len() + self.skippable.len(), 0);
+        if self.undefined.is_some() {
+            words.extend((0..self.test.locations.len()).map(|index| {
+                let name = LocationId(index as u16);
+                let bytes = self.test.location(name).bytes();
+                if self.test.is_undefined(name) { (1 << bytes) - 1 } else { 0 }
+            }));
+        }
         let mut state = State(words);
         for thread in 0..self.threads.len() {
             self.settle(&mut state, thread);
@@ -646,13 +724,31 @@ impl<'a> Machine<'a> {
 
     fn read(&self, state: &State, extent: Extent) -> Value {
         let (word, shift) = self.word(extent);
-        Value((state.0[word] >> shift) & low_bytes(extent.bytes))
+        let mut value = (state.0[word] >> shift) & low_bytes(extent.bytes);
+        let undefined = self.undefined_bytes(state, extent);
+        if undefined != 0 && !self.domain.is_empty() {
+            let size = self.test.location(extent.storage).scalar_type().bytes();
+            let any = self.domain[self.choices.one_of(self.domain.len())].0 >> (8 * (extent.offset % size));
+            for byte in (0..extent.bytes).filter(|byte| undefined & (1 << byte) != 0) {
+                value = value & !(0xFF << (8 * byte)) | any & (0xFF << (8 * byte));
+            }
+        }
+        Value(value)
+    }
+
+    /// Which bytes of an extent nobody has written yet where the initial value is undefined, as bits.
+    fn undefined_bytes(&self, state: &State, extent: Extent) -> u64 {
+        let of_storage = self.undefined.map_or(0, |first| state.0[first + usize::from(extent.storage.0)]);
+        (of_storage >> extent.offset) & ((1 << extent.bytes) - 1)
     }
 
     fn write(&self, state: &mut State, extent: Extent, value: Value) {
         let (word, shift) = self.word(extent);
         let kept = !(low_bytes(extent.bytes) << shift);
         state.0[word] = (state.0[word] & kept) | (value.0 << shift);
+        if let Some(first) = self.undefined {
+            state.0[first + usize::from(extent.storage.0)] &= !(((1 << extent.bytes) - 1) << extent.offset);
+        }
     }
 
     /// Whether a wait, a shader call or an interlocked section has to wait for other threads.

@@ -247,7 +247,7 @@ fn swap(test: &Test, paths: &[Vec<Path>], left: &[usize], right: &[usize]) -> Op
             let Location { reference, scalar, components, host, noncoherent, .. } = test.location(name);
             (reference, scalar, components, host, noncoherent)
         };
-        let value = |name, component| test.initial_value(name, component);
+        let value = |name, component| (test.is_undefined(name), test.initial_value(name, component));
         let components = 0..test.location(*from).components;
         known(*from) == known(*to)
             && alone(from)

@@ -264,6 +264,8 @@ pub(crate) struct Features {
     pub(crate) interlock: bool,
     /// Halves of split barriers.
     pub(crate) split_barriers: bool,
+    /// Undefined initial values.
+    pub(crate) undefined: bool,
 }
 
 impl Features {
@@ -275,26 +277,34 @@ impl Features {
         calls: true,
         interlock: true,
         split_barriers: true,
+        undefined: true,
     };
 
     /// Base sets and relations that are empty in every execution.
     pub(crate) fn absent(self) -> impl Iterator<Item = &'static str> {
-        let names: [(bool, &[&str]); 6] = [
+        let names: [(bool, &[&str]); 7] = [
             (self.hosts, &["HOST", "NONCOHERENT", "DOMDEVICE", "DOMHOST", "AVHOST", "VISHOST", "uncovered"]),
             (self.parts, &["part", "partial"]),
             (self.vectors, &["component"]),
             (self.calls, &["CALL", "scall", "sco"]),
             (self.interlock, &["FI", "sfi", "interlock"]),
             (self.split_barriers, &["ARRIVE", "WAIT", "syncsplit", "round"]),
+            (self.undefined, &["UW"]),
         ];
         names.into_iter().filter(|(present, _)| !present).flat_map(|(_, names)| names.iter().copied())
     }
 
-    /// As a number below 64.
+    /// As a number below 128.
     pub(crate) fn bits(self) -> u16 {
-        [self.hosts, self.parts, self.calls, self.interlock, self.vectors, self.split_barriers]
-            .iter()
-            .enumerate()
-            .fold(0, |bits, (index, present)| bits | (u16::from(*present) << index))
+        let all = [
+            self.hosts,
+            self.parts,
+            self.calls,
+            self.interlock,
+            self.vectors,
+            self.split_barriers,
+            self.undefined,
+        ];
+        all.iter().enumerate().fold(0, |bits, (index, present)| bits | (u16::from(*present) << index))
     }
 }

@@ -1,7 +1,7 @@
 //! The engine against the naive enumerator: the same outcomes and the same races, on random tests and on the corpus.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-mod common;
+use crate::common;
 
 use std::collections::HashSet;
 
@@ -39,6 +39,11 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
     let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
     if fast.race != race {
         return Err(format!("races differ: engine {:?}, oracle {:?}", fast.race, slow.race));
+    }
+    // Of a test that gives every location a value it is known.
+    let known = slow.uninitialised_read || fast.cut == 0 || !test.has_undefined();
+    if fast.uninitialised_read != known.then_some(slow.uninitialised_read) {
+        return Err(format!("the engine says {:?} of uninitialised reads", fast.uninitialised_read));
     }
     // The question is answered as the outcomes say.
     if let Some(question) = &test.question {
@@ -145,6 +150,14 @@ on_random_tests! {
     khronos_alloy_nochains_on_random_tests: "khronos-alloy-nochains",
     sc_on_random_tests: "sc",
     tso_on_random_tests: "tso",
+}
+
+/// Undefined initial values: a read may return anything, and whether there is one is found in every way.
+#[test]
+fn models_on_random_tests_with_undefined_values() {
+    for name in ["vulkan", "vulkan-2019-nochains", "khronos-alloy", "sc", "tso"] {
+        agrees_on(name, common::undefined(), 2);
+    }
 }
 
 /// Vectors: a component is an operation of its own.
@@ -337,20 +350,23 @@ fn sequential_machine_agrees_with_sc() {
     let (cases, rng_seed) = cases();
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
-        .run(&prop_oneof![3 => common::test(), 1 => common::vectors(false)], |test| {
-            let prediction = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 })
-                .map_err(|e| TestCaseError::fail(e.to_string()))?;
-            for (outcome, predicted) in &prediction.outcomes {
-                prop_assert_eq!(
-                    predicted.allowed,
-                    !predicted.weak,
-                    "outcome {:?} of\n{}",
-                    outcome,
-                    litmus::print(&test)
-                );
-            }
-            Ok(())
-        })
+        .run(
+            &prop_oneof![3 => common::test(), 1 => common::vectors(false), 1 => common::undefined()],
+            |test| {
+                let prediction = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 })
+                    .map_err(|e| TestCaseError::fail(e.to_string()))?;
+                for (outcome, predicted) in &prediction.outcomes {
+                    prop_assert_eq!(
+                        predicted.allowed,
+                        !predicted.weak,
+                        "outcome {:?} of\n{}",
+                        outcome,
+                        litmus::print(&test)
+                    );
+                }
+                Ok(())
+            },
+        )
         .unwrap_or_else(|e| panic!("{e}"));
 }
 

@@ -1,7 +1,7 @@
 //! Each `tests/cat_errors/*.cat` is refused, with the messages of its snapshot.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
-mod vocabulary;
+use crate::vocabulary;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use model::cat::{self, CatErrors, Families};

@@ -1,7 +1,7 @@
 //! Models as wholes: their options, the clauses that they cite, and Dartagnan's way of writing.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
-mod vocabulary;
+use crate::vocabulary;
 
 use model::cat::options::{
     AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, Options, RmwEvents, Values,

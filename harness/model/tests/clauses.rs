@@ -1,12 +1,7 @@
 //! The inventory of clauses, and the mutants of the models' statements.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-#[allow(dead_code, reason = "other tests use the other kinds of random tests")]
-mod common;
-mod killers;
-#[allow(dead_code, reason = "other tests use the other kinds of random tests")]
-#[path = "../../../litmus/tests/round_trip/hsa.rs"]
-mod random;
+use crate::killers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

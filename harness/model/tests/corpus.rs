@@ -59,6 +59,13 @@ fn expectations_hold() {
                     entry.id, expectation.model
                 ));
             }
+            if expectation.race.is_some() && prediction.uninitialised_read != Some(expectation.uninitialised)
+            {
+                wrong.push(format!(
+                    "{} under {}: of uninitialised reads {:?}",
+                    entry.id, expectation.model, prediction.uninitialised_read
+                ));
+            }
             checked += 1;
         }
     }

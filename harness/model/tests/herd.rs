@@ -4,7 +4,7 @@
 //! our corpus that C can say: they are printed in herd's C dialect, where scopes and storage classes have no words.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-mod vocabulary;
+use crate::vocabulary;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,10 +1,9 @@
 //! The HSA model: the specification's worked examples, the levels of undefinedness, engine against naive enumerator.
-#![expect(clippy::unreachable, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-#[path = "../../../litmus/tests/round_trip/hsa.rs"]
-mod random;
+use crate::random;
 
-mod hsa_letter;
+use crate::hsa_letter;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;

@@ -1,8 +1,7 @@
 //! HSA tests lowered to Vulkan programs: what the two models say of them, by the table and at random.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-#[path = "../../../litmus/tests/round_trip/hsa.rs"]
-mod random;
+use crate::random;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use crate::{
     Accesses, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, ImageId, ImageShape, Interface,
-    Kernel, KernelId, Memory, Plan, QueueId, Semaphore, Stage, Step, interface::UNIFORM_BYTES,
+    Kernel, KernelId, Memory, Plan, QueueId, Semaphore, Stage, Step, Subgroups, interface::UNIFORM_BYTES,
 };
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
@@ -10,6 +10,7 @@ const SPIRV_HEADER_WORDS: usize = 5;
 const OP_EXECUTION_MODE: u32 = 16;
 const LOCAL_SIZE: u32 = 17;
 const TIMELINE_SEMAPHORE: &str = "timelineSemaphore";
+const SUBGROUP_SIZE_CONTROL: &str = "subgroupSizeControl";
 
 impl Plan {
     /// Whether the plan is consistent in itself: every number in it names something, and sizes agree.
@@ -265,7 +266,7 @@ impl Kernel {
                 return Err("an interface beside images, addresses or another stage".to_owned());
             }
         }
-        match self.subgroup_size {
+        match self.subgroups.size() {
             Some(size) if !size.is_power_of_two() => Err(format!("a subgroup size of {size}")),
             _ => Ok(()),
         }
@@ -348,13 +349,17 @@ impl Capabilities {
                 "invocations in a workgroup".to_owned()
             })?;
         }
-        let Some(subgroup_size) = kernel.subgroup_size else { return Ok(()) };
+        let has_control = self.features.iter().any(|own| own == SUBGROUP_SIZE_CONTROL);
+        if kernel.subgroups == Subgroups::Varying && !has_control {
+            return Err(DeviceError::Unsupported(SUBGROUP_SIZE_CONTROL.to_owned()));
+        }
+        let Some(subgroup_size) = kernel.subgroups.size() else { return Ok(()) };
         let (smallest, largest) = self.subgroup_size_range;
         if !self.full_subgroups || !(smallest..=largest).contains(&subgroup_size) {
             return Err(DeviceError::Unsupported(format!("full subgroups of {subgroup_size} invocations")));
         }
         if let Some([x, y, z]) = size {
-            if !x.is_multiple_of(subgroup_size) {
+            if matches!(kernel.subgroups, Subgroups::Full(_)) && !x.is_multiple_of(subgroup_size) {
                 return Err(DeviceError::InvalidPlan(format!(
                     "a workgroup of {x} invocations in x is not made of full subgroups of {subgroup_size}"
                 )));

@@ -75,12 +75,36 @@ pub struct Kernel {
     pub push_constant_bytes: u32,
     /// Buffers whose addresses the device appends to the push constants, 8 bytes each.
     pub addresses: Vec<BufferId>,
-    /// The subgroup size that the kernel was made for, where it depends on one: the pipeline then requires it, and full subgroups.
-    pub subgroup_size: Option<u32>,
+    /// What its pipeline asks of subgroups.
+    pub subgroups: Subgroups,
     /// What its invocations are.
     pub stage: Stage,
     /// Where a kernel that others wrote keeps its own names and numbers; of a compute kernel without images and addresses.
     pub interface: Option<Interface>,
+}
+
+/// What a pipeline asks of subgroups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Subgroups {
+    /// Nothing.
+    #[default]
+    Any,
+    /// This size, and that all of them are full: the kernel depends on both.
+    Full(u32),
+    /// This size.
+    Required(u32),
+    /// Each may have another size.
+    Varying,
+}
+
+impl Subgroups {
+    /// The size that is required.
+    pub fn size(self) -> Option<u32> {
+        match self {
+            Subgroups::Full(size) | Subgroups::Required(size) => Some(size),
+            Subgroups::Any | Subgroups::Varying => None,
+        }
+    }
 }
 
 /// A buffer.
@@ -494,7 +518,7 @@ pub struct Capabilities {
     pub availability_visibility_chains: bool,
     /// Invocations of a subgroup.
     pub subgroup_size: u32,
-    /// Smallest and largest subgroup size that a kernel may require ([`Kernel::subgroup_size`]).
+    /// Smallest and largest subgroup size that a kernel may require ([`Kernel::subgroups`]).
     pub subgroup_size_range: (u32, u32),
     /// `computeFullSubgroups` and `subgroupSizeControl`: kernels may rely on lanes of a subgroup.
     pub full_subgroups: bool,
@@ -508,6 +532,9 @@ pub struct Capabilities {
     pub subgroups_in_compute: bool,
     /// Invocations of a workgroup at most.
     pub max_workgroup_invocations: u32,
+    /// The same in x, y and z; 0 where the device does not say.
+    #[serde(default)]
+    pub max_workgroup_size: [u32; 3],
     /// Workgroups of a dispatch at most, in x.
     pub max_workgroups: u32,
     /// Subgroups of a workgroup at most where a kernel requires its subgroup size: such a workgroup has at most

@@ -4,6 +4,7 @@ use plan::{
     Accesses, BatchStart, Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, HostAct,
     HostOperation, HostReport, HostThread, Hosts, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId,
     Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore, SemaphoreId, Stage, Step,
+    Subgroups,
 };
 
 const QUEUE: QueueId = QueueId(0);
@@ -16,7 +17,7 @@ fn kernel(x: u32) -> Kernel {
         images: Vec::new(),
         push_constant_bytes: 8,
         addresses: Vec::new(),
-        subgroup_size: None,
+        subgroups: Subgroups::Any,
         stage: plan::Stage::Compute,
         interface: None,
     }
@@ -96,7 +97,10 @@ fn contradictions_are_named() {
             with_kernel(Kernel { push_constant_bytes: 6, ..kernel(1) }),
             "kernel 0: 6 bytes of push constants are no whole words",
         ),
-        (with_kernel(Kernel { subgroup_size: Some(3), ..kernel(1) }), "kernel 0: a subgroup size of 3"),
+        (
+            with_kernel(Kernel { subgroups: Subgroups::Full(3), ..kernel(1) }),
+            "kernel 0: a subgroup size of 3",
+        ),
         (with_step(Step::Barrier { queue: QueueId(1) }), "step 0: no queue 1"),
         (
             with_step(Step::Dependency {
@@ -168,11 +172,11 @@ fn what_a_device_lacks_is_named() {
             "12 bytes of push constants (it has 8)",
         ),
         (
-            Plan { kernels: vec![Kernel { subgroup_size: Some(64), ..kernel(64) }], ..plan() },
+            Plan { kernels: vec![Kernel { subgroups: Subgroups::Full(64), ..kernel(64) }], ..plan() },
             "full subgroups of 64 invocations",
         ),
         (
-            Plan { kernels: vec![Kernel { subgroup_size: Some(4), ..kernel(64) }], ..plan() },
+            Plan { kernels: vec![Kernel { subgroups: Subgroups::Full(4), ..kernel(64) }], ..plan() },
             "64 invocations in a workgroup of full subgroups of 4 (it has 32)",
         ),
     ];
@@ -180,7 +184,7 @@ fn what_a_device_lacks_is_named() {
         assert_eq!(capabilities().check(&plan), Err(DeviceError::Unsupported(expected.to_owned())));
     }
     let without = Capabilities { full_subgroups: false, ..capabilities() };
-    let plan = Plan { kernels: vec![Kernel { subgroup_size: Some(32), ..kernel(64) }], ..plan() };
+    let plan = Plan { kernels: vec![Kernel { subgroups: Subgroups::Full(32), ..kernel(64) }], ..plan() };
     assert_eq!(capabilities().check(&plan), Ok(()));
     assert!(matches!(without.check(&plan), Err(DeviceError::Unsupported(_))));
 }
@@ -233,7 +237,7 @@ fn draws_are_checked() {
 
 #[test]
 fn a_workgroup_of_full_subgroups_is_a_multiple_of_them() {
-    let plan = Plan { kernels: vec![Kernel { subgroup_size: Some(32), ..kernel(48) }], ..plan() };
+    let plan = Plan { kernels: vec![Kernel { subgroups: Subgroups::Full(32), ..kernel(48) }], ..plan() };
     assert!(matches!(capabilities().check(&plan), Err(DeviceError::InvalidPlan(_))));
 }
 

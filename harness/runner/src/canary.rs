@@ -43,7 +43,7 @@ fn plan() -> Plan {
             images: Vec::new(),
             push_constant_bytes: 0,
             addresses: Vec::new(),
-            subgroup_size: None,
+            subgroups: plan::Subgroups::Any,
             stage: plan::Stage::Compute,
             interface: None,
         }],

@@ -109,7 +109,7 @@ fn plan() -> Plan {
         words: bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect(),
         bindings: 2,
         push_constant_bytes: 0,
-        subgroup_size: None,
+        subgroups: plan::Subgroups::Any,
         stage: plan::Stage::Compute,
         interface: None,
         addresses: Vec::new(),

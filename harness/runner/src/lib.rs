@@ -39,6 +39,7 @@ pub mod worker;
 pub use classify::Classify;
 pub use error::{Cause, RunError};
 pub use join::{Join, UnknownJoin};
+pub use memory::subgroups;
 pub use run::{Budget, Progress, Settings, run, run_program};
 pub use runnable::{Runnable, hash, told};
 pub use stress::{Graphics, Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, StressError, Unit};

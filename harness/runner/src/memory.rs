@@ -7,7 +7,7 @@ use plan::{
 use shaders::classify::{Helper, Shown};
 use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
 use shaders::stress::StressKernel;
-use shaders::variant::Images as Shape;
+use shaders::variant::{Images as Shape, SubgroupSize};
 use shaders::{Binding, ImageBinding, Kernel, Parameters, Program, StressParameters};
 
 use crate::classify::Classifier;
@@ -368,7 +368,7 @@ impl Layout {
             images: Vec::new(),
             push_constant_bytes: StressParameters::BYTES,
             addresses: Vec::new(),
-            subgroup_size: None,
+            subgroups: plan::Subgroups::Any,
             stage: plan::Stage::Compute,
             interface: None,
         });
@@ -559,7 +559,7 @@ fn helper_kernel(helper: &Helper) -> plan::Kernel {
         images: Vec::new(),
         push_constant_bytes: Parameters::BYTES,
         addresses: Vec::new(),
-        subgroup_size: None,
+        subgroups: plan::Subgroups::Any,
         stage: plan::Stage::Compute,
         interface: None,
     }
@@ -573,9 +573,20 @@ fn plan_kernel(kernel: &Kernel, images: &Images, apart: Option<BufferId>) -> pla
         images: kernel.images.iter().filter_map(|binding| images.id(*binding)).collect(),
         push_constant_bytes: kernel.push_constant_bytes(),
         addresses: addressed.collect(),
-        subgroup_size: kernel.requirements.subgroup_size,
+        subgroups: subgroups(kernel),
         stage: drawn::stage(kernel),
         interface: None,
+    }
+}
+
+/// What the pipeline of a kernel asks of subgroups.
+pub fn subgroups(kernel: &Kernel) -> plan::Subgroups {
+    let requirements = &kernel.requirements;
+    match (requirements.subgroup_size, requirements.required_size) {
+        (Some(size), _) => plan::Subgroups::Full(size),
+        (None, Some(size)) => plan::Subgroups::Required(size),
+        (None, None) if kernel.variant.subgroups == SubgroupSize::Varying => plan::Subgroups::Varying,
+        (None, None) => plan::Subgroups::Any,
     }
 }
 

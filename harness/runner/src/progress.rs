@@ -292,7 +292,7 @@ fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
             images: Vec::new(),
             push_constant_bytes: Parameters::BYTES,
             addresses: Vec::new(),
-            subgroup_size: kernel.subgroup_size,
+            subgroups: kernel.subgroup_size.map_or(plan::Subgroups::Any, plan::Subgroups::Full),
             stage: plan::Stage::Compute,
             interface: None,
         }],

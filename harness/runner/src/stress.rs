@@ -244,10 +244,11 @@ pub(crate) const MAX_GROUPS: u32 = 16_384;
 const MAX_IN_FLIGHT: u32 = 8;
 
 /// The presets: name and text.
-const PRESETS: [(&str, &str); 5] = [
+const PRESETS: [(&str, &str); 6] = [
     ("lavapipe", include_str!("../presets/lavapipe.toml")),
     ("swiftshader", include_str!("../presets/swiftshader.toml")),
     ("gpu", include_str!("../presets/gpu.toml")),
+    ("small", include_str!("../presets/small.toml")),
     ("throughput", include_str!("../presets/throughput.toml")),
     ("sim", include_str!("../presets/sim.toml")),
 ];
@@ -323,10 +324,12 @@ impl Stress {
         };
         shaders::KernelConfig {
             subgroup_size: capabilities.subgroup_size,
+            subgroup_sizes: capabilities.subgroup_size_range,
             lanes: lanes.min(capabilities.max_workgroup_invocations).max(1),
             // What bounds loops without a word does more to them: see the configuration.
             lanes_with_loops: capabilities.loop_budget.map_or(u32::MAX, |_| capabilities.subgroup_size),
             max_workgroup_invocations: capabilities.max_workgroup_invocations,
+            max_workgroup_size: capabilities.max_workgroup_size,
             device_scope: capabilities.device_scope,
             loop_bound: shaders::KernelConfig::LOOP_BOUND,
             stressed: self.memory_stress.is_some(),
@@ -608,6 +611,9 @@ mod tests {
     #[test]
     fn unknown_presets_name_the_known_ones() {
         let error = Stress::preset("warp").unwrap_err().to_string();
-        assert_eq!(error, "no stress preset `warp`; there are lavapipe, swiftshader, gpu, throughput, sim");
+        assert_eq!(
+            error,
+            "no stress preset `warp`; there are lavapipe, swiftshader, gpu, small, throughput, sim"
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use plan::{Capabilities, Memory, MemoryKind};
 use shaders::carrier::Carrier;
 use shaders::host::Start;
-use shaders::variant::Apart;
+use shaders::variant::{Apart, SubgroupSize};
 use shaders::{Kernel, Pipelines, Program, Requirements};
 
 use crate::join::Join;
@@ -46,7 +46,12 @@ impl Variant {
 
     /// How kernels are made for it.
     pub fn kernel_config(&self, config: shaders::KernelConfig) -> shaders::KernelConfig {
-        shaders::KernelConfig { variant: self.told, ..config }
+        let subgroup_size = match self.told.subgroups {
+            SubgroupSize::Smallest => config.subgroup_sizes.0,
+            SubgroupSize::Largest => config.subgroup_sizes.1,
+            SubgroupSize::Usual | SubgroupSize::Varying => config.subgroup_size,
+        };
+        shaders::KernelConfig { variant: self.told, subgroup_size, ..config }
     }
 
     /// The ways to put the phases of a program one after another that are tried, out of what a device with these features has.
@@ -160,7 +165,11 @@ fn lacking_graphics(kernel: &Kernel, capabilities: &Capabilities) -> Option<Stri
 
 /// What a device lacks of the subgroups that a kernel places threads by.
 fn lacking_subgroups(kernel: &Kernel, capabilities: &Capabilities) -> Option<String> {
-    let size = kernel.requirements.subgroup_size?;
+    if kernel.variant.subgroups != SubgroupSize::Usual && !has_feature(capabilities, "subgroupSizeControl") {
+        return Some("subgroupSizeControl".to_owned());
+    }
+    let Requirements { subgroup_size, required_size, .. } = kernel.requirements;
+    let size = subgroup_size.or(required_size)?;
     let (smallest, largest) = capabilities.subgroup_size_range;
     if !capabilities.subgroups_in_compute {
         Some("subgroups in compute".to_owned())

@@ -121,7 +121,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     }
     let own = match program.kernels().next().map(|kernel| kernel.variant.stage) {
         Some(Stage::Vertex) => Stages::VERTEX,
-        Some(Stage::Fragment) => Stages::FRAGMENT,
+        Some(Stage::Fragment | Stage::FragmentHelpers) => Stages::FRAGMENT,
         _ => Stages::COMPUTE,
     };
     for step in &plan.steps {

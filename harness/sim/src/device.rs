@@ -2,12 +2,14 @@
 
 mod bind;
 mod features;
+mod phases;
+mod shade;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use plan::{
-    Accesses, BufferId, Capabilities, Device, DeviceError, HostPlay, Hosts, Identity, Memory,
+    BufferId, Capabilities, Device, DeviceError, Drawing, HostPlay, Hosts, Identity, Memory,
     MemoryProperties, Plan, Prepared, Step,
 };
 
@@ -16,13 +18,16 @@ use crate::host::Host;
 use crate::lower;
 use crate::machine::{Machine, State};
 use crate::module::LoadError;
-use crate::program::{LANES, Place, Program};
+use crate::program::{LANES, Place, Program, Stage};
 use crate::progress::Progress;
 use crate::random::Random;
 use crate::wave::Dispatch;
+use phases::{Phase, phases};
 
 /// Invocations of a subgroup.
 pub(crate) const SUBGROUP_SIZE: u32 = 16;
+/// Invocations of a workgroup at most.
+pub(crate) const MAX_WORKGROUP_INVOCATIONS: u32 = 1024;
 /// Choices of the scheduler between two looks at the clock.
 const SLICE: u32 = 256;
 /// How often, of 256, caches have room for all that dispatches one after another fetch.
@@ -78,14 +83,17 @@ impl SimDevice {
                 subgroup_size_range: (SUBGROUP_SIZE, SUBGROUP_SIZE),
                 full_subgroups: true,
                 subgroups_in_compute: true,
-                max_workgroup_invocations: 1024,
+                max_workgroup_invocations: MAX_WORKGROUP_INVOCATIONS,
+                max_workgroup_size: [MAX_WORKGROUP_INVOCATIONS, MAX_WORKGROUP_INVOCATIONS, 64],
                 max_workgroups: 65_535,
-                max_workgroup_subgroups: 1024 / SUBGROUP_SIZE,
+                max_workgroup_subgroups: MAX_WORKGROUP_INVOCATIONS / SUBGROUP_SIZE,
                 max_workgroup_memory_bytes: 32_768,
                 max_storage_buffer_bytes: 1 << 27,
                 max_storage_buffers: 64,
                 max_push_constant_bytes: 256,
                 compute_queues: vec![2, 2],
+                graphics_queues: vec![2, 2],
+                max_point_size: shade::MOST_PIXELS,
                 memory_types: MEMORY_TYPES.to_vec(),
                 features: features::FEATURES.map(str::to_owned).to_vec(),
                 ..Capabilities::default()
@@ -126,23 +134,6 @@ impl Device for SimDevice {
         self.capabilities.check(plan)?;
         Ok(Box::new(SimPrepared::new(self, plan)?))
     }
-}
-
-/// A step as the machine takes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Dispatches, by step, that nothing orders.
-    Run(Vec<usize>),
-    /// Every word of a buffer.
-    Fill(BufferId, u32),
-    /// The first words of one piece of memory to another: by number, buffers before images.
-    Copy { from: u32, to: u32, words: u32 },
-    /// What went before has ended; whether its writes are made available, and what is available visible.
-    Order { available: bool, visible: bool },
-    /// Moves what is available to the host to the device, or the other way.
-    Domain { to_host: bool },
-    /// Threads of the host, and their batches.
-    Hosts(Vec<Vec<Phase>>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,15 +178,31 @@ impl<'d> SimPrepared<'d> {
     fn new(device: &'d SimDevice, plan: &Plan) -> Result<SimPrepared<'d>, DeviceError> {
         let mut programs = Vec::with_capacity(plan.kernels.len());
         for (number, kernel) in plan.kernels.iter().enumerate() {
+            let told = |error| match error {
+                lacks @ LoadError::Lacks(_) => DeviceError::Unsupported(lacks.to_string()),
+                wrong @ LoadError::Malformed { .. } => {
+                    DeviceError::InvalidPlan(format!("kernel {number}: {wrong}"))
+                }
+            };
             let mut program =
-                lower::load(&kernel.words, kernel.interface.as_ref(), device.fault).map_err(|error| {
-                    match error {
-                        lacks @ LoadError::Lacks(_) => DeviceError::Unsupported(lacks.to_string()),
-                        wrong @ LoadError::Malformed { .. } => {
-                            DeviceError::InvalidPlan(format!("kernel {number}: {wrong}"))
-                        }
+                lower::load(&kernel.words, kernel.interface.as_ref(), device.fault).map_err(told)?;
+            let of_plan = match &kernel.stage {
+                plan::Stage::Compute => Stage::Compute,
+                plan::Stage::Vertex => Stage::Vertex,
+                plan::Stage::Fragment { positions } => {
+                    let positions = lower::load(positions, None, device.fault).map_err(told)?;
+                    if positions.stage != Stage::Vertex || !positions.memory.is_empty() {
+                        let why = format!("kernel {number}: the vertex shader of its points is none");
+                        return Err(DeviceError::InvalidPlan(why));
                     }
-                })?;
+                    program.positions = Some(Box::new(positions));
+                    Stage::Fragment
+                }
+            };
+            if program.stage != of_plan {
+                let why = format!("kernel {number}: an entry point of another stage than the kernel");
+                return Err(DeviceError::InvalidPlan(why));
+            }
             let bytes = u64::from(program.workgroup_words) * 4;
             if bytes > device.capabilities.max_workgroup_memory_bytes.into() {
                 return Err(DeviceError::Unsupported(format!("{bytes} bytes of workgroup memory")));
@@ -387,12 +394,9 @@ impl<'d> SimPrepared<'d> {
 
     /// By dispatch and reference whether the host shares it.
     fn shared_references(&self) -> Vec<Vec<bool>> {
-        let dispatched = self.steps.iter().filter_map(|step| match step {
-            Step::Dispatch { kernel, bindings, .. } => Some((kernel, bindings)),
-            _ => None,
-        });
-        dispatched
-            .filter_map(|(kernel, bindings)| Some((self.programs.get(kernel.0 as usize)?, bindings)))
+        let launched = self.steps.iter().filter_map(bind::launched);
+        launched
+            .filter_map(|(kernel, bindings)| Some((self.programs.get(kernel)?, bindings)))
             .map(|(program, bindings)| {
                 let is_shared = |place: Place| match place {
                     Place::Binding(binding) => {
@@ -436,92 +440,6 @@ impl<'d> SimPrepared<'d> {
             _ => Err(DeviceError::InvalidPlan(format!("buffer {} has no word {word}", buffer.0))),
         }
     }
-}
-
-/// The steps as phases: what stands together without a step between runs together.
-fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<Phase> {
-    let mut phases: Vec<Phase> = Vec::new();
-    let mut joined = false;
-    let image = |image: plan::ImageId| plan.buffers.len() as u32 + image.0;
-    let words = |number: u32| buffers.get(number as usize).map_or(0, |(_, words)| *words);
-    let copy = |phases: &mut Vec<Phase>, (from, to): (u32, u32), words: u32| {
-        phases.push(Phase::Order { available: true, visible: false });
-        phases.push(Phase::Copy { from, to, words });
-        // What caches still hold of an image is older than what the copy has put there.
-        phases.push(Phase::Order { available: false, visible: true });
-    };
-    // What stands before threads of the host, and the batches before the one that is made.
-    let (mut outer, mut batches): (Vec<Phase>, Vec<Vec<Phase>>) = (Vec::new(), Vec::new());
-    for (number, step) in plan.steps.iter().enumerate() {
-        let mut together = false;
-        match step {
-            Step::Hosts { .. } => {
-                outer = std::mem::take(&mut phases);
-                outer.push(Phase::Order { available: true, visible: true });
-            }
-            Step::Batch { number, .. } => {
-                if *number > 0 {
-                    batches.push(std::mem::take(&mut phases));
-                }
-            }
-            Step::HostsEnd { .. } => {
-                batches.push(std::mem::take(&mut phases));
-                phases = std::mem::take(&mut outer);
-                phases.push(Phase::Hosts(std::mem::take(&mut batches)));
-                phases.push(Phase::Order { available: true, visible: true });
-            }
-            Step::Fill { buffer, value, .. } => phases.push(Phase::Fill(*buffer, *value)),
-            Step::Copy { from, to, .. } => copy(&mut phases, (from.0, to.0), words(from.0)),
-            Step::ToImage { from, to, .. } => copy(&mut phases, (from.0, image(*to)), words(image(*to))),
-            Step::FromImage { from, to, .. } => copy(&mut phases, (image(*from), to.0), words(image(*from))),
-            Step::Dispatch { .. } | Step::Draw { .. } => {
-                together = true;
-                match phases.last_mut() {
-                    Some(Phase::Run(steps)) if joined => steps.push(number),
-                    _ => phases.push(Phase::Run(vec![number])),
-                }
-            }
-            // Nothing is ordered by how commands are recorded and submitted.
-            Step::CommandBuffer { .. } | Step::Submit { .. } => together = joined,
-            Step::Barrier { .. }
-            | Step::ExecutionBarrier { .. }
-            | Step::Dependency { .. }
-            | Step::Signal { .. }
-            | Step::Wait { .. }
-            | Step::HostWait { .. }
-                if fault == Fault::DependencyIgnored =>
-            {
-                together = joined;
-            }
-            Step::Dependency { .. } if fault == Fault::StageMaskTooNarrow => together = joined,
-            Step::Barrier { .. } | Step::ToHost { .. } | Step::HostWait { .. } => {
-                phases.push(Phase::Order { available: true, visible: true });
-            }
-            Step::ExecutionBarrier { .. } => phases.push(Phase::Order { available: false, visible: false }),
-            Step::Dependency { available: step_available, visible, .. } => {
-                let available = match fault {
-                    Fault::MemoryAccessIgnored => step_available.intersects(Accesses::SHADER_WRITE),
-                    _ => step_available.covers_writes(),
-                };
-                // What is written needs no visibility: a dirty line holds nothing old.
-                let (source, target) = (*step_available, *visible);
-                if source.intersects(Accesses::HOST_WRITE) {
-                    phases.push(Phase::Domain { to_host: false });
-                }
-                phases.push(Phase::Order { available, visible: visible.covers_reads() });
-                if target.intersects(Accesses::HOST) {
-                    phases.push(Phase::Domain { to_host: true });
-                }
-            }
-            Step::Signal { .. } => {
-                let available = !fault.keeps_back(&plan.queues);
-                phases.push(Phase::Order { available, visible: false });
-            }
-            Step::Wait { .. } => phases.push(Phase::Order { available: false, visible: true }),
-        }
-        joined = together;
-    }
-    phases
 }
 
 /// The memory type that a buffer lies in.
@@ -592,16 +510,17 @@ impl Prepared for SimPrepared<'_> {
 
     fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError> {
         match self.steps.get_mut(step) {
-            Some(Step::Dispatch { push_constants, .. }) if push_constants.len() == bytes.len() => {
+            Some(Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. })
+                if push_constants.len() == bytes.len() =>
+            {
                 push_constants.copy_from_slice(bytes);
                 Ok(())
             }
-            Some(Step::Dispatch { push_constants, .. }) => Err(DeviceError::InvalidPlan(format!(
-                "{} bytes of push constants for {}",
-                bytes.len(),
-                push_constants.len()
-            ))),
-            _ => Err(DeviceError::InvalidPlan(format!("step {step} is no dispatch"))),
+            Some(Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. }) => {
+                let (given, taken) = (bytes.len(), push_constants.len());
+                Err(DeviceError::InvalidPlan(format!("{given} bytes of push constants for {taken}")))
+            }
+            _ => Err(DeviceError::InvalidPlan(format!("step {step} is no dispatch and no draw"))),
         }
     }
 
@@ -620,6 +539,15 @@ impl Prepared for SimPrepared<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn set_drawing(&mut self, step: usize, drawing: Drawing) -> Result<(), DeviceError> {
+        let Some(Step::Draw { drawing: old, .. }) = self.steps.get_mut(step) else {
+            return Err(DeviceError::InvalidPlan(format!("step {step} is no draw")));
+        };
+        drawing.validate().map_err(DeviceError::InvalidPlan)?;
+        *old = drawing;
+        Ok(())
     }
 
     fn set_hosts(&mut self, play: HostPlay) -> Result<(), DeviceError> {

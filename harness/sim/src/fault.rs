@@ -147,6 +147,9 @@ faults! {
     BarrierLargeWorkgroup "cbar-one-subgroup-only"
         "control barriers of workgroups of two subgroups and more open when one subgroup has arrived"
         Some("KhronosGroup/MoltenVK#2711"), Violates;
+    BarrierPartialSubgroup "cbar-partial-subgroup"
+        "control barriers of workgroups that are no whole number of subgroups open when the whole ones have arrived"
+        Some("KhronosGroup/MoltenVK#2711"), Violates;
     "split barriers":
     SplitArrivalForgotten "split-arrival-forgotten"
         "an arrival at a split barrier is not counted now and then, and the waits of its round never end"
@@ -319,6 +322,16 @@ faults! {
         None, Violates;
     OwnershipTransferDropped "ownership-transfer-dropped"
         "what a queue family hands to another stays in its caches"
+        None, Violates;
+    "graphics stages":
+    FragmentStoresKept "fragment-stores-kept"
+        "what fragments store stays in caches at a barrier before the next draw"
+        None, Violates;
+    HelperStores "helper-stores"
+        "stores and atomics of helper invocations take effect"
+        None, Violates;
+    VertexShadedTwice "vertex-shaded-twice"
+        "a vertex that is shaded again is given by atomics what they gave it the first time, and does all again"
         None, Violates;
     "host":
     HostFlushNothing "host-flush-nothing"

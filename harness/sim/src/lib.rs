@@ -24,6 +24,7 @@
 //! | `wave` | 64 invocations in step, and what they have under way |
 //! | `machine` | the scheduler: every choice from one seed |
 //! | `device` | the device interface |
+//! | `device::shade` | what a draw shades: vertices, points, fragments in quads |
 //! | `host` | threads of the host, their caches and the host domain |
 //! | `progress`, `machine::walk` | progress models as schedulers |
 //! | `fault` | the rules that can be broken |
@@ -145,6 +146,8 @@ pub const OPCODES: &[Op] = &[
     Op::IMul,
     Op::UDiv,
     Op::UMod,
+    Op::FAdd,
+    Op::FMul,
     Op::ShiftLeftLogical,
     Op::ShiftRightLogical,
     Op::BitwiseAnd,
@@ -155,6 +158,8 @@ pub const OPCODES: &[Op] = &[
     Op::UConvert,
     Op::ConvertFToS,
     Op::ConvertSToF,
+    Op::ConvertFToU,
+    Op::ConvertUToF,
     Op::Select,
     Op::LogicalAnd,
     Op::LogicalOr,

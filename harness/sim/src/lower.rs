@@ -16,9 +16,12 @@ use std::collections::HashMap;
 use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
 
+use crate::device::MAX_WORKGROUP_INVOCATIONS;
 use crate::fault::Fault;
 use crate::module::{LoadError, Module, Placed, Type, malformed};
-use crate::program::{DEVICE, Edge, IMAGE, NONE, Op, Place, Program, Reference, Register, WORKGROUP_MEMORY};
+use crate::program::{
+    DEVICE, Edge, IMAGE, NONE, Op, Place, Program, Reference, Register, Stage, WORKGROUP_MEMORY,
+};
 
 /// What an id stands for.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +77,7 @@ pub(crate) fn load(
     lowering.allocate()?;
     lowering.body()?;
     lowering.program.alone = interface.is_some();
+    lowering.program.layers = interface.map_or([1, 1], |interface| interface.layers);
     lowering.finish(fault)
 }
 
@@ -132,11 +136,17 @@ impl Lowering<'_> {
     /// Constants and global variables.
     fn globals(&mut self) -> Result<(), LoadError> {
         let module = self.module;
-        let [x, y, z] = module.workgroup_size.ok_or_else(|| malformed(0, "no LocalSize"))?;
-        if (y, z) != (1, 1) {
-            return Err(LoadError::Lacks("workgroups of more than one dimension".into()));
+        self.program.stage = module.stage;
+        let [x, y, z] = match module.stage {
+            Stage::Compute => module.workgroup_size.ok_or_else(|| malformed(0, "no LocalSize"))?,
+            // These have no workgroups.
+            Stage::Vertex | Stage::Fragment => [1, 1, 1],
+        };
+        let size = x.checked_mul(y).and_then(|size| size.checked_mul(z)).unwrap_or(u32::MAX);
+        if !(1..=MAX_WORKGROUP_INVOCATIONS).contains(&size) {
+            return Err(LoadError::Lacks(format!("workgroups of {size} invocations")));
         }
-        self.program.workgroup_size = x;
+        (self.program.workgroup_size, self.program.local_size) = (size, [x, y]);
         let mut fixed = |value: u32| {
             let register = self.register();
             self.program.constants.push((register, value));
@@ -173,7 +183,8 @@ impl Lowering<'_> {
                     let built_in = module.built_ins.get(id).copied();
                     Meaning::Input(built_in.ok_or_else(|| malformed(*word, "an input that is no built-in"))?)
                 }
-                StorageClass::StorageBuffer => {
+                StorageClass::Output => self.output(*id, *to, *word)?,
+                StorageClass::StorageBuffer | StorageClass::Uniform => {
                     let binding = module.bindings.get(id).copied();
                     let binding = binding.ok_or_else(|| malformed(*word, "a buffer without a binding"))?;
                     let reference = self.reference(*id, Place::Binding(binding), 0);
@@ -200,6 +211,26 @@ impl Lowering<'_> {
             self.meanings.insert(*id, meaning);
         }
         Ok(())
+    }
+
+    /// An output: a variable that nobody but the rasterizer looks at.
+    fn output(&mut self, id: u32, ty: u32, word: usize) -> Result<Meaning, LoadError> {
+        let number = match self.module.built_ins.get(&id) {
+            Some(SpirvBuiltIn::Position) => 0,
+            Some(SpirvBuiltIn::PointSize) => 1,
+            Some(other) => return Err(LoadError::Lacks(format!("the output {other:?}"))),
+            None => return Err(LoadError::Lacks("outputs that are no built-ins".into())),
+        };
+        let count = self.module.registers_of(ty);
+        if count != Some([4, 1][number]) {
+            return Err(malformed(word, "a position or a size of another type"));
+        }
+        let first = self.program.registers as Register;
+        self.program.registers += [4, 1][number];
+        if let Some(output) = self.program.outputs.get_mut(number) {
+            *output = Some(first);
+        }
+        Ok(Meaning::Variable(first))
     }
 
     /// A variable in workgroup memory of its own.
@@ -558,7 +589,7 @@ impl Lowering<'_> {
                     let inner = members.get(member as usize).copied();
                     ty = inner.ok_or_else(|| malformed(placed.word, "no such member"))?;
                 }
-                Some(Type::Array { element, .. }) => {
+                Some(Type::Array { element, .. } | Type::Vector { element, .. }) => {
                     let stride = self.module.stride_of(ty, *element);
                     ty = *element;
                     match self.module.constants.get(&id) {
@@ -600,11 +631,16 @@ impl Lowering<'_> {
         self.program.cases.extend(ways);
         let cases = (first, self.program.cases.len() as u32);
         self.program.ops.push(Op::Switch { selector, cases, otherwise });
-        // What the first block computes without memory is what an invocation plays.
-        let second_label = self.module.body.iter().filter(|p| p.op() == SpirvOp::Label).nth(1);
-        let defined = self.module.body.iter().find(|p| p.instruction.result_id == Some(selector_id));
-        let early = match (defined, second_label) {
-            (Some(defined), Some(label)) => defined.word < label.word,
+        // What is computed without memory is what an invocation plays: in the first block, but for stages in which invocations
+        // that play nothing leave before.
+        let body = || self.module.body.iter();
+        let end = match self.module.stage {
+            Stage::Compute => body().filter(|p| p.op() == SpirvOp::Label).nth(1),
+            Stage::Vertex | Stage::Fragment => body().find(|p| touches_memory(p.op())),
+        };
+        let defined = body().find(|p| p.instruction.result_id == Some(selector_id));
+        let early = match (defined, end) {
+            (Some(defined), Some(end)) => defined.word < end.word,
             _ => false,
         };
         if early && !self.loaded.contains(&selector) && !self.program.keys.contains(&selector) {
@@ -635,4 +671,9 @@ impl Lowering<'_> {
         self.program.edges.push(Edge { to, copies, crossing, ends_round: to <= self.block });
         Ok((self.program.edges.len() - 1) as u32)
     }
+}
+
+/// Whether an instruction is an access of memory that others may share, or a barrier.
+fn touches_memory(op: SpirvOp) -> bool {
+    (memory::is_memory(op) && !matches!(op, SpirvOp::Load | SpirvOp::Store)) || image::is_image(op)
 }

@@ -5,6 +5,8 @@ mod group;
 mod perform;
 mod walk;
 
+use std::collections::HashMap;
+
 use crate::buffer::GROUPS;
 use crate::device::SUBGROUP_SIZE;
 use crate::fault::Fault;
@@ -132,6 +134,8 @@ pub(crate) struct Machine {
     tickets: Vec<[[[u32; LANES]; 2]; 2]>,
     ready: Vec<(u8, u64)>,
     halves: Vec<Half>,
+    /// What read-modify-writes have given vertices: by dispatch, vertex, operation and address; a fault.
+    given: HashMap<(usize, u32, u16, u32), u32>,
     idle: u32,
     idle_budget: u64,
     budget: u64,
@@ -168,6 +172,7 @@ impl Machine {
             tickets: Vec::new(),
             ready: Vec::new(),
             halves: Vec::new(),
+            given: HashMap::new(),
             idle: 0,
             idle_budget: IDLE_BUDGET,
             budget: WHOLE_BUDGET,
@@ -177,6 +182,11 @@ impl Machine {
             looked: false,
             walk: None,
         }
+    }
+
+    /// The fault that it has.
+    pub fn fault(&self) -> Fault {
+        self.fault
     }
 
     /// Begins a submission: nobody has arrived anywhere, and the budget is full.
@@ -213,6 +223,7 @@ impl Machine {
         self.idle = 0;
         self.idle_budget = IDLE_BUDGET;
         self.halves.clear();
+        self.given.clear();
         self.alone = alone(&self.waves);
         self.change_mood();
         self.stuck = match self.fault {
@@ -363,6 +374,9 @@ impl Machine {
             let full = |size: u32| match self.fault {
                 Fault::SplitWrongRound if op.split => 0,
                 Fault::BarrierLargeWorkgroup if !op.split => size.min(SUBGROUP_SIZE),
+                Fault::BarrierPartialSubgroup if !op.split && size > SUBGROUP_SIZE => {
+                    size - size % SUBGROUP_SIZE
+                }
                 fault if fault == half_opens => size.div_ceil(2),
                 _ => size,
             };

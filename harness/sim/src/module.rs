@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use plan::Interface;
 use rspirv::binary::{Consumer, ParseAction, ParseState, parse_words};
 use rspirv::dr::{Instruction, ModuleHeader, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, Dim, ExecutionMode, MemoryModel, Op, StorageClass};
+use rspirv::spirv::{BuiltIn, Decoration, Dim, ExecutionMode, ExecutionModel, MemoryModel, Op, StorageClass};
 
 use crate::plain::plain;
+use crate::program::Stage;
 
 const HEADER_WORDS: usize = 5;
 
@@ -124,6 +125,8 @@ pub(crate) struct Module {
     pub strides: HashMap<u32, u32>,
     /// In bytes.
     pub offsets: HashMap<(u32, u32), u32>,
+    pub stage: Stage,
+    /// Of compute shaders.
     pub workgroup_size: Option<[u32; 3]>,
     /// The instructions of the one function, from its first label on.
     pub body: Vec<Placed>,
@@ -214,6 +217,17 @@ fn last_start(words: &[u32]) -> usize {
     word.min(words.len())
 }
 
+/// What the invocations of an entry point are.
+fn stage(entry: &Placed) -> Result<Stage, LoadError> {
+    match entry.instruction.operands.first() {
+        Some(Operand::ExecutionModel(ExecutionModel::GLCompute)) => Ok(Stage::Compute),
+        Some(Operand::ExecutionModel(ExecutionModel::Vertex)) => Ok(Stage::Vertex),
+        Some(Operand::ExecutionModel(ExecutionModel::Fragment)) => Ok(Stage::Fragment),
+        Some(Operand::ExecutionModel(other)) => Err(LoadError::Lacks(format!("the stage {other:?}"))),
+        _ => Err(malformed(entry.word, "an entry point of no stage")),
+    }
+}
+
 impl Module {
     /// Reads declarations, and keeps the body.
     pub fn new(words: &[u32], interface: Option<&Interface>) -> Result<Module, LoadError> {
@@ -230,6 +244,7 @@ impl Module {
             }
             match placed.op() {
                 Op::EntryPoint => {
+                    module.stage = stage(&placed)?;
                     if entry.replace(placed.id(1)?).is_some() {
                         return Err(LoadError::Lacks("several entry points".into()));
                     }

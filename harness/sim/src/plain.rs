@@ -63,9 +63,6 @@ fn id_of(instruction: &Instruction, index: usize) -> Result<Word, LoadError> {
 
 /// The module in plain form, for an interface.
 pub(crate) fn plain(all: Vec<Placed>, interface: &Interface) -> Result<Vec<Placed>, LoadError> {
-    if interface.layers != [1, 1] {
-        return Err(LoadError::Lacks("grids of more than one dimension".into()));
-    }
     let ids = all.iter().filter_map(|placed| placed.instruction.result_id);
     let mut plain = Plain {
         interface,

@@ -35,9 +35,27 @@ pub(crate) const WORKGROUP_MEMORY: u8 = 1;
 /// The class of images in semantics.
 pub(crate) const IMAGE: u8 = 2;
 
+/// What the invocations of a program are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Those of a dispatch.
+    #[default]
+    Compute,
+    /// Vertices.
+    Vertex,
+    /// Fragments.
+    Fragment,
+}
+
 /// A kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
+    /// What its invocations are.
+    pub stage: Stage,
+    /// Of fragments: the vertex shader that puts their points to their places.
+    pub positions: Option<Box<Program>>,
+    /// What a vertex says of its point: the first register of its position, and its size.
+    pub outputs: [Option<Register>; 2],
     /// All operations, block after block.
     pub ops: Vec<Op>,
     /// Where each block begins, and the end of the last one.
@@ -52,7 +70,8 @@ pub(crate) struct Program {
     pub registers: usize,
     /// Registers that hold one value for ever.
     pub constants: Vec<(Register, u32)>,
-    /// Selectors of switches that are known at the end of the first block: what an invocation plays.
+    /// Selectors of switches that are known at the end of the first block, or, in graphics stages, before memory is touched:
+    /// what an invocation plays.
     pub keys: Vec<Register>,
     /// Memory operations.
     pub memory: Vec<MemoryOp>,
@@ -64,6 +83,10 @@ pub(crate) struct Program {
     pub reads: Vec<(Register, u16)>,
     /// Invocations of a workgroup.
     pub workgroup_size: u32,
+    /// The same in x and y.
+    pub local_size: [u32; 2],
+    /// Workgroups of a dispatch in y and z.
+    pub layers: [u32; 2],
     /// Words of workgroup memory.
     pub workgroup_words: u32,
     /// Words of push constants that are read.
@@ -184,18 +207,30 @@ pub(crate) struct Access {
 /// What an invocation may ask about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BuiltIn {
-    /// Number of the workgroup in x.
-    Workgroup,
-    /// Index within the workgroup.
-    Local,
+    /// Number of the workgroup along an axis.
+    Workgroup(u8),
+    /// Workgroups along an axis.
+    Workgroups(u8),
+    /// Index within the workgroup, over all axes.
+    LocalIndex,
+    /// Number within the workgroup along an axis.
+    Local(u8),
     /// Number of the subgroup within the workgroup.
     Subgroup,
     /// Index within the subgroup.
     Lane,
-    /// Index within the dispatch.
-    Global,
-    /// Zero: coordinates in y and z.
+    /// Number within the dispatch along an axis.
+    Global(u8),
+    /// Number of the vertex.
+    Vertex,
+    /// Where the middle of the fragment lies along an axis.
+    Fragment(u8),
+    /// Whether the fragment is there for its neighbours' sake alone.
+    Helper,
+    /// Zero: what has no such component, and the depth of a fragment.
     Zero,
+    /// One as a floating-point number.
+    One,
 }
 
 /// Operations on two words.
@@ -217,15 +252,21 @@ pub(crate) enum Binary {
     SignedLessEqual,
     Less,
     LessEqual,
+    FloatAdd,
+    FloatMultiply,
 }
 
-/// Conversions between signed integers and floating-point numbers of the same size.
+/// Conversions between integers and floating-point numbers of the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conversion {
-    /// To an integer of 32 bits.
+    /// To a signed integer of 32 bits.
     Integer,
-    /// From an integer of 32 bits.
+    /// From a signed integer of 32 bits.
     Float,
+    /// To an unsigned integer of 32 bits.
+    Unsigned,
+    /// From an unsigned integer of 32 bits.
+    FloatOfUnsigned,
     /// To an integer of 64 bits.
     WideInteger,
     /// From an integer of 64 bits.

@@ -7,11 +7,10 @@
 mod address;
 mod arithmetic;
 mod group;
+mod place;
 
 use crate::memory::{Memory, Path};
-use crate::program::{
-    Access, BuiltIn, Edge, Kind, LANES, Lanes, MemoryOp, NONE, Op, Program, Register, Wait,
-};
+use crate::program::{Access, Edge, Kind, LANES, Lanes, MemoryOp, NONE, Op, Program, Register, Stage, Wait};
 use crate::random::{Random, lanes};
 pub(crate) use group::{Brought, Standing, result};
 
@@ -79,6 +78,8 @@ pub(crate) struct Dispatch {
     pub bound: Vec<Bound>,
     /// First workgroup among all of the submission: numbers in arrays.
     pub first_workgroup: u32,
+    /// Workgroups in x.
+    pub workgroups: u32,
 }
 
 /// A reference as it is bound.
@@ -107,8 +108,13 @@ pub(crate) struct Wave {
     pub lanes: u64,
     /// Caches of each lane.
     pub paths: Vec<Path>,
-    /// Workgroup of each lane within its dispatch, index within the workgroup, subgroup and lane.
+    /// Workgroup of each lane within its dispatch, index within the workgroup, subgroup and lane. Of a vertex: its number, then
+    /// zeros; of a fragment: x, y, and 1 for a helper.
     pub places: Vec<[u32; 4]>,
+    /// Lanes whose stores and atomics have no effect: helpers.
+    pub helpers: u64,
+    /// Whether its invocations are vertices.
+    pub is_of_vertices: bool,
     /// Rounds that it has made.
     pub rounds: u32,
     /// Whether all lanes have returned.
@@ -169,6 +175,8 @@ impl Wave {
             lanes,
             paths,
             places,
+            helpers: 0,
+            is_of_vertices: program.stage == Stage::Vertex,
             rounds: 0,
             ended: lanes == 0,
             registers,
@@ -179,27 +187,6 @@ impl Wave {
             window: vec![Entry::new(); WINDOW],
             order: Vec::new(),
         }
-    }
-
-    /// The values of registers after the first block, which touches no memory: what each lane plays.
-    pub fn keys(&mut self, surroundings: &mut Surroundings<'_>) -> Vec<Vec<u32>> {
-        let program = surroundings.program;
-        let end = program.blocks.get(1).copied().unwrap_or(0);
-        while self.at < end {
-            match program.ops.get(self.at as usize) {
-                Some(Op::Memory(_) | Op::Await { .. } | Op::Jump { .. } | Op::Branch { .. })
-                | Some(Op::Switch { .. } | Op::Group(_) | Op::Return)
-                | None => break,
-                Some(op) => self.compute(*op, surroundings),
-            }
-            self.at += 1;
-        }
-        let value = |register: &Register, lane: usize| {
-            self.registers.get(*register as usize).map_or(0, |values| values[lane])
-        };
-        (0..self.places.len())
-            .map(|lane| program.keys.iter().map(|register| value(register, lane)).collect())
-            .collect()
     }
 
     /// Whether the front end has anything to do before others have caught up.
@@ -410,20 +397,7 @@ impl Wave {
                     *to = [value; LANES];
                 }
             }
-            Op::BuiltIn { to, built_in } => {
-                let size = surroundings.program.workgroup_size;
-                let Some(to) = self.registers.get_mut(to as usize) else { return };
-                for (to, place) in to.iter_mut().zip(&self.places) {
-                    *to = match built_in {
-                        BuiltIn::Workgroup => place[0],
-                        BuiltIn::Local => place[1],
-                        BuiltIn::Subgroup => place[2],
-                        BuiltIn::Lane => place[3],
-                        BuiltIn::Global => place[0].wrapping_mul(size).wrapping_add(place[1]),
-                        BuiltIn::Zero => 0,
-                    };
-                }
-            }
+            Op::BuiltIn { to, built_in } => self.built_in(to, built_in, surroundings),
             Op::Behind { to, from, bytes } => self.behind(to, from, bytes, surroundings),
             Op::Address { to, reference, index, scale, offset, bytes } => {
                 self.address(to, reference, index, (scale, offset, bytes), surroundings);
@@ -533,7 +507,7 @@ impl Wave {
             return;
         };
         let words = &mut surroundings.memory.words;
-        for lane in lanes(self.mask) {
+        for lane in lanes(self.mask & !self.helpers) {
             let address = (addresses[lane] >> 2) as usize;
             if let Some(word) = words.get_mut(address).filter(|_| address != 0) {
                 *word = values[lane];
@@ -650,6 +624,11 @@ impl Wave {
             let entry = &self.window[usize::from(*slot)];
             (entry.memory, entry.done, entry.late_value, self.wide_operands(*slot, 0)).hash(hasher);
         }
+    }
+
+    /// Index of an entry's operation into [`Program::memory`].
+    pub fn number_of(&self, slot: u8) -> u16 {
+        self.window[usize::from(slot)].memory
     }
 
     /// The machine's reference and the operation of an entry.

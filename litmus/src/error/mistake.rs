@@ -194,6 +194,14 @@ pub enum ParseError {
         #[label("expected a location that is declared earlier")]
         span: Span,
     },
+    /// A register that begins with an initial value that is undefined.
+    #[error("the initial value of `{name}` is undefined")]
+    #[diagnostic(code(litmus::parse::undefined_in_register))]
+    UndefinedInRegister {
+        name: String,
+        #[label("expected a number, or a location with an initial value")]
+        span: Span,
+    },
     /// An alias with a type wider than its storage.
     #[error("alias `{name}` is wider than its storage")]
     #[diagnostic(code(litmus::parse::alias_too_wide))]

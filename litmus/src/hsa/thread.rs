@@ -29,6 +29,7 @@ fn vulkan_semantics(order: Order, scope: Scope) -> Semantics {
         classes: StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Workgroup),
         make_available: order.releases(),
         make_visible: order.acquires(),
+        ..Semantics::RELAXED
     }
 }
 

@@ -23,7 +23,10 @@ pub(super) fn check(test: &Test, errors: &mut ErrorList) {
             LocationInit::Components(constants) => {
                 constants.iter().for_each(|one| tell(*one, location.scalar_type(), location.span, errors));
             }
-            LocationInit::CopyOf(_) | LocationInit::AddressOf(_) | LocationInit::AliasOf(_) => {}
+            LocationInit::CopyOf(_)
+            | LocationInit::AddressOf(_)
+            | LocationInit::AliasOf(_)
+            | LocationInit::Undefined => {}
         }
     }
     for (number, thread) in test.threads.iter().enumerate() {

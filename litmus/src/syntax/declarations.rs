@@ -133,6 +133,10 @@ impl Parser<'_> {
         } else {
             let location = self.declared_location()?;
             self.no_vector(location)?;
+            if self.test.is_undefined(location) {
+                let (name, span) = (self.test.location(location).name.clone(), self.previous().span);
+                return Err(ParseError::UndefinedInRegister { name, span });
+            }
             RegisterInit::ValueOf(location)
         };
         Ok(DeclaredRegister { thread, thread_span, register: Register { name, init, declared: true } })
@@ -215,6 +219,9 @@ impl Parser<'_> {
     }
 
     fn initial_value(&mut self, declared: Option<AccessType>) -> Parsed<LocationInit> {
+        if self.accept(TokenKind::Question) {
+            return Ok(LocationInit::Undefined);
+        }
         let components = declared.map_or(1, |ty| ty.components);
         let open = self.peek().span;
         if self.accept(TokenKind::OpenBrace) {

@@ -91,7 +91,7 @@ fn blank_comments<'a>(text: &'a str, errors: &mut ErrorList) -> Option<Cow<'a, s
 }
 
 /// The place of a byte offset.
-fn place(text: &str, offset: usize) -> Span {
+pub(super) fn place(text: &str, offset: usize) -> Span {
     let before = &text[..offset];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     Span {
@@ -287,7 +287,7 @@ impl MetadataReader<'_> {
         !value.text.is_empty()
     }
 
-    /// `MODEL allowed|forbidden [free|racy]`.
+    /// `MODEL allowed|forbidden [free|racy [uninitialised]]`.
     fn expectation(&mut self, key: Piece<'_>, value: Piece<'_>) {
         let mut words = value.words();
         let Some(model) = words.next() else {
@@ -313,11 +313,13 @@ impl MetadataReader<'_> {
             Some(Piece { text: "racy", .. }) => Some(Race::Racy),
             Some(other) => return wrong("`free`, `racy` or the end of the line", other),
         };
-        if let Some(more) = words.next() {
+        let mut rest = words.peekable();
+        let uninitialised = rest.next_if(|word| word.text == "uninitialised").is_some();
+        if let Some(more) = rest.next() {
             return wrong("the end of the line", more);
         }
-        let model = model.text.to_owned();
-        self.metadata.expectations.push(Expectation { model, reachability, race, span: value.span() });
+        let (model, span) = (model.text.to_owned(), value.span());
+        self.metadata.expectations.push(Expectation { model, reachability, race, uninitialised, span });
     }
 }
 

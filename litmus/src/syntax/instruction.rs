@@ -9,10 +9,15 @@ use crate::error::ParseError;
 use crate::span::Span;
 use crate::system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
-    Access, ArithmeticOperation, Compute, ControlBarrier, Flow, Instruction, InstructionKind, LabelId,
-    LocationId, Operand, Order, Performer, Place, RmwOperation, Scope, Semantics, SplitBarrier, SplitHalf,
-    StorageClass, StorageClassSet, ThreadId,
+    Access, ArithmeticOperation, Compute, ControlBarrier, Flow, IgnoredClasses, Instruction, InstructionKind,
+    LabelId, LocationId, Operand, Order, Performer, Place, RmwOperation, Scope, Semantics, SplitBarrier,
+    SplitHalf, StorageClass, StorageClassSet, ThreadId,
 };
+
+/// Whether a word stands where a storage class of semantics stands, be it known or not.
+fn names_class(word: &str) -> bool {
+    word.starts_with("semsc") || words::is_class_of_semantics(word)
+}
 
 /// The words after the dots of an instruction, taken from left to right.
 pub(super) struct Modifiers<'a> {
@@ -104,16 +109,22 @@ impl<'a> Modifiers<'a> {
                 _ => Ok(Semantics::RELAXED),
             };
         }
-        let mut classes = StorageClassSet::EMPTY;
-        while let Some(class) = self.take(words::SEMANTICS_CLASSES) {
-            classes = classes.with(class);
+        let (mut classes, mut ignored) = (StorageClassSet::EMPTY, IgnoredClasses::NONE);
+        loop {
+            if let Some(class) = self.take(words::SEMANTICS_CLASSES) {
+                classes = classes.with(class);
+            } else if let Some(class) = self.take(words::IGNORED_CLASSES) {
+                ignored = ignored.with(class);
+            } else {
+                break;
+            }
         }
         if let Some((word, span)) = self.peek()
             && word.starts_with("semsc")
         {
             return Err(ParseError::UnknownStorageClass { word: word.to_owned(), span });
         }
-        if classes == StorageClassSet::EMPTY {
+        if classes == StorageClassSet::EMPTY && ignored == IgnoredClasses::NONE {
             let rest = self.list.get(self.taken + 1..).unwrap_or_default();
             if let Some((word, span)) = self.peek()
                 && rest.iter().any(|(word, _)| word.starts_with("semsc"))
@@ -136,7 +147,7 @@ impl<'a> Modifiers<'a> {
             return Err(ParseError::VisibleWithoutAcquire { span });
         }
         let (make_available, make_visible) = (available.is_some(), visible.is_some());
-        Ok(Semantics { order, classes, make_available, make_visible })
+        Ok(Semantics { order, classes, ignored, make_available, make_visible })
     }
 
     /// The type of an access, where one stands.
@@ -299,7 +310,7 @@ impl<'a> Parser<'a> {
                 return Err(ParseError::MisplacedModifier { word, expected, span });
             }
             Some(span) if !order.acquires() => return Err(ParseError::UnequalTooStrong { span }),
-            Some(_) if modifiers.peek().is_some_and(|(word, _)| word.starts_with("semsc")) => {
+            Some(_) if modifiers.peek().is_some_and(|(word, _)| names_class(word)) => {
                 modifiers.semantics(Order::Acquire, "`.uneq_acq`")?
             }
             Some(_) => semantics.unequal(),

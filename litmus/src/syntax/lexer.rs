@@ -35,6 +35,7 @@ pub(super) enum TokenKind {
     GreaterOrEqual,
     And,
     Or,
+    Question,
     End,
 }
 
@@ -206,6 +207,7 @@ impl Lexer<'_> {
             (b'=', _) => (Equal, 1),
             (b'<', _) => (Less, 1),
             (b'>', _) => (Greater, 1),
+            (b'?', _) => (Question, 1),
             _ => {
                 let character = self.text[self.offset..].chars().next().unwrap_or_default();
                 let error =

@@ -181,7 +181,8 @@ fn print_metadata(out: &mut String, metadata: &Metadata) {
             Some(Race::Racy) => " racy",
             Some(Race::Unknown) | None => "",
         };
-        line(out, &format!("expect: {} {reachability}{race}", one_line(&expectation.model)));
+        let read = if expectation.uninitialised { " uninitialised" } else { "" };
+        line(out, &format!("expect: {} {reachability}{race}{read}", one_line(&expectation.model)));
     }
     for termination in &metadata.terminations {
         let fairness = if termination.strong { "strong" } else { "weak" };
@@ -242,7 +243,8 @@ fn declaration(test: &Test, location: &Location) -> String {
         LocationInit::Constant(_)
         | LocationInit::Components(_)
         | LocationInit::CopyOf(_)
-        | LocationInit::AddressOf(_) => None,
+        | LocationInit::AddressOf(_)
+        | LocationInit::Undefined => None,
     };
     if let Some(ty) = type_of(location)
         && Some(ty) != implied
@@ -266,6 +268,7 @@ fn declaration(test: &Test, location: &Location) -> String {
         LocationInit::CopyOf(other) => text.push_str(&format!(" = {};", location_name(test, other))),
         LocationInit::AddressOf(other) => text.push_str(&format!(" = &{};", location_name(test, other))),
         LocationInit::AliasOf(target) => text.push_str(&format!(" aliases {};", location_name(test, target))),
+        LocationInit::Undefined => text.push_str(" = ?;"),
     }
     text
 }
@@ -523,6 +526,10 @@ fn classes(semantics: Semantics) -> String {
     for class in semantics.classes.iter() {
         text.push('.');
         text.push_str(word_of(words::SEMANTICS_CLASSES, class));
+    }
+    for class in semantics.ignored.iter() {
+        text.push('.');
+        text.push_str(word_of(words::IGNORED_CLASSES, class));
     }
     if semantics.make_available {
         text.push_str(".semav");

@@ -1,8 +1,8 @@
 //! The words of the native dialect and what they stand for: one table for the parser and the printer.
 
 use crate::test::{
-    ArithmeticOperation, BranchRelation, MAX_COMPONENTS, MAX_VECTOR_BYTES, Order, Reference, ScalarType,
-    Scope, StorageClass,
+    ArithmeticOperation, BranchRelation, IgnoredClass, MAX_COMPONENTS, MAX_VECTOR_BYTES, Order, Reference,
+    ScalarType, Scope, StorageClass,
 };
 
 /// A word of the language and what it stands for.
@@ -42,6 +42,13 @@ pub(super) const SEMANTICS_CLASSES: Words<StorageClass> = &[
     ("semsc1", StorageClass::Workgroup),
     ("semsc2", StorageClass::Image),
     ("semsc3", StorageClass::Output),
+];
+
+/// Storage classes of semantics that are read and ignored.
+pub(super) const IGNORED_CLASSES: Words<IgnoredClass> = &[
+    ("semsubgroup", IgnoredClass::Subgroup),
+    ("semcrossworkgroup", IgnoredClass::CrossWorkgroup),
+    ("sematomiccounter", IgnoredClass::AtomicCounter),
 ];
 
 pub(super) const ORDERS: Words<Order> =
@@ -139,7 +146,7 @@ pub(super) fn place(word: &str) -> Option<usize> {
         lookup(ORDERS, word).is_some(),
         lookup(SCOPES, word).is_some(),
         lookup(CLASSES, word).is_some(),
-        lookup(SEMANTICS_CLASSES, word).is_some(),
+        is_class_of_semantics(word),
         word == "semav",
         word == "semvis",
         word == "cas" || lookup(OPERATIONS, word).is_some(),
@@ -220,6 +227,7 @@ pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
         ("execution scopes of control barriers", names(EXECUTION_SCOPES)),
         ("storage classes", names(CLASSES)),
         ("storage classes of semantics", names(SEMANTICS_CLASSES)),
+        ("storage classes of semantics that are ignored", names(IGNORED_CLASSES)),
         ("orders", names(ORDERS)),
         ("operations", names(OPERATIONS)),
         ("branches", names(BRANCHES)),
@@ -242,6 +250,11 @@ pub(super) fn word_of<T: Copy + PartialEq>(words: Words<T>, meaning: T) -> &'sta
     words.iter().find(|(_, candidate)| *candidate == meaning).map_or("?", |(word, _)| word)
 }
 
+/// Whether `word` names a storage class of semantics, also one that is ignored.
+pub(super) fn is_class_of_semantics(word: &str) -> bool {
+    lookup(SEMANTICS_CLASSES, word).is_some() || lookup(IGNORED_CLASSES, word).is_some()
+}
+
 /// Whether `word` is a modifier of some instruction.
 pub(super) fn is_modifier(word: &str) -> bool {
     fn member<T>(words: Words<T>, word: &str) -> bool {
@@ -251,7 +264,7 @@ pub(super) fn is_modifier(word: &str) -> bool {
         || member(SCOPES, word)
         || member(EXECUTION_SCOPES, word)
         || member(CLASSES, word)
-        || member(SEMANTICS_CLASSES, word)
+        || is_class_of_semantics(word)
         || member(ORDERS, word)
         || member(OPERATIONS, word)
         || AccessType::of_word(word).is_some()

@@ -63,7 +63,13 @@ pub enum LocationInit {
     AddressOf(LocationId),
     /// `x aliases y`: a second reference to the storage of an earlier name, with its initial value.
     AliasOf(LocationId),
+    /// `x = ?`: nothing that is known. A read of it is uninitialised and may return any value, each another one.
+    Undefined,
 }
+
+/// Each byte that kernels put where an initial value is undefined: a value that no program computes, so that a device which
+/// shows it where the model finds no uninitialised read shows what may not be seen.
+pub const UNDEFINED_BYTE: u8 = 0xA5;
 
 /// How memory is declared and reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

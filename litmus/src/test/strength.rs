@@ -85,6 +85,60 @@ impl StorageClassSet {
     }
 }
 
+/// A storage class of SPIR-V's semantics that the Vulkan memory model ignores (VK-SEM-19): it orders nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IgnoredClass {
+    /// `.semsubgroup`: SubgroupMemory.
+    Subgroup,
+    /// `.semcrossworkgroup`: CrossWorkgroupMemory.
+    CrossWorkgroup,
+    /// `.sematomiccounter`: AtomicCounterMemory.
+    AtomicCounter,
+}
+
+impl IgnoredClass {
+    /// All of them, in the order of their bits.
+    pub const ALL: [IgnoredClass; 3] =
+        [IgnoredClass::Subgroup, IgnoredClass::CrossWorkgroup, IgnoredClass::AtomicCounter];
+
+    /// Its name in SPIR-V.
+    pub fn name(self) -> &'static str {
+        match self {
+            IgnoredClass::Subgroup => "SubgroupMemory",
+            IgnoredClass::CrossWorkgroup => "CrossWorkgroupMemory",
+            IgnoredClass::AtomicCounter => "AtomicCounterMemory",
+        }
+    }
+
+    /// Its bit among SPIR-V's memory semantics.
+    pub fn bit(self) -> u32 {
+        match self {
+            IgnoredClass::Subgroup => 0x80,
+            IgnoredClass::CrossWorkgroup => 0x200,
+            IgnoredClass::AtomicCounter => 0x400,
+        }
+    }
+}
+
+/// The ignored storage classes that semantics name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct IgnoredClasses(u32);
+
+impl IgnoredClasses {
+    /// None.
+    pub const NONE: IgnoredClasses = IgnoredClasses(0);
+
+    /// The set with `class` added.
+    pub fn with(self, class: IgnoredClass) -> IgnoredClasses {
+        IgnoredClasses(self.0 | class.bit())
+    }
+
+    /// The members in the order of their bits.
+    pub fn iter(self) -> impl Iterator<Item = IgnoredClass> {
+        IgnoredClass::ALL.into_iter().filter(move |class| self.0 & class.bit() != 0)
+    }
+}
+
 /// Memory order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Order {
@@ -118,6 +172,8 @@ pub struct Semantics {
     pub order: Order,
     /// `.semsc0` …: the storage classes that are ordered.
     pub classes: StorageClassSet,
+    /// `.semsubgroup` …: storage classes that are named besides, and ignored.
+    pub ignored: IgnoredClasses,
     /// `.semav` (MakeAvailable); needs a releasing order.
     pub make_available: bool,
     /// `.semvis` (MakeVisible); needs an acquiring order.
@@ -134,6 +190,7 @@ impl Semantics {
     pub const RELAXED: Semantics = Semantics {
         order: Order::Relaxed,
         classes: StorageClassSet::EMPTY,
+        ignored: IgnoredClasses::NONE,
         make_available: false,
         make_visible: false,
     };

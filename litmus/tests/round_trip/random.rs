@@ -83,7 +83,8 @@ impl Builder<'_> {
             let mut components =
                 if scalar.is_some_and(|ty| ty.bytes() * u32::from(wanted) <= 16) { wanted } else { 1 };
             let vector = |id: LocationId| self.test.location(id).components;
-            let init = match (c.below(5), target) {
+            let init = match (c.below(6), target) {
+                (5, _) => LocationInit::Undefined,
                 (1, Some(target)) if [1, components].contains(&vector(target)) => {
                     LocationInit::CopyOf(target)
                 }
@@ -132,8 +133,9 @@ impl Builder<'_> {
             for name in &["r0", "r1", "r07"][..c.below(4)] {
                 let locations = self.test.locations.len();
                 let of = LocationId(c.below(locations.max(1)) as u16);
+                let has_value = || !self.test.location(of).is_vector() && !self.test.is_undefined(of);
                 let init = match c.below(3) {
-                    1 if locations > 0 && !self.test.location(of).is_vector() => RegisterInit::ValueOf(of),
+                    1 if locations > 0 && has_value() => RegisterInit::ValueOf(of),
                     2 if locations > 0 => RegisterInit::AddressOf(LocationId(c.below(locations) as u16)),
                     _ => RegisterInit::Constant(c.constant()),
                 };
@@ -324,9 +326,18 @@ impl Builder<'_> {
         if order == Order::Relaxed {
             return Semantics::RELAXED;
         }
+        let named = self.choices.below(16) as u8;
+        let mut ignored = IgnoredClasses::NONE;
+        for class in IgnoredClass::ALL {
+            // Some class must be named.
+            if self.choices.below(8) == 0 || named == 0 {
+                ignored = ignored.with(class);
+            }
+        }
         Semantics {
             order,
-            classes: StorageClassSet(1 + self.choices.below(15) as u8),
+            classes: StorageClassSet(named),
+            ignored,
             make_available: order.releases() && self.choices.yes(),
             make_visible: order.acquires() && self.choices.yes(),
         }
@@ -606,10 +617,12 @@ impl Builder<'_> {
         let c = &mut self.choices;
         let metadata = &mut self.test.metadata;
         for model in &["vulkan", "sc", "dartagnan"][..c.below(4)] {
+            let race = c.of(&[None, Some(Race::Free), Some(Race::Racy)]);
             metadata.expectations.push(Expectation {
                 model: (*model).to_owned(),
                 reachability: c.of(&[Reachability::Allowed, Reachability::Forbidden]),
-                race: c.of(&[None, Some(Race::Free), Some(Race::Racy)]),
+                race,
+                uninitialised: race.is_some() && c.yes(),
                 span: Span::default(),
             });
         }

@@ -239,6 +239,9 @@ pub fn prediction(line: &CheckLine) -> String {
             let _ =
                 writeln!(text, "Flag {}", if line.race == RaceWord::Racy { "race" } else { "race-unknown" });
         }
+        if line.uninitialised_read == Some(true) {
+            let _ = writeln!(text, "Flag uninitialised-read");
+        }
         let observed = observed(positive as u64, negative as u64);
         let seconds = line.micros as f64 / 1e6;
         let _ = writeln!(

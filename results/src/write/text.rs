@@ -78,7 +78,11 @@ impl<W: Write> CheckWriter for Check<W> {
             RaceWord::Unknown if line.cut > 0 || line.findings.is_some() => "not known to be race-free",
             RaceWord::Unknown => "not answered in time",
         };
-        writeln!(self.out, "{}: {race} under {}", show::line(&line.id), show::line(&line.model))?;
+        let read = match line.uninitialised_read {
+            Some(true) => ", with an uninitialised read",
+            Some(false) | None => "",
+        };
+        writeln!(self.out, "{}: {race} under {}{read}", show::line(&line.id), show::line(&line.model))?;
         if line.cut > 0 {
             let (cut, runs, bound) = (line.cut, line.runs, line.bound);
             writeln!(

@@ -30,19 +30,25 @@ impl Emitter<'_> {
         match variant.stage {
             Stage::Compute => Carrier::Compute,
             Stage::Vertex => Carrier::Vertex,
-            Stage::Fragment => {
-                let cells = Cells::new(self.layout.workgroup_size, self.config.cell);
+            Stage::Fragment | Stage::FragmentHelpers => {
+                let cells = self.cells();
                 Carrier::Fragment { cells, positions: carrier::positions(cells, variant.target) }
             }
         }
     }
 
+    /// Where fragments lie: where helpers play, a pixel off the quads, so that there are some.
+    fn cells(&self) -> Cells {
+        let margin = u32::from(self.config.variant.stage == Stage::FragmentHelpers);
+        Cells::new(self.layout.workgroup_size, self.config.cell, margin)
+    }
+
     /// What stands around the kernel's function.
     pub(super) fn entry_point(&self) -> EntryPoint {
         match self.config.variant.stage {
-            Stage::Compute => EntryPoint::Compute { workgroup_size: self.layout.workgroup_size },
+            Stage::Compute => EntryPoint::Compute { workgroup_size: self.layout.shape },
             Stage::Vertex => EntryPoint::Vertex,
-            Stage::Fragment => EntryPoint::Fragment,
+            Stage::Fragment | Stage::FragmentHelpers => EntryPoint::Fragment,
         }
     }
 
@@ -57,13 +63,13 @@ impl Emitter<'_> {
                 index: self.module.built_in_word(BuiltIn::VertexIndex),
                 outputs: carrier::point_outputs(&mut self.module),
             },
-            Stage::Fragment => {
+            Stage::Fragment | Stage::FragmentHelpers => {
                 let float = self.module.float(32);
                 let vector = self.module.vector(float, 4);
                 Inputs::Fragment {
                     coordinates: self.module.built_in(BuiltIn::FragCoord, vector),
                     helper: self.module.built_in(BuiltIn::HelperInvocation, self.module.bool),
-                    cells: Cells::new(self.layout.workgroup_size, self.config.cell),
+                    cells: self.cells(),
                 }
             }
         }
@@ -85,7 +91,11 @@ impl Emitter<'_> {
             }
             Inputs::Fragment { coordinates, helper, cells } => {
                 let helper = self.module.on_ids(Op::Load, self.module.bool, &[helper]);
-                self.return_if(helper);
+                if cells.margin > 0 {
+                    self.helper = Some(helper);
+                } else {
+                    self.return_if(helper);
+                }
                 let float = self.module.float(32);
                 let vector = self.module.vector(float, 4);
                 let pixel = self.module.on_ids(Op::Load, vector, &[coordinates]);
@@ -95,7 +105,8 @@ impl Emitter<'_> {
                         let place = self.module.value(Op::CompositeExtract, float, operands);
                         let place = self.module.word(Op::ConvertFToU, &[place]);
                         let pitch = self.module.constant(pitch);
-                        (self.divide(place, pitch), self.remainder(place, pitch))
+                        let (cell, within) = (self.divide(place, pitch), self.remainder(place, pitch));
+                        (cell, self.pixel_of_point(within, cells))
                     });
                 let [rows, size] = [cells.rows, cells.size].map(|value| self.module.constant(value));
                 let first = self.multiply(y, size);
@@ -109,6 +120,16 @@ impl Emitter<'_> {
                 (self.add(first, row), Local::Known(local))
             }
         }
+    }
+
+    /// Which pixel of a point one of its cell is: a helper beside the point has the place of a fragment on its other side.
+    fn pixel_of_point(&mut self, within: Word, cells: Cells) -> Word {
+        if cells.margin == 0 {
+            return within;
+        }
+        let [before, size] = [cells.size - cells.margin, cells.size].map(|value| self.module.constant(value));
+        let behind = self.add(within, before);
+        self.remainder(behind, size)
     }
 
     /// The number of the invocation in its workgroup.
@@ -130,7 +151,7 @@ impl Emitter<'_> {
     }
 
     /// Lets whoever comes second to a place return: vertices and fragments may be shaded again. Stress workgroups have no place,
-    /// and may.
+    /// and may; nor do helpers, where they play.
     pub(super) fn claim(&mut self, place: &Place, (class, group): (Word, Word), local: Word) {
         let Some(claims) = self.claims_buffer else { return };
         let glsl = self.config.variant.model == MemoryModel::Glsl450;
@@ -146,7 +167,11 @@ impl Emitter<'_> {
         };
         let [plays, goes_on, claiming, again] = std::array::from_fn(|_| self.module.id());
         let none = self.module.constant(self.layout.roles.len() as u32);
-        let has_role = self.module.truth(Op::INotEqual, &[place.role, none]);
+        let role = match self.helper {
+            Some(helper) => self.module.word(Op::Select, &[helper, none, place.role]),
+            None => place.role,
+        };
+        let has_role = self.module.truth(Op::INotEqual, &[role, none]);
         self.module.selection_merge(goes_on);
         self.module.branch_if(has_role, claiming, goes_on);
         self.module.begin(claiming);

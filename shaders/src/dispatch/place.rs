@@ -41,6 +41,23 @@ impl Emitter<'_> {
         (role, slot)
     }
 
+    /// The same for an invocation of a workgroup that is divided by the numbers of its invocations: those in a row that play one role
+    /// stand for a subgroup. Those behind the last row idle.
+    pub(super) fn role_and_slot_by_number(&mut self, class: Word, local: Word) -> (Word, Word) {
+        let lanes = self.module.constant(self.layout.lanes);
+        let division = self.module.word(Op::UDiv, &[local, lanes]);
+        let lane = self.module.word(Op::UMod, &[local, lanes]);
+        let (role, slot) = self.role_and_slot(class, division, lane);
+        let playing = self.layout.lanes.saturating_mul(self.layout.subgroups);
+        if playing >= self.layout.workgroup_size {
+            return (role, slot);
+        }
+        let [playing, none] =
+            [playing, self.layout.roles.len() as u32].map(|word| self.module.constant(word));
+        let idle = self.module.truth(Op::UGreaterThanEqual, &[local, playing]);
+        (self.module.word(Op::Select, &[idle, none, role]), slot)
+    }
+
     /// What meetings need, in the first block.
     pub(super) fn meeting(&mut self, buffer: Word, group: Word, extra: Option<Word>) -> Meeting {
         let [spacing, zero, one] = [RENDEZVOUS_SPACING, 0, 1].map(|value| self.module.constant(value));

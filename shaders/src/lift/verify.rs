@@ -60,6 +60,7 @@ fn within_meetings(id: ThreadId, found: &[Event], model: MemoryModel) -> Result<
             classes: litmus::StorageClassSet::EMPTY.with(StorageClass::Workgroup),
             make_available: domains,
             make_visible: domains,
+            ..Semantics::RELAXED
         },
     };
     match found {

@@ -25,6 +25,17 @@ pub const NARROW: KernelConfig = KernelConfig {
     ..LAVAPIPE
 };
 
+/// What the module says of its workgroups.
+pub fn local_size(kernel: &Kernel) -> [u32; 3] {
+    use rspirv::dr::Operand::LiteralBit32 as Word;
+    let module = shaders::load(&kernel.words).unwrap();
+    let sizes = module.execution_modes.iter().find_map(|mode| match mode.operands[..] {
+        [_, _, Word(x), Word(y), Word(z)] => Some([x, y, z]),
+        _ => None,
+    });
+    sizes.unwrap()
+}
+
 pub fn sc0() -> StorageClassSet {
     StorageClassSet::EMPTY.with(StorageClass::Buffer)
 }

@@ -69,6 +69,37 @@ pub fn ignored_tests(file: &SourceFile) -> Vec<Finding> {
     })
 }
 
+/// How a manifest names the program of all tests.
+const PROGRAM: &str = "[[test]]\nname = \"all\"";
+
+/// Refuses files of tests that no program of tests has: where a crate's tests are one program, `tests/all.rs` names each.
+pub fn forgotten_tests(files: &[SourceFile]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for all in files {
+        let Some(folder) = all.path.strip_suffix("/tests/all.rs") else { continue };
+        let manifest = format!("{folder}/Cargo.toml");
+        let is_program = |file: &SourceFile| {
+            file.path == manifest && file.text.contains("autotests = false") == file.text.contains(PROGRAM)
+        };
+        if !files.iter().any(is_program) {
+            let message = format!("says `autotests = false` and {PROGRAM:?}, or neither: a test runs once");
+            findings.push(Finding { file: manifest, line: 0, message });
+        }
+        let folder = format!("{folder}/tests/");
+        for file in files {
+            let Some(name) = file.path.strip_prefix(&folder).and_then(|name| name.strip_suffix(".rs")) else {
+                continue;
+            };
+            let named = all.text.lines().any(|line| line == format!("mod {name};"));
+            if name != "all" && !name.contains('/') && !named {
+                let message = format!("tests that do not run: {} has no `mod {name};`", all.path);
+                findings.push(Finding { file: file.path.clone(), line: 0, message });
+            }
+        }
+    }
+    findings
+}
+
 fn in_folder(file: &SourceFile, folder: &str) -> bool {
     file.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
@@ -236,6 +267,24 @@ mod tests {
         for path in ["harness/model/benches/a.rs", "harness/cli/src/a.rs", "results/src/journal.rs"] {
             assert!(clocks_in_pure_crates(&file(path, text)).is_empty(), "{path}");
         }
+    }
+
+    #[test]
+    fn forgotten_tests_are_found() {
+        let all = file("litmus/tests/all.rs", "mod corpus;\n");
+        let tests = ["corpus", "parse", "corpus/helper"];
+        let mut files: Vec<_> =
+            tests.map(|name| file(&format!("litmus/tests/{name}.rs"), "")).into_iter().collect();
+        files.push(file("harness/sim/tests/parse.rs", ""));
+        assert!(forgotten_tests(&files).is_empty(), "each is a program of its own");
+        files.push(all);
+        let manifest = |text: &str| file("litmus/Cargo.toml", text);
+        files.push(manifest("autotests = false\n"));
+        assert_eq!(forgotten_tests(&files).len(), 2, "no program has them");
+        files.pop();
+        files.push(manifest("autotests = false\n[[test]]\nname = \"all\"\n"));
+        let found = forgotten_tests(&files);
+        assert_eq!(found.iter().map(|f| f.file.as_str()).collect::<Vec<_>>(), ["litmus/tests/parse.rs"]);
     }
 
     #[test]

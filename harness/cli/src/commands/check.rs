@@ -16,7 +16,7 @@ use campaign::source::{Loaded, Source};
 use litmus::{Dialect, Race, Span, Test};
 use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
 use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
-use results::answer::{answer, expected_race, race_surprises};
+use results::answer::{answer, expected_race, race_surprises, uninitialised_surprises};
 use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RaceWord, RejectedLine, ScheduleStep};
 use results::write::check_writer;
 
@@ -329,6 +329,15 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
             location.name
         ));
     }
+    for ignored in litmus::ignored_words(test, &loaded.text) {
+        let (line, column) = (ignored.span.line, ignored.span.column);
+        let alone = if ignored.orders_nothing { "; nothing is ordered here" } else { "" };
+        warnings.push(format!(
+            "{file}:{line}:{column}: warning: `{}` is ignored: Vulkan's memory model orders no {} (VK-SEM-19){alone}",
+            ignored.word,
+            ignored.class.name()
+        ));
+    }
     if prediction.cut > 0 {
         let (cut, runs, bound) = (prediction.cut, prediction.runs, prediction.bound);
         warnings.push(format!(
@@ -358,6 +367,14 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
             race_word(prediction.race),
             prediction.model,
             expected_race(test, &prediction.model).map_or("", race_word)
+        ));
+    }
+    if uninitialised_surprises(test, &prediction) {
+        outcome.note(Outcome::RuleBroken);
+        let found = if prediction.uninitialised_read == Some(true) { "an" } else { "no" };
+        warnings.push(format!(
+            "{file}: {found} uninitialised read under {}, unlike what the test expects",
+            prediction.model
         ));
     }
     let mut line = CheckLine::new(test, &prediction, context);

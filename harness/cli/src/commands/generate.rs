@@ -149,6 +149,7 @@ fn described(mut test: Test, name: &str, model: &Model, reachability: Reachabili
         model: model.name().to_owned(),
         reachability,
         race: Some(Race::Free),
+        uninitialised: false,
         span: Span::default(),
     }];
     test.metadata.why = vec![why.to_owned()];

@@ -113,6 +113,26 @@ fn a_grid_in_which_nothing_depends_on_the_order_is_judged() {
     }
 }
 
+/// Two workgroups along each axis, of 2, 3 and 2 invocations: each says where it is, by what a uniform buffer holds.
+#[test]
+fn grids_have_three_dimensions_and_uniform_buffers_are_read() {
+    let more = ["--grid", "2,2,2", "--buffer", "0.0=iota", "--buffer", "0.1=zeros:392", "--instances", "120"];
+    for device in devices() {
+        let (ran, line) = run(device, &shader("grid"), &more);
+        assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{device}: {ran:?}");
+        let state = &line["outcomes"][0]["state"];
+        let places = (0..4).flat_map(|z| (0..6).flat_map(move |y| (0..4).map(move |x| (x, y, z))));
+        let mut sum = 0;
+        for (index, (x, y, z)) in places.enumerate() {
+            let expected: u64 = 2 * (x + 10 * y + 100 * z) + 1;
+            assert_eq!(state[format!("cells.at[{index}]")], expected, "{device}: {x} {y} {z}: {line}");
+            sum += expected;
+        }
+        assert_eq!((&state["cells.sum"], counts(&line)), (&sum.into(), 120), "{device}: {line}");
+        assert!(state["cells.wrong"].is_null(), "{device}: {line}");
+    }
+}
+
 #[test]
 fn what_cannot_be_enumerated_is_shown_and_never_conforms() {
     for device in devices() {

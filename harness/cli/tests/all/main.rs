@@ -21,6 +21,7 @@ mod jobs;
 mod kernel;
 mod kills;
 mod kinds;
+mod ledger;
 mod library;
 mod lint;
 mod patterns;

@@ -164,7 +164,7 @@ fn models() {
 
 #[test]
 fn stress_files() {
-    let corpus = ["lavapipe", "swiftshader", "gpu", "sim", "throughput"];
+    let corpus = ["lavapipe", "swiftshader", "gpu", "small", "sim", "throughput"];
     let corpus = corpus.map(|name| runner::Stress::preset(name).unwrap().to_toml().unwrap().into_bytes());
     fuzz_text("stress", corpus.into(), |text| runner::Stress::from_toml("x.toml", text).is_ok());
 }
@@ -278,7 +278,7 @@ fn modules_of_the_simulated_gpu() {
             images: Vec::new(),
             push_constant_bytes: 128,
             addresses: Vec::new(),
-            subgroup_size: None,
+            subgroups: plan::Subgroups::Any,
             stage: plan::Stage::Compute,
             interface: None,
         };

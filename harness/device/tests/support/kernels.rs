@@ -1,6 +1,6 @@
 //! Kernels of a few instructions, assembled by hand.
 
-use plan::Kernel;
+use plan::{Kernel, Subgroups};
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Operand};
 use rspirv::spirv::{
@@ -133,7 +133,7 @@ impl Module {
             images: Vec::new(),
             push_constant_bytes: self.words_pushed * 4,
             addresses: Vec::new(),
-            subgroup_size: None,
+            subgroups: Subgroups::Any,
             stage: plan::Stage::Compute,
             interface: None,
         }
@@ -205,5 +205,5 @@ pub fn lane(workgroup_size: u32, subgroup_size: u32) -> Kernel {
     let i = m.invocation;
     let value = m.builder.load(m.u32_type, None, lane, None, []).unwrap();
     m.store(0, i, value);
-    Kernel { subgroup_size: Some(subgroup_size), ..m.finish() }
+    Kernel { subgroups: Subgroups::Full(subgroup_size), ..m.finish() }
 }

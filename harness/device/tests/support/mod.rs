@@ -4,6 +4,8 @@
 pub mod kernels;
 
 use std::io::{Read, Write};
+use std::panic::Location;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -21,7 +23,11 @@ pub const QUEUE: QueueId = QueueId(0);
 
 /// Runs `body` on lavapipe and on SwiftShader. `test` is the name of the calling test: each run is a process of its own
 /// that runs just this test, because the loader reads the environment, and because a driver may hang or crash.
+#[track_caller]
 pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
+    // The module is named as the file is.
+    let subject = Path::new(Location::caller().file()).file_stem().unwrap().to_str().unwrap();
+    let test = &format!("{subject}::{test}");
     if let Some(driver) = std::env::var_os(DRIVER) {
         body(&driver.to_str().unwrap().parse().unwrap());
         return;
@@ -77,6 +83,7 @@ fn in_child(test: &str, driver: SoftwareDriver, environment: &DriverEnvironment)
 }
 
 /// Runs `body` with each driver's device, with the memory of its own and as if it were a discrete GPU.
+#[track_caller]
 pub fn on_each_device(test: &str, body: impl Fn(&VulkanDevice)) {
     on_each_driver(test, |selector| {
         for staging in [false, true] {

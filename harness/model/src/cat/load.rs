@@ -58,6 +58,19 @@ pub(crate) fn parse_from(
     }
 }
 
+/// A model with what it says of undefined initial values, for tests that have some.
+///
+/// # Errors
+/// None: the text that is added is the engine's own.
+pub(crate) fn with_uninitialised_reads(model: &Model) -> Result<Model, CatErrors> {
+    let first = SourceId(model.sources.len() as u16);
+    let more = parse_from(first, "uninitialised.cat", include_str!("uninitialised.cat"), &|_| None)?;
+    let mut extended = model.clone();
+    extended.statements.extend(more.statements);
+    extended.sources = model.sources.iter().chain(more.sources.iter()).cloned().collect();
+    Ok(extended)
+}
+
 struct Loader<'a> {
     resolve: &'a dyn Fn(&str) -> Option<String>,
     first: SourceId,

@@ -28,6 +28,7 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
             tags if company && tags.has(Tags::R) => "cooperative read",
             tags if company && tags.has(Tags::W) => "cooperative write",
             _ if company => "barrier of who performs the cooperative access",
+            tags if tags.has(Tags::UW) => "undefined initial value",
             tags if tags.has(Tags::IW) => "initial write",
             tags if tags.has(Tags::FINAL) => "final read",
             tags if tags.has(Tags::R | Tags::RMW) => "read half",

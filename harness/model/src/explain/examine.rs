@@ -9,11 +9,12 @@ use super::candidate::{Bounds, Candidate, End, for_each_candidate, kept};
 use super::derive::{Deriver, event, place, text_at};
 use super::events::{events, text_of};
 use super::mend::Mend;
-use super::{Answer, Broken, Edge, EventId, Execution, ExplainOptions, RaceFound};
+use super::{Answer, Broken, Edge, EventId, Execution, ExplainOptions, RaceFound, Uninitialised};
 use crate::budget::Purse;
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, Node, NodeId, Plan};
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
-use crate::skeleton::Skeleton;
+use crate::search::Flags;
+use crate::skeleton::{Skeleton, Tags};
 use crate::valuation::is_plain;
 use crate::{Model, PredictError, predict};
 
@@ -50,8 +51,8 @@ impl Raced {
 struct Examined {
     /// The broken axioms, as indices.
     broken: Vec<usize>,
-    /// Whether a flag is raised.
-    flagged: bool,
+    /// The flags that are raised.
+    flagged: Flags,
     /// How many edges the shortest of the broken rules has.
     shortest: usize,
 }
@@ -204,7 +205,7 @@ impl<'a> Search<'a> {
             if found.len() == most {
                 return Ok(ControlFlow::Break(()));
             }
-            found.push((self.describe(skeleton, &candidate, None)?.0, examined.flagged));
+            found.push((self.describe(skeleton, &candidate, None)?.0, examined.flagged.is_race()));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok((found, end == End::Exhausted))
@@ -216,31 +217,49 @@ impl<'a> Search<'a> {
         let explained =
             |outcome: &Outcome| outcome.meets(self.test, &observables, condition) && kept(self.test, outcome);
         // One that shows the outcome says more than another.
-        match self.race_among(true, &explained)? {
-            None => self.race_among(false, &|outcome| kept(self.test, outcome)),
-            found => Ok(found),
+        let raised = match self.raising(&Flags::is_race, true, &explained)? {
+            None => self.raising(&Flags::is_race, false, &|outcome| kept(self.test, outcome))?,
+            found => found,
+        };
+        let Some((skeleton, candidate)) = raised else { return Ok(None) };
+        match skeleton.len() {
+            0..=64 => self.raced::<Matrix64>(&skeleton, &candidate),
+            _ => self.raced::<Matrix256>(&skeleton, &candidate),
         }
     }
 
-    fn race_among(
+    /// An uninitialised read in some consistent execution, if one is met.
+    pub(super) fn uninitialised(&self) -> Result<Option<Uninitialised>, PredictError> {
+        let reads = |flags: &Flags| flags.uninitialised;
+        let Some((skeleton, candidate)) = self.raising(&reads, false, &|outcome| kept(self.test, outcome))?
+        else {
+            return Ok(None);
+        };
+        // Those of threads stand before those of final values.
+        let read = candidate.rf.iter().position(|write| {
+            write.is_some_and(|write| skeleton.events[usize::from(write)].tags.has(Tags::UW))
+        });
+        let (execution, _) = self.describe(&skeleton, &candidate, None)?;
+        Ok(read.map(|read| Uninitialised { execution, read: event(read) }))
+    }
+
+    /// A consistent execution that raises certain flags, if one is met.
+    fn raising(
         &self,
+        raised: &dyn Fn(&Flags) -> bool,
         terminated: bool,
         wanted: &dyn Fn(&Outcome) -> bool,
-    ) -> Result<Option<Raced>, PredictError> {
+    ) -> Result<Option<(Skeleton, Candidate)>, PredictError> {
         let mut found = None;
         self.visit(terminated, wanted, &mut |skeleton, candidate| {
             let examined = self.examine(skeleton, &candidate)?;
-            if !examined.broken.is_empty() || !examined.flagged {
+            if !examined.broken.is_empty() || !raised(&examined.flagged) {
                 return Ok(ControlFlow::Continue(()));
             }
             found = Some((skeleton.clone(), candidate));
             Ok(ControlFlow::Break(()))
         })?;
-        let Some((skeleton, candidate)) = found else { return Ok(None) };
-        match skeleton.len() {
-            0..=64 => self.raced::<Matrix64>(&skeleton, &candidate),
-            _ => self.raced::<Matrix256>(&skeleton, &candidate),
-        }
+        Ok(found)
     }
 
     fn examine(&self, skeleton: &Skeleton, candidate: &Candidate) -> Result<Examined, PredictError> {
@@ -266,7 +285,9 @@ impl<'a> Search<'a> {
         for order in &candidate.co {
             for (position, first) in order.iter().enumerate() {
                 for second in &order[position + 1..] {
-                    co.insert(*first, *second);
+                    if !skeleton.are_alternatives(*first, *second) {
+                        co.insert(*first, *second);
+                    }
                 }
             }
         }
@@ -286,7 +307,10 @@ impl<'a> Search<'a> {
             .filter(|(_, axiom)| !axiom.flag && !cat::holds(axiom, value(axiom)))
             .map(|(index, _)| index)
             .collect();
-        let flagged = axioms().any(|(_, axiom)| axiom.flag && cat::holds(axiom, value(axiom)));
+        let mut flagged = Flags::default();
+        axioms()
+            .filter(|(_, axiom)| axiom.flag && cat::holds(axiom, value(axiom)))
+            .for_each(|(_, axiom)| flagged.raise(axiom));
         let length = |axiom: &Axiom| match (axiom.kind, value(axiom).relation()) {
             (AxiomKind::Acyclic, Some(relation)) if !axiom.negated => {
                 relation.shortest_cycle().map_or(usize::MAX, |cycle| cycle.len())
@@ -368,7 +392,8 @@ impl<'a> Search<'a> {
             edges.extend(write.map(|write| base("rf", usize::from(write), read)));
         }
         for order in &candidate.co {
-            edges.extend(order.windows(2).map(|pair| base("co", pair[0], pair[1])));
+            let ordered = order.windows(2).filter(|pair| !skeleton.are_alternatives(pair[0], pair[1]));
+            edges.extend(ordered.map(|pair| base("co", pair[0], pair[1])));
         }
         for name in ["ssw", "syncbar", "syncsplit"] {
             let Some(relation) = skeleton.base_relation::<M>(name) else { continue };
@@ -476,6 +501,7 @@ impl<'a> Search<'a> {
             .plan
             .axioms
             .iter()
+            .filter(|axiom| axiom.name.as_deref() != Some(Flags::UNINITIALISED))
             .find(|axiom| axiom.flag && cat::holds(axiom, &values[axiom.node.index()]));
         let Some(axiom) = raised else { return Ok(None) };
         let value = &values[axiom.node.index()];

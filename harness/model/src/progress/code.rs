@@ -171,6 +171,9 @@ impl Code {
         if test.locations.iter().any(litmus::Location::is_vector) {
             return Err(ProgressError::Unsupported { what: "vectors" });
         }
+        if test.has_undefined() {
+            return Err(ProgressError::Unsupported { what: "undefined initial values" });
+        }
         let mut builder = Builder { test, barriers: Vec::new(), keys: Vec::new() };
         let threads = (0..test.threads.len())
             .map(|thread| builder.thread(ThreadId(thread as u16)))

@@ -13,6 +13,7 @@ use crate::PredictError;
 use crate::cells::{Cells, Extent, Piece};
 use crate::forced::forced_reads;
 use crate::path::{Memory, Path, Step, StepKind};
+use crate::predict::value_domain;
 use crate::symbolic::{LocalRead, Symbolic};
 use crate::system::{self, Mark};
 
@@ -144,7 +145,12 @@ impl<'t> Builder<'t> {
         }
         used.sort_unstable();
         used.dedup();
+        let any = if self.test.has_undefined() { value_domain(self.test) } else { Vec::new() };
         for location in used {
+            if self.test.is_undefined(location) {
+                self.add_undefined(location, &any);
+                continue;
+            }
             let extent = Extent::of_name(self.test, location);
             let bits = self.test.initial_bits(location);
             let mut event = Event::new(Owner::Initial, None, self.here(), None);
@@ -160,6 +166,34 @@ impl<'t> Builder<'t> {
                 }
                 let part = Symbolic::Known(Value((bits >> (8 * piece.before)) as u64));
                 event.stored = Some(part.part(0, piece.bytes));
+                self.skeleton.events.push(event);
+            }
+        }
+    }
+
+    /// Adds an initial write of each value that a read may return of a location whose initial value is undefined. In every
+    /// cell each read takes its own.
+    fn add_undefined(&mut self, location: LocationId, any: &[Value]) {
+        let extent = Extent::of_name(self.test, location);
+        let declared = self.test.location(location);
+        let bytes = declared.scalar_type().bytes();
+        for piece in self.cells.pieces(extent) {
+            let mut values: Vec<Symbolic<u16>> = Vec::new();
+            for value in any {
+                let part = Symbolic::Known(*value).part(piece.before % bytes, piece.bytes);
+                if !values.contains(&part) {
+                    values.push(part);
+                }
+            }
+            for value in values {
+                let mut event = Event::new(Owner::Initial, None, self.here(), None);
+                event.tags.add(Tags::IW | Tags::UW | Tags::W);
+                event.reference = Some(location);
+                event.block = block_of(self.test, location);
+                event.extent =
+                    Some(if declared.is_vector() { extent.part(self.test, piece) } else { extent });
+                event.storage = Some(piece.cell);
+                event.stored = Some(value);
                 self.skeleton.events.push(event);
             }
         }
@@ -519,12 +553,10 @@ impl<'t> Builder<'t> {
                     FinalValue::Expression(Symbolic::Known(test.initial_value(location, component)))
                 }
                 Observable::Location(location, component) if device_read => {
-                    let mut event = self.reader(Tags::R | Tags::FINAL);
-                    let extent = Extent::of_component(test, location, component);
-                    event.reference = Some(location);
-                    event.block = block_of(test, location);
-                    event.extent = Some(extent);
-                    FinalValue::Expression(self.push_read(&event, &self.cells.pieces(extent)))
+                    FinalValue::Expression(self.read_last(location, component))
+                }
+                Observable::Location(location, component) if self.is_unwritten(location, component) => {
+                    FinalValue::Expression(self.read_last(location, component))
                 }
                 Observable::Location(location, component) => {
                     let pieces = self.cells.pieces(Extent::of_component(test, location, component));
@@ -535,6 +567,27 @@ impl<'t> Builder<'t> {
             };
             self.skeleton.finals.push(value);
         }
+    }
+
+    /// Whether the initial value of a component is undefined and no thread writes it: there is no last write then.
+    fn is_unwritten(&self, location: LocationId, component: u8) -> bool {
+        let pieces = self.cells.pieces(Extent::of_component(self.test, location, component));
+        let is_of_thread = |event: &Event| {
+            event.tags.has(Tags::W)
+                && !event.tags.has(Tags::IW)
+                && pieces.iter().any(|piece| event.storage == Some(piece.cell))
+        };
+        self.test.is_undefined(location) && !self.skeleton.events.iter().any(is_of_thread)
+    }
+
+    /// Adds the read of a final value.
+    fn read_last(&mut self, location: LocationId, component: u8) -> Symbolic<u16> {
+        let mut event = self.reader(Tags::R | Tags::FINAL);
+        let extent = Extent::of_component(self.test, location, component);
+        event.reference = Some(location);
+        event.block = block_of(self.test, location);
+        event.extent = Some(extent);
+        self.push_read(&event, &self.cells.pieces(extent))
     }
 
     /// An event of the reader of final values.

@@ -41,6 +41,12 @@ impl Skeleton {
         })
     }
 
+    /// Whether two writes to a storage are initial writes of one undefined value: no order is between them.
+    pub(crate) fn are_alternatives(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.events[one], &self.events[other]);
+        one.tags.has(Tags::UW) && other.tags.has(Tags::UW) && one.reference == other.reference
+    }
+
     /// The storages that are accessed, each once.
     pub(crate) fn storages(&self) -> Vec<LocationId> {
         let mut storages: Vec<LocationId> = self.events.iter().filter_map(|event| event.storage).collect();

@@ -58,6 +58,7 @@ tags! {
     VISHOST = 31, "VISHOST", "visibility operations from the host domain (invalidate)";
     ARRIVE = 32, "ARRIVE", "arrivals of split barriers";
     WAIT = 33, "WAIT", "waits of split barriers";
+    UW = 34, "UW", "initial writes of locations whose initial value is undefined, one for each value";
     DECISIVE = 23, "DECISIVE", "reads that an HSA branch, await or address depends on, whether or not anything follows";
 }
 
@@ -86,7 +87,10 @@ pub const BASE_RELATIONS: &[(&str, &str)] = &[
     ("swg", "same workgroup, reflexive"),
     ("sqf", "same queue family, reflexive"),
     ("rf", "reads-from"),
-    ("co", "modification order of each storage, total, initial writes first"),
+    (
+        "co",
+        "modification order of each storage, total, initial writes first; those of one undefined value in none",
+    ),
     ("rmw", "from the read half of a read-modify-write to its write half"),
     ("syncbar", "instances of one control barrier that meet"),
     (

@@ -415,6 +415,7 @@ pub fn expectation(test: &Test, model: &Model, verdict: &Verdict) -> Expectation
         model: model.name().to_owned(),
         reachability: if meets { Reachability::Allowed } else { Reachability::Forbidden },
         race: Some(verdict.race).filter(|race| *race != Race::Unknown),
+        uninitialised: false,
         span: Span::default(),
     }
 }

@@ -350,6 +350,7 @@ impl Column<'_> {
             classes: self.classes,
             make_available: order.releases(),
             make_visible: order.acquires(),
+            ..Semantics::RELAXED
         }
     }
 

@@ -34,6 +34,7 @@ fn semantics(orders: &'static [Order]) -> impl Strategy<Value = Semantics> {
                     classes: StorageClassSet(classes),
                     make_available: available && order.releases(),
                     make_visible: visible && order.acquires(),
+                    ..Semantics::RELAXED
                 }
             }
         },
@@ -320,6 +321,14 @@ fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u1
             span: Span::default(),
         }),
     }
+}
+
+/// A random test in which one initial value is undefined.
+pub fn undefined() -> impl Strategy<Value = Test> {
+    (test(), proptest::bool::ANY).prop_map(|(mut test, first)| {
+        test.locations[if first { 0 } else { 2 }].init = LocationInit::Undefined;
+        test
+    })
 }
 
 /// A random test whose accesses to a location of two bytes are of one byte or of both.

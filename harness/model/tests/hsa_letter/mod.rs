@@ -1,6 +1,8 @@
 //! The HSA model by the letter: values are guessed, the coherent order of all loads and stores is enumerated, and the
 //! chapter's definitions are checked one by one. It shares the syntax tree with the engine and nothing else.
 
+#![expect(clippy::unwrap_used, clippy::unreachable, reason = "helpers of tests")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{

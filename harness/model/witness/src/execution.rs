@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use litmus::{ControlBarrier, InstructionKind, Observable, Outcome, Scope, SplitHalf, Test, ThreadId, Value};
+use litmus::{
+    ControlBarrier, InstructionKind, LocationId, Observable, Outcome, Scope, SplitHalf, Test, ThreadId, Value,
+};
 
 use crate::happens::{Places, Sources};
 use crate::operation::{Frame, Instances, Relation, Set, holds, members};
@@ -11,7 +13,7 @@ use crate::path::{Effect, Names, Path, Paths, paths};
 use crate::profile::Profile;
 use crate::refusal::Refusal;
 use crate::tangle;
-use crate::values::{guesses, met, value};
+use crate::values::{guesses, met, numbers, value};
 use crate::{Answer, Options, Races};
 
 /// What is known of a test before a path is chosen.
@@ -19,6 +21,8 @@ struct Search<'a> {
     test: &'a Test,
     observables: Vec<Observable>,
     guesses: Vec<Value>,
+    /// What a read of an undefined initial value is tried with.
+    numbers: Vec<Value>,
     executions_left: u64,
     answer: Answer,
 }
@@ -30,8 +34,15 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
         test,
         observables: test.observables(),
         guesses: guesses(test),
+        numbers: if test.has_undefined() { numbers(test) } else { Vec::new() },
         executions_left: options.executions,
-        answer: Answer { outcomes: BTreeMap::new(), races: Races::Never, cut: false, stuck: false },
+        answer: Answer {
+            outcomes: BTreeMap::new(),
+            races: Races::Never,
+            uninitialised: false,
+            cut: false,
+            stuck: false,
+        },
     };
     let ways: Vec<Paths> = (0..test.threads.len())
         .map(|thread| paths(test, &names, ThreadId(thread as u16), options.bound))
@@ -186,7 +197,37 @@ impl<'a, 'b> Candidates<'a, 'b> {
     fn evaluate(&mut self, sources: &Sources) -> Result<(), Refusal> {
         let known = |path: &&Path| vec![None; path.reads.len() + path.exchanges.len()];
         let values: ReadValues = self.paths.iter().map(known).collect();
-        self.derive(sources, values, false)
+        let open: Vec<usize> =
+            (0..self.reads.len()).filter(|read| self.is_uninitialised(sources, *read)).collect();
+        self.assume(sources, values, &open)
+    }
+
+    /// Whether a read reads an undefined initial value.
+    fn is_uninitialised(&self, sources: &Sources, read: usize) -> bool {
+        let (thread, number, _) = self.reads[read];
+        let location = LocationId(self.paths[thread].reads[number]);
+        sources[self.frame.reads[read]].is_none() && self.search.test.is_undefined(location)
+    }
+
+    /// VK-ALLOC-04: each of the reads in `open` returns whatever it likes.
+    fn assume(&mut self, sources: &Sources, values: ReadValues, open: &[usize]) -> Result<(), Refusal> {
+        let Some((first, rest)) = open.split_first() else { return self.derive(sources, values, false) };
+        let (thread, number, _) = self.reads[*first];
+        for any in self.any_value(LocationId(self.paths[thread].reads[number])) {
+            let mut values = values.clone();
+            values[thread][number] = Some(any);
+            self.assume(sources, values, rest)?;
+        }
+        Ok(())
+    }
+
+    /// What is tried for the undefined initial value of a location.
+    fn any_value(&self, location: LocationId) -> Vec<Value> {
+        let ty = self.search.test.location(location).scalar_type();
+        let mut found: Vec<Value> = self.search.numbers.iter().map(|value| value.truncate(ty)).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     fn derive(&mut self, sources: &Sources, mut values: ReadValues, thin_air: bool) -> Result<(), Refusal> {
@@ -256,6 +297,11 @@ impl<'a, 'b> Candidates<'a, 'b> {
                 let (thread, node) = self.written[write]?;
                 value(self.paths[thread], node, &values[thread])
             }
+            // What it is assumed to return.
+            None if self.is_uninitialised(sources, read) => {
+                let (thread, number, _) = self.reads[read];
+                values[thread][number]
+            }
             // VK-ALLOC-01.
             None => {
                 let (thread, number, _) = self.reads[read];
@@ -294,6 +340,16 @@ impl<'a, 'b> Candidates<'a, 'b> {
                 let found = if thin_air { Races::OutOfThinAir } else { Races::Sometimes };
                 self.search.answer.races = self.search.answer.races.max(found);
             }
+            let test = self.search.test;
+            let unwritten = self.search.observables.iter().any(|observable| match observable {
+                Observable::Location(location, _) => {
+                    let storage = test.storage_of(*location);
+                    test.is_undefined(storage) && execution.last_writes(storage.0, races).is_none()
+                }
+                Observable::Register(..) => false,
+            });
+            let uninitialised = (0..self.reads.len()).any(|read| self.is_uninitialised(sources, read));
+            self.search.answer.uninitialised |= uninitialised || unwritten;
             let finals = self.final_values(&execution, values, races);
             self.record(values, &finals, thin_air);
         }
@@ -319,6 +375,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
                 };
                 match execution.last_writes(storage.0, races) {
                     Some(writes) => writes.into_iter().filter_map(of_write).collect(),
+                    None if test.is_undefined(storage) => self.any_value(storage),
                     None => vec![test.initial_value(storage, 0)],
                 }
             });

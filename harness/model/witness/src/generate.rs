@@ -57,6 +57,39 @@ pub fn program(seed: u64) -> Program {
     Program { family, text: writer.text(&format!("random-{seed}")), bound }
 }
 
+/// The program of a seed in which some initial values are undefined and some storage classes of semantics ignored.
+pub fn undefined_program(seed: u64) -> Program {
+    let mut random = Random(seed);
+    let mut writer = Writer::new(&mut random);
+    let family = if writer.random.chance(65) {
+        let agents = writer.random.pick(&[1, 2, 2, 2, 3, 3]);
+        writer.chain(agents);
+        Family::Chain(agents)
+    } else {
+        writer.mixture();
+        Family::Mixture
+    };
+    for index in [PAYLOAD, FLAGS, FLAGS + 1, FLAGS + 2] {
+        let chance = if index == PAYLOAD { 85 } else { 20 };
+        if writer.random.chance(chance) {
+            writer.declarations[index] = writer.declarations[index].replace("= 0", "= ?");
+        }
+    }
+    // Storage classes that are ignored, beside others and alone.
+    for agent in 0..writer.agents.len() {
+        for line in 0..writer.agents[agent].code.len() {
+            if writer.random.chance(6) {
+                let class = writer.random.pick(&[".semsc0", ".semsc1", ".semsc2", ".semsc3"]);
+                let ignored =
+                    writer.random.pick(&[".semsubgroup", ".semcrossworkgroup", ".sematomiccounter"]);
+                let code = &mut writer.agents[agent].code[line];
+                *code = code.replacen(class, ignored, 1);
+            }
+        }
+    }
+    Program { family, text: writer.text(&format!("undefined-{seed}")), bound: 1 }
+}
+
 /// The program of a seed with rounds of split barriers.
 pub fn split_program(seed: u64) -> Program {
     let mut random = Random(seed);

@@ -69,6 +69,8 @@ pub struct Answer {
     pub outcomes: BTreeMap<Outcome, bool>,
     /// Whether a consistent execution races.
     pub races: Races,
+    /// Whether in a consistent execution a thread reads an initial value that is undefined, or one is observed at the end.
+    pub uninitialised: bool,
     /// Whether a thread had to be cut off at the bound of its loops.
     pub cut: bool,
     /// Whether a thread may wait for ever at a control barrier that others pass by. Such executions are not looked at.

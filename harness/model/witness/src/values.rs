@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use litmus::{
-    AccessKind, ArithmeticOperation, Compute, Condition, InstructionKind, MemoryAccess, Operand,
-    RegisterInit, RmwOperation, SubgroupKind, Term, Test, Value,
+    AccessKind, ArithmeticOperation, Compute, Condition, InstructionKind, LocationInit, MemoryAccess,
+    Operand, RegisterInit, RmwOperation, SubgroupKind, Term, Test, Value,
 };
 
 use crate::path::{Demand, Node, NodeId, Path};
@@ -69,7 +69,10 @@ pub fn guesses(test: &Test) -> Vec<Value> {
         }
     }
     for index in 0..test.locations.len() {
-        found.insert(test.initial_value(litmus::LocationId(index as u16), 0).0);
+        let location = litmus::LocationId(index as u16);
+        if !test.is_undefined(location) {
+            found.insert(test.initial_value(location, 0).0);
+        }
     }
     let mut from_condition = |condition: &Condition| {
         condition.for_each_term(&mut |term| {
@@ -100,6 +103,37 @@ pub fn guesses(test: &Test) -> Vec<Value> {
                 }
             }
         }
+    }
+    found.into_iter().map(Value).collect()
+}
+
+/// What a read of an undefined initial value is tried with (VK-ALLOC-04): 0, and each number that stands in the program, in
+/// its initial state or in what is asked of it.
+pub fn numbers(test: &Test) -> Vec<Value> {
+    let mut found: BTreeSet<u64> = BTreeSet::from([0]);
+    for location in &test.locations {
+        if let LocationInit::Constant(number) = location.init {
+            found.insert(number as u64);
+        }
+    }
+    for thread in &test.threads {
+        for register in &thread.registers {
+            if let RegisterInit::Constant(number) = register.init {
+                found.insert(number as u64);
+            }
+        }
+        for operand in thread.instructions.iter().flat_map(|instruction| instruction.kind.operands()) {
+            if let Operand::Constant(number) = operand {
+                found.insert(number as u64);
+            }
+        }
+    }
+    for condition in test.filter.iter().chain(test.question.iter().map(|question| &question.condition)) {
+        condition.for_each_term(&mut |term| {
+            if let Term::Constant(number) = term {
+                found.insert(*number as u64);
+            }
+        });
     }
     found.into_iter().map(Value).collect()
 }

@@ -90,7 +90,7 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
             images: Vec::new(),
             push_constant_bytes: Parameters::BYTES,
             addresses: Vec::new(),
-            subgroup_size: None,
+            subgroups: plan::Subgroups::Any,
             stage: plan::Stage::Compute,
             interface: None,
         }],

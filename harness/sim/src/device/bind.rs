@@ -2,15 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use plan::{DeviceError, ImageShape, Kernel, Plan, Step};
+use plan::{BufferId, DeviceError, ImageShape, Kernel, Plan, Step};
 
 use super::SUBGROUP_SIZE;
+use super::shade::Shaded;
+use crate::fault::Fault;
 use crate::machine::Machine;
 use crate::memory::{Path, Shape};
-use crate::program::{DEVICE, LANES, MEMORY, Place, Program, SUBGROUP, WORKGROUP};
+use crate::program::{DEVICE, LANES, MEMORY, Place, Program, SUBGROUP, Stage, WORKGROUP};
 use crate::wave::{Bound, Dispatch, Surroundings, Wave};
 
-/// Caches of an invocation, and its place: workgroup, index in it, subgroup, lane.
+/// Invocations of a dispatch at most.
+const MOST_INVOCATIONS: u32 = 1 << 26;
+
+/// Caches of an invocation, and its place, as a wave has them.
 type Invocation = (Path, [u32; 4]);
 
 /// The dispatches of a submission in the tree of caches.
@@ -18,11 +23,45 @@ type Invocation = (Path, [u32; 4]);
 pub(super) struct Layout {
     /// By step: number of the dispatch.
     of_step: BTreeMap<usize, usize>,
-    /// By dispatch: workgroups, first subgroup, first invocation, subgroups of a workgroup.
-    places: Vec<(u32, u32, u32, u32)>,
+    /// By dispatch: who is launched, and where.
+    launches: Vec<Launch>,
     /// By dispatch: references that an invocation's own cache may hold.
     pub cached: Vec<Vec<usize>>,
     parents: [Vec<u32>; 3],
+}
+
+/// The invocations of a dispatch or a draw in the tree of caches.
+#[derive(Clone, Debug)]
+struct Launch {
+    invocations: u32,
+    /// Invocations of a workgroup, or of what shares a cache in its stead.
+    size: u32,
+    first_subgroup: u32,
+    first_invocation: u32,
+    /// What is shaded, where something is drawn.
+    shaded: Option<Shaded>,
+}
+
+impl Launch {
+    /// Workgroups, the last of which may be smaller.
+    fn workgroups(&self) -> u32 {
+        self.invocations.div_ceil(self.size)
+    }
+
+    /// Subgroups of a workgroup.
+    fn in_each(&self) -> u32 {
+        self.size.div_ceil(SUBGROUP_SIZE)
+    }
+}
+
+/// The kernel of a dispatch or a draw, and the buffers that it is given.
+pub(super) fn launched(step: &Step) -> Option<(usize, &[BufferId])> {
+    match step {
+        Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. } => {
+            Some((kernel.0 as usize, bindings))
+        }
+        _ => None,
+    }
 }
 
 /// Gives the references of a program that are no buffers of bindings their memory.
@@ -93,11 +132,12 @@ pub(super) fn bind(
     // By buffer: how many references, and whether all stay at the device's level.
     let mut uses: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
     for (number, step) in steps.iter().enumerate() {
-        let Step::Dispatch { queue, kernel, workgroups: count, bindings, push_constants } = step else {
+        let (Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. }) = step else {
             continue;
         };
-        let family = families.get(queue.0 as usize).copied().unwrap_or(0);
-        let Some(program) = programs.get(kernel.0 as usize) else { continue };
+        let Some((kernel, bindings)) = launched(step) else { continue };
+        let family = families.get(step.queue().0 as usize).copied().unwrap_or(0);
+        let Some(program) = programs.get(kernel) else { continue };
         for reference in &program.references {
             if let Some((buffer, _)) = memory_of(reference.place, bindings) {
                 let of_buffer = uses.entry(buffer).or_insert((0, true));
@@ -105,37 +145,72 @@ pub(super) fn bind(
                 of_buffer.1 &= reference.lowest >= DEVICE && !reference.aliased;
             }
         }
-        let size = program.workgroup_size;
-        let in_each = size.div_ceil(SUBGROUP_SIZE);
+        let launch = match step {
+            Step::Draw { drawing, .. } => {
+                let shaded = Shaded::new(program, *drawing, machine, seed ^ number as u64);
+                let (places, size) = (shaded.places.len() as u32, shaded.together);
+                let shaded = Some(shaded);
+                Launch {
+                    invocations: places,
+                    size,
+                    first_subgroup: subgroups,
+                    first_invocation: invocations,
+                    shaded,
+                }
+            }
+            Step::Dispatch { workgroups, .. } => {
+                let [y, z] = program.layers;
+                let all = workgroups.checked_mul(y).and_then(|all| all.checked_mul(z));
+                let all = all.and_then(|all| all.checked_mul(program.workgroup_size));
+                let all = all.filter(|all| *all <= MOST_INVOCATIONS);
+                let invocations_of = all.ok_or_else(|| {
+                    DeviceError::Unsupported(format!(
+                        "more than {MOST_INVOCATIONS} invocations of a dispatch"
+                    ))
+                })?;
+                Launch {
+                    invocations: invocations_of,
+                    size: program.workgroup_size,
+                    first_subgroup: subgroups,
+                    first_invocation: invocations,
+                    shaded: None,
+                }
+            }
+            _ => continue,
+        };
+        let along = match step {
+            Step::Dispatch { workgroups, .. } => *workgroups,
+            _ => 1,
+        };
         layout.of_step.insert(number, dispatches.len());
-        layout.places.push((*count, subgroups, invocations, in_each));
-        for group in 0..*count {
+        let (count, in_each) = (launch.workgroups(), launch.in_each());
+        for group in 0..count {
             layout.parents[2].push(family);
+            let members = launch.size.min(launch.invocations - group * launch.size);
             for subgroup in 0..in_each {
-                let of = (size - subgroup * SUBGROUP_SIZE).min(SUBGROUP_SIZE);
+                let of = members.saturating_sub(subgroup * SUBGROUP_SIZE).min(SUBGROUP_SIZE);
                 layout.parents[0].extend((0..of).map(|_| subgroups + group * in_each + subgroup));
                 layout.parents[1].push(workgroups + group);
             }
         }
         dispatches.push(Dispatch {
-            program: kernel.0 as usize,
+            program: kernel,
             parameters: push_constants
                 .chunks_exact(4)
                 .map(|bytes| bytes.iter().rev().fold(0, |word, byte| (word << 8) | u32::from(*byte)))
                 .collect(),
             bound: Vec::new(),
             first_workgroup: workgroups,
+            workgroups: along,
         });
-        invocations += count * size;
+        invocations += launch.invocations;
+        layout.launches.push(launch);
         subgroups += count * in_each;
         workgroups += count;
     }
-    let mut dispatch_steps = steps.iter().filter_map(|step| match step {
-        Step::Dispatch { workgroups, bindings, .. } => Some((*workgroups, bindings)),
-        _ => None,
-    });
-    for dispatch in &mut dispatches {
-        let Some((count, bindings)) = dispatch_steps.next() else { break };
+    let mut launched_steps = steps.iter().filter_map(launched);
+    for (dispatch, launch) in dispatches.iter_mut().zip(&layout.launches) {
+        let Some((_, bindings)) = launched_steps.next() else { break };
         let Some(program) = programs.get(dispatch.program) else { continue };
         let mut cached = Vec::new();
         for reference in &program.references {
@@ -182,7 +257,7 @@ pub(super) fn bind(
         }
         next = program
             .workgroup_words
-            .checked_mul(count)
+            .checked_mul(launch.workgroups())
             .and_then(|words| next.checked_add(words))
             .filter(|next| *next < 1 << 30)
             .ok_or(DeviceError::OutOfMemory("workgroup memory"))?;
@@ -227,52 +302,50 @@ impl Layout {
             let Some(dispatch) = dispatches.get(number) else { continue };
             let Some(program) = programs.get(dispatch.program) else { continue };
             let most = if program.alone { 1 } else { most };
-            let mut all = self.invocations(number, program, dispatch, machine);
+            let all = self.invocations(number, dispatch, machine);
             if !program.keys.is_empty() {
                 let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
                 for some in all.chunks(LANES) {
-                    let mut wave = wave(number, program, some);
+                    let mut wave = wave(number, program, some, machine.fault());
                     let keys = wave.keys(&mut surroundings(program, dispatch, machine));
                     keyed.extend(keys.into_iter().zip(some.iter().copied()));
                 }
                 keyed.sort_by(|left, right| left.0.cmp(&right.0));
                 for same in keyed.chunk_by(|left, right| left.0 == right.0) {
                     let same: Vec<Invocation> = same.iter().map(|(_, who)| *who).collect();
-                    waves.extend(same.chunks(most).map(|some| wave(number, program, some)));
+                    let fault = machine.fault();
+                    waves.extend(same.chunks(most).map(|some| wave(number, program, some, fault)));
                 }
             } else {
-                waves.extend(all.chunks_mut(most).map(|some| wave(number, program, some)));
+                let fault = machine.fault();
+                waves.extend(all.chunks(most).map(|some| wave(number, program, some, fault)));
             }
         }
         waves
     }
 
     /// Path and place of every invocation of a dispatch.
-    fn invocations(
-        &self,
-        number: usize,
-        program: &Program,
-        dispatch: &Dispatch,
-        machine: &mut Machine,
-    ) -> Vec<Invocation> {
-        let Some((count, first_subgroup, first_invocation, in_each)) = self.places.get(number).copied()
-        else {
-            return Vec::new();
-        };
-        let size = program.workgroup_size;
-        let mut all = Vec::with_capacity((count * size) as usize);
-        for group in 0..count {
+    fn invocations(&self, number: usize, dispatch: &Dispatch, machine: &mut Machine) -> Vec<Invocation> {
+        let Some(launch) = self.launches.get(number) else { return Vec::new() };
+        let mut all = Vec::with_capacity(launch.invocations as usize);
+        for group in 0..launch.workgroups() {
             let workgroup = dispatch.first_workgroup + group;
+            let size = launch.size.min(launch.invocations - group * launch.size);
             machine.meet(WORKGROUP, workgroup, size);
             for local in 0..size {
-                let subgroup = first_subgroup + group * in_each + local / SUBGROUP_SIZE;
+                let subgroup = launch.first_subgroup + group * launch.in_each() + local / SUBGROUP_SIZE;
                 let lane = local % SUBGROUP_SIZE;
                 if lane == 0 {
                     machine.meet(SUBGROUP, subgroup, (size - local).min(SUBGROUP_SIZE));
                 }
                 let family = self.parents[2].get(workgroup as usize).copied().unwrap_or(0);
-                let path = [first_invocation + group * size + local, subgroup, workgroup, family, 0];
-                all.push((path, [group, local, local / SUBGROUP_SIZE, lane]));
+                let number = group * launch.size + local;
+                let path = [launch.first_invocation + number, subgroup, workgroup, family, 0];
+                let place = match &launch.shaded {
+                    Some(shaded) => shaded.places.get(number as usize).copied().unwrap_or_default(),
+                    None => [group, local, local / SUBGROUP_SIZE, lane],
+                };
+                all.push((path, place));
             }
         }
         all
@@ -294,9 +367,14 @@ impl Layout {
     }
 }
 
-fn wave(number: usize, program: &Program, some: &[Invocation]) -> Wave {
+fn wave(number: usize, program: &Program, some: &[Invocation], fault: Fault) -> Wave {
     let (paths, places) = some.iter().copied().unzip();
-    Wave::new(number, program, paths, places)
+    let mut wave = Wave::new(number, program, paths, places);
+    if program.stage == Stage::Fragment && fault != Fault::HelperStores {
+        let lanes = wave.places.iter().enumerate();
+        wave.helpers = lanes.fold(0, |helpers, (lane, place)| helpers | u64::from(place[2]) << lane);
+    }
+    wave
 }
 
 fn surroundings<'a>(

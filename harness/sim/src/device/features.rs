@@ -1,7 +1,7 @@
 //! What the machine has, in Vulkan's names.
 
 /// Vulkan's names of what the machine has.
-pub(super) const FEATURES: [&str; 45] = [
+pub(super) const FEATURES: [&str; 48] = [
     "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
     "VK_SUBGROUP_FEATURE_BALLOT_BIT",
     "VK_SUBGROUP_FEATURE_BASIC_BIT",
@@ -12,6 +12,8 @@ pub(super) const FEATURES: [&str; 45] = [
     "shaderSubgroupRotateClustered",
     "bufferDeviceAddress",
     "computeFullSubgroups",
+    "fragmentStoresAndAtomics",
+    "largePoints",
     "maintenance4",
     "shaderBufferFloat32AtomicAdd",
     "shaderBufferFloat32AtomicMinMax",
@@ -41,6 +43,7 @@ pub(super) const FEATURES: [&str; 45] = [
     "timelineSemaphore",
     "variablePointers",
     "variablePointersStorageBuffer",
+    "vertexPipelineStoresAndAtomics",
     "vulkanMemoryModel",
     "vulkanMemoryModelAvailabilityVisibilityChains",
     "vulkanMemoryModelDeviceScope",

@@ -174,15 +174,14 @@ impl Lowering<'_> {
                 }
             }
             Meaning::Input(built_in) => {
-                let first = components(built_in)
+                let known = components(built_in)
                     .ok_or_else(|| LoadError::Lacks(format!("the built-in {built_in:?}")))?;
                 let count = match self.module.types.get(&ty) {
                     Some(Type::Vector { count, .. }) => *count,
                     _ => 1,
                 };
-                for component in 0..count {
-                    let built_in = if component == 0 { first } else { BuiltIn::Zero };
-                    self.program.ops.push(Op::BuiltIn { to: to + component, built_in });
+                for (to, built_in) in (to..to + count).zip(known) {
+                    self.program.ops.push(Op::BuiltIn { to, built_in });
                 }
             }
             Meaning::Pointer { reference, address } => {
@@ -438,14 +437,27 @@ fn with(op: MemoryOp, semantics: Semantics) -> MemoryOp {
     MemoryOp { acquire, release, make_available, make_visible, mask, ..op }
 }
 
+/// What an input gives along the three axes.
+fn along(what: fn(u8) -> BuiltIn) -> Option<[BuiltIn; 4]> {
+    Some([what(0), what(1), what(2), BuiltIn::Zero])
+}
+
 /// What an input gives in each component.
-fn components(built_in: SpirvBuiltIn) -> Option<BuiltIn> {
-    Some(match built_in {
-        SpirvBuiltIn::WorkgroupId => BuiltIn::Workgroup,
-        SpirvBuiltIn::LocalInvocationIndex | SpirvBuiltIn::LocalInvocationId => BuiltIn::Local,
+fn components(built_in: SpirvBuiltIn) -> Option<[BuiltIn; 4]> {
+    let first = match built_in {
+        SpirvBuiltIn::WorkgroupId => return along(BuiltIn::Workgroup),
+        SpirvBuiltIn::NumWorkgroups => return along(BuiltIn::Workgroups),
+        SpirvBuiltIn::LocalInvocationId => return along(BuiltIn::Local),
+        SpirvBuiltIn::GlobalInvocationId => return along(BuiltIn::Global),
+        SpirvBuiltIn::LocalInvocationIndex => BuiltIn::LocalIndex,
         SpirvBuiltIn::SubgroupId => BuiltIn::Subgroup,
         SpirvBuiltIn::SubgroupLocalInvocationId => BuiltIn::Lane,
-        SpirvBuiltIn::GlobalInvocationId => BuiltIn::Global,
+        SpirvBuiltIn::VertexIndex => BuiltIn::Vertex,
+        SpirvBuiltIn::HelperInvocation => BuiltIn::Helper,
+        SpirvBuiltIn::FragCoord => {
+            return Some([BuiltIn::Fragment(0), BuiltIn::Fragment(1), BuiltIn::Zero, BuiltIn::One]);
+        }
         _ => return None,
-    })
+    };
+    Some([first, BuiltIn::Zero, BuiltIn::Zero, BuiltIn::Zero])
 }

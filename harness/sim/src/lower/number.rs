@@ -51,7 +51,9 @@ impl Lowering<'_> {
             }
             SpirvOp::Bitcast => self.bitcast(placed)?,
             SpirvOp::UConvert => self.convert_size(placed)?,
-            SpirvOp::ConvertFToS | SpirvOp::ConvertSToF => self.convert_kind(placed)?,
+            SpirvOp::ConvertFToS | SpirvOp::ConvertSToF | SpirvOp::ConvertFToU | SpirvOp::ConvertUToF => {
+                self.convert_kind(placed)?;
+            }
             _ => self.binary(placed)?,
         }
         Ok(())
@@ -63,6 +65,18 @@ impl Lowering<'_> {
             Type::Number { bits, .. } => Some(*bits),
             Type::Bool => Some(32),
             _ => None,
+        }
+    }
+
+    /// The bits of a number, or of each component of a vector, and how many there are.
+    fn bits_of_each(&self, placed: &Placed, id: u32) -> Result<(u32, u32), LoadError> {
+        match self.types.get(&id).and_then(|ty| self.module.types.get(ty)) {
+            Some(Type::Vector { element, count }) => match self.module.types.get(element) {
+                Some(Type::Number { bits, .. }) => Ok((*bits, *count)),
+                Some(Type::Bool) => Ok((32, *count)),
+                _ => Err(lacks(placed)),
+            },
+            _ => Ok((self.bits(placed, id)?, 1)),
         }
     }
 
@@ -126,6 +140,8 @@ impl Lowering<'_> {
             (SpirvOp::ConvertFToS, (64, 64)) => Conversion::WideInteger,
             (SpirvOp::ConvertSToF, (32, 32)) => Conversion::Float,
             (SpirvOp::ConvertSToF, (64, 64)) => Conversion::WideFloat,
+            (SpirvOp::ConvertFToU, (32, 32)) => Conversion::Unsigned,
+            (SpirvOp::ConvertUToF, (32, 32)) => Conversion::FloatOfUnsigned,
             _ => return Err(lacks(placed)),
         };
         let from = self.value(placed, id)?;
@@ -145,13 +161,14 @@ impl Lowering<'_> {
         if swapped {
             std::mem::swap(&mut first, &mut second);
         }
-        let bits = self.bits(placed, first)?;
+        let (bits, count) = self.bits_of_each(placed, first)?;
         let shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
-        if !shift && self.bits(placed, second)? != bits {
+        let (other, of_second) = self.bits_of_each(placed, second)?;
+        if of_second != count || !shift && other != bits {
             return Err(malformed(placed.word, "operands of different sizes"));
         }
-        if bits < 32 {
-            self.no_narrow(placed, first)?;
+        if bits < 32 || bits > 32 && count > 1 || self.width_of(placed.result()?) < count {
+            return Err(lacks(placed));
         }
         let (left, right) = (self.value(placed, first)?, self.value(placed, second)?);
         let to = self.late(placed, placed.result()?)?;
@@ -161,7 +178,7 @@ impl Lowering<'_> {
                 self.program.ops.push(Op::Wide { op, to, left, right });
                 return Ok(());
             }
-            _ => 1,
+            _ => count,
         };
         for word in 0..halves {
             let (to, left, right) = (to + word, left + word, right + word);
@@ -204,6 +221,8 @@ fn binary(op: SpirvOp) -> Option<(Binary, bool)> {
         SpirvOp::UGreaterThan => (B::Less, true),
         SpirvOp::ULessThanEqual => (B::LessEqual, false),
         SpirvOp::UGreaterThanEqual => (B::LessEqual, true),
+        SpirvOp::FAdd => (B::FloatAdd, false),
+        SpirvOp::FMul => (B::FloatMultiply, false),
         _ => return None,
     })
 }

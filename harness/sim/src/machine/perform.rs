@@ -18,6 +18,10 @@ impl Machine {
         dispatch: &Dispatch,
     ) {
         let Some(op) = self.waves[number].operation(slot, program).copied() else { return };
+        let mask = self.without_helpers(number, slot, mask, &op);
+        if mask == 0 {
+            return;
+        }
         let reference = dispatch.bound.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
         let mut done = mask;
         self.empty_buffers(number, slot, mask, &op, reference);
@@ -88,6 +92,22 @@ impl Machine {
             Kind::Leave => self.synchronize(number, mask, &op),
         }
         self.waves[number].performed(slot, done);
+    }
+
+    /// What helpers store has no effect, and what atomics give them is undefined: gives the other lanes.
+    fn without_helpers(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp) -> u64 {
+        let helpers = self.waves[number].helpers & mask;
+        if helpers == 0 || !(op.is_write() || op.is_atomic()) {
+            return mask;
+        }
+        if op.is_read() {
+            for lane in lanes(helpers) {
+                let undefined = self.random.word();
+                self.waves[number].loaded_wide(slot, lane, undefined, op.bytes);
+            }
+        }
+        self.waves[number].performed(slot, helpers);
+        mask & !helpers
     }
 
     fn plain_load(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
@@ -290,13 +310,25 @@ impl Machine {
             }
             self.release(&path, op);
             let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
-            let old = self.memory.rmw(&path, reference, address, level, |old| {
+            let found = self.memory.rmw(&path, reference, address, level, |old| {
                 changed(change, old, value, compare).filter(|_| !lost)
             });
+            let old = self.given_before(number, (slot, lane), address, found);
             self.acquire(&path, op);
             self.waves[number].loaded(slot, lane, old);
         }
         done
+    }
+
+    /// What a read-modify-write gives a vertex: the same however often it is shaded; a fault.
+    fn given_before(&mut self, number: usize, (slot, lane): (u8, usize), address: u32, found: u32) -> u32 {
+        let wave = &self.waves[number];
+        if self.fault != Fault::VertexShadedTwice || !wave.is_of_vertices {
+            return found;
+        }
+        let vertex = wave.places.get(lane).map_or(0, |place| place[0]);
+        let key = (wave.dispatch, vertex, wave.number_of(slot), address);
+        *self.given.entry(key).or_insert(found)
     }
 
     /// The parts of a barrier, or of an atomic with semantics.

@@ -19,6 +19,8 @@ impl Wave {
             let given = match how {
                 Conversion::Integer => (f32::from_bits(word) as i32 as u32).into(),
                 Conversion::Float => (word as i32 as f32).to_bits().into(),
+                Conversion::Unsigned => (f32::from_bits(word) as u32).into(),
+                Conversion::FloatOfUnsigned => (word as f32).to_bits().into(),
                 Conversion::WideInteger => f64::from_bits(whole) as i64 as u64,
                 Conversion::WideFloat => (whole as i64 as f64).to_bits(),
             };
@@ -74,6 +76,8 @@ impl Wave {
                 Binary::SignedLessEqual => ((a as i64) <= (b as i64)).into(),
                 Binary::Less => (a < b).into(),
                 Binary::LessEqual => (a <= b).into(),
+                Binary::FloatAdd => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
+                Binary::FloatMultiply => (f64::from_bits(a) * f64::from_bits(b)).to_bits(),
             };
             if let Some(low) = to.first_mut() {
                 low[lane] = given as u32;
@@ -111,6 +115,8 @@ impl Wave {
             Binary::SignedLessEqual => each!(|a: u32, b: u32| u32::from((a as i32) <= (b as i32))),
             Binary::Less => each!(|a: u32, b: u32| u32::from(a < b)),
             Binary::LessEqual => each!(|a: u32, b: u32| u32::from(a <= b)),
+            Binary::FloatAdd => each!(|a, b| (f32::from_bits(a) + f32::from_bits(b)).to_bits()),
+            Binary::FloatMultiply => each!(|a, b| (f32::from_bits(a) * f32::from_bits(b)).to_bits()),
         }
     }
 }

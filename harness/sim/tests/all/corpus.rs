@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use litmus::{Race, Test};
-use shaders::variant::{Stage, Variant};
 use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run, run_variant};
@@ -60,17 +59,12 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
     assert!(shown * 10 >= weak * 7, "{shown} of {weak}");
 }
 
-/// The ways to tell a test to a compute shader: it draws nothing.
-fn computed() -> impl Iterator<Item = (&'static str, Variant)> {
-    shaders::variant::words().filter(|(_, variant)| variant.stage == Stage::Compute)
-}
-
 #[test]
 fn no_way_to_tell_a_test_shows_anything_forbidden() {
     let device = SimDevice::new(Fault::None);
     let (mut ran, mut wrong) = (BTreeMap::new(), Vec::new());
     for (id, test) in corpus().into_iter().filter(|(id, _)| !id.starts_with("hsa/")) {
-        for (name, variant) in computed() {
+        for (name, variant) in shaders::variant::words() {
             let Ok(told) = shaders::meaning(&test, variant) else { continue };
             let Some(seen) = run_variant(&device, &test, instances(600), 3, variant) else { continue };
             let seen = seen.unwrap_or_else(|error| panic!("{id} {name}: {error}"));
@@ -80,7 +74,10 @@ fn no_way_to_tell_a_test_shows_anything_forbidden() {
         }
     }
     println!("{ran:?}");
-    assert!(computed().all(|(name, _)| ran.get(name).is_some_and(|count| *count > 20)), "{ran:?}");
+    assert!(
+        shaders::variant::words().all(|(name, _)| ran.get(name).is_some_and(|count| *count > 20)),
+        "{ran:?}"
+    );
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -25,7 +25,7 @@ fn plan(words: Vec<u32>, bindings: u32) -> Plan {
             images: Vec::new(),
             push_constant_bytes: 48,
             addresses: Vec::new(),
-            subgroup_size: None,
+            subgroups: plan::Subgroups::Any,
             stage: plan::Stage::Compute,
             interface: None,
         }],

@@ -10,4 +10,5 @@ mod peers;
 mod phases;
 mod progress;
 mod random;
+mod stages;
 mod stress;

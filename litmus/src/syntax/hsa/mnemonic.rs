@@ -148,5 +148,5 @@ fn semantics(order: Order) -> Semantics {
         Order::Relaxed => StorageClassSet::EMPTY,
         _ => StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Workgroup),
     };
-    Semantics { order, classes, make_available: false, make_visible: false }
+    Semantics { order, classes, ..Semantics::RELAXED }
 }

@@ -22,7 +22,8 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
             LocationInit::Components(_)
             | LocationInit::CopyOf(_)
             | LocationInit::AddressOf(_)
-            | LocationInit::AliasOf(_) => 0,
+            | LocationInit::AliasOf(_)
+            | LocationInit::Undefined => 0,
         };
         line(out, &format!("{segment}{} = {init};", location.name));
     }

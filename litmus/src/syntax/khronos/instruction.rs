@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
             (true, true) => Order::AcquireRelease,
         };
         let (make_available, make_visible) = (self.has("semav"), self.has("semvis"));
-        Some(Semantics { order, classes, make_available, make_visible })
+        Some(Semantics { order, classes, make_available, make_visible, ..Semantics::RELAXED })
     }
 
     fn access(&mut self) -> Option<Shape> {

@@ -3,8 +3,8 @@
 use crate::khronos::{Khronos, NO_VALUE};
 use crate::system::SystemOperation;
 use crate::test::{
-    Access, AccessKind, InstructionKind, LocationId, LocationInit, MemoryPlace, Operand, Performer, Place,
-    RmwOperation, Scope, Semantics, StorageClass, Test,
+    Access, AccessKind, IgnoredClasses, InstructionKind, LocationId, LocationInit, MemoryPlace, Operand,
+    Performer, Place, RmwOperation, Scope, Semantics, StorageClass, Test,
 };
 
 /// The text of a test that came from the format, or that [`to_khronos`](crate::convert::to_khronos) made.
@@ -135,6 +135,9 @@ fn class(class: StorageClass) -> Option<&'static str> {
 }
 
 fn semantics(semantics: &Semantics) -> Option<String> {
+    if semantics.ignored != IgnoredClasses::NONE {
+        return None;
+    }
     let mut text = String::new();
     for (present, word) in [(semantics.order.acquires(), ".acq"), (semantics.order.releases(), ".rel")] {
         if present {

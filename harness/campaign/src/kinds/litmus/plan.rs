@@ -25,6 +25,9 @@ const VULKAN: &str = "vulkan";
 /// The longest that a test is asked about.
 const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
 
+/// What a test is skipped for that may read an undefined initial value.
+const UNINITIALISED: &str = "uninitialised read";
+
 /// A test of the plan.
 #[derive(Debug)]
 pub struct Item {
@@ -32,8 +35,10 @@ pub struct Item {
     pub loaded: Loaded,
     /// BLAKE3 hash of its text.
     pub hash: String,
-    /// The program that is judged: a filter cannot be imposed on a device.
+    /// The program that is judged: a filter cannot be imposed on a device, and what is undefined at first holds something.
     pub judged: Test,
+    /// The same with its undefined initial values, where it has some.
+    undefined: Option<Test>,
     /// The HSA test that it was lowered from, where it was.
     pub hsa: Option<FromHsa>,
     /// How it is told to devices.
@@ -117,7 +122,10 @@ impl Plan {
                     }
                     _ => said,
                 };
-                Ok(Item { hash, judged: without_filter(&named), variant, loaded, hsa })
+                let asked = without_filter(&named);
+                let judged = asked.with_values();
+                let undefined = asked.has_undefined().then_some(asked);
+                Ok(Item { hash, judged, undefined, variant, loaded, hsa })
             })
             .collect::<Result<Vec<Item>, Failure>>()?;
         let mut models = Models::default();
@@ -327,16 +335,18 @@ fn predictions(
         let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
         let stop = patience(left.min(PREDICTION_PATIENCE));
         let options = Options { budget: model::Budget::until(&stop), ..Options::default() };
-        predict(&item.judged, model, &options).map(|mut prediction| {
-            mark_filtered(&item.loaded.test, &mut prediction);
-            prediction
-        })
+        let ask = |test: &Test| predict(test, model, &options).map_err(|error| error.to_string());
+        // What an uninitialised read returns may be anything, and is no row of a table.
+        if let Some(test) = &item.undefined
+            && ask(test)?.uninitialised_read != Some(false)
+        {
+            return Err(UNINITIALISED.to_owned());
+        }
+        let mut prediction = ask(&item.judged)?;
+        mark_filtered(&item.loaded.test, &mut prediction);
+        Ok(Arc::new(prediction))
     });
-    asked
-        .keys()
-        .cloned()
-        .zip(answers.into_iter().map(|answer| answer.map(Arc::new).map_err(|error| error.to_string())))
-        .collect()
+    asked.keys().cloned().zip(answers).collect()
 }
 
 /// Marks the outcomes that the test's filter excludes.

@@ -68,12 +68,15 @@ pub fn check(
             let compiler = shader.compiler.as_deref();
             // Whole grids are walked, and so is what the model does not answer for.
             let walked = Walked { file, module: &module, compiler, options: &options };
-            match frontend::lift(&module, &options) {
-                Ok(lifted) => {
-                    let kernel =
-                        Kernel { file, module: &module, compiler, options: &options, lifted: &lifted };
-                    let answered = kernel.answered(model, asked, started);
-                    let open = answered.as_ref().map_or(true, |answered| kernel.leaves_open(answered));
+            let lifted = |options: &Options| -> Result<_, Refusal> {
+                let lifted = frontend::lift(&module, options)?;
+                let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
+                let answered = kernel.answered(model, asked, started);
+                let open = answered.as_ref().map_or(true, |answered| kernel.leaves_open(answered));
+                Ok((answered, open))
+            };
+            match deepened(&options, asked, started, lifted) {
+                Ok((answered, open)) => {
                     let walked = open.then(|| walked.answered(model, asked, started)).flatten();
                     match walked.filter(|walked| answered.is_err() || !walked.is_unknown()) {
                         Some(walked) => walked,
@@ -84,6 +87,51 @@ pub fn check(
             }
         })
         .collect()
+}
+
+/// What a shader's answer is, and whether it leaves all open.
+type Answered = (Result<Checked, String>, bool);
+
+/// Asks with more and more bodies of loops that depend on what is read, while runs are cut off there, something stays unknown for
+/// that, and time lasts.
+fn deepened(
+    options: &Options,
+    asked: Asked,
+    started: Instant,
+    ask: impl Fn(&Options) -> Result<Answered, Refusal>,
+) -> Result<Answered, Refusal> {
+    let mut found = ask(options)?;
+    for bodies in OPEN_BODIES {
+        let cut = found.0.as_ref().is_ok_and(is_cut_short);
+        if !cut || options.unroll.is_some() || started.elapsed() > asked.timeout / 4 {
+            break;
+        }
+        match ask(&Options { open_bodies: Some(bodies), ..options.clone() }) {
+            Ok(deeper) if deeper.0.as_ref().is_ok_and(|deeper| !leaves_unknown(deeper)) => return Ok(deeper),
+            Ok(deeper) if deeper.0.as_ref().is_ok_and(is_cut_short) => found = deeper,
+            // Too much for the time or the lifter: what fewer bodies say stands.
+            Ok(_) | Err(_) => break,
+        }
+    }
+    Ok(found)
+}
+
+/// Bodies of loops that are tried after the first few.
+const OPEN_BODIES: [u32; 2] = [4, 8];
+
+/// Whether the race or a claim stays unknown.
+fn leaves_unknown(checked: &Checked) -> bool {
+    match checked {
+        Checked::Answered(line, ..) => {
+            line.race == RaceWord::Unknown || line.queries.iter().any(|query| query.holds.is_none())
+        }
+        _ => false,
+    }
+}
+
+/// Whether something stays unknown, and runs were cut off at the bound of loops.
+fn is_cut_short(checked: &Checked) -> bool {
+    matches!(checked, Checked::Answered(line, ..) if line.cut > 0) && leaves_unknown(checked)
 }
 
 /// Explains every entry point of a shader, or the one that is asked for: what is wrong, why, and what mends it.
@@ -223,6 +271,7 @@ impl Kernel<'_> {
             model: model.name().to_owned(),
             race: answer.race.into(),
             race_thin_air: false,
+            uninitialised_read: None,
             race_outside_filter: false,
             level: None,
             queries,
@@ -231,7 +280,7 @@ impl Kernel<'_> {
                 candidate: answer.candidate_executions,
                 consistent: answer.consistent_executions,
             },
-            bound: self.options.unroll.unwrap_or(frontend::DEFAULT_UNROLL),
+            bound: self.options.unroll.unwrap_or(self.options.open_bodies()),
             cut: answer.cut,
             runs: answer.runs,
             micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
@@ -366,7 +415,7 @@ impl Kernel<'_> {
             Some(bound) => format!("loops of at most {bound} bodies"),
             None => format!(
                 "loops of known length whole and others of at most {} bodies",
-                frontend::DEFAULT_UNROLL
+                self.options.open_bodies()
             ),
         };
         let values = if self.lifted.sampled { ", values that nobody gave tried as 0 and 1" } else { "" };

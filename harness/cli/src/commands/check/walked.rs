@@ -93,6 +93,7 @@ impl Walked<'_> {
             model: model.name().to_owned(),
             race: race.into(),
             race_thin_air: false,
+            uninitialised_read: None,
             race_outside_filter: false,
             level: None,
             queries,

@@ -1,0 +1,33 @@
+//! The tests of the models and their engine, in one program: a file a subject, helpers last.
+
+mod agreement;
+mod bounds;
+mod cat_errors;
+mod cat_models;
+mod cat_values;
+mod clauses;
+mod corpus;
+mod cts;
+mod disagreements;
+mod eval;
+mod explain;
+mod herd;
+mod hsa;
+mod lowering;
+mod peers;
+mod progress;
+mod queries;
+mod relation_laws;
+mod rewritten;
+mod synthesis;
+mod texts;
+mod witness;
+
+#[expect(clippy::unwrap_used, reason = "helpers of tests")]
+mod common;
+mod hsa_letter;
+mod killers;
+mod minimal;
+#[path = "../../../litmus/tests/round_trip/hsa.rs"]
+mod random;
+mod vocabulary;

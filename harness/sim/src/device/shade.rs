@@ -1,0 +1,124 @@
+//! What a draw shades: the vertices of a list of points, or the fragments that such points cover, in quads.
+//!
+//! The specification lets a vertex be shaded more than once, and a fragment; and of a quad that a point covers in part all
+//! four pixels are shaded, the others by helpers.
+
+use plan::Drawing;
+
+use super::SUBGROUP_SIZE;
+use crate::machine::Machine;
+use crate::program::{LANES, NONE, Program, Stage};
+use crate::random::Random;
+use crate::wave::{Dispatch, Wave};
+
+/// How often, of 256, an invocation is launched again: drawn for each draw.
+const AGAIN: [u32; 4] = [0, 0, 16, 64];
+/// Subgroups that share a cache: drawn for each draw.
+const SHARING: [u32; 4] = [1, 1, 2, 4];
+/// Pixels of a point in each direction at most.
+pub(super) const MOST_PIXELS: u32 = 1024;
+
+/// The invocations of a draw in the order in which they are launched.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shaded {
+    /// Their places, as those of a wave.
+    pub places: Vec<[u32; 4]>,
+    /// Invocations that share a cache as those of a workgroup do.
+    pub together: u32,
+}
+
+impl Shaded {
+    /// What a draw of a program launches.
+    pub fn new(program: &Program, drawing: Drawing, machine: &mut Machine, seed: u64) -> Shaded {
+        let mut random = Random::new(seed);
+        let places: Vec<[u32; 4]> = match &program.positions {
+            Some(positions) if program.stage == Stage::Fragment => fragments(positions, drawing, machine),
+            _ => (0..drawing.points).map(|vertex| [vertex, 0, 0, 0]).collect(),
+        };
+        let rate = AGAIN[random.below(AGAIN.len())];
+        let again: Vec<[u32; 4]> = places.iter().copied().filter(|_| random.chance(rate)).collect();
+        let together = SUBGROUP_SIZE * SHARING[random.below(SHARING.len())];
+        Shaded { places: places.into_iter().chain(again).collect(), together }
+    }
+}
+
+/// The fragments of points, and their helpers, quad by quad.
+fn fragments(positions: &Program, drawing: Drawing, machine: &mut Machine) -> Vec<[u32; 4]> {
+    let dispatch =
+        Dispatch { program: 0, parameters: Vec::new(), bound: Vec::new(), first_workgroup: 0, workgroups: 1 };
+    let mut all = Vec::new();
+    let vertices: Vec<u32> = (0..drawing.points).collect();
+    for some in vertices.chunks(LANES) {
+        let places = some.iter().map(|vertex| [*vertex, 0, 0, 0]).collect();
+        let mut wave = Wave::new(0, positions, vec![[0; 5]; some.len()], places);
+        wave.run_without_memory(&mut machine.surroundings(positions, &dispatch));
+        for lane in 0..some.len() {
+            let [position, size] = positions.outputs.map(|output| output.unwrap_or(NONE));
+            let held = |register: u32| f32::from_bits(wave.held(register, lane));
+            let at = [0, 1, 2, 3].map(|component| held(position.saturating_add(component)));
+            all.extend(point(at, held(size), drawing.extent));
+        }
+    }
+    all
+}
+
+/// The fragments of one point in quads: those whose middle lies in its square, and helpers beside them.
+fn point([x, y, z, w]: [f32; 4], size: f32, (width, height): (u32, u32)) -> Vec<[u32; 4]> {
+    let outside = |value: f32| value.is_nan() || value.abs() > w;
+    if w <= 0.0 || outside(x) || outside(y) || outside(z) || z < 0.0 {
+        return Vec::new();
+    }
+    let half = size.clamp(1.0, MOST_PIXELS as f32) / 2.0;
+    let covered = |at: f32, most: u32| {
+        let middle = (at / w + 1.0) * Drawing::VIEWPORT as f32 / 2.0;
+        let [first, end] = [middle - half, middle + half].map(|edge| (edge - 0.5).ceil().max(0.0) as u32);
+        first.min(most)..end.min(most)
+    };
+    let (columns, rows) = (covered(x, width), covered(y, height));
+    if columns.is_empty() || rows.is_empty() {
+        return Vec::new();
+    }
+    let quads = |pixels: &std::ops::Range<u32>| pixels.start / 2..pixels.end.div_ceil(2);
+    let mut all = Vec::new();
+    for (row, column) in quads(&rows).flat_map(|row| quads(&columns).map(move |column| (row, column))) {
+        for (below, right) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let (x, y) = (column * 2 + right, row * 2 + below);
+            let helper = !(columns.contains(&x) && rows.contains(&y));
+            all.push([x, y, helper.into(), 0]);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pixels of a point in the middle of the pixels around `(x, y)`: who is there, and who helps.
+    fn pixels(x: f32, y: f32, size: f32, extent: (u32, u32)) -> (usize, usize) {
+        let scale = 2.0 / Drawing::VIEWPORT as f32;
+        let all = point([x * scale - 1.0, y * scale - 1.0, 0.0, 1.0], size, extent);
+        assert!(all.len().is_multiple_of(4), "whole quads");
+        let helpers = all.iter().filter(|place| place[2] == 1).count();
+        (all.len() - helpers, helpers)
+    }
+
+    #[test]
+    fn points_cover_the_pixels_whose_middle_they_hold() {
+        assert_eq!(pixels(2.0, 2.0, 4.0, (64, 64)), (16, 0));
+        // A pixel off the quads: a ring of helpers.
+        assert_eq!(pixels(3.0, 3.0, 4.0, (64, 64)), (16, 20));
+        assert_eq!(pixels(0.5, 0.5, 1.0, (64, 64)), (1, 3));
+        assert_eq!(pixels(2.0, 2.0, 4.0, (3, 2)), (6, 2));
+        assert_eq!(pixels(70.0, 2.0, 4.0, (64, 64)), (0, 0));
+    }
+
+    #[test]
+    fn what_lies_outside_of_the_viewport_is_not_drawn() {
+        for at in
+            [[1.5, 0.0, 0.0, 1.0], [0.0, 0.0, -0.5, 1.0], [0.0, 0.0, 0.0, 0.0], [f32::NAN, 0.0, 0.0, 1.0]]
+        {
+            assert!(point(at, 4.0, (4096, 4096)).is_empty(), "{at:?}");
+        }
+    }
+}

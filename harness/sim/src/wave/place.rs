@@ -1,0 +1,112 @@
+//! What an invocation asks about itself, and what follows from that before it touches memory: which thread it plays.
+
+use super::{Surroundings, Wave};
+use crate::program::{BuiltIn, Op, Register, Stage};
+
+/// Blocks that a look ahead runs at most.
+const BLOCKS_WITHOUT_MEMORY: u32 = 64;
+
+impl Wave {
+    /// The values of registers after the first block, which touches no memory: what each lane plays.
+    pub fn keys(&mut self, surroundings: &mut Surroundings<'_>) -> Vec<Vec<u32>> {
+        let program = surroundings.program;
+        match program.stage {
+            Stage::Compute => self.run_first_block(surroundings),
+            Stage::Vertex | Stage::Fragment => self.run_without_memory(surroundings),
+        }
+        let value = |register: &Register, lane: usize| {
+            self.registers.get(*register as usize).map_or(0, |values| values[lane])
+        };
+        (0..self.places.len())
+            .map(|lane| program.keys.iter().map(|register| value(register, lane)).collect())
+            .collect()
+    }
+
+    fn run_first_block(&mut self, surroundings: &mut Surroundings<'_>) {
+        let program = surroundings.program;
+        let end = program.blocks.get(1).copied().unwrap_or(0);
+        while self.at < end {
+            match program.ops.get(self.at as usize) {
+                Some(Op::Memory(_) | Op::Await { .. } | Op::Jump { .. } | Op::Branch { .. })
+                | Some(Op::Switch { .. } | Op::Group(_) | Op::Return)
+                | None => break,
+                Some(op) => self.compute(*op, surroundings),
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Runs until every lane has ended or comes to memory, which it leaves alone.
+    pub fn run_without_memory(&mut self, surroundings: &mut Surroundings<'_>) {
+        let program = surroundings.program;
+        for _ in 0..BLOCKS_WITHOUT_MEMORY {
+            while !self.ended {
+                match program.ops.get(self.at as usize).copied() {
+                    Some(Op::Jump { edge }) => {
+                        self.go(&[(edge, self.mask)], surroundings);
+                        break;
+                    }
+                    Some(Op::Branch { condition, yes, no }) => {
+                        let taken = self.truth(condition) & self.mask;
+                        self.go(&[(yes, taken), (no, self.mask & !taken)], surroundings);
+                        break;
+                    }
+                    Some(Op::Switch { selector, cases, otherwise }) => {
+                        self.switch(selector, cases, otherwise, surroundings);
+                        break;
+                    }
+                    Some(Op::Memory(_) | Op::Await { .. } | Op::Group(_) | Op::Return) | None => {
+                        self.mask = 0;
+                        self.next_group(surroundings);
+                        break;
+                    }
+                    Some(op) => self.compute(op, surroundings),
+                }
+                self.at += 1;
+            }
+        }
+    }
+
+    /// Something about each invocation.
+    pub(super) fn built_in(&mut self, to: Register, built_in: BuiltIn, surroundings: &Surroundings<'_>) {
+        let (own, layers) = (surroundings.program.local_size, surroundings.program.layers);
+        let whole = [surroundings.dispatch.workgroups, layers[0], layers[1]];
+        let grid = [whole[0], whole[1]];
+        let workgroup = |place: &[u32; 4], axis| along(place[0], grid, axis);
+        let local = |place: &[u32; 4], axis| along(place[1], own, axis);
+        let size = |axis: u8| match axis {
+            0 | 1 => own[usize::from(axis)],
+            _ => surroundings.program.workgroup_size / (own[0] * own[1]).max(1),
+        };
+        let Some(to) = self.registers.get_mut(to as usize) else { return };
+        for (to, place) in to.iter_mut().zip(&self.places) {
+            *to = match built_in {
+                BuiltIn::Workgroup(axis) => workgroup(place, axis),
+                BuiltIn::Workgroups(axis) => whole.get(usize::from(axis)).copied().unwrap_or(1),
+                BuiltIn::LocalIndex => place[1],
+                BuiltIn::Local(axis) => local(place, axis),
+                BuiltIn::Subgroup => place[2],
+                BuiltIn::Lane => place[3],
+                BuiltIn::Global(axis) => {
+                    let before = workgroup(place, axis).wrapping_mul(size(axis));
+                    before.wrapping_add(local(place, axis))
+                }
+                BuiltIn::Vertex => place[0],
+                BuiltIn::Fragment(axis) => (place[usize::from(axis & 1)] as f32 + 0.5).to_bits(),
+                BuiltIn::Helper => place[2],
+                BuiltIn::Zero => 0,
+                BuiltIn::One => 1f32.to_bits(),
+            };
+        }
+    }
+}
+
+/// The coordinate along an axis of a number in a box of this size in x and y.
+fn along(number: u32, [x, y]: [u32; 2], axis: u8) -> u32 {
+    let (x, y) = (x.max(1), y.max(1));
+    match axis {
+        0 => number % x,
+        1 => number / x % y,
+        _ => number / x / y,
+    }
+}

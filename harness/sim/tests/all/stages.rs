@@ -1,0 +1,138 @@
+//! Vertices and fragments: what is weak shows there as in dispatches, whoever is shaded again plays once, and helpers change nothing.
+
+use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared, Stages, Step};
+use runner::{Budget, Join, Settings};
+use shaders::variant::Stage;
+use shaders::{KernelConfig, Pipelines, Variant};
+use sim::{Fault, SimDevice};
+
+use crate::common::{exceptions, instances, prediction, run_variant, stress};
+
+const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers];
+
+fn of_corpus(id: &str) -> litmus::Test {
+    let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
+    litmus::parse(entry.text, &entry.path).unwrap()
+}
+
+fn in_stage(stage: Stage) -> Variant {
+    Variant { stage, ..Variant::default() }
+}
+
+#[test]
+fn the_weak_shapes_show_in_every_stage() {
+    let device = SimDevice::new(Fault::None);
+    let mut missing = Vec::new();
+    for id in ["mp/MP+rlx-rlx", "sb/SB+relacq-relacq", "lb/LB+rlx-rlx", "2+2w/2+2W+rlx-rlx", "iriw/IRIW+rlx"]
+    {
+        let test = of_corpus(id);
+        for stage in STAGES {
+            let seen = run_variant(&device, &test, instances(60_000), 5, in_stage(stage)).unwrap().unwrap();
+            let meets = |outcome: &litmus::Outcome| {
+                let question = test.question.as_ref();
+                question.is_some_and(|q| outcome.meets(&test, &test.observables(), &q.condition))
+            };
+            let count: u64 = seen.histogram.counts.iter().filter(|(o, _)| meets(o)).map(|(_, n)| *n).sum();
+            println!("{id} {stage:?}: {count} of {}, {} repeated", seen.instances(), seen.repeated);
+            if count == 0 {
+                missing.push(format!("{id} {stage:?}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn a_seed_decides_what_is_shaded_again_and_nobody_plays_twice() {
+    let test = of_corpus("rmw/RMW+add-add");
+    let prediction = prediction(&test).unwrap();
+    for stage in STAGES {
+        let seen = |seed| {
+            let device = SimDevice::new(Fault::None);
+            run_variant(&device, &test, instances(5_000), seed, in_stage(stage)).unwrap().unwrap()
+        };
+        let (one, again, other) = (seen(7), seen(7), seen(8));
+        assert_eq!((&one.histogram, one.repeated), (&again.histogram, again.repeated));
+        assert_ne!(one.histogram, other.histogram);
+        assert!(one.repeated > 0, "{stage:?}");
+        assert_eq!(exceptions(&test, &prediction, &one), Vec::<String>::new());
+    }
+}
+
+/// The machine with other stages in the dependencies of its plans.
+struct Renamed(SimDevice, Stages);
+
+impl Device for Renamed {
+    fn identity(&self) -> &Identity {
+        self.0.identity()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.0.capabilities()
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
+        let mut plan = plan.clone();
+        for step in &mut plan.steps {
+            if let Step::Dependency { stages, .. } = step {
+                *stages = (self.1, self.1);
+            }
+        }
+        self.0.prepare(&plan)
+    }
+
+    fn reseed(&self, seed: u64) {
+        self.0.reseed(seed);
+    }
+}
+
+#[test]
+fn a_dependency_orders_the_stages_that_it_names() {
+    let test = of_corpus("ssw/MP+ssw");
+    let prediction = prediction(&test).unwrap();
+    for (stage, own) in [(Stage::Vertex, Stages::VERTEX), (Stage::Fragment, Stages::FRAGMENT)] {
+        for (named, ordered) in [(own, true), (own.with(Stages::COMPUTE), true), (Stages::COMPUTE, false)] {
+            let device = Renamed(SimDevice::new(Fault::None), named);
+            let stress = stress(&device.0);
+            let config =
+                KernelConfig { variant: in_stage(stage), ..stress.kernel_config(device.capabilities()) };
+            let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
+            let settings = Settings::new(stress, Budget::instances(instances(3_000)), 3);
+            let way = (Join::Barrier, plan::Memory::Device);
+            let go_on = &mut |_: &runner::Progress<'_>| std::ops::ControlFlow::Continue(());
+            let seen = runner::run_program(&device, &program, way, &test, &settings, go_on).unwrap();
+            assert_eq!(exceptions(&test, &prediction, &seen).is_empty(), ordered, "{stage:?} {named:?}");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_of_another_stage_than_its_entry_point_is_refused() {
+    let device = SimDevice::new(Fault::None);
+    let test = of_corpus("mp/MP+rlx-rlx");
+    let config = KernelConfig {
+        variant: in_stage(Stage::Vertex),
+        ..stress(&device).kernel_config(device.capabilities())
+    };
+    let kernel = shaders::compile(&test, &config).unwrap();
+    let buffer = plan::Buffer { words: 64, memory: plan::Memory::Device, name: "memory" };
+    let bindings = kernel.bindings.len() as u32;
+    let push_constant_bytes = kernel.push_constant_bytes();
+    let plan = Plan {
+        kernels: vec![plan::Kernel {
+            words: kernel.words,
+            bindings,
+            images: Vec::new(),
+            push_constant_bytes,
+            addresses: Vec::new(),
+            subgroups: plan::Subgroups::Any,
+            stage: plan::Stage::Compute,
+            interface: None,
+        }],
+        buffers: vec![buffer; bindings as usize],
+        queues: vec![plan::Queue { family: 0 }],
+        ..Plan::default()
+    };
+    let why = "kernel 0: an entry point of another stage than the kernel".to_owned();
+    assert_eq!(device.prepare(&plan).err(), Some(DeviceError::InvalidPlan(why)));
+}

@@ -1,0 +1,23 @@
+//! The tests of the kernels, in one program: a file a subject, helpers last.
+
+mod check;
+mod classify;
+mod contract;
+mod corpus;
+mod identity;
+mod kernels;
+mod matrix;
+mod program;
+mod progress;
+mod refused;
+mod split;
+mod stages;
+mod stress;
+mod subgroup;
+mod variants;
+mod vectors;
+
+#[expect(clippy::unwrap_used, reason = "helpers of tests")]
+mod common;
+mod machine;
+mod random;
