@@ -65,15 +65,16 @@ fn selector(blocks: &[Block]) -> Option<Word> {
 
 /// The threads that a condition names: comparisons of the selector with their numbers, one or another.
 fn named(reader: &Reader, selector: Option<Word>, condition: Word, found: &mut BTreeSet<ThreadId>) {
-    let Some(made) = reader.maker(condition) else { return };
-    match (made.class.opcode, &ids(made)[..]) {
-        (Op::LogicalOr, [left, right]) => {
-            named(reader, selector, *left, found);
-            named(reader, selector, *right, found);
+    // A module of others may make a condition out of itself: each is looked at once.
+    let (mut seen, mut open) = (BTreeSet::new(), vec![condition]);
+    while let Some(id) = open.pop() {
+        let Some(made) = reader.maker(id).filter(|_| seen.insert(id)) else { continue };
+        match (made.class.opcode, &ids(made)[..]) {
+            (Op::LogicalOr, [left, right]) => open.extend([*left, *right]),
+            (Op::IEqual, [role, number]) if Some(*role) == selector => {
+                found.extend(reader.constant(*number).map(|number| ThreadId(number as u16)));
+            }
+            _ => {}
         }
-        (Op::IEqual, [role, number]) if Some(*role) == selector => {
-            found.extend(reader.constant(*number).map(|number| ThreadId(number as u16)));
-        }
-        _ => {}
     }
 }

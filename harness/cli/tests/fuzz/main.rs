@@ -1,7 +1,7 @@
 //! Every parser and reader, on inputs that are a little wrong: none may panic, none may take long.
 //!
-//! A target runs as many inputs as `VK_LITMUS_FUZZ_CASES` says, or for so many seconds as `VK_LITMUS_FUZZ_SECONDS` says (`ci/test`:
-//! 5, `ci/soak`: minutes), from the seed of `PROPTEST_RNG_SEED`. What is accepted joins the corpus. Before each input is tried, it is
+//! A target runs as many inputs as `VK_LITMUS_FUZZ_CASES` says, or for so many seconds as `VK_LITMUS_FUZZ_SECONDS` says
+//! (`ci/soak`: minutes), from the seed of `PROPTEST_RNG_SEED`. What is accepted joins the corpus. Before each input is tried, it is
 //! written to a file, so that it is there when the process dies of it. Inputs that once went wrong lie in `inputs/TARGET/`
 //! and are tried first.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
