@@ -72,6 +72,10 @@ pub struct CheckLine {
     /// Present where the test has undefined initial values and it is known: whether one is read, or observed at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uninitialised_read: Option<bool>,
+    /// What is unlike what the test expects of races, uninitialised reads and termination, each in words; the questions
+    /// say it of themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlike: Vec<String>,
     /// HSA's level of undefinedness.
     pub level: Option<LevelWord>,
     /// The questions of the file, in order.
@@ -510,6 +514,7 @@ impl CheckLine {
             race_thin_air: prediction.race_thin_air,
             race_outside_filter: false,
             uninitialised_read: prediction.uninitialised_read.filter(|_| test.has_undefined()),
+            unlike: Vec::new(),
             level: prediction.level.map(LevelWord::from),
             queries: answer(test, prediction)
                 .map(|answer| Query {

@@ -64,7 +64,7 @@ fn section(section: &rules::Section) -> String {
     format!("<p>{name}</p>\n<ul>\n{clauses}</ul>\n")
 }
 
-/// The lines of the events that break a rule or race.
+/// The lines of the events that break a rule, read what nobody wrote, or race.
 fn marked_lines(explained: Explained<'_>) -> BTreeSet<usize> {
     let mut lines = BTreeSet::new();
     let mut mark = |execution: &Execution, events: &[EventId]| {
@@ -73,6 +73,9 @@ fn marked_lines(explained: Explained<'_>) -> BTreeSet<usize> {
     };
     if let Answer::Forbidden { closest: Some((execution, broken)), .. } = &explained.explanation.answer {
         mark(execution, &broken.events);
+    }
+    if let Some(found) = &explained.explanation.uninitialised_found {
+        mark(&found.execution, &[found.read]);
     }
     if let Some(found) = &explained.explanation.race_found
         && let Some((from, to)) = found.pair

@@ -123,7 +123,7 @@ impl Kind {
     }
 }
 
-/// The pictures of an explanation: of its answer, then of its race.
+/// The pictures of an explanation: of its answer, then of its uninitialised read, then of its race.
 pub fn pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
     let Explained { test, explanation, .. } = explained;
     let mut pictures = Vec::new();
@@ -142,6 +142,19 @@ pub fn pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
             pictures.push(picture);
         }
         _ => pictures.push(Picture { notes: title(), ..Picture::empty(test) }),
+    }
+    match (&explanation.uninitialised_found, words::uninitialised(explanation)) {
+        (Some(found), Some(says)) => {
+            let mut picture = Picture::new(test, &found.execution, vec![says], None, None);
+            picture.marked.push(index(found.read));
+            pictures.push(picture);
+        }
+        (None, Some(says)) => {
+            if let Some(picture) = pictures.last_mut() {
+                picture.notes.push(says);
+            }
+        }
+        _ => {}
     }
     match (&explanation.race_found, words::race(explanation)) {
         (Some(found), Some(says)) => {

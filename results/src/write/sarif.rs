@@ -59,6 +59,9 @@ impl<W: Write> Check<W> {
 impl<W: Write> CheckWriter for Check<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
         self.findings(&line.file, line.findings.as_deref().unwrap_or_default());
+        for unlike in &line.unlike {
+            self.say("claim", unlike, &[physical(&line.file, None, None)]);
+        }
         for query in &line.queries {
             if let (Some(holds), Some(expected)) = (query.holds, query.expected)
                 && holds != expected
@@ -104,7 +107,7 @@ fn about(rule: &str) -> (&'static str, &'static str) {
         "uninitialised-read" => ("A value that nobody wrote is read", "error"),
         "undefined-behaviour" => ("Behaviour that is undefined", "error"),
         "hang" => ("An invocation may wait for ever", "error"),
-        "claim" => ("A claim about final states does not hold", "error"),
+        "claim" => ("What is claimed of it does not hold", "error"),
         "rejected" => ("What is asked about cannot be read or lifted", "error"),
         _ => ("Something that does not do what it is written for", "warning"),
     }

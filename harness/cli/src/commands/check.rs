@@ -13,7 +13,7 @@ use campaign::parallel::in_order;
 use campaign::patience::patience;
 use campaign::similar::similar;
 use campaign::source::{Loaded, Source};
-use litmus::{Dialect, Race, Span, Test};
+use litmus::{Dialect, Prediction, Race, Span, Test};
 use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
 use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
 use results::answer::{answer, expected_race, race_surprises, uninitialised_surprises};
@@ -360,24 +360,8 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         warnings
             .push(format!("{file}: `{question}` is not what the test expects under {}", prediction.model));
     }
-    if race_surprises(test, &prediction) {
-        outcome.note(Outcome::RuleBroken);
-        warnings.push(format!(
-            "{file}: {} under {}, unlike what the test expects ({})",
-            race_word(prediction.race),
-            prediction.model,
-            expected_race(test, &prediction.model).map_or("", race_word)
-        ));
-    }
-    if uninitialised_surprises(test, &prediction) {
-        outcome.note(Outcome::RuleBroken);
-        let found = if prediction.uninitialised_read == Some(true) { "an" } else { "no" };
-        warnings.push(format!(
-            "{file}: {found} uninitialised read under {}, unlike what the test expects",
-            prediction.model
-        ));
-    }
     let mut line = CheckLine::new(test, &prediction, context);
+    line.unlike = surprises(test, &prediction);
     line.race_outside_filter = outside;
     for (query, holds) in test.khronos.iter().flat_map(|khronos| &khronos.queries).zip(answers) {
         if holds.is_none() {
@@ -406,12 +390,31 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
             }
             warnings.push(format!("{file}: {warning}termination under {model} is not known: {why}"));
         } else if answer.expected.is_some_and(|expected| answer.terminates != Some(expected)) {
-            outcome.note(Outcome::RuleBroken);
-            warnings.push(format!("{file}: termination under {model} is not what the test expects"));
+            line.unlike.push(format!("termination under {model} is not what the test expects"));
         }
         line.progress = Some(answer);
     }
+    if !line.unlike.is_empty() {
+        outcome.note(Outcome::RuleBroken);
+        warnings.extend(line.unlike.iter().map(|unlike| format!("{file}: {unlike}")));
+    }
     Checked::Answered(Box::new(line), warnings, outcome)
+}
+
+/// What is found of races and uninitialised reads unlike what the test expects, in words.
+fn surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
+    let model = &prediction.model;
+    let mut unlike = Vec::new();
+    if race_surprises(test, prediction) {
+        let expected = expected_race(test, model).map_or("", race_word);
+        let found = race_word(prediction.race);
+        unlike.push(format!("{found} under {model}, unlike what the test expects ({expected})"));
+    }
+    if uninitialised_surprises(test, prediction) {
+        let found = if prediction.uninitialised_read == Some(true) { "an" } else { "no" };
+        unlike.push(format!("{found} uninitialised read under {model}, unlike what the test expects"));
+    }
+    unlike
 }
 
 /// What is published of a termination; `None` stands for a program that races.

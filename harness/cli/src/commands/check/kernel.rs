@@ -272,6 +272,7 @@ impl Kernel<'_> {
             race: answer.race.into(),
             race_thin_air: false,
             uninitialised_read: None,
+            unlike: Vec::new(),
             race_outside_filter: false,
             level: None,
             queries,

@@ -94,6 +94,7 @@ impl Walked<'_> {
             race: race.into(),
             race_thin_air: false,
             uninitialised_read: None,
+            unlike: Vec::new(),
             race_outside_filter: false,
             level: None,
             queries,
