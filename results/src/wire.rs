@@ -116,6 +116,29 @@ pub struct FindingRecord {
     pub message: String,
     /// Where, in the order of the message.
     pub at: Vec<FindingPlace>,
+    /// Changes of the shader after which it is gone and nothing else came, each of them needed; none where none were found or looked
+    /// for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mend: Vec<MendRecord>,
+}
+
+/// A change of a shader.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MendRecord {
+    /// The source where it is made; null where that is not known.
+    pub file: Option<String>,
+    /// Line, from 1; null where the module has no lines.
+    pub line: Option<u32>,
+    /// In the words of shaders.
+    pub text: String,
+}
+
+impl MendRecord {
+    /// With its place.
+    pub fn placed(&self) -> String {
+        let line = self.line.map_or(String::new(), |line| format!(":{line}"));
+        format!("{}{line}: {}", self.file.as_deref().unwrap_or_default(), self.text)
+    }
 }
 
 /// A place of a finding.

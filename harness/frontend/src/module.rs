@@ -272,6 +272,12 @@ impl Module {
         Ok((Instruction { op: form.op, ty, result, operands, place, line: 0 }, end))
     }
 
+    /// Where an instruction begins among the words.
+    pub(crate) fn first_word(&self, instruction: &Instruction) -> usize {
+        let ids = usize::from(instruction.ty != 0) + usize::from(instruction.result != 0);
+        (instruction.operands.0 as usize).saturating_sub(1 + ids)
+    }
+
     /// Its words, those of a text as they were assembled.
     pub(crate) fn words(&self) -> &[u32] {
         &self.words
