@@ -136,7 +136,7 @@ impl Machine<'_> {
                 scope: at,
                 operation: commuting(op),
             };
-            let unordered = self.meet(here, &pointer, bytes, class, manner);
+            let unordered = self.meet(here, &pointer, bytes, class, manner, reads);
             // Which value it finds is a matter of the order, and which one stays where operations differ.
             let alone = self.alone;
             let place = (self.place_of(here, pointer.object), pointer.offset);
