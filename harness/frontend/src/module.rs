@@ -21,7 +21,7 @@ pub(crate) struct Instruction {
     /// 0 where it has none.
     pub result: u32,
     /// Where its operands behind type and result lie among the words of the module.
-    operands: (u32, u32),
+    pub operands: (u32, u32),
     /// Its place in the text or the words.
     pub place: Place,
     /// The newest source line, an index into [`Module::lines`]; 0 where there is none.
@@ -270,12 +270,6 @@ impl Module {
         let (ty, result) = (take(form.has_type)?, take(form.has_result)?);
         let operands = (next as u32, end as u32);
         Ok((Instruction { op: form.op, ty, result, operands, place, line: 0 }, end))
-    }
-
-    /// Where an instruction begins among the words.
-    pub(crate) fn first_word(&self, instruction: &Instruction) -> usize {
-        let ids = usize::from(instruction.ty != 0) + usize::from(instruction.result != 0);
-        (instruction.operands.0 as usize).saturating_sub(1 + ids)
     }
 
     /// Its words, those of a text as they were assembled.

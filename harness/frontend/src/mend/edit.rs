@@ -28,21 +28,34 @@ fn written(op: Op, operands: &[u32]) -> Vec<u32> {
     words
 }
 
-/// The bits of memory semantics for a class, with what makes it available and visible where the model has that.
-pub(super) fn class_bits(module: &Module, class: StorageClass) -> u32 {
+/// The bit of memory semantics for a class.
+fn storage_bits(class: StorageClass) -> u32 {
     let bits = match class {
         StorageClass::Buffer => MemorySemantics::UNIFORM_MEMORY,
         StorageClass::Workgroup => MemorySemantics::WORKGROUP_MEMORY,
         StorageClass::Image => MemorySemantics::IMAGE_MEMORY,
         StorageClass::Output => MemorySemantics::OUTPUT_MEMORY,
     };
+    bits.bits()
+}
+
+/// The same with what makes the class available and visible where the model has that.
+fn class_bits(module: &Module, class: StorageClass) -> u32 {
     let published = MemorySemantics::MAKE_AVAILABLE | MemorySemantics::MAKE_VISIBLE;
-    bits.bits() | if module.vulkan { published.bits() } else { 0 }
+    storage_bits(class) | if module.vulkan { published.bits() } else { 0 }
 }
 
 /// The scope of what compilers make of a barrier that is not of the workgroup alone.
-pub(super) fn wide(module: &Module) -> Scope {
+fn wide(module: &Module) -> Scope {
     if module.vulkan { Scope::QueueFamily } else { Scope::Device }
+}
+
+impl Module {
+    /// Where an instruction begins among the words.
+    pub(super) fn first_word(&self, instruction: &Instruction) -> usize {
+        let ids = usize::from(instruction.ty != 0) + usize::from(instruction.result != 0);
+        (instruction.operands.0 as usize).saturating_sub(1 + ids)
+    }
 }
 
 impl<'m> Edit<'m> {
@@ -148,7 +161,7 @@ impl<'m> Edit<'m> {
         Some(())
     }
 
-    /// Gives an atomic or a barrier more order; nothing where it has it, or cannot have it.
+    /// Gives an atomic or a barrier of the Vulkan model more order; nothing where it has it, or cannot have it.
     pub fn ordered(
         &mut self,
         one: &Instruction,
@@ -174,12 +187,12 @@ impl<'m> Edit<'m> {
             (false, true) => releases,
             (false, false) => return None,
         };
-        let half = match order {
-            _ if order == acquires => MemorySemantics::MAKE_AVAILABLE.bits(),
-            _ if order == releases => MemorySemantics::MAKE_VISIBLE.bits(),
-            _ => 0,
-        };
-        let more = known & !(acquires | releases | full) | order | class_bits(self.module, class) & !half;
+        let published = |wanted: bool, bit: MemorySemantics| if wanted { bit.bits() } else { 0 };
+        let more = known & !(acquires | releases | full)
+            | order
+            | storage_bits(class)
+            | published(acquire, MemorySemantics::MAKE_VISIBLE)
+            | published(release, MemorySemantics::MAKE_AVAILABLE);
         if more == known {
             return None;
         }

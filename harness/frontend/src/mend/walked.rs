@@ -378,7 +378,9 @@ impl<'m> Candidates<'m> {
                 let at = module.first_word(one);
                 let behind = function.code.get(index + 1).map(|next| module.first_word(next));
                 if module.vulkan {
-                    for (acquire, release) in [(true, false), (false, true), (true, true)] {
+                    // What is a barrier already is to be one both ways.
+                    let orders = [(true, false), (false, true), (true, true)];
+                    for (acquire, release) in orders.into_iter().skip(if word == "barrier" { 2 } else { 0 }) {
                         let order = super::order_words(acquire, release);
                         let text =
                             format!("give this {word} {order} semantics on {}", super::class_words(class));
