@@ -13,8 +13,8 @@ pub struct FindingRecord {
     pub message: String,
     /// Where, in the order of the message.
     pub at: Vec<FindingPlace>,
-    /// Changes of the shader after which it is gone and nothing else came, each of them needed; none where none were found or looked
-    /// for.
+    /// Changes of the shader after which, with those of the findings before it, it is gone and nothing else came; none where none
+    /// were found or looked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mend: Vec<MendRecord>,
 }
