@@ -6,6 +6,7 @@
 
 mod codegen;
 mod diff;
+mod finding;
 mod models;
 mod patterns;
 mod plan;
@@ -16,6 +17,7 @@ mod shader;
 
 pub use codegen::*;
 pub use diff::*;
+pub use finding::{FindingPlace, FindingRecord, MendRecord};
 pub use models::*;
 pub use patterns::*;
 pub use plan::*;
@@ -108,31 +110,6 @@ pub struct CheckLine {
     /// Of a shader of whose grid nothing was said: what is wrong with two workgroups, in words; absent where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wider: Option<String>,
-}
-
-/// What is wrong with a kernel of a user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FindingRecord {
-    /// `race`, `unpublished-read`, `divergent-barrier`, `uninitialised-read`, `out-of-bounds`, `undefined-behaviour`,
-    /// `hang`, or `lint:` and a name.
-    pub kind: String,
-    /// In words.
-    pub message: String,
-    /// Where, in the order of the message.
-    pub at: Vec<FindingPlace>,
-}
-
-/// A place of a finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FindingPlace {
-    /// The source that the module's debug lines name, or the file of the module; null where neither is known.
-    pub file: Option<String>,
-    /// Line, from 1; null where the module has no lines.
-    pub line: Option<u32>,
-    /// Who is there: local id and workgroup.
-    pub invocation: Option<String>,
-    /// `read` or `write`, where it is an access.
-    pub access: Option<String>,
 }
 
 /// Whether every run of a program ends.

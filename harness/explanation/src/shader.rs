@@ -30,6 +30,8 @@ pub struct ShaderFinding {
     pub message: String,
     /// Where.
     pub places: Vec<ShaderPlace>,
+    /// What mends it, with where.
+    pub mend: Vec<String>,
 }
 
 /// A place of the source.
@@ -66,6 +68,10 @@ pub fn write(answers: &[ShaderAnswer]) -> String {
             );
             finding.places.iter().for_each(|one| place(&mut page, one));
             page += "</div>\n";
+            for (number, change) in finding.mend.iter().enumerate() {
+                let lead = if number == 0 { "What mends it: " } else { "and " };
+                page += &format!("<p>{lead}{}</p>\n", escape(change));
+            }
         }
     }
     page + "</body>\n</html>\n"

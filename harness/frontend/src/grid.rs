@@ -160,6 +160,11 @@ impl Report {
 /// # Errors
 /// What of it is malformed or beyond the walk, with its place, where nothing wrong was found before.
 pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
+    walk_within(module, options, MAX_STEPS)
+}
+
+/// The same with `most` steps at most.
+pub(crate) fn walk_within(module: &Module, options: &Options, most: u64) -> Result<Report, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
     let entry = module.entry(options.entry.as_deref()).map_err(nowhere)?;
     let (function, name) = (entry.function, entry.name.clone());
@@ -189,7 +194,7 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
             let mut machine = first.clone();
             machine.rotation = order as u32 + 1;
             let plan = Plan::of(order, options.seed);
-            let walked = machine.run(plan, MAX_STEPS.saturating_sub(report.steps));
+            let walked = machine.run(plan, most.saturating_sub(report.steps));
             report.orders += 1;
             report.steps += machine.steps;
             report.ordered |= machine.open;
@@ -214,7 +219,7 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
             }
             // One order that spends a large part of the steps leaves no room for others.
             let enough = options.schedules.is_none() && !report.findings.is_empty();
-            if !report.ordered || enough || report.steps > MAX_STEPS / 2 {
+            if !report.ordered || enough || report.steps > most / 2 {
                 break;
             }
         }

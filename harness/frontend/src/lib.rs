@@ -79,7 +79,7 @@ pub use error::{Place, Problem, Refusal};
 pub use judge::{beside_races, judge, wider};
 pub use lift::{Case, DEFAULT_UNROLL, Finding, FindingKind, Identity, Lifted, Options, Spot, lift};
 pub use lint::{Lint, RULES, lint};
-pub use mend::{Change, Lack, Mended, lack, mend};
+pub use mend::{Change, Lack, Mended, WalkedChange, WalkedMends, lack, mend, mend_walked};
 pub use module::{Module, SourceLine, read};
 pub use outcomes::{FinalCell, FinalSays, Finals, finals};
 pub use question::{Claim, claim};

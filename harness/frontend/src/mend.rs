@@ -3,6 +3,9 @@
 //! A change is made wherever its line is executed, in every invocation; a mend is the cheapest one after which nothing races
 //! and what is asked holds.
 
+mod edit;
+mod walked;
+
 use std::collections::BTreeSet;
 
 use litmus::{
@@ -16,6 +19,8 @@ use crate::emit::{self, Ordering};
 use crate::error::Place;
 use crate::lift::{Case, Lifted, Spot};
 use crate::module::Module;
+
+pub use walked::{WalkedChange, WalkedMends, mend_walked};
 
 /// Steps for one changed kernel.
 const TRIAL_STEPS: u64 = 40_000;
@@ -115,7 +120,11 @@ impl Language {
             (Language::Hlsl, StorageClass::Workgroup) => "GroupMemoryBarrierWithGroupSync();",
             (Language::Hlsl, _) => "DeviceMemoryBarrierWithGroupSync();",
             (Language::Glsl, StorageClass::Workgroup) => "barrier();",
-            (Language::Glsl, class) => return format!("{} barrier();", self.memory(class)),
+            // What the meeting orders is shared memory alone: others need a barrier on both sides of it.
+            (Language::Glsl, class) => {
+                let memory = self.memory(class);
+                return format!("{memory} barrier(); {memory}");
+            }
         };
         one.to_owned()
     }
@@ -204,6 +213,27 @@ pub fn mend(
     Ok(Mended { changes: Vec::new(), tried: search.tried })
 }
 
+/// The first choice of `count` among `of`, in order, that something is found for; `None` where the search was given up before.
+fn choices<T>(
+    of: usize,
+    count: usize,
+    mut tried: impl FnMut(&[usize]) -> Option<Option<T>>,
+) -> Option<Option<T>> {
+    let mut chosen: Vec<usize> = (0..count).collect();
+    while chosen.last().is_some_and(|last| *last < of) {
+        if let Some(found) = tried(&chosen)? {
+            return Some(Some(found));
+        }
+        // The next choice in order.
+        let Some(position) = (0..count).rev().find(|at| chosen[*at] + count - at < of) else { break };
+        chosen[position] += 1;
+        for at in position + 1..count {
+            chosen[at] = chosen[at - 1] + 1;
+        }
+    }
+    Some(None)
+}
+
 struct Search<'a> {
     lifted: &'a Lifted,
     model: &'a Model,
@@ -213,26 +243,15 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn of_size(&mut self, candidates: &[Change], count: usize) -> Result<Option<Vec<Change>>, PredictError> {
-        let mut chosen: Vec<usize> = (0..count).collect();
-        while chosen.last().is_some_and(|last| *last < candidates.len()) {
+        let found = choices(candidates.len(), count, |chosen| {
             let changes: Vec<&Change> = chosen.iter().map(|index| &candidates[*index]).collect();
-            if self.mends(&changes)? {
-                return Ok(Some(changes.into_iter().cloned().collect()));
+            match self.mends(&changes) {
+                Ok(true) => Some(Some(Ok(changes.into_iter().cloned().collect()))),
+                Ok(false) => (self.tried < MAX_TRIALS).then_some(None),
+                Err(error) => Some(Some(Err(error))),
             }
-            if self.tried >= MAX_TRIALS {
-                return Ok(None);
-            }
-            // The next choice in order.
-            let Some(position) = (0..count).rev().find(|at| chosen[*at] + count - at < candidates.len())
-            else {
-                return Ok(None);
-            };
-            chosen[position] += 1;
-            for at in position + 1..count {
-                chosen[at] = chosen[at - 1] + 1;
-            }
-        }
-        Ok(None)
+        });
+        found.flatten().transpose()
     }
 
     fn mends(&mut self, changes: &[&Change]) -> Result<bool, PredictError> {
@@ -449,7 +468,7 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
                     continue;
                 }
                 let text = if is_barrier && !module.vulkan {
-                    format!("put `{}` before this `{word}`", language.memory(class))
+                    format!("put `{}` before and behind this `{word}`", language.memory(class))
                 } else {
                     format!("give the {word} {} semantics on {words}", order_words(*acquire, *release))
                 };

@@ -21,7 +21,7 @@ pub(crate) struct Instruction {
     /// 0 where it has none.
     pub result: u32,
     /// Where its operands behind type and result lie among the words of the module.
-    operands: (u32, u32),
+    pub operands: (u32, u32),
     /// Its place in the text or the words.
     pub place: Place,
     /// The newest source line, an index into [`Module::lines`]; 0 where there is none.

@@ -1,6 +1,8 @@
 //! Modules that others wrote in the plain form that lowering takes: no debug information, constants with their values, and one
 //! function, into which all that it calls is put.
 
+mod extended;
+
 use std::collections::{BTreeMap, HashMap};
 
 use plan::Interface;
@@ -44,6 +46,8 @@ struct Plain<'m> {
     spec_ids: HashMap<Word, u32>,
     /// Sets of extended instructions that compute nothing.
     silent: Vec<Word>,
+    /// The sets of GLSL.std.450.
+    glsl: Vec<Word>,
     functions: HashMap<Word, Function>,
     types: HashMap<Word, Instruction>,
     sets: HashMap<Word, u32>,
@@ -72,6 +76,7 @@ pub(crate) fn plain(all: Vec<Placed>, interface: &Interface) -> Result<Vec<Place
         composites: BTreeMap::new(),
         spec_ids: HashMap::new(),
         silent: Vec::new(),
+        glsl: Vec::new(),
         functions: HashMap::new(),
         types: HashMap::new(),
         sets: HashMap::new(),
@@ -99,10 +104,12 @@ impl Plain<'_> {
         let mut modes = Vec::new();
         for Placed { word, instruction: own } in all {
             let op = own.class.opcode;
-            if let (Op::ExtInstImport, Some(Operand::LiteralString(name))) = (op, own.operands.first())
-                && name.starts_with("NonSemantic.")
-            {
-                self.silent.extend(own.result_id);
+            if let (Op::ExtInstImport, Some(Operand::LiteralString(name))) = (op, own.operands.first()) {
+                match name.as_str() {
+                    "GLSL.std.450" => self.glsl.extend(own.result_id),
+                    name if name.starts_with("NonSemantic.") => self.silent.extend(own.result_id),
+                    _ => {}
+                }
             }
             if SILENT.contains(&op) {
                 continue;
@@ -541,11 +548,7 @@ impl<'p, 'm> Simple<'p, 'm> {
     fn one(&mut self, own: Instruction, simple: &mut Vec<Instruction>) -> Result<(), LoadError> {
         let (ty, result) = (own.result_type, own.result_id);
         match own.class.opcode {
-            Op::ExtInst => {
-                if !self.plain.silent.contains(&id_of(&own, 0)?) {
-                    return Err(LoadError::Lacks("OpExtInst".into()));
-                }
-            }
+            Op::ExtInst => self.extended(&own, simple)?,
             Op::InBoundsAccessChain | Op::AccessChain => {
                 let base = id_of(&own, 0)?;
                 let local = matches!(self.class(base), Some(StorageClass::Input | StorageClass::Function));

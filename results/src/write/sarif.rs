@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::CheckWriter;
-use crate::wire::{CheckLine, FindingPlace, FindingRecord, RejectedLine};
+use crate::wire::{CheckLine, FindingPlace, FindingRecord, MendRecord, RejectedLine};
 
 /// Writes one log at the end.
 pub struct Check<W> {
@@ -27,9 +27,13 @@ impl<W: Write> Check<W> {
 
     /// Says what is wrong with a shader.
     pub fn findings(&mut self, file: &str, findings: &[FindingRecord]) {
-        for FindingRecord { kind, message, at } in findings {
+        for FindingRecord { kind, message, at, mend } in findings {
             let places: Vec<Value> = at.iter().map(|place| location(file, place)).collect();
-            self.say(kind, message, &places);
+            // Fixes of the format are replacements of text, which these are not.
+            let mends: Vec<String> = mend.iter().map(MendRecord::placed).collect();
+            let mends =
+                if mends.is_empty() { String::new() } else { format!(". Mend: {}", mends.join("; ")) };
+            self.say(kind, &format!("{message}{mends}"), &places);
         }
     }
 

@@ -60,5 +60,6 @@ fn finding(file: &str, module: &frontend::Module, lint: &Lint) -> FindingRecord 
         kind: format!("lint:{}", lint.rule),
         message: format!("{} ({})", lint.message, lint.clause),
         at: vec![FindingPlace { file: Some(file), line, invocation: None, access: None }],
+        mend: Vec::new(),
     }
 }

@@ -3,11 +3,11 @@
 use campaign::patience::patience;
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::grid::{GridFinding, GridSpot, Report, Verdict};
-use frontend::{Module, Options, Place, Refusal};
+use frontend::{Module, Options, Place, Refusal, WalkedChange, WalkedMends, mend_walked};
 use litmus::Test;
 use model::{Budget, Model};
 use results::wire::{
-    FindingPlace, FindingRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness,
+    FindingPlace, FindingRecord, MendRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness,
 };
 use results::write::json::Lines;
 use results::write::sarif;
@@ -107,6 +107,7 @@ pub fn shown(
         kind: finding.kind.clone(),
         message: finding.message.clone(),
         places: finding.at.iter().map(place).collect(),
+        mend: finding.mend.iter().map(MendRecord::placed).collect(),
     };
     ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
 }
@@ -150,7 +151,10 @@ fn lines(
         };
         let wanted = report.findings.iter().enumerate().filter(|_| arguments.emit.is_some());
         let tests = wanted.map(test).collect();
-        vec![(answered(file, &module, report), tests)]
+        let mends = mend_walked(&module, &options, &report, &stop);
+        let mut line = answered(file, &module, report);
+        mend(&mut line, &module, &mends);
+        vec![(line, tests)]
     };
     entries.into_iter().flat_map(judged).collect()
 }
@@ -207,25 +211,42 @@ pub fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
     }
 }
 
+/// Puts what mends findings beside them.
+fn mend(line: &mut RaceLine, module: &Module, mends: &WalkedMends) {
+    for (finding, changes) in line.findings.iter_mut().zip(&mends.of) {
+        let change = |change: &WalkedChange| {
+            let (file, number) = placed_in(&line.file, module, change.line, change.place);
+            MendRecord { file: Some(file), line: number, text: change.text.clone() }
+        };
+        finding.mend = changes.iter().map(change).collect();
+    }
+}
+
+/// The file and the line of a place.
+fn placed_in(file: &str, module: &Module, line: u32, place: Place) -> (String, Option<u32>) {
+    let source = module.source_line(line);
+    let named = source.filter(|source| !source.file.is_empty()).map(|source| source.file.clone());
+    let line = match (source, place) {
+        (Some(source), _) => Some(source.line),
+        (None, Place::Line(line)) => Some(line),
+        (None, _) => None,
+    };
+    (named.unwrap_or_else(|| file.to_owned()), line)
+}
+
 /// A finding as it is published.
 pub fn record(file: &str, module: &Module, found: &GridFinding) -> FindingRecord {
     let place = |spot: &GridSpot| {
-        let source = module.source_line(spot.line);
-        let named = source.filter(|source| !source.file.is_empty()).map(|source| source.file.clone());
-        let line = match (source, spot.place) {
-            (Some(source), _) => Some(source.line),
-            (None, Place::Line(line)) => Some(line),
-            (None, _) => None,
-        };
+        let (source, line) = placed_in(file, module, spot.line, spot.place);
         FindingPlace {
-            file: Some(named.unwrap_or_else(|| file.to_owned())),
+            file: Some(source),
             line,
             invocation: Some(spot.invocation.to_string()),
             access: spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned()),
         }
     };
     let at = found.at.iter().map(place).collect();
-    FindingRecord { kind: found.kind.name().to_owned(), message: found.message.clone(), at }
+    FindingRecord { kind: found.kind.name().to_owned(), message: found.message.clone(), at, mend: Vec::new() }
 }
 
 /// The same for people.
@@ -244,6 +265,10 @@ pub fn text(line: &RaceLine) -> String {
             let access = place.access.as_deref().unwrap_or("at");
             let number = place.line.map_or(String::new(), |line| format!(":{line}"));
             text += &format!("    {access} {}{number}\n", place.file.as_deref().unwrap_or(""));
+        }
+        for (number, change) in finding.mend.iter().enumerate() {
+            let lead = if number == 0 { "mend" } else { "and" };
+            text += &format!("    {lead} {}\n", change.placed());
         }
     }
     text

@@ -61,6 +61,16 @@ fn a_right_lock_conforms() {
 }
 
 #[test]
+fn the_smaller_and_the_larger_are_what_the_walk_says() {
+    for device in devices() {
+        let inputs = ["--buffer", "0.0=random:256", "--buffer", "0.1=zeros:768"];
+        let (ran, line) = run(device, &shader("limits"), &inputs);
+        assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{device}: {ran:?}");
+        assert_eq!(line["shader"]["judged"], true, "{device}: {line}");
+    }
+}
+
+#[test]
 fn messages_are_judged_by_what_the_model_allows() {
     for device in devices() {
         for (name, allowed) in [("message-relaxed", true), ("message", false)] {

@@ -1,5 +1,7 @@
-//! Shaders of many kinds, as people write them: what `race` says of each, with the flags of its first line.
+//! Shaders of many kinds, as people write them: what `race` says of each, with the flags of its first line, and what it says when
+//! what it proposes was done.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -21,8 +23,47 @@ fn said(line: &Value) -> String {
         let lines = finding["at"].as_array().unwrap().iter().map(|place| place["line"].to_string());
         let lines: Vec<String> = lines.collect();
         write!(text, "; {} {}", finding["kind"].as_str().unwrap(), lines.join("/")).unwrap();
+        for (number, (line, change)) in changes(finding).iter().enumerate() {
+            write!(text, " {} {line}: {change}", if number == 0 { "->" } else { "and" }).unwrap();
+        }
     }
     text
+}
+
+/// What mends a finding: lines, and what is to be done there.
+fn changes(finding: &Value) -> Vec<(u64, String)> {
+    let change =
+        |change: &Value| (change["line"].as_u64().unwrap(), change["text"].as_str().unwrap().to_owned());
+    finding["mend"].as_array().into_iter().flatten().map(change).collect()
+}
+
+/// The text of a shader with what is proposed, where all findings have something, and all of it is put beside a line.
+fn mended(text: &str, line: &Value) -> Option<String> {
+    let mut put = BTreeSet::new();
+    for finding in line["findings"].as_array().unwrap() {
+        let changes = changes(finding);
+        if changes.is_empty() {
+            return None;
+        }
+        for (line, change) in changes {
+            let (what, side) = change.strip_prefix("put `")?.split_once("` ")?;
+            let sides: &[u64] = match side.rsplit_once(' ')?.0 {
+                "before this" => &[0],
+                "behind this" => &[1],
+                "before and behind this" => &[0, 1],
+                _ => return None,
+            };
+            put.extend(sides.iter().map(|side| (line + side, what.to_owned())));
+        }
+    }
+    let mut mended = String::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        for (_, what) in put.iter().filter(|(before, _)| *before == number) {
+            writeln!(mended, "{what}").unwrap();
+        }
+        writeln!(mended, "{line}").unwrap();
+    }
+    (!put.is_empty()).then_some(mended)
 }
 
 #[test]
@@ -48,6 +89,13 @@ fn shaders_of_many_kinds() {
             }
             let name = file.file_name().unwrap().to_str().unwrap();
             writeln!(table, "{name} {}: {}", line["entry"].as_str().unwrap(), said(&line)).unwrap();
+            let Some(mended) = mended(&text, &line) else { continue };
+            let folder = tempfile::tempdir().unwrap();
+            let again = folder.path().join(name);
+            fs::write(&again, mended).unwrap();
+            let ran =
+                Ran::of(vk_litmus(["race", "--format", "json"]).arg(&again).args(flags.split_whitespace()));
+            writeln!(table, "    mended: {}", said(&ran.json_lines()[0])).unwrap();
         }
     }
     insta::assert_snapshot!(table);

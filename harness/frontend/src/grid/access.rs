@@ -227,7 +227,7 @@ impl Machine<'_> {
         let (class, coherent) = (object.class, object.coherent);
         if let Some(class) = class {
             let manner = self.plain(class, coherent || pointer.coherent, false, operands)?;
-            self.meet(here, pointer, bytes, class, manner);
+            self.meet(here, pointer, bytes, class, manner, true);
             taint |= pointer.taint;
         }
         Ok(match kind {
@@ -359,7 +359,7 @@ impl Machine<'_> {
         if let Some(class) = class {
             self.changes += u64::from(changed);
             let manner = self.plain(class, coherent || pointer.coherent, true, operands)?;
-            self.meet(here, pointer, bytes, class, manner);
+            self.meet(here, pointer, bytes, class, manner, false);
         }
         Ok(())
     }
@@ -398,6 +398,7 @@ impl Machine<'_> {
         bytes: u32,
         class: StorageClass,
         manner: Manner,
+        reads: bool,
     ) -> bool {
         self.accesses += 1;
         if self.setup.blind {
@@ -422,17 +423,28 @@ impl Machine<'_> {
         let end = pointer.offset + u64::from(bytes);
         let mut unordered = false;
         let mut conflict = None;
+        let sees = self.setup.mixed && manner.published && reads;
+        let mut seen = Vec::new();
         for word in pointer.offset / WORD..end.div_ceil(WORD) {
             let first = pointer.offset.max(word * WORD) - word * WORD;
             let last = end.min((word + 1) * WORD) - word * WORD;
             let covered = (mask(last as u32) & !mask(first as u32)) as u8;
             let record = Record { moment, subgroup, site, manner, mask: covered };
             let sight = Sight { view, seen: me.seen.get(&(place.0, place.1, word)), fine };
-            let met = object.shadow.cell(word).meet(&record, sight);
+            let cell = object.shadow.cell(word);
+            if sees {
+                seen.extend(cell.seen_by(&record, sight).map(|write| (word, write)));
+            }
+            let met = cell.meet(&record, sight);
             unordered |= met.unordered;
             if let (Some((earlier, standing)), None) = (met.conflict, &conflict) {
                 conflict = Some((earlier, record, standing, word));
             }
+        }
+        for (word, (invocation, time)) in seen {
+            let known = &mut invocations[here.index].seen;
+            let known = known.entry((place.0, place.1, word)).or_default().entry(invocation).or_default();
+            *known = time.max(*known);
         }
         if let Some((earlier, later, standing, word)) = conflict {
             let name = self.element(here, pointer, word * WORD);

@@ -113,6 +113,17 @@ impl Machine<'_> {
             false if op == Op::AtomicLoad => old,
             false => updated(op, old, value, bits).ok_or_else(|| unsupported(format!("Op{op:?}")))?,
         };
+        // What an exchange finds may be thrown away; what others find there goes into what they leave.
+        let used = reads && !matches!(op, Op::AtomicLoad | Op::AtomicExchange);
+        if (value_taint | expected_taint) & UNDEFINED != 0 || used && old_taint & UNDEFINED != 0 {
+            let message = match used && old_taint & UNDEFINED != 0 {
+                true => {
+                    format!("an atomic depends on what `{}` held before, which nobody wrote", object.name)
+                }
+                false => "an operand of an atomic depends on memory that nobody wrote".to_owned(),
+            };
+            self.finding(here, FindingKind::UninitialisedRead, message);
+        }
         let order = if compare && !writes { unequal } else { order };
         if let Some(class) = class {
             self.events += 1;
@@ -125,7 +136,7 @@ impl Machine<'_> {
                 scope: at,
                 operation: commuting(op),
             };
-            let unordered = self.meet(here, &pointer, bytes, class, manner);
+            let unordered = self.meet(here, &pointer, bytes, class, manner, reads);
             // Which value it finds is a matter of the order, and which one stays where operations differ.
             let alone = self.alone;
             let place = (self.place_of(here, pointer.object), pointer.offset);

@@ -216,7 +216,7 @@ impl Machine<'_> {
         }
         if let Some(class) = class {
             let pointer = Pointer { offset, ..Pointer::to(object, 0) };
-            self.meet(here, &pointer, TEXEL as u32, class, manner);
+            self.meet(here, &pointer, TEXEL as u32, class, manner, true);
         }
         Ok(match count {
             Some(count) => Value::many(parts.into_iter().take(count as usize).collect()),
@@ -255,7 +255,7 @@ impl Machine<'_> {
         self.changes += 1;
         if let Some(class) = class {
             let pointer = Pointer { offset, ..Pointer::to(object, 0) };
-            self.meet(here, &pointer, TEXEL as u32, class, manner);
+            self.meet(here, &pointer, TEXEL as u32, class, manner, false);
         }
         Ok(())
     }

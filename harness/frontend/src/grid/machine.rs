@@ -64,7 +64,8 @@ pub(super) struct Invocation {
     pub released: Vec<Rc<Message>>,
     /// What atomics and barriers took, for memory barriers that follow.
     pub taken: Vec<Rc<Message>>,
-    /// Of places whose atomics name other classes than their own: up to which step of whom their writes there are seen.
+    /// Of places whose atomics name other classes than their own, or that others' reads see less of: up to which step of whom their
+    /// writes there are seen.
     pub seen: BTreeMap<(u32, u32, u64), Seen>,
     /// How often it has arrived at split barriers and waited there, of its subgroup and of its workgroup.
     pub split: [(u32, u32); 2],
@@ -107,6 +108,8 @@ pub(super) struct Setup {
     pub of_invocation: Vec<u32>,
     /// Whether more than barriers of workgroups orders invocations.
     pub fine: bool,
+    /// Whether reads of one class of memory see by themselves more in some places than in others.
+    pub mixed: bool,
     /// Whether accesses are not looked at.
     pub blind: bool,
 }

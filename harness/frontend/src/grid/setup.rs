@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use litmus::{Order, Scope};
-use rspirv::spirv::{Op, StorageClass};
+use rspirv::spirv::{MemoryAccess, Op, StorageClass};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
@@ -13,6 +13,7 @@ use crate::lift::{Options, local_size, loops};
 use crate::module::{Module, Type};
 use crate::order::{scope, semantics};
 
+use super::clock::{CLASSES, class_index};
 use super::image::{TEXEL, texel_count};
 use super::machine::{Machine, SHARED, Setup};
 use super::memory::{ADDRESS_BITS, MAX_BYTES, Object, Texels};
@@ -88,6 +89,7 @@ pub(super) fn with<T>(
         of_workgroup,
         of_invocation,
         fine: orders_finely(module, &specialized),
+        mixed: mixes_reads(module, &specialized),
         blind: options.blind,
     };
     let machine = Machine {
@@ -149,6 +151,54 @@ fn orders_finely(module: &Module, specialized: &Specialized<'_>) -> bool {
         }
     }
     atomics && wide
+}
+
+/// Whether reads of one class of memory make visible to themselves what others wrote in some places, and not, or from fewer of them, in
+/// others.
+fn mixes_reads(module: &Module, specialized: &Specialized<'_>) -> bool {
+    let mut reach: [BTreeSet<Scope>; CLASSES.len()] = Default::default();
+    if !module.vulkan {
+        // What is coherent, and workgroup memory, reaches as far as it goes.
+        CLASSES
+            .iter()
+            .zip(&mut reach)
+            .for_each(|(class, reach)| reach.extend([reaching(*class, Scope::Device)]));
+    }
+    for function in module.functions.values() {
+        for instruction in &function.code {
+            let operands = module.operands(instruction);
+            let Some(pointer) = operands.first() else { continue };
+            let of = function.types.get(pointer).or_else(|| module.variable_types.get(pointer));
+            let class = match of.and_then(|ty| module.types.get(ty)) {
+                Some(Type::Pointer { class: StorageClass::Workgroup, .. }) => litmus::StorageClass::Workgroup,
+                Some(Type::Pointer { class: StorageClass::Image, .. }) => litmus::StorageClass::Image,
+                _ => litmus::StorageClass::Buffer,
+            };
+            let at = |id: Option<&u32>| {
+                id.and_then(|id| specialized.number(*id)).and_then(|number| scope(number, module.vulkan).ok())
+            };
+            let mask =
+                operands.get(1).copied().and_then(MemoryAccess::from_bits).unwrap_or(MemoryAccess::NONE);
+            let scope = match instruction.op {
+                Op::Load if !module.vulkan || !mask.contains(MemoryAccess::NON_PRIVATE_POINTER) => continue,
+                Op::Load if mask.contains(MemoryAccess::MAKE_POINTER_VISIBLE) => at(operands.last()),
+                Op::Load => Some(Scope::Invocation),
+                op if format!("{op:?}").starts_with("Atomic") => at(operands.get(1)),
+                _ => continue,
+            };
+            reach[class_index(class)].extend(scope.map(|scope| reaching(class, scope)));
+        }
+    }
+    reach.iter().any(|reach| reach.len() > 1)
+}
+
+/// A scope as far as memory of a class is shared.
+fn reaching(class: litmus::StorageClass, scope: Scope) -> Scope {
+    match scope {
+        Scope::Invocation | Scope::Subgroup | Scope::Workgroup => scope,
+        _ if class == litmus::StorageClass::Workgroup => Scope::Workgroup,
+        _ => Scope::Device,
+    }
 }
 
 /// Objects that are being made.

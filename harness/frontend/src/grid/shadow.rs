@@ -189,6 +189,20 @@ impl Cell {
         met
     }
 
+    /// Whose writes, of which step, a read sees by itself: later ones of its invocation see them as well.
+    pub fn seen_by(&self, read: &Record, sight: Sight<'_>) -> impl Iterator<Item = (u32, u32)> {
+        let read = Record { manner: Manner { writes: false, atomic: false, ..read.manner }, ..*read };
+        let others = self
+            .records
+            .iter()
+            .filter(move |record| record.manner.writes && record.moment.invocation != read.moment.invocation);
+        others
+            .filter(move |record| {
+                standing(record, &read, sight) == Standing::Ordered && record.mask & read.mask != 0
+            })
+            .map(|record| (record.moment.invocation, record.moment.time))
+    }
+
     fn keep(&mut self, new: &Record, sight: Sight<'_>) {
         let (view, fine) = (sight.view, sight.fine);
         let workgroup = new.moment.workgroup;

@@ -222,10 +222,16 @@ impl Kernel<'_> {
                 kind: "race".to_owned(),
                 message: found.message(&lifted.invocations),
                 at: found.at.iter().map(|spot| self.place(spot)).collect(),
+                mend: Vec::new(),
             });
         } else if answer.race == Race::Racy {
             let message = "data race: where is not known within the time".to_owned();
-            findings.push(FindingRecord { kind: "race".to_owned(), message, at: Vec::new() });
+            findings.push(FindingRecord {
+                kind: "race".to_owned(),
+                message,
+                at: Vec::new(),
+                mend: Vec::new(),
+            });
         }
         findings.extend(lifted.findings.iter().map(|finding| self.finding(finding)));
         if findings.is_empty() && asked.progress.is_none() {
@@ -449,6 +455,7 @@ impl Kernel<'_> {
             kind: finding.kind.name().to_owned(),
             message: finding.message.clone(),
             at: finding.at.iter().map(|spot| self.place(spot)).collect(),
+            mend: Vec::new(),
         }
     }
 
