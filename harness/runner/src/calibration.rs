@@ -26,6 +26,12 @@ impl Calibration {
         Calibration { scale, aim, warm_up, on: stress.calibrate }
     }
 
+    /// At the start of a run, for dispatches that are to take so long at most.
+    pub fn short(stress: &Stress, aim: Duration) -> Calibration {
+        let whole = Calibration::new(stress);
+        Calibration { aim: aim.min(whole.aim), warm_up: 0, ..whole }
+    }
+
     /// Takes note of what a dispatch took.
     pub fn learn(&mut self, took: Duration) {
         if !self.on {

@@ -40,7 +40,7 @@ pub use classify::Classify;
 pub use error::{Cause, RunError};
 pub use join::{Join, UnknownJoin};
 pub use memory::subgroups;
-pub use run::{Budget, Progress, Settings, run, run_program};
+pub use run::{Budget, Exercise, Progress, Settings, run, run_program};
 pub use runnable::{Runnable, hash, told};
 pub use stress::{Graphics, Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, StressError, Unit};
 pub use variant::{UnknownVariant, Variant};
