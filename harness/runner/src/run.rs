@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use litmus::{Histogram, Observation, Outcome, Test};
+use litmus::{Observation, Test};
 use plan::{Device, DeviceError, Hosts, Memory, MemoryProperties, Prepared};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,6 +15,7 @@ use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
+use crate::exercise::Exercise;
 use crate::host;
 use crate::join::Join;
 use crate::memory::{LOCATIONS, Layout, Sharing, Workgroups, look};
@@ -59,27 +60,6 @@ pub struct Settings {
     pub patience: Duration,
     /// When the test is exercised, where that is known.
     pub exercise: Option<Exercise>,
-}
-
-/// When a test is exercised: so many of its instances have shown what no serial order of whole threads produces.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exercise {
-    /// The outcomes that a serial order produces: values in the order of the test's observables.
-    pub serial: Vec<Vec<u64>>,
-    /// How many others are enough.
-    pub enough: u64,
-}
-
-impl Exercise {
-    /// Whether what was seen is enough.
-    pub fn is_seen(&self, seen: &Histogram) -> bool {
-        let is_serial = |outcome: &Outcome| {
-            let same = |values: &Vec<u64>| outcome.0.iter().map(|value| value.0).eq(values.iter().copied());
-            self.serial.iter().any(same)
-        };
-        let interleaved = seen.counts.iter().filter(|(outcome, _)| !is_serial(outcome));
-        interleaved.map(|(_, count)| count).sum::<u64>() >= self.enough
-    }
 }
 
 impl Settings {

@@ -14,8 +14,9 @@ use plan::{Device, DeviceError};
 use shaders::variant::Stage;
 
 use crate::error::{Cause, RunError};
+use crate::exercise::Exercise;
 use crate::pool::Health;
-use crate::run::{Budget, Exercise, Settings};
+use crate::run::{Budget, Settings};
 use crate::runnable::{self, told};
 use crate::stress::Stress;
 use crate::variant::Variant;
