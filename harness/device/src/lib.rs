@@ -48,6 +48,7 @@ mod prepared;
 mod queue;
 mod record;
 mod select;
+mod slices;
 mod split_barrier;
 mod submission;
 mod sync;

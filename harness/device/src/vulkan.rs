@@ -20,6 +20,7 @@ use crate::pipeline::Maker;
 use crate::pipelines::Pipelines;
 use crate::prepared::VulkanPrepared;
 use crate::select::{Listed, Selector};
+use crate::slices;
 
 /// Memory is reserved in blocks of this size: some software drivers clear what they reserve at once, 0.4 ms a mebibyte.
 const BLOCK_BYTES: u64 = 4 << 20;
@@ -60,7 +61,8 @@ pub fn list() -> Result<Vec<Listed>, DeviceError> {
 }
 
 impl VulkanDevice {
-    /// Opens the device that is meant.
+    /// Opens the device that is meant. For a CPU driver, which computes in threads of this process, the calling thread asks for short
+    /// slices of time from then on.
     ///
     /// # Errors
     /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`]; [`DeviceError::Unsupported`] for a device below
@@ -102,6 +104,10 @@ impl VulkanDevice {
             .queue_create_infos(&queues)
             .enabled_extension_names(&extensions)
             .push_next(&mut chain);
+        // What computes in this process is to be let in at once where others want its processors.
+        if physical.capabilities.is_cpu {
+            slices::ask_for_short();
+        }
         // SAFETY: everything that `info` points to lives until after the call, and all of it is what the device offers.
         let raw = unsafe { instance.raw.create_device(physical.handle, &info, None) }
             .map_err(failed("vkCreateDevice"))?;

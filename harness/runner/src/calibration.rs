@@ -10,6 +10,8 @@ pub(crate) struct Calibration {
     /// That part.
     pub scale: f64,
     aim: Duration,
+    /// The least part: where waiting is what takes long, fewer rounds take as long.
+    least: f64,
     /// Dispatches to leave out: a driver may build the kernel on the first one.
     warm_up: u32,
     /// Whether it learns; without it the drawn parameters depend on the seed alone.
@@ -23,7 +25,13 @@ impl Calibration {
     pub fn new(stress: &Stress) -> Calibration {
         let (scale, warm_up) = if stress.calibrate { (Calibration::FIRST, 1) } else { (1.0, 0) };
         let aim = Duration::from_millis(stress.submission_ms.into());
-        Calibration { scale, aim, warm_up, on: stress.calibrate }
+        Calibration { scale, aim, least: 0.0, warm_up, on: stress.calibrate }
+    }
+
+    /// At the start of a run, for dispatches that are to take so long at most.
+    pub fn short(stress: &Stress, aim: Duration) -> Calibration {
+        let whole = Calibration::new(stress);
+        Calibration { aim: aim.min(whole.aim), least: Calibration::FIRST / 4.0, warm_up: 0, ..whole }
     }
 
     /// Takes note of what a dispatch took.
@@ -34,7 +42,7 @@ impl Calibration {
         if self.warm_up > 0 {
             self.warm_up -= 1;
         } else if took > self.aim {
-            self.scale /= 2.0;
+            self.scale = (self.scale / 2.0).max(self.least);
         } else if took < self.aim / 3 {
             self.scale = (self.scale * 2.0).min(1.0);
         }
@@ -43,5 +51,21 @@ impl Calibration {
     /// Whether even one round is too long.
     pub fn stuck(&self, rounds: u32, took: Duration) -> bool {
         self.on && self.warm_up == 0 && rounds == 1 && took > self.aim
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_does_not_shrink_short_dispatches_to_nothing() {
+        let stress = Stress::preset("swiftshader").unwrap();
+        let after_waits = |mut calibration: Calibration| {
+            (0..30).for_each(|_| calibration.learn(Duration::from_millis(60)));
+            calibration.scale
+        };
+        assert!(after_waits(Calibration::short(&stress, Duration::from_millis(1))) > 1.0 / 200.0);
+        assert!(after_waits(Calibration::new(&stress)) < 1.0 / 200.0);
     }
 }

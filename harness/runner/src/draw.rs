@@ -232,7 +232,7 @@ impl Draw {
         let most = (bounds.result_words / (each_round * u64::from(bounds.slots)))
             .min(bounds.location_units / (each_round * u64::from(stride)))
             .min(bounds.loop_budget.map_or(u64::MAX, |budget| {
-                u64::from(rounds_within(budget)) / u64::from(1 + bounds.loop_turns)
+                u64::from(rounds_within(budget)) / u64::from(1 + with_ends(bounds.loop_turns))
             }))
             .min(instances.div_ceil(each_round));
         let rounds = ((f64::from(rounds) * scale) as u64).min(most).max(1);
@@ -322,6 +322,11 @@ impl Draw {
     fn within(&mut self, (low, high): (u32, u32)) -> u32 {
         self.generator.random_range(low..=high)
     }
+}
+
+/// Turns of a test's loops in a round, with the one in which each of them ends.
+fn with_ends(loop_turns: u32) -> u32 {
+    loop_turns.saturating_add(loop_turns.div_ceil(shaders::KernelConfig::LOOP_BOUND))
 }
 
 fn gcd(left: u32, right: u32) -> u32 {
@@ -450,6 +455,27 @@ mod tests {
         )
         .unwrap();
         assert_eq!(Draw::new(1, stress, bounds, 0, 0).parameters(1, 1.0, 100, u32::MAX, None).spin, 0);
+    }
+
+    /// Where partners do not meet, nothing else is left of the budget, and all loops may go on to their bound.
+    #[test]
+    fn loops_that_all_go_on_to_their_bound_fit_the_loop_budget_of_a_driver() {
+        for loops in 1..4 {
+            let turns = loops * shaders::KernelConfig::LOOP_BOUND;
+            let kernel = Kernel { loop_turns: turns, ..kernel(2, 8, 2) };
+            let stress = Stress::preset("lavapipe").unwrap();
+            let capabilities = plan::Capabilities {
+                max_workgroups: 9,
+                max_storage_buffer_bytes: 1 << 27,
+                loop_budget: Some(65_535),
+                ..Default::default()
+            };
+            let bounds = Bounds::new(&kernel.into(), &capabilities, &stress).unwrap();
+            let rounds = Draw::new(1, stress, bounds, 0, 0).parameters(1, 1.0, u64::MAX, 0, None).rounds;
+            // A turn more of each loop is the one that ends it.
+            let used = rounds * (1 + turns + loops);
+            assert!((60_000..65_535).contains(&used), "{loops}: {used}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod count;
 mod draw;
 mod drawn;
 mod error;
+mod exercise;
 mod host;
 mod join;
 mod memory;
@@ -38,6 +39,7 @@ pub mod worker;
 
 pub use classify::Classify;
 pub use error::{Cause, RunError};
+pub use exercise::Exercise;
 pub use join::{Join, UnknownJoin};
 pub use memory::subgroups;
 pub use run::{Budget, Progress, Settings, run, run_program};

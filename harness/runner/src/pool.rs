@@ -72,6 +72,11 @@ pub trait Answer {
 
     /// Whether the worker must not get another job.
     fn ends_worker(&self) -> bool;
+
+    /// For how long the job's own work went on, where that may be less or more than its share of the time.
+    fn worked(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// What an answer says about device and driver.
@@ -286,8 +291,8 @@ struct Beside {
 }
 
 impl Beside {
-    fn note(&mut self, took: Duration, share: Duration) {
-        self.time += took.saturating_sub(share);
+    fn note(&mut self, took: Duration, worked: Duration) {
+        self.time += took.saturating_sub(worked);
         self.jobs += 1;
     }
 
@@ -513,7 +518,7 @@ where
                 let (job, took) = (running.job, running.since.elapsed());
                 // The first one pays for the device.
                 if let Some(share) = running.share.filter(|_| !running.first) {
-                    self.beside.note(took, share);
+                    self.beside.note(took, payload.worked().unwrap_or(share));
                 }
                 let snapshot = slot.running.take().and_then(|running| running.snapshot);
                 if payload.ends_worker()

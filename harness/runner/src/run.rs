@@ -15,6 +15,7 @@ use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
+use crate::exercise::Exercise;
 use crate::host;
 use crate::join::Join;
 use crate::memory::{LOCATIONS, Layout, Sharing, Workgroups, look};
@@ -57,6 +58,8 @@ pub struct Settings {
     pub plausible: Vec<u32>,
     /// How long a submission may take before it counts as hanging.
     pub patience: Duration,
+    /// When the test is exercised, where that is known.
+    pub exercise: Option<Exercise>,
 }
 
 impl Settings {
@@ -65,7 +68,7 @@ impl Settings {
 
     /// Settings without plausible words, with [`Settings::PATIENCE`].
     pub fn new(stress: Stress, budget: Budget, seed: u64) -> Settings {
-        Settings { stress, budget, seed, plausible: Vec::new(), patience: Settings::PATIENCE }
+        Settings { stress, budget, seed, plausible: Vec::new(), patience: Settings::PATIENCE, exercise: None }
     }
 }
 
@@ -220,6 +223,8 @@ const HOPELESS: u64 = 20;
 /// What a run by time does however short its time is: so many instances, or for so long.
 const LEAST_INSTANCES: u64 = 10_000;
 const LEAST_TIME: Duration = Duration::from_millis(20);
+/// What a dispatch aims at that is to be short.
+const SHORT: Duration = Duration::from_millis(1);
 /// How long a wait lasts before the progress callback is called again.
 const WAIT: Duration = Duration::from_millis(50);
 /// What a [`shaders::ResultSlot::Done`] holds.
@@ -241,10 +246,10 @@ struct InFlight {
 }
 
 impl InFlight {
-    /// How long it took that others at the same processors did not take: what it cost, where that is less than what went by.
+    /// What it cost of all processors, where the device computes in them; what went by elsewhere.
     fn cost(&self, took: Duration) -> Duration {
         let used = self.used.zip(processor::used()).map(|(before, after)| after.saturating_sub(before));
-        used.map_or(took, |used| used.min(took))
+        used.unwrap_or(took)
     }
 }
 
@@ -395,6 +400,8 @@ struct Run<'d> {
     draw: Draw,
     poison: u32,
     calibration: Calibration,
+    /// That of dispatches that are to be short.
+    short: Calibration,
     company: Company,
     /// How the device counts, where it does.
     classifier: Option<Classifier>,
@@ -442,7 +449,8 @@ impl<'d> Run<'d> {
             draw,
             poison,
             calibration: Calibration::new(&settings.stress),
-            company: Company::default(),
+            short: Calibration::short(&settings.stress, SHORT),
+            company: Company::new(settings.exercise.is_some()),
             classifier,
             comparing: Xoshiro256PlusPlus::seed_from_u64(!settings.seed),
             places: Vec::new(),
@@ -488,6 +496,7 @@ impl<'d> Run<'d> {
         let Budget { instances, time } = self.settings.budget;
         let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
         let begun = tally.counter.instances() >= LEAST_INSTANCES || tally.elapsed() >= LEAST_TIME;
+        let time = time.map(|time| self.company.part(time));
         tally.dispatches > 0 && time.map_or(instances.is_none(), |time| over(time) && begun)
     }
 
@@ -543,10 +552,10 @@ impl<'d> Run<'d> {
         self.regroup(number, tally)?;
         let Some(workgroups) = self.places.get(number).map(|place| place.workgroups) else { return Ok(()) };
         let stress = self.draw.stress(workgroups.groups, workgroups.stress);
-        let scale = self.calibration.scale;
         let shared = self.device.capabilities().is_cpu;
         let meets = self.bounds.party > 1 && self.settings.stress.spin.1 > 0;
         let way = if shared && meets && self.calibration.on { self.company.way() } else { Way::DRAWN };
+        let scale = if way.short { self.short.scale } else { self.calibration.scale };
         let parameters =
             self.draw.parameters(workgroups.groups, scale, wanted, way.patience, stress.as_ref());
         let beside = self.draw.beside(parameters.rounds);
@@ -615,8 +624,10 @@ impl<'d> Run<'d> {
             self.places.drain(..).for_each(std::mem::forget);
         }
         let (took, ended) = waited?;
-        let (took, went_by) = (dispatch.cost(took), took);
-        self.company.note(dispatch.way, took, went_by);
+        let cost = dispatch.cost(took);
+        self.company.note(dispatch.way, cost, took);
+        // How long it took that others at the same processors did not take.
+        let took = took.min(cost);
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;
@@ -638,7 +649,10 @@ impl<'d> Run<'d> {
         if tally.dispatches == 1 && self.calibration.on {
             tally.warm_up = tally.elapsed();
         }
-        self.calibration.learn(took);
+        if dispatch.way.short { &mut self.short } else { &mut self.calibration }.learn(took);
+        if let Some(exercise) = self.settings.exercise.as_ref().filter(|_| !self.company.has_enough) {
+            self.company.has_enough = exercise.is_seen(&tally.counter.histogram());
+        }
         let seen = on_progress(&Progress { tally });
         Ok(if seen.is_break() { seen } else { ended })
     }

@@ -14,6 +14,7 @@ use plan::{Device, DeviceError};
 use shaders::variant::Stage;
 
 use crate::error::{Cause, RunError};
+use crate::exercise::Exercise;
 use crate::pool::Health;
 use crate::run::{Budget, Settings};
 use crate::runnable::{self, told};
@@ -133,6 +134,10 @@ pub(crate) fn send<P: serde::Serialize, R: serde::Serialize>(
 pub(crate) fn prepare_process() -> io::Result<std::fs::File> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // Linux shares processors out by session first. In one of its own a worker does not wait for a turn of whatever else runs in the
+    // session of its parent.
+    let own = rustix::process::setsid();
+    tracing::debug!(own = own.is_ok(), "a session");
     let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
     rustix::stdio::dup2_stdout(io::stderr())?;
     Ok(output.into())
@@ -295,9 +300,13 @@ fn fill(
         seed: job.seed,
         plausible: job.plausible.clone(),
         patience: seconds_to_duration(job.patience),
+        exercise: None,
     };
 
+    let exercise = Exercise { serial: job.serial.clone(), enough: job.enough };
     let mut own = settings(1);
+    // Where a control barrier stands between the threads, its twin alone shows what exercises it.
+    own.exercise = (overlap == Overlap::Possible).then(|| exercise.clone());
     if twin.is_some() {
         own.budget.time = own.budget.time.map(|time| time - time / TWIN_PART);
     }
@@ -316,7 +325,7 @@ fn fill(
     answer.observation = (&attempt.seen).into();
     attempt.failure.map_or(Ok(()), Err)?;
 
-    let needless = overlap == Overlap::Possible && interleaved(&attempt.seen, &job.serial) >= job.enough;
+    let needless = overlap == Overlap::Possible && exercise.is_seen(&attempt.seen.histogram);
     if let Some(twin) = twin.filter(|_| !needless) {
         let first = answer.observation.clone();
         let attempt = run_one(device, &twin, variant, "", &settings(TWIN_PART), &mut |seen| {
@@ -327,15 +336,6 @@ fn fill(
         answer.validation.extend(device.validation_messages());
     }
     Ok(())
-}
-
-/// Instances whose outcome is not among those given.
-fn interleaved(seen: &Observation, serial: &[Vec<u64>]) -> u64 {
-    let is_serial = |outcome: &litmus::Outcome| {
-        serial.iter().any(|values| outcome.0.iter().map(|value| value.0).eq(values.iter().copied()))
-    };
-    let counts = seen.histogram.counts.iter();
-    counts.filter(|(outcome, _)| !is_serial(outcome)).map(|(_, count)| count).sum()
 }
 
 /// What came of running one test.
@@ -414,5 +414,10 @@ impl pool::Answer for Answer {
 
     fn ends_worker(&self) -> bool {
         self.health() == Health::Bad
+    }
+
+    fn worked(&self) -> Option<Duration> {
+        let twin = self.twin.as_ref().map_or(0.0, |twin| twin.seconds);
+        Some(seconds_to_duration(self.observation.seconds + twin))
     }
 }

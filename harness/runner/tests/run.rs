@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{Fake, Happening, kernel, play, serve, store_buffering};
 use litmus::{Observation, Outcome, Value};
 use plan::{DeviceError, Step};
-use runner::{Budget, Cause, MemoryStress, RunError, Settings, Stress, canary, run};
+use runner::{Budget, Cause, Exercise, MemoryStress, RunError, Settings, Stress, canary, run};
 
 const IS_CPU: [bool; 2] = [true, false];
 
@@ -29,6 +29,19 @@ fn outcome(values: [u64; 3]) -> Outcome {
 /// Instances of all submissions of a device.
 fn dispatched(device: &Fake) -> u64 {
     device.drawn.borrow().iter().map(|p| u64::from(p.groups) * u64::from(p.rounds) * 4).sum()
+}
+
+#[test]
+fn a_test_is_exercised_by_enough_instances_that_are_not_serial() {
+    let exercise = Exercise { serial: vec![vec![1, 0, 1], vec![0, 1, 1]], enough: 3 };
+    let mut seen = Observation::default().histogram;
+    seen.add(outcome([1, 0, 1]), 1000);
+    seen.add(outcome([0, 1, 1]), 1000);
+    assert!(!exercise.is_seen(&seen));
+    seen.add(outcome([1, 1, 1]), 2);
+    assert!(!exercise.is_seen(&seen));
+    seen.add(outcome([0, 0, 1]), 1);
+    assert!(exercise.is_seen(&seen));
 }
 
 #[test]

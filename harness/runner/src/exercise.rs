@@ -1,0 +1,24 @@
+//! When a test is exercised, as plain data: whoever judges says which outcomes do not count, and how many others do.
+
+use litmus::{Histogram, Outcome};
+
+/// When a test is exercised: so many of its instances have shown what no serial order of whole threads produces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exercise {
+    /// The outcomes that a serial order produces: values in the order of the test's observables.
+    pub serial: Vec<Vec<u64>>,
+    /// How many others are enough.
+    pub enough: u64,
+}
+
+impl Exercise {
+    /// Whether what was seen is enough.
+    pub fn is_seen(&self, seen: &Histogram) -> bool {
+        let is_serial = |outcome: &Outcome| {
+            let same = |values: &Vec<u64>| outcome.0.iter().map(|value| value.0).eq(values.iter().copied());
+            self.serial.iter().any(same)
+        };
+        let interleaved = seen.counts.iter().filter(|(outcome, _)| !is_serial(outcome));
+        interleaved.map(|(_, count)| count).sum::<u64>() >= self.enough
+    }
+}
