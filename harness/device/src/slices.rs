@@ -84,7 +84,10 @@ mod tests {
     /// Linux before 6.12 takes what is asked for, and tells of no slices.
     #[test]
     fn a_thread_and_those_that_it_starts_ask_for_short_slices_and_for_nothing_else() {
-        let before = linux::get().unwrap();
+        let Some(before) = linux::get() else {
+            println!("skipped: this system tells nothing of how threads are scheduled");
+            return;
+        };
         assert_eq!(of_a_new_thread(|| {}), (Some(before), Some(before)));
         let (own, started) = of_a_new_thread(ask_for_short);
         assert_eq!(own, started);
