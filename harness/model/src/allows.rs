@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use litmus::{Observable, Outcome, Test, Value};
+use litmus::{Observable, Outcome, Test};
 
 use crate::budget::{Budget, Purse};
 use crate::combine::{Combiner, Sought, ValueRules};
@@ -13,6 +13,7 @@ use crate::prepared::Prepared;
 use crate::refute::Shown;
 use crate::search::Ground;
 use crate::skeleton::Skeleton;
+use crate::valuation::ValueDomain;
 use crate::{Model, Options, PredictError, predict};
 
 /// Whether a model allows an outcome of a test, one whose values stand in the order of [`Test::observables`]; `None` when
@@ -37,7 +38,7 @@ pub struct OutcomeQuestion<'t> {
     test: &'t Test,
     observables: Vec<Observable>,
     out_of_thin_air: bool,
-    domain: Vec<Value>,
+    domain: ValueDomain<'t>,
     grounds: Vec<(Skeleton, Arc<Prepared>, AnyGround)>,
     /// Whether the bound of loops ends a thread on some path.
     cut: bool,
@@ -102,7 +103,7 @@ impl<'t> OutcomeQuestion<'t> {
     ) -> Result<OutcomeQuestion<'t>, PredictError> {
         let compiled = model.compiled_for(test)?;
         let semantic = model.semantic();
-        let (observables, domain) = (test.observables(), predict::value_domain(test));
+        let (observables, domain) = (test.observables(), ValueDomain::new(test));
         let free = Purse::new(Budget::UNLIMITED);
         let (mut grounds, mut cut) = (Vec::new(), false);
         predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {

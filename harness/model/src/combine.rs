@@ -16,7 +16,7 @@ use crate::quick::QuickSet;
 use crate::search::{Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton};
 use crate::symmetry::Alike;
-use crate::valuation::{Valuation, Values, constraints_met, final_value, is_plain, reads_of, valuations};
+use crate::valuation::{Valuation, ValueDomain, Values, constraints_met, final_value, is_plain, reads_of, valuations};
 
 /// Outcomes that are listed at most, of each kind.
 const MAX_LISTED: usize = 1 << 16;
@@ -26,7 +26,7 @@ pub(crate) struct ValueRules<'a> {
     /// Values may depend on themselves.
     pub(crate) out_of_thin_air: bool,
     /// The values that may appear from nowhere.
-    pub(crate) domain: &'a [Value],
+    pub(crate) domain: &'a ValueDomain<'a>,
 }
 
 /// Which executions are looked for.

@@ -12,7 +12,7 @@ use crate::combine::Findings;
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
 use crate::search::Flags;
 use crate::skeleton::{Semantic, Skeleton, Tags};
-use crate::valuation::{Valuation, constraints_met, final_value, valuations};
+use crate::valuation::{Valuation, ValueDomain, constraints_met, final_value, valuations};
 use crate::{Model, PredictError, predict};
 
 /// What the oracle found.
@@ -259,7 +259,7 @@ fn for_each_execution<M: Matrix>(
                 .collect()
         })
         .collect();
-    let (out_of_thin_air, domain) = (model.semantic().values_free, predict::value_domain(test));
+    let (out_of_thin_air, domain) = (model.semantic().values_free, ValueDomain::new(test));
     let mut chosen_rf = vec![0; reads.len()];
     loop {
         if reads.is_empty() || candidates.iter().all(|c| !c.is_empty()) {

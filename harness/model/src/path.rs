@@ -85,12 +85,14 @@ const MAX_PATHS: usize = 4096;
 /// a loop shows in its last turn stands for any number of them; the races of an earlier turn show in the path that ends
 /// there.
 pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
-    let registers = (0..test.thread(thread).registers.len())
+    let registers: Vec<_> = (0..test.thread(thread).registers.len())
         .map(|r| Symbolic::Known(test.initial_register(thread, RegisterId(r as u16))))
         .collect();
     let length = test.thread(thread).instructions.len();
     let instructions = &test.thread(thread).instructions;
-    let live = live_registers(instructions, test.thread(thread).registers.len());
+    // Only jumps ask.
+    let jumps = instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
+    let live = if jumps { live_registers(instructions, registers.len()) } else { Vec::new() };
     let mut walker = Walker { test, thread, unroll, live, done: Vec::new() };
     let start = Path {
         steps: Vec::new(),

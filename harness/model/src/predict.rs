@@ -18,10 +18,11 @@ use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
 use crate::quick::QuickMap;
-use crate::sequential::{self, Turns};
+use crate::sequential::{Machine, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::symmetry::Symmetry;
 use crate::system;
+use crate::valuation::ValueDomain;
 use crate::{Budget, Model, PredictError};
 
 /// How to predict.
@@ -145,7 +146,7 @@ fn find(
     purse: &Purse<'_>,
 ) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
-    let domain = value_domain(test);
+    let domain = ValueDomain::new(test);
     let paths = supported_paths(test, semantic, unroll)?;
     let symmetry = if ways.symmetry && test.threads.len() >= MANY_THREADS {
         Symmetry::new(test, &paths)
@@ -169,7 +170,7 @@ fn find(
         }
         let before = findings.counts();
         let mut terminated = false;
-        for skeleton in skeletons(test, combination, semantic)? {
+        for skeleton in skeletons(test, observables, combination, semantic)? {
             terminated |= skeleton.terminated;
             let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
             let alike = symmetry.alike(chosen, &skeleton);
@@ -208,9 +209,9 @@ fn list(
     if findings.unlisted {
         return (BTreeMap::new(), false);
     }
-    let (sequential, sequential_complete) =
-        sequential::outcomes(test, observables, Turns::Interleaved, unroll, purse);
-    let (serial, serial_complete) = sequential::outcomes(test, observables, Turns::Serial, unroll, purse);
+    let mut machine = Machine::new(test, observables, unroll);
+    let (sequential, sequential_complete) = machine.outcomes(Turns::Interleaved, purse);
+    let (serial, serial_complete) = machine.outcomes(Turns::Serial, purse);
     let mut outcomes = BTreeMap::new();
     for outcome in findings.candidates.iter().chain(&findings.allowed) {
         outcomes.entry(outcome.clone()).or_insert_with(|| PredictedOutcome {
@@ -245,8 +246,9 @@ pub(crate) fn for_each_skeleton(
     visit: &mut impl FnMut(Skeleton) -> Result<bool, PredictError>,
 ) -> Result<(), PredictError> {
     let paths = supported_paths(test, semantic, unroll)?;
+    let observables = test.observables();
     for_each_combination(&paths, &mut |_, combination| {
-        for skeleton in skeletons(test, combination, semantic)? {
+        for skeleton in skeletons(test, &observables, combination, semantic)? {
             if !visit(skeleton)? {
                 return Ok(false);
             }

@@ -30,45 +30,6 @@ pub(crate) enum Turns {
     Serial,
 }
 
-/// The outcomes of all runs that end, and whether all runs were tried.
-pub(crate) fn outcomes(
-    test: &Test,
-    observables: &[Observable],
-    turns: Turns,
-    unroll: u32,
-    purse: &Purse<'_>,
-) -> (QuickSet<Outcome>, bool) {
-    let machine = Machine::new(test, observables, turns, unroll);
-    let mut outcomes = QuickSet::default();
-    let mut seen: QuickSet<State> = QuickSet::default();
-    let mut open = vec![machine.initial()];
-    let mut complete = true;
-    while let Some(state) = open.pop() {
-        if purse.spend(1) || seen.len() > MAX_STATES {
-            complete = false;
-            break;
-        }
-        let mut moved = false;
-        for thread in 0..test.threads.len() {
-            complete &= machine.choices.each(purse, || {
-                if let Some(next) = machine.turn(&state, thread) {
-                    moved = true;
-                    // A path that takes a back-jump once too often never ends; a state with one way into it needs no memory.
-                    if !next.is_stuck() && (machine.alone(&next, thread) || seen.insert(next.clone())) {
-                        open.push(next);
-                    }
-                }
-            });
-        }
-        if !moved && machine.threads.iter().all(|layout| state.0[layout.at] == DONE) {
-            complete &= machine.choices.each(purse, || {
-                outcomes.insert(machine.outcome(&state));
-            });
-        }
-    }
-    (outcomes, complete)
-}
-
 /// What reads of undefined initial values return, one way after the other: counted up like an odometer.
 #[derive(Debug, Default)]
 struct Choices {
@@ -114,6 +75,9 @@ impl Choices {
 /// Bound on the states visited.
 const MAX_STATES: usize = 1_000_000;
 
+/// States for which there is room at once: as many as small tests have.
+const FEW_STATES: usize = 48;
+
 /// The position of a thread that has run to its end.
 const DONE: u64 = u64::MAX;
 
@@ -157,7 +121,8 @@ fn low_bytes(bytes: u32) -> u64 {
     if bytes < 8 { (1 << (8 * bytes)) - 1 } else { u64::MAX }
 }
 
-struct Machine<'a> {
+/// A program that is run step by step.
+pub(crate) struct Machine<'a> {
     test: &'a Test,
     turns: Turns,
     unroll: u32,
@@ -180,7 +145,8 @@ struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    fn new(test: &'a Test, observables: &'a [Observable], turns: Turns, unroll: u32) -> Machine<'a> {
+    /// Each back-jump is taken less than `unroll` times.
+    pub(crate) fn new(test: &'a Test, observables: &'a [Observable], unroll: u32) -> Machine<'a> {
         let words = if test.locations.iter().any(|location| location.bytes() > 8) { 2 } else { 1 };
         let mut next = 1 + words * test.locations.len();
         let mut threads = Vec::with_capacity(test.threads.len());
@@ -234,7 +200,7 @@ impl<'a> Machine<'a> {
         let choices = Choices::default();
         Machine {
             test,
-            turns,
+            turns: Turns::Interleaved,
             unroll,
             observables,
             threads,
@@ -246,6 +212,57 @@ impl<'a> Machine<'a> {
             domain,
             choices,
         }
+    }
+
+    /// The outcomes of all runs that end, and whether all runs were tried.
+    pub(crate) fn outcomes(&mut self, turns: Turns, purse: &Purse<'_>) -> (QuickSet<Outcome>, bool) {
+        self.turns = turns;
+        let mut outcomes = QuickSet::default();
+        let mut seen: QuickSet<Box<[u64]>> = QuickSet::default();
+        seen.reserve(FEW_STATES);
+        let mut state = self.initial();
+        let mut next = state.clone();
+        // One state after the other, each a row.
+        let mut open = state.0.clone();
+        let mut complete = true;
+        while let Some(rest) = open.len().checked_sub(state.0.len()) {
+            if purse.spend(1) || seen.len() > MAX_STATES {
+                complete = false;
+                break;
+            }
+            state.0.copy_from_slice(&open[rest..]);
+            open.truncate(rest);
+            let mut moved = false;
+            for thread in 0..self.threads.len() {
+                complete &= self.choices.each(purse, || {
+                    if self.turn(&state, thread, &mut next) {
+                        moved = true;
+                        if self.is_new(&next, thread, &mut seen) {
+                            open.extend_from_slice(&next.0);
+                        }
+                    }
+                });
+            }
+            if !moved && self.threads.iter().all(|layout| state.0[layout.at] == DONE) {
+                complete &= self.choices.each(purse, || {
+                    outcomes.insert(self.outcome(&state));
+                });
+            }
+        }
+        (outcomes, complete)
+    }
+
+    /// Whether a state that a move of the thread leads to has to be looked at; it is remembered then.
+    fn is_new(&self, state: &State, thread: usize, seen: &mut QuickSet<Box<[u64]>>) -> bool {
+        // A path that takes a back-jump once too often never ends.
+        if state.is_stuck() {
+            return false;
+        }
+        // A state with one way into it needs no memory.
+        if self.alone(state, thread) {
+            return true;
+        }
+        !seen.contains(state.0.as_slice()) && seen.insert(state.0.as_slice().into())
     }
 
     fn initial(&self) -> State {
@@ -330,35 +347,30 @@ impl<'a> Machine<'a> {
         state.0[word] & (1 << (instruction % 64)) != 0
     }
 
-    /// One move of a thread, or a whole thread's run; `None` where it cannot move.
-    fn turn(&self, state: &State, thread: usize) -> Option<State> {
+    /// One move of a thread, or a whole thread's run, to the state `next`; false where it cannot move.
+    fn turn(&self, state: &State, thread: usize, next: &mut State) -> bool {
         if self.is_done(state, thread) || !self.may_start(state, thread) {
-            return None;
+            return false;
         }
-        let mut next = state.clone();
+        next.0.copy_from_slice(&state.0);
         for (sync, word) in &self.skippable {
             if self.orders_next(state, thread, sync) && !self.is_over(state, sync) {
                 next.0[*word] = 1;
             }
         }
-        match self.turns {
-            Turns::Interleaved => {
-                self.step(&mut next, thread).then_some(())?;
-                self.settle(&mut next, thread);
+        let mut moved = false;
+        while !self.is_done(next, thread) && !next.is_stuck() {
+            if !self.step(next, thread) {
+                // It goes on when what it waits for is done.
+                return moved;
             }
-            Turns::Serial => {
-                let mut moved = false;
-                while !self.is_done(&next, thread) && !next.is_stuck() {
-                    if !self.step(&mut next, thread) {
-                        // It goes on when what it waits for is done.
-                        return moved.then_some(next);
-                    }
-                    moved = true;
-                    self.settle(&mut next, thread);
-                }
+            moved = true;
+            self.settle(next, thread);
+            if self.turns == Turns::Interleaved {
+                break;
             }
         }
-        Some(next)
+        moved
     }
 
     /// Whether everything that must come before the thread's next instruction is done, or may yet be skipped.
