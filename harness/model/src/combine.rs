@@ -9,7 +9,7 @@ use litmus::{
     Comparison, Condition, LocationId, Observable, Outcome, ResolvedCondition, ScalarType, Side, Test, Value,
 };
 
-pub(crate) use self::findings::{Counts, Findings};
+pub(crate) use self::findings::{Counts, Findings, Standing};
 use crate::budget::Purse;
 use crate::local::Solution;
 use crate::quick::QuickSet;
@@ -193,7 +193,7 @@ impl<'a> Combiner<'a> {
         if self.plain {
             let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
             self.decide(&choices, leaf.flagged, findings);
-            if findings.unlisted || outcomes > MAX_LISTED || findings.allowed.len() > MAX_LISTED {
+            if findings.unlisted || outcomes > MAX_LISTED || findings.outcomes.allowed() > MAX_LISTED {
                 findings.unlisted = true;
                 return 1;
             }
@@ -557,8 +557,8 @@ impl<'a> Combiner<'a> {
                     findings.meets |= meets;
                     findings.misses |= !meets;
                 }
-                if findings.allowed.len() < MAX_LISTED {
-                    findings.allow(outcome, thin_air);
+                if findings.outcomes.allowed() < MAX_LISTED {
+                    findings.outcomes.allow(outcome, thin_air);
                 } else {
                     findings.unlisted = true;
                 }
@@ -591,14 +591,12 @@ impl<'a> Combiner<'a> {
         if !self.skeleton.terminated {
             return;
         }
-        if findings.candidates.len() >= MAX_LISTED {
+        if findings.outcomes.len() >= MAX_LISTED {
             findings.unlisted = true;
             return;
         }
-        if flags.is_some() {
-            findings.allow(outcome.clone(), false);
-        }
-        findings.candidates.insert(outcome);
+        let standing = if flags.is_some() { Standing::Allowed } else { Standing::Candidate };
+        findings.outcomes.note(outcome, standing);
     }
 
     pub(crate) fn outcome(&self, values: &Values, last: &[u16]) -> Outcome {

@@ -291,7 +291,11 @@ fn features_of(test: &Test) -> Features {
 
 /// Whether an access is of something else than a whole location or a component of a vector.
 pub(crate) fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
-    access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
+    if access.is_vector() {
+        access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
+    } else {
+        !Extent::of(test, &access.place).whole
+    }
 }
 
 /// What only models of the whole language know.

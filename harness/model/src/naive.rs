@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test, Undefinedness};
 
 use crate::cat::{self, BaseProvider, Plan};
-use crate::combine::Findings;
+use crate::combine::{Findings, Standing};
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
 use crate::search::Flags;
 use crate::skeleton::{Semantic, Skeleton, Tags};
@@ -82,9 +82,13 @@ fn enumerate_as(
         }
     }
     let raised = found.raised;
+    let of = |is: &dyn Fn(Standing) -> bool| {
+        let those = found.outcomes.iter().filter(|(_, standing)| is(*standing));
+        those.map(|(outcome, _)| outcome.clone()).collect()
+    };
     Ok(Some(NaiveAnswer {
-        allowed: found.allowed.into_iter().collect(),
-        thin_air: found.thin_air.into_iter().collect(),
+        allowed: of(&|standing| standing.is_allowed()),
+        thin_air: of(&|standing| standing == Standing::OutOfThinAir),
         race: if raised.is_race() { Race::Racy } else { Race::Free },
         race_thin_air: raised.is_race() && !found.grounded.is_race(),
         uninitialised_read: raised.uninitialised,

@@ -11,7 +11,7 @@ use litmus::{
 };
 
 use crate::budget::Purse;
-use crate::combine::{Combiner, Counts, Findings, ValueRules};
+use crate::combine::{Combiner, Counts, Findings, Standing, ValueRules};
 use crate::explore::{Ways, explore};
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::model::{extension, scopes};
@@ -68,10 +68,10 @@ pub(crate) fn predict_out_of(
 ) -> Result<Prediction, PredictError> {
     let compiled = model.compiled_for(test)?;
     let observables = test.observables();
-    let findings = find(test, model, &compiled, &observables, unroll, ways, purse)?;
+    let mut findings = find(test, model, &compiled, &observables, unroll, ways, purse)?;
     let exhausted = !findings.timed_out && findings.cut == 0;
     let answer = |found: bool| (found || exhausted).then_some(found);
-    let (outcomes, listed) = list(test, &observables, &findings, unroll, purse);
+    let (outcomes, listed) = list(test, &observables, &mut findings, unroll, purse);
     Ok(Prediction {
         model: model.name().to_owned(),
         observables,
@@ -117,10 +117,12 @@ pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict,
     let findings =
         find(test, model, &compiled, &test.observables(), options.unroll.max(1), Ways::USUAL, &purse)?;
     let known = !findings.timed_out && !findings.unlisted && findings.cut == 0;
+    let (race, level) = (race_of(&findings), findings.raised.level(&compiled.plan, known));
+    let allowed = findings.outcomes.into_iter().filter(|(_, standing)| standing.is_allowed());
     Ok(Verdict {
-        race: if known { race_of(&findings) } else { Race::Unknown },
-        level: findings.raised.level(&compiled.plan, known),
-        allowed: findings.allowed.into_iter().collect(),
+        race: if known { race } else { Race::Unknown },
+        level,
+        allowed: allowed.map(|(outcome, _)| outcome).collect(),
     })
 }
 
@@ -202,7 +204,7 @@ fn find(
 fn list(
     test: &Test,
     observables: &[Observable],
-    findings: &Findings,
+    findings: &mut Findings,
     unroll: u32,
     purse: &Purse<'_>,
 ) -> (BTreeMap<Outcome, PredictedOutcome>, bool) {
@@ -212,17 +214,17 @@ fn list(
     let mut machine = Machine::new(test, observables, unroll);
     let (sequential, sequential_complete) = machine.outcomes(Turns::Interleaved, purse);
     let (serial, serial_complete) = machine.outcomes(Turns::Serial, purse);
-    let mut outcomes = BTreeMap::new();
-    for outcome in findings.candidates.iter().chain(&findings.allowed) {
-        outcomes.entry(outcome.clone()).or_insert_with(|| PredictedOutcome {
-            allowed: findings.allowed.contains(outcome),
-            thin_air: findings.thin_air.contains(outcome),
-            weak: !sequential.contains(outcome),
-            serial: serial.contains(outcome),
+    let outcomes = std::mem::take(&mut findings.outcomes).into_iter().map(|(outcome, standing)| {
+        let says = PredictedOutcome {
+            allowed: standing.is_allowed(),
+            thin_air: standing == Standing::OutOfThinAir,
+            weak: !sequential.contains(&outcome),
+            serial: serial.contains(&outcome),
             filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, observables, filter)),
-        });
-    }
-    (outcomes, !findings.timed_out && sequential_complete && serial_complete)
+        };
+        (outcome, says)
+    });
+    (outcomes.collect(), !findings.timed_out && sequential_complete && serial_complete)
 }
 
 /// All skeletons of a test.

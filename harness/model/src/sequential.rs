@@ -75,8 +75,8 @@ impl Choices {
 /// Bound on the states visited.
 const MAX_STATES: usize = 1_000_000;
 
-/// States for which there is room at once: as many as small tests have.
-const FEW_STATES: usize = 48;
+/// States for which there is room at once: more than small tests have.
+const FEW_STATES: usize = 28;
 
 /// The position of a thread that has run to its end.
 const DONE: u64 = u64::MAX;
@@ -366,7 +366,8 @@ impl<'a> Machine<'a> {
             }
             moved = true;
             self.settle(next, thread);
-            if self.turns == Turns::Interleaved {
+            // Nobody can come between the turns of the last one.
+            if self.turns == Turns::Interleaved && !self.alone(next, thread) {
                 break;
             }
         }
@@ -584,6 +585,7 @@ impl<'a> Machine<'a> {
         let at = self.at(state, thread);
         let Some(instruction) = self.test.threads[thread].instructions.get(at) else { return false };
         let goes_on = match &instruction.kind {
+            InstructionKind::Access(access) if !access.is_vector() => self.perform(state, thread, access),
             // Sequential consistency is an order of instructions, so all components of a vector are accessed at once.
             InstructionKind::Access(access) => access.lanes().all(|lane| self.perform(state, thread, &lane)),
             InstructionKind::ControlBarrier(barrier) => {
