@@ -14,7 +14,7 @@ use litmus::{
     Value,
 };
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::budget::Purse;
 use crate::cells::Extent;
@@ -132,8 +132,8 @@ pub(crate) struct Machine<'a> {
     calls: bool,
     /// Words of memory for each location.
     words: usize,
-    /// The types of registers, for each thread.
-    types: Vec<Vec<ScalarType>>,
+    /// The types of registers, for each thread; only arithmetic and branches ask.
+    types: OnceCell<Vec<Vec<ScalarType>>>,
     /// The pairs of `ssw` whose first instruction a branch may skip, with the word of the state that is set once the second
     /// went ahead: from then on the first is never executed.
     skippable: Vec<(&'a SystemSync, usize)>,
@@ -142,6 +142,8 @@ pub(crate) struct Machine<'a> {
     /// The values that undefined ones are tried with.
     domain: Vec<Value>,
     choices: Choices,
+    /// Words of a state.
+    size: usize,
 }
 
 impl<'a> Machine<'a> {
@@ -150,8 +152,7 @@ impl<'a> Machine<'a> {
         let words = if test.locations.iter().any(|location| location.bytes() > 8) { 2 } else { 1 };
         let mut next = 1 + words * test.locations.len();
         let mut threads = Vec::with_capacity(test.threads.len());
-        let mut types = Vec::with_capacity(test.threads.len());
-        for (index, thread) in test.threads.iter().enumerate() {
+        for thread in &test.threads {
             let count = thread.instructions.len();
             let at = next;
             let jumps = at + 1 + thread.registers.len();
@@ -169,8 +170,6 @@ impl<'a> Machine<'a> {
             let arrived = next;
             next += words_of_arrivals(thread);
             threads.push(Layout { at, jumps, reached, arrived });
-            let register = |r| test.register_type(ThreadId(index as u16), RegisterId(r as u16));
-            types.push((0..thread.registers.len()).map(register).collect());
         }
         let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
             matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
@@ -198,6 +197,7 @@ impl<'a> Machine<'a> {
         let undefined = test.has_undefined().then_some(next + skippable.len());
         let domain = if undefined.is_some() { value_domain(test) } else { Vec::new() };
         let choices = Choices::default();
+        let size = undefined.map_or(next + skippable.len(), |first| first + test.locations.len());
         Machine {
             test,
             turns: Turns::Interleaved,
@@ -206,11 +206,12 @@ impl<'a> Machine<'a> {
             threads,
             calls,
             words,
-            types,
+            types: OnceCell::new(),
             skippable,
             undefined,
             domain,
             choices,
+            size,
         }
     }
 
@@ -219,11 +220,11 @@ impl<'a> Machine<'a> {
         self.turns = turns;
         let mut outcomes = QuickSet::default();
         let mut seen: QuickSet<Box<[u64]>> = QuickSet::default();
-        seen.reserve(FEW_STATES);
         let mut state = self.initial();
         let mut next = state.clone();
         // One state after the other, each a row.
-        let mut open = state.0.clone();
+        let mut open = Vec::with_capacity(FEW_STATES * state.0.len());
+        open.extend_from_slice(&state.0);
         let mut complete = true;
         while let Some(rest) = open.len().checked_sub(state.0.len()) {
             if purse.spend(1) || seen.len() > MAX_STATES {
@@ -262,11 +263,15 @@ impl<'a> Machine<'a> {
         if self.alone(state, thread) {
             return true;
         }
+        if seen.is_empty() {
+            seen.reserve(FEW_STATES);
+        }
         !seen.contains(state.0.as_slice()) && seen.insert(state.0.as_slice().into())
     }
 
     fn initial(&self) -> State {
-        let mut words = vec![0];
+        let mut words = Vec::with_capacity(self.size);
+        words.push(0);
         for location in 0..self.test.locations.len() {
             let bits = self.test.initial_bits(LocationId(location as u16));
             words.extend([bits as u64, (bits >> 64) as u64].into_iter().take(self.words));
@@ -520,7 +525,7 @@ impl<'a> Machine<'a> {
                     self.advance(state, thread);
                 }
                 InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
-                    let scalar = self.types[thread][usize::from(destination.0)];
+                    let scalar = self.register_type(thread, *destination);
                     let left = self.value(state, thread, *left, scalar);
                     let right = self.value(state, thread, *right, scalar);
                     self.assign(state, thread, *destination, operation.apply(left, right, scalar));
@@ -552,10 +557,21 @@ impl<'a> Machine<'a> {
             .any(|sync| usize::from(sync.to.thread.0) == thread && sync.to.instruction == Some(at as u16))
     }
 
+    fn register_type(&self, thread: usize, register: RegisterId) -> ScalarType {
+        let types = self.types.get_or_init(|| {
+            let of = |(index, thread): (usize, &Thread)| {
+                let of = |r| self.test.register_type(ThreadId(index as u16), RegisterId(r as u16));
+                (0..thread.registers.len()).map(of).collect()
+            };
+            self.test.threads.iter().enumerate().map(of).collect()
+        });
+        types[thread][usize::from(register.0)]
+    }
+
     fn comparison_type(&self, thread: usize, left: Operand, right: Operand) -> ScalarType {
         let ty = |operand| match operand {
             Operand::Constant(_) => ScalarType::default(),
-            Operand::Register(register) => self.types[thread][usize::from(register.0)],
+            Operand::Register(register) => self.register_type(thread, register),
         };
         let (left, right) = (ty(left), ty(right));
         if right.bits() > left.bits() { right } else { left }

@@ -116,7 +116,9 @@ impl<'t> Builder<'t> {
         let accesses = steps.iter().flat_map(|steps| steps.iter()).filter_map(accessed);
         let extents = accesses.map(|memory| memory.extent).chain(observed);
         let cells = Cells::new(test, extents, semantic.cells_of_bytes);
-        let (skeleton, reads) = (Skeleton::default(), vec![Vec::new(); steps.len()]);
+        let (mut skeleton, reads) = (Skeleton::default(), vec![Vec::new(); steps.len()]);
+        let executed: usize = steps.iter().map(|steps| steps.len()).sum();
+        skeleton.events.reserve(executed + test.locations.len() + observables.len());
         let (arrivals, marks, results) = (Vec::new(), Vec::new(), Results::default());
         Builder {
             test,
