@@ -350,7 +350,7 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
     if semantic.whole_language {
         one_class_a_name(test)?;
     }
-    match system::refusal(test).filter(|_| extended) {
+    match extended.then(|| system::refusal(test)).flatten() {
         Some(what) => refuse(what),
         None => Ok(()),
     }
@@ -358,13 +358,16 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
 
 /// Refuses names that are accessed through two storage classes.
 fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
-    let mut classes: BTreeMap<LocationId, StorageClass> = BTreeMap::new();
+    let mut classes: Vec<(LocationId, StorageClass)> = Vec::new();
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
         let Some(MemoryPlace { location, class, .. }) = instruction.kind.access().map(|access| access.place)
         else {
             continue;
         };
-        if *classes.entry(location).or_insert(class) != class {
+        let known = classes.iter().find(|(known, _)| *known == location);
+        if known.is_none() {
+            classes.push((location, class));
+        } else if known.is_some_and(|(_, known)| *known != class) {
             let name = test.location(location).name.clone();
             return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
         }

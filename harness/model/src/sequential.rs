@@ -75,8 +75,10 @@ impl Choices {
 /// Bound on the states visited.
 const MAX_STATES: usize = 1_000_000;
 
-/// States for which there is room at once: more than small tests have.
+/// States that are remembered for which there is room at once: more than small tests have.
 const FEW_STATES: usize = 28;
+/// The same for states that wait for their turn.
+const FEW_OPEN: usize = 8;
 
 /// The position of a thread that has run to its end.
 const DONE: u64 = u64::MAX;
@@ -223,7 +225,7 @@ impl<'a> Machine<'a> {
         let mut state = self.initial();
         let mut next = state.clone();
         // One state after the other, each a row.
-        let mut open = Vec::with_capacity(FEW_STATES * state.0.len());
+        let mut open = Vec::with_capacity(FEW_OPEN * state.0.len());
         open.extend_from_slice(&state.0);
         let mut complete = true;
         while let Some(rest) = open.len().checked_sub(state.0.len()) {
