@@ -8,7 +8,7 @@ use crate::budget::{Budget, Purse};
 use crate::combine::{Combiner, Sought, ValueRules};
 use crate::explore::{Questions, Ways};
 use crate::few::Few;
-use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
 use crate::refute::Shown;
 use crate::search::Ground;
@@ -51,6 +51,7 @@ enum AnyGround {
     Of16(Start<Matrix16>),
     Of32(Start<Matrix32>),
     Of64(Start<Matrix64>),
+    Of128(Start<Matrix128>),
     Of256(Start<Matrix256>),
 }
 
@@ -117,6 +118,7 @@ impl<'t> OutcomeQuestion<'t> {
                     9..=16 => AnyGround::Of16(Start::new(&skeleton, &prepared, &combiner)?),
                     17..=32 => AnyGround::Of32(Start::new(&skeleton, &prepared, &combiner)?),
                     33..=64 => AnyGround::Of64(Start::new(&skeleton, &prepared, &combiner)?),
+                    65..=128 => AnyGround::Of128(Start::new(&skeleton, &prepared, &combiner)?),
                     _ => AnyGround::Of256(Start::new(&skeleton, &prepared, &combiner)?),
                 };
                 grounds.push((skeleton, prepared, ground));
@@ -147,6 +149,7 @@ impl<'t> OutcomeQuestion<'t> {
                 AnyGround::Of16(start) => start.finds(skeleton, prepared, &combiner, sought),
                 AnyGround::Of32(start) => start.finds(skeleton, prepared, &combiner, sought),
                 AnyGround::Of64(start) => start.finds(skeleton, prepared, &combiner, sought),
+                AnyGround::Of128(start) => start.finds(skeleton, prepared, &combiner, sought),
                 AnyGround::Of256(start) => start.finds(skeleton, prepared, &combiner, sought),
             };
             match shown {

@@ -13,7 +13,7 @@ use litmus::{
 use crate::budget::Purse;
 use crate::combine::{Combiner, Counts, Findings, Standing, ValueRules};
 use crate::explore::{Ways, explore};
-use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
@@ -183,6 +183,7 @@ fn find(
                 9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, &mut findings),
                 17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, ways, &mut findings),
                 33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, &mut findings),
+                65..=128 => explore::<Matrix128>(&skeleton, &prepared, &combiner, ways, &mut findings),
                 _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, &mut findings),
             };
             let runs = u64::from(searched?);
