@@ -16,7 +16,9 @@ use crate::quick::QuickSet;
 use crate::search::{Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton};
 use crate::symmetry::Alike;
-use crate::valuation::{Valuation, ValueDomain, Values, constraints_met, final_value, is_plain, reads_of, valuations};
+use crate::valuation::{
+    Valuation, ValueDomain, Values, constraints_met, final_value, is_plain, reads_of, valuations,
+};
 
 /// Outcomes that are listed at most, of each kind.
 const MAX_LISTED: usize = 1 << 16;

@@ -78,7 +78,6 @@ impl Findings {
             self.grounded.add(flags);
         }
     }
-
 }
 
 /// Which executions show an outcome: the ones that can, from the weakest to the strongest.

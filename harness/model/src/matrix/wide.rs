@@ -22,7 +22,11 @@ impl<const WORDS: usize> WideMatrix<WORDS> {
     }
 
     #[inline]
-    fn zip(&self, other: &Self, operation: impl Fn(WideBits<WORDS>, WideBits<WORDS>) -> WideBits<WORDS>) -> Self {
+    fn zip(
+        &self,
+        other: &Self,
+        operation: impl Fn(WideBits<WORDS>, WideBits<WORDS>) -> WideBits<WORDS>,
+    ) -> Self {
         self.map(|row, targets| operation(targets, other.row(row)))
     }
 }
