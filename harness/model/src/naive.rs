@@ -215,7 +215,7 @@ fn enumerate_one<M: Matrix>(
                 found.raise(flagged, *thin_air);
             }
             if skeleton.terminated {
-                found.allow(outcome, *thin_air);
+                found.outcomes.allow(outcome, *thin_air);
             }
         }
         Ok(())
