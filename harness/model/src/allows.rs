@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use litmus::{Observable, Outcome, Test, Value};
+use litmus::{Observable, Outcome, Test};
 
 use crate::budget::{Budget, Purse};
 use crate::combine::{Combiner, Sought, ValueRules};
 use crate::explore::{Questions, Ways};
 use crate::few::Few;
-use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
 use crate::refute::Shown;
 use crate::search::Ground;
 use crate::skeleton::Skeleton;
+use crate::valuation::ValueDomain;
 use crate::{Model, Options, PredictError, predict};
 
 /// Whether a model allows an outcome of a test, one whose values stand in the order of [`Test::observables`]; `None` when
@@ -37,7 +38,7 @@ pub struct OutcomeQuestion<'t> {
     test: &'t Test,
     observables: Vec<Observable>,
     out_of_thin_air: bool,
-    domain: Vec<Value>,
+    domain: ValueDomain<'t>,
     grounds: Vec<(Skeleton, Arc<Prepared>, AnyGround)>,
     /// Whether the bound of loops ends a thread on some path.
     cut: bool,
@@ -50,6 +51,7 @@ enum AnyGround {
     Of16(Start<Matrix16>),
     Of32(Start<Matrix32>),
     Of64(Start<Matrix64>),
+    Of128(Start<Matrix128>),
     Of256(Start<Matrix256>),
 }
 
@@ -102,7 +104,7 @@ impl<'t> OutcomeQuestion<'t> {
     ) -> Result<OutcomeQuestion<'t>, PredictError> {
         let compiled = model.compiled_for(test)?;
         let semantic = model.semantic();
-        let (observables, domain) = (test.observables(), predict::value_domain(test));
+        let (observables, domain) = (test.observables(), ValueDomain::new(test));
         let free = Purse::new(Budget::UNLIMITED);
         let (mut grounds, mut cut) = (Vec::new(), false);
         predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
@@ -116,6 +118,7 @@ impl<'t> OutcomeQuestion<'t> {
                     9..=16 => AnyGround::Of16(Start::new(&skeleton, &prepared, &combiner)?),
                     17..=32 => AnyGround::Of32(Start::new(&skeleton, &prepared, &combiner)?),
                     33..=64 => AnyGround::Of64(Start::new(&skeleton, &prepared, &combiner)?),
+                    65..=128 => AnyGround::Of128(Start::new(&skeleton, &prepared, &combiner)?),
                     _ => AnyGround::Of256(Start::new(&skeleton, &prepared, &combiner)?),
                 };
                 grounds.push((skeleton, prepared, ground));
@@ -146,6 +149,7 @@ impl<'t> OutcomeQuestion<'t> {
                 AnyGround::Of16(start) => start.finds(skeleton, prepared, &combiner, sought),
                 AnyGround::Of32(start) => start.finds(skeleton, prepared, &combiner, sought),
                 AnyGround::Of64(start) => start.finds(skeleton, prepared, &combiner, sought),
+                AnyGround::Of128(start) => start.finds(skeleton, prepared, &combiner, sought),
                 AnyGround::Of256(start) => start.finds(skeleton, prepared, &combiner, sought),
             };
             match shown {

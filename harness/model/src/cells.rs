@@ -5,6 +5,8 @@
 //! several writes. An access of several cells is as many events, which the base relation `part` holds together. Components
 //! of a vector are cells of their own: accesses of more than one of them are as many operations.
 
+use std::ops::Deref;
+
 use litmus::{LocationId, MemoryPlace, ScalarType, Test};
 
 /// The bytes that an access touches.
@@ -74,6 +76,24 @@ pub(crate) struct Piece {
     pub(crate) alone: bool,
 }
 
+/// The pieces of an access; nearly all have one.
+#[derive(Clone, Debug)]
+pub(crate) enum Pieces {
+    One(Piece),
+    Several(Vec<Piece>),
+}
+
+impl Deref for Pieces {
+    type Target = [Piece];
+
+    fn deref(&self) -> &[Piece] {
+        match self {
+            Pieces::One(piece) => std::slice::from_ref(piece),
+            Pieces::Several(pieces) => pieces,
+        }
+    }
+}
+
 /// The storages that have more than one cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
@@ -120,9 +140,10 @@ impl Cells {
     }
 
     /// The pieces of an access, from its first byte on.
-    pub(crate) fn pieces(&self, extent: Extent) -> Vec<Piece> {
+    pub(crate) fn pieces(&self, extent: Extent) -> Pieces {
         let Some(split) = self.split.iter().find(|split| split.storage == extent.storage) else {
-            return vec![Piece { cell: extent.storage, before: 0, bytes: extent.bytes, alone: true }];
+            let whole = Piece { cell: extent.storage, before: 0, bytes: extent.bytes, alone: true };
+            return Pieces::One(whole);
         };
         let inside = split.bounds.windows(2).enumerate().filter_map(|(index, bounds)| {
             let [start, end] = *bounds else { return None };
@@ -132,14 +153,13 @@ impl Cells {
             0 => split.storage,
             index => LocationId(split.second + index as u16 - 1),
         };
-        inside
-            .map(|(index, start, end)| Piece {
-                cell: cell(index),
-                before: start - extent.offset,
-                bytes: end - start,
-                alone: end - start == extent.bytes,
-            })
-            .collect()
+        let pieces = inside.map(|(index, start, end)| Piece {
+            cell: cell(index),
+            before: start - extent.offset,
+            bytes: end - start,
+            alone: end - start == extent.bytes,
+        });
+        Pieces::Several(pieces.collect())
     }
 }
 
@@ -165,7 +185,7 @@ mod tests {
         let accesses = extents(&test, &[(0, 0, None), (1, 0, None), (0, 0, Some(ScalarType::I64))]);
         let cells = Cells::new(&test, accesses.iter().copied(), true);
         let piece = Piece { cell: LocationId(0), before: 0, bytes: 8, alone: true };
-        assert_eq!(cells.pieces(accesses[0]), [piece]);
+        assert_eq!(*cells.pieces(accesses[0]), [piece]);
     }
 
     #[test]

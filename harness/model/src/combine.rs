@@ -9,14 +9,16 @@ use litmus::{
     Comparison, Condition, LocationId, Observable, Outcome, ResolvedCondition, ScalarType, Side, Test, Value,
 };
 
-pub(crate) use self::findings::{Counts, Findings};
+pub(crate) use self::findings::{Counts, Findings, Standing};
 use crate::budget::Purse;
 use crate::local::Solution;
 use crate::quick::QuickSet;
 use crate::search::{Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton};
 use crate::symmetry::Alike;
-use crate::valuation::{Valuation, Values, constraints_met, final_value, is_plain, reads_of, valuations};
+use crate::valuation::{
+    Valuation, ValueDomain, Values, constraints_met, final_value, is_plain, reads_of, valuations,
+};
 
 /// Outcomes that are listed at most, of each kind.
 const MAX_LISTED: usize = 1 << 16;
@@ -26,7 +28,7 @@ pub(crate) struct ValueRules<'a> {
     /// Values may depend on themselves.
     pub(crate) out_of_thin_air: bool,
     /// The values that may appear from nowhere.
-    pub(crate) domain: &'a [Value],
+    pub(crate) domain: &'a ValueDomain<'a>,
 }
 
 /// Which executions are looked for.
@@ -193,7 +195,7 @@ impl<'a> Combiner<'a> {
         if self.plain {
             let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
             self.decide(&choices, leaf.flagged, findings);
-            if findings.unlisted || outcomes > MAX_LISTED || findings.allowed.len() > MAX_LISTED {
+            if findings.unlisted || outcomes > MAX_LISTED || findings.outcomes.allowed() > MAX_LISTED {
                 findings.unlisted = true;
                 return 1;
             }
@@ -557,8 +559,8 @@ impl<'a> Combiner<'a> {
                     findings.meets |= meets;
                     findings.misses |= !meets;
                 }
-                if findings.allowed.len() < MAX_LISTED {
-                    findings.allow(outcome, thin_air);
+                if findings.outcomes.allowed() < MAX_LISTED {
+                    findings.outcomes.allow(outcome, thin_air);
                 } else {
                     findings.unlisted = true;
                 }
@@ -591,14 +593,12 @@ impl<'a> Combiner<'a> {
         if !self.skeleton.terminated {
             return;
         }
-        if findings.candidates.len() >= MAX_LISTED {
+        if findings.outcomes.len() >= MAX_LISTED {
             findings.unlisted = true;
             return;
         }
-        if flags.is_some() {
-            findings.allow(outcome.clone(), false);
-        }
-        findings.candidates.insert(outcome);
+        let standing = if flags.is_some() { Standing::Allowed } else { Standing::Candidate };
+        findings.outcomes.note(outcome, standing);
     }
 
     pub(crate) fn outcome(&self, values: &Values, last: &[u16]) -> Outcome {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use litmus::Outcome;
 
 use crate::PredictError;
-use crate::combine::{Combiner, Findings, Sought};
+use crate::combine::{Combiner, Findings, Sought, Standing};
 use crate::few::Few;
 use crate::matrix::Matrix;
 use crate::prepared::Prepared;
@@ -108,10 +108,8 @@ fn explore_uncounted<M: Matrix>(
                 None => ask(Sought::Answer(false), None) != Shown::Never,
             };
         if !findings.unlisted {
-            let is_open = |outcome: &&Outcome| {
-                !findings.allowed.contains(*outcome) || findings.thin_air.contains(*outcome)
-            };
-            let mut open: Vec<Outcome> = findings.candidates.iter().filter(is_open).cloned().collect();
+            let open = findings.outcomes.iter().filter(|(_, standing)| *standing != Standing::Allowed);
+            let mut open: Vec<Outcome> = open.map(|(outcome, _)| outcome.clone()).collect();
             if open.len() > MAX_ASKED {
                 findings.unlisted = true;
                 open.clear();
@@ -119,7 +117,7 @@ fn explore_uncounted<M: Matrix>(
             for outcome in open {
                 match questions.find(Sought::Outcome(&outcome), None) {
                     Some(Shown::Never) => {}
-                    Some(shown) => findings.allow(outcome, shown == Shown::OutOfThinAir),
+                    Some(shown) => findings.outcomes.allow(outcome, shown == Shown::OutOfThinAir),
                     // What was asked before stands.
                     None => {
                         findings.unlisted = true;

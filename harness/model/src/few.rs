@@ -80,7 +80,7 @@ impl<M: Matrix> Few<M> {
     /// Visits every way in which the reads may read from their candidates, with the flags that are raised where the
     /// execution is consistent, until `visit` has enough.
     fn executions(
-        &self,
+        values: &mut [Value<M>],
         skeleton: &Skeleton,
         prepared: &Prepared,
         reads: &[ReadChoice],
@@ -90,7 +90,6 @@ impl<M: Matrix> Few<M> {
             return;
         }
         let (plan, n) = (&prepared.plan, skeleton.len());
-        let mut values = self.values.clone();
         let mut chosen = vec![0; reads.len()];
         let mut reads_from = vec![None; n];
         loop {
@@ -103,7 +102,7 @@ impl<M: Matrix> Few<M> {
             for id in &prepared.rf {
                 values[id.index()] = Value::Relation(rf.clone());
             }
-            evaluate(plan, prepared.fixed, plan.nodes.len(), &mut values, n);
+            evaluate(plan, prepared.fixed, plan.nodes.len(), values, n);
             let holds = |axiom: &cat::Axiom| cat::holds(axiom, &values[axiom.node.index()]);
             let consistent = plan.axioms.iter().all(|axiom| axiom.flag || holds(axiom));
             let flags = consistent.then(|| {
@@ -126,13 +125,13 @@ impl<M: Matrix> Few<M> {
 
     /// Adds everything that the executions show, candidates before the axioms included.
     pub(crate) fn add(
-        &self,
+        mut self,
         skeleton: &Skeleton,
         prepared: &Prepared,
         combiner: &Combiner<'_>,
         findings: &mut Findings,
     ) {
-        self.executions(skeleton, prepared, &self.reads, &mut |reads_from, flags| {
+        Few::executions(&mut self.values, skeleton, prepared, &self.reads, &mut |reads_from, flags| {
             combiner.add_execution(reads_from, &self.last, flags, findings);
             true
         });
@@ -148,7 +147,7 @@ impl<M: Matrix> Few<M> {
     ) -> bool {
         let Some((reads, _)) = combiner.sources(&self.reads, sought) else { return false };
         let mut found = false;
-        self.executions(skeleton, prepared, &reads, &mut |reads_from, flags| {
+        Few::executions(&mut self.values.clone(), skeleton, prepared, &reads, &mut |reads_from, flags| {
             found = flags.is_some() && combiner.meets_so_far(sought, reads_from, &self.last) == Some(true);
             !found
         });

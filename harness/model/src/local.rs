@@ -8,7 +8,7 @@ use crate::activity::Activity;
 use crate::budget::Purse;
 use crate::cat::{Node, NodeId, Value};
 use crate::interval::{Bounds, Wanted, wanted_for};
-use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
 use crate::quick::{QuickMap, QuickSet};
 use crate::search::{ReadChoice, axiom_possible, fix_next, fix_read};
@@ -206,6 +206,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
             9..=16 => self.solve_with::<Matrix16>(purse, limit),
             17..=32 => self.solve_with::<Matrix32>(purse, limit),
             33..=64 => self.solve_with::<Matrix64>(purse, limit),
+            65..=128 => self.solve_with::<Matrix128>(purse, limit),
             _ => self.solve_with::<Matrix256>(purse, limit),
         }
     }

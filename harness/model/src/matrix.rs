@@ -2,7 +2,7 @@
 //!
 //! A relation over n events is an n×n matrix of bits: row = source, column = target. The engine is generic over
 //! [`Matrix`] and takes the smallest type that holds the test: [`Matrix8`] keeps a whole relation in one word,
-//! [`Matrix16`], [`Matrix32`] and [`Matrix64`] keep a word a row, [`Matrix256`] four words a row.
+//! [`Matrix16`], [`Matrix32`] and [`Matrix64`] keep a word a row, [`Matrix128`] two and [`Matrix256`] four.
 //!
 //! All matrices and sets of one execution must be made for the same number of events. Event numbers must be below it;
 //! a number past the capacity is never a member and inserting it does nothing.
@@ -12,9 +12,9 @@ mod rows;
 mod wide;
 mod word;
 
-pub use bits::{Bits, Bits256};
+pub use bits::{Bits, Bits128, Bits256, WideBits};
 pub use rows::{Matrix16, Matrix32, Matrix64};
-pub use wide::Matrix256;
+pub use wide::{Matrix128, Matrix256, WideMatrix};
 pub use word::Matrix8;
 
 use std::fmt::Debug;

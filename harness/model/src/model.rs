@@ -2,7 +2,6 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
@@ -16,6 +15,7 @@ use crate::cat::options::{
 use crate::cat::{self, CatErrors, Families, Membership, Plan, Vocabulary};
 use crate::cells::Extent;
 use crate::prepared::Compiled;
+use crate::quick::QuickMap;
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
 use crate::system::Features;
 use crate::{PredictError, predict};
@@ -53,7 +53,7 @@ pub struct Model {
     name: String,
     ast: cat::Model,
     /// What was compiled, by what a test has: its storage classes in the low bits, its [`Features`] above.
-    compiled: Mutex<HashMap<u16, Arc<Compiled>>>,
+    compiled: Mutex<QuickMap<u16, Arc<Compiled>>>,
 }
 
 impl Model {
@@ -291,7 +291,11 @@ fn features_of(test: &Test) -> Features {
 
 /// Whether an access is of something else than a whole location or a component of a vector.
 pub(crate) fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
-    access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
+    if access.is_vector() {
+        access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
+    } else {
+        !Extent::of(test, &access.place).whole
+    }
 }
 
 /// What only models of the whole language know.

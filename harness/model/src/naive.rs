@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test, Undefinedness};
 
 use crate::cat::{self, BaseProvider, Plan};
-use crate::combine::Findings;
+use crate::combine::{Findings, Standing};
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
 use crate::search::Flags;
 use crate::skeleton::{Semantic, Skeleton, Tags};
-use crate::valuation::{Valuation, constraints_met, final_value, valuations};
+use crate::valuation::{Valuation, ValueDomain, constraints_met, final_value, valuations};
 use crate::{Model, PredictError, predict};
 
 /// What the oracle found.
@@ -82,9 +82,13 @@ fn enumerate_as(
         }
     }
     let raised = found.raised;
+    let of = |is: &dyn Fn(Standing) -> bool| {
+        let those = found.outcomes.iter().filter(|(_, standing)| is(*standing));
+        those.map(|(outcome, _)| outcome.clone()).collect()
+    };
     Ok(Some(NaiveAnswer {
-        allowed: found.allowed.into_iter().collect(),
-        thin_air: found.thin_air.into_iter().collect(),
+        allowed: of(&|standing| standing.is_allowed()),
+        thin_air: of(&|standing| standing == Standing::OutOfThinAir),
         race: if raised.is_race() { Race::Racy } else { Race::Free },
         race_thin_air: raised.is_race() && !found.grounded.is_race(),
         uninitialised_read: raised.uninitialised,
@@ -211,7 +215,7 @@ fn enumerate_one<M: Matrix>(
                 found.raise(flagged, *thin_air);
             }
             if skeleton.terminated {
-                found.allow(outcome, *thin_air);
+                found.outcomes.allow(outcome, *thin_air);
             }
         }
         Ok(())
@@ -259,7 +263,7 @@ fn for_each_execution<M: Matrix>(
                 .collect()
         })
         .collect();
-    let (out_of_thin_air, domain) = (model.semantic().values_free, predict::value_domain(test));
+    let (out_of_thin_air, domain) = (model.semantic().values_free, ValueDomain::new(test));
     let mut chosen_rf = vec![0; reads.len()];
     loop {
         if reads.is_empty() || candidates.iter().all(|c| !c.is_empty()) {

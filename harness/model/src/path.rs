@@ -85,15 +85,17 @@ const MAX_PATHS: usize = 4096;
 /// a loop shows in its last turn stands for any number of them; the races of an earlier turn show in the path that ends
 /// there.
 pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
-    let registers = (0..test.thread(thread).registers.len())
+    let registers: Vec<_> = (0..test.thread(thread).registers.len())
         .map(|r| Symbolic::Known(test.initial_register(thread, RegisterId(r as u16))))
         .collect();
     let length = test.thread(thread).instructions.len();
     let instructions = &test.thread(thread).instructions;
-    let live = live_registers(instructions, test.thread(thread).registers.len());
+    // Only jumps ask.
+    let jumps = instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
+    let live = if jumps { live_registers(instructions, registers.len()) } else { Vec::new() };
     let mut walker = Walker { test, thread, unroll, live, done: Vec::new() };
     let start = Path {
-        steps: Vec::new(),
+        steps: Vec::with_capacity(length),
         constraints: Vec::new(),
         registers,
         terminated: true,
@@ -105,9 +107,9 @@ pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Pa
         path: start,
         reads: 0,
         executed: vec![0; length],
-        jumps: vec![0; length],
+        jumps: vec![0; if jumps { length } else { 0 }],
         heads: Vec::new(),
-        comparisons: vec![None; test.thread(thread).registers.len()],
+        comparisons: Comparisons::default(),
         control: Vec::new(),
     })?;
     walker.done.retain(is_feasible);
@@ -162,8 +164,7 @@ struct State {
     jumps: Vec<u32>,
     /// How it was when control last came to each label.
     heads: Vec<Head>,
-    /// What each condition register was last assigned by; `None` where nothing was.
-    comparisons: Vec<Option<Constraint<LocalRead>>>,
+    comparisons: Comparisons,
     /// Reads that decide whether control comes to what lies before an instruction.
     control: Vec<(usize, Vec<LocalRead>)>,
 }
@@ -174,14 +175,30 @@ struct Head {
     at: usize,
     steps: usize,
     registers: Vec<Symbolic<LocalRead>>,
-    comparisons: Vec<Option<Constraint<LocalRead>>>,
+    comparisons: Comparisons,
+}
+
+/// What each condition register was last assigned by.
+#[derive(Clone, Default)]
+struct Comparisons(Vec<(RegisterId, Constraint<LocalRead>)>);
+
+impl Comparisons {
+    fn of(&self, register: RegisterId) -> Option<&Constraint<LocalRead>> {
+        self.0.iter().find(|(known, _)| *known == register).map(|(_, comparison)| comparison)
+    }
+
+    fn assign(&mut self, register: RegisterId, comparison: Constraint<LocalRead>) {
+        self.0.retain(|(known, _)| *known != register);
+        self.0.push((register, comparison));
+    }
 }
 
 impl Walker<'_> {
     fn walk(&mut self, start: State) -> Result<(), PredictError> {
         let thread = self.test.thread(self.thread);
-        let mut open = vec![start];
-        while let Some(mut state) = open.pop() {
+        let mut open = Vec::new();
+        let mut next = Some(start);
+        while let Some(mut state) = next {
             while let Some(instruction) = thread.instructions.get(state.at) {
                 let at = state.at;
                 state.at += 1;
@@ -193,6 +210,7 @@ impl Walker<'_> {
                 }
             }
             self.done.push(state.path);
+            next = open.pop();
         }
         Ok(())
     }
@@ -248,7 +266,7 @@ impl Walker<'_> {
             }
             Flow::BranchIf { condition, target } => {
                 // A register that no comparison has assigned is 0.
-                let Some(comparison) = state.comparisons[usize::from(condition.0)].clone() else {
+                let Some(comparison) = state.comparisons.of(*condition).cloned() else {
                     return Ok(true);
                 };
                 let reads = reads_of([&comparison.left, &comparison.right]);
@@ -288,13 +306,14 @@ impl Walker<'_> {
         match compute {
             Compute::Compare { destination, relation, left, right } => {
                 let scalar = ScalarType::default();
-                state.comparisons[usize::from(destination.0)] = Some(Constraint {
+                let comparison = Constraint {
                     relation: *relation,
                     holds: true,
                     left: value(state, *left, scalar),
                     right: value(state, *right, scalar),
                     scalar: UNSIGNED,
-                });
+                };
+                state.comparisons.assign(*destination, comparison);
             }
             Compute::Move { destination, value: moved } => {
                 state.path.registers[usize::from(destination.0)] =
@@ -456,13 +475,14 @@ impl State {
         let (Some(head), Some(live)) = (self.heads.iter().find(|head| head.at == label), live) else {
             return false;
         };
+        let name = |register| RegisterId(register as u16);
         let reads = self.path.steps[head.steps..].iter().all(|step| {
             matches!(step.kind, StepKind::Read(_) | StepKind::Rmw(_, None) | StepKind::Fence(..))
         });
         reads
             && live.iter().enumerate().filter(|(_, live)| **live).all(|(register, _)| {
                 self.path.registers[register] == head.registers[register]
-                    && self.comparisons[register] == head.comparisons[register]
+                    && self.comparisons.of(name(register)) == head.comparisons.of(name(register))
             })
     }
 

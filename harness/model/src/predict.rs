@@ -11,17 +11,18 @@ use litmus::{
 };
 
 use crate::budget::Purse;
-use crate::combine::{Combiner, Counts, Findings, ValueRules};
+use crate::combine::{Combiner, Counts, Findings, Standing, ValueRules};
 use crate::explore::{Ways, explore};
-use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
 use crate::quick::QuickMap;
-use crate::sequential::{self, Turns};
+use crate::sequential::{Machine, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::symmetry::Symmetry;
 use crate::system;
+use crate::valuation::ValueDomain;
 use crate::{Budget, Model, PredictError};
 
 /// How to predict.
@@ -67,10 +68,10 @@ pub(crate) fn predict_out_of(
 ) -> Result<Prediction, PredictError> {
     let compiled = model.compiled_for(test)?;
     let observables = test.observables();
-    let findings = find(test, model, &compiled, &observables, unroll, ways, purse)?;
+    let mut findings = find(test, model, &compiled, &observables, unroll, ways, purse)?;
     let exhausted = !findings.timed_out && findings.cut == 0;
     let answer = |found: bool| (found || exhausted).then_some(found);
-    let (outcomes, listed) = list(test, &observables, &findings, unroll, purse);
+    let (outcomes, listed) = list(test, &observables, &mut findings, unroll, purse);
     Ok(Prediction {
         model: model.name().to_owned(),
         observables,
@@ -116,10 +117,12 @@ pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict,
     let findings =
         find(test, model, &compiled, &test.observables(), options.unroll.max(1), Ways::USUAL, &purse)?;
     let known = !findings.timed_out && !findings.unlisted && findings.cut == 0;
+    let (race, level) = (race_of(&findings), findings.raised.level(&compiled.plan, known));
+    let allowed = findings.outcomes.into_iter().filter(|(_, standing)| standing.is_allowed());
     Ok(Verdict {
-        race: if known { race_of(&findings) } else { Race::Unknown },
-        level: findings.raised.level(&compiled.plan, known),
-        allowed: findings.allowed.into_iter().collect(),
+        race: if known { race } else { Race::Unknown },
+        level,
+        allowed: allowed.map(|(outcome, _)| outcome).collect(),
     })
 }
 
@@ -145,7 +148,7 @@ fn find(
     purse: &Purse<'_>,
 ) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
-    let domain = value_domain(test);
+    let domain = ValueDomain::new(test);
     let paths = supported_paths(test, semantic, unroll)?;
     let symmetry = if ways.symmetry && test.threads.len() >= MANY_THREADS {
         Symmetry::new(test, &paths)
@@ -169,7 +172,7 @@ fn find(
         }
         let before = findings.counts();
         let mut terminated = false;
-        for skeleton in skeletons(test, combination, semantic)? {
+        for skeleton in skeletons(test, observables, combination, semantic)? {
             terminated |= skeleton.terminated;
             let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
             let alike = symmetry.alike(chosen, &skeleton);
@@ -180,6 +183,7 @@ fn find(
                 9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, &mut findings),
                 17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, ways, &mut findings),
                 33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, &mut findings),
+                65..=128 => explore::<Matrix128>(&skeleton, &prepared, &combiner, ways, &mut findings),
                 _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, &mut findings),
             };
             let runs = u64::from(searched?);
@@ -201,27 +205,27 @@ fn find(
 fn list(
     test: &Test,
     observables: &[Observable],
-    findings: &Findings,
+    findings: &mut Findings,
     unroll: u32,
     purse: &Purse<'_>,
 ) -> (BTreeMap<Outcome, PredictedOutcome>, bool) {
     if findings.unlisted {
         return (BTreeMap::new(), false);
     }
-    let (sequential, sequential_complete) =
-        sequential::outcomes(test, observables, Turns::Interleaved, unroll, purse);
-    let (serial, serial_complete) = sequential::outcomes(test, observables, Turns::Serial, unroll, purse);
-    let mut outcomes = BTreeMap::new();
-    for outcome in findings.candidates.iter().chain(&findings.allowed) {
-        outcomes.entry(outcome.clone()).or_insert_with(|| PredictedOutcome {
-            allowed: findings.allowed.contains(outcome),
-            thin_air: findings.thin_air.contains(outcome),
-            weak: !sequential.contains(outcome),
-            serial: serial.contains(outcome),
+    let mut machine = Machine::new(test, observables, unroll);
+    let (sequential, sequential_complete) = machine.outcomes(Turns::Interleaved, purse);
+    let (serial, serial_complete) = machine.outcomes(Turns::Serial, purse);
+    let outcomes = std::mem::take(&mut findings.outcomes).into_iter().map(|(outcome, standing)| {
+        let says = PredictedOutcome {
+            allowed: standing.is_allowed(),
+            thin_air: standing == Standing::OutOfThinAir,
+            weak: !sequential.contains(&outcome),
+            serial: serial.contains(&outcome),
             filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, observables, filter)),
-        });
-    }
-    (outcomes, !findings.timed_out && sequential_complete && serial_complete)
+        };
+        (outcome, says)
+    });
+    (outcomes.collect(), !findings.timed_out && sequential_complete && serial_complete)
 }
 
 /// All skeletons of a test.
@@ -245,8 +249,9 @@ pub(crate) fn for_each_skeleton(
     visit: &mut impl FnMut(Skeleton) -> Result<bool, PredictError>,
 ) -> Result<(), PredictError> {
     let paths = supported_paths(test, semantic, unroll)?;
+    let observables = test.observables();
     for_each_combination(&paths, &mut |_, combination| {
-        for skeleton in skeletons(test, combination, semantic)? {
+        for skeleton in skeletons(test, &observables, combination, semantic)? {
             if !visit(skeleton)? {
                 return Ok(false);
             }
@@ -346,7 +351,7 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
     if semantic.whole_language {
         one_class_a_name(test)?;
     }
-    match system::refusal(test).filter(|_| extended) {
+    match extended.then(|| system::refusal(test)).flatten() {
         Some(what) => refuse(what),
         None => Ok(()),
     }
@@ -354,13 +359,16 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
 
 /// Refuses names that are accessed through two storage classes.
 fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
-    let mut classes: BTreeMap<LocationId, StorageClass> = BTreeMap::new();
+    let mut classes: Vec<(LocationId, StorageClass)> = Vec::new();
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
         let Some(MemoryPlace { location, class, .. }) = instruction.kind.access().map(|access| access.place)
         else {
             continue;
         };
-        if *classes.entry(location).or_insert(class) != class {
+        let known = classes.iter().find(|(known, _)| *known == location);
+        if known.is_none() {
+            classes.push((location, class));
+        } else if known.is_some_and(|(_, known)| *known != class) {
             let name = test.location(location).name.clone();
             return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
         }

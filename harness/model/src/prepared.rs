@@ -1,7 +1,6 @@
 //! A plan made ready for the search: cut down to what one kind of program can show, with what the program alone decides in
 //! front of what reads-from and modification order decide.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use litmus::QueryTerm;
@@ -9,6 +8,7 @@ use litmus::QueryTerm;
 use crate::cat::{Base, Families, Group, Known, Node, NodeId, Plan, Vocabulary, specialize};
 use crate::facts::Facts;
 use crate::queries::query_plan;
+use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
 
 /// A model compiled for programs with certain storage classes, and what was made of it for kinds of programs.
@@ -18,7 +18,7 @@ pub(crate) struct Compiled {
     pub(crate) plan: Arc<Plan>,
     vocabulary: Vocabulary,
     families: Families,
-    prepared: Mutex<HashMap<Facts, Arc<Prepared>>>,
+    prepared: Mutex<QuickMap<Facts, Arc<Prepared>>>,
     queries: Mutex<Vec<AskedQuery>>,
 }
 

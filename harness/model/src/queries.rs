@@ -4,7 +4,7 @@ use litmus::{QueryTerm, Test};
 
 use crate::budget::Purse;
 use crate::cat::{NodeId, Plan, Size};
-use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
 use crate::search::{Ground, Search};
 use crate::skeleton::Skeleton;
@@ -96,6 +96,7 @@ fn satisfiable(
         9..=16 => search::<Matrix16>(skeleton, plan, purse),
         17..=32 => search::<Matrix32>(skeleton, plan, purse),
         33..=64 => search::<Matrix64>(skeleton, plan, purse),
+        65..=128 => search::<Matrix128>(skeleton, plan, purse),
         _ => search::<Matrix256>(skeleton, plan, purse),
     }
 }

@@ -14,7 +14,7 @@ use litmus::{
     Value,
 };
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::budget::Purse;
 use crate::cells::Extent;
@@ -28,45 +28,6 @@ pub(crate) enum Turns {
     Interleaved,
     /// Whole threads one after the other; control barriers are passed at once.
     Serial,
-}
-
-/// The outcomes of all runs that end, and whether all runs were tried.
-pub(crate) fn outcomes(
-    test: &Test,
-    observables: &[Observable],
-    turns: Turns,
-    unroll: u32,
-    purse: &Purse<'_>,
-) -> (QuickSet<Outcome>, bool) {
-    let machine = Machine::new(test, observables, turns, unroll);
-    let mut outcomes = QuickSet::default();
-    let mut seen: QuickSet<State> = QuickSet::default();
-    let mut open = vec![machine.initial()];
-    let mut complete = true;
-    while let Some(state) = open.pop() {
-        if purse.spend(1) || seen.len() > MAX_STATES {
-            complete = false;
-            break;
-        }
-        let mut moved = false;
-        for thread in 0..test.threads.len() {
-            complete &= machine.choices.each(purse, || {
-                if let Some(next) = machine.turn(&state, thread) {
-                    moved = true;
-                    // A path that takes a back-jump once too often never ends; a state with one way into it needs no memory.
-                    if !next.is_stuck() && (machine.alone(&next, thread) || seen.insert(next.clone())) {
-                        open.push(next);
-                    }
-                }
-            });
-        }
-        if !moved && machine.threads.iter().all(|layout| state.0[layout.at] == DONE) {
-            complete &= machine.choices.each(purse, || {
-                outcomes.insert(machine.outcome(&state));
-            });
-        }
-    }
-    (outcomes, complete)
 }
 
 /// What reads of undefined initial values return, one way after the other: counted up like an odometer.
@@ -114,6 +75,11 @@ impl Choices {
 /// Bound on the states visited.
 const MAX_STATES: usize = 1_000_000;
 
+/// States that are remembered for which there is room at once: more than small tests have.
+const FEW_STATES: usize = 28;
+/// The same for states that wait for their turn.
+const FEW_OPEN: usize = 8;
+
 /// The position of a thread that has run to its end.
 const DONE: u64 = u64::MAX;
 
@@ -157,7 +123,8 @@ fn low_bytes(bytes: u32) -> u64 {
     if bytes < 8 { (1 << (8 * bytes)) - 1 } else { u64::MAX }
 }
 
-struct Machine<'a> {
+/// A program that is run step by step.
+pub(crate) struct Machine<'a> {
     test: &'a Test,
     turns: Turns,
     unroll: u32,
@@ -167,8 +134,8 @@ struct Machine<'a> {
     calls: bool,
     /// Words of memory for each location.
     words: usize,
-    /// The types of registers, for each thread.
-    types: Vec<Vec<ScalarType>>,
+    /// The types of registers, for each thread; only arithmetic and branches ask.
+    types: OnceCell<Vec<Vec<ScalarType>>>,
     /// The pairs of `ssw` whose first instruction a branch may skip, with the word of the state that is set once the second
     /// went ahead: from then on the first is never executed.
     skippable: Vec<(&'a SystemSync, usize)>,
@@ -177,15 +144,17 @@ struct Machine<'a> {
     /// The values that undefined ones are tried with.
     domain: Vec<Value>,
     choices: Choices,
+    /// Words of a state.
+    size: usize,
 }
 
 impl<'a> Machine<'a> {
-    fn new(test: &'a Test, observables: &'a [Observable], turns: Turns, unroll: u32) -> Machine<'a> {
+    /// Each back-jump is taken less than `unroll` times.
+    pub(crate) fn new(test: &'a Test, observables: &'a [Observable], unroll: u32) -> Machine<'a> {
         let words = if test.locations.iter().any(|location| location.bytes() > 8) { 2 } else { 1 };
         let mut next = 1 + words * test.locations.len();
         let mut threads = Vec::with_capacity(test.threads.len());
-        let mut types = Vec::with_capacity(test.threads.len());
-        for (index, thread) in test.threads.iter().enumerate() {
+        for thread in &test.threads {
             let count = thread.instructions.len();
             let at = next;
             let jumps = at + 1 + thread.registers.len();
@@ -203,8 +172,6 @@ impl<'a> Machine<'a> {
             let arrived = next;
             next += words_of_arrivals(thread);
             threads.push(Layout { at, jumps, reached, arrived });
-            let register = |r| test.register_type(ThreadId(index as u16), RegisterId(r as u16));
-            types.push((0..thread.registers.len()).map(register).collect());
         }
         let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
             matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
@@ -232,24 +199,81 @@ impl<'a> Machine<'a> {
         let undefined = test.has_undefined().then_some(next + skippable.len());
         let domain = if undefined.is_some() { value_domain(test) } else { Vec::new() };
         let choices = Choices::default();
+        let size = undefined.map_or(next + skippable.len(), |first| first + test.locations.len());
         Machine {
             test,
-            turns,
+            turns: Turns::Interleaved,
             unroll,
             observables,
             threads,
             calls,
             words,
-            types,
+            types: OnceCell::new(),
             skippable,
             undefined,
             domain,
             choices,
+            size,
         }
     }
 
+    /// The outcomes of all runs that end, and whether all runs were tried.
+    pub(crate) fn outcomes(&mut self, turns: Turns, purse: &Purse<'_>) -> (QuickSet<Outcome>, bool) {
+        self.turns = turns;
+        let mut outcomes = QuickSet::default();
+        let mut seen: QuickSet<Box<[u64]>> = QuickSet::default();
+        let mut state = self.initial();
+        let mut next = state.clone();
+        // One state after the other, each a row.
+        let mut open = Vec::with_capacity(FEW_OPEN * state.0.len());
+        open.extend_from_slice(&state.0);
+        let mut complete = true;
+        while let Some(rest) = open.len().checked_sub(state.0.len()) {
+            if purse.spend(1) || seen.len() > MAX_STATES {
+                complete = false;
+                break;
+            }
+            state.0.copy_from_slice(&open[rest..]);
+            open.truncate(rest);
+            let mut moved = false;
+            for thread in 0..self.threads.len() {
+                complete &= self.choices.each(purse, || {
+                    if self.turn(&state, thread, &mut next) {
+                        moved = true;
+                        if self.is_new(&next, thread, &mut seen) {
+                            open.extend_from_slice(&next.0);
+                        }
+                    }
+                });
+            }
+            if !moved && self.threads.iter().all(|layout| state.0[layout.at] == DONE) {
+                complete &= self.choices.each(purse, || {
+                    outcomes.insert(self.outcome(&state));
+                });
+            }
+        }
+        (outcomes, complete)
+    }
+
+    /// Whether a state that a move of the thread leads to has to be looked at; it is remembered then.
+    fn is_new(&self, state: &State, thread: usize, seen: &mut QuickSet<Box<[u64]>>) -> bool {
+        // A path that takes a back-jump once too often never ends.
+        if state.is_stuck() {
+            return false;
+        }
+        // A state with one way into it needs no memory.
+        if self.alone(state, thread) {
+            return true;
+        }
+        if seen.is_empty() {
+            seen.reserve(FEW_STATES);
+        }
+        !seen.contains(state.0.as_slice()) && seen.insert(state.0.as_slice().into())
+    }
+
     fn initial(&self) -> State {
-        let mut words = vec![0];
+        let mut words = Vec::with_capacity(self.size);
+        words.push(0);
         for location in 0..self.test.locations.len() {
             let bits = self.test.initial_bits(LocationId(location as u16));
             words.extend([bits as u64, (bits >> 64) as u64].into_iter().take(self.words));
@@ -330,35 +354,31 @@ impl<'a> Machine<'a> {
         state.0[word] & (1 << (instruction % 64)) != 0
     }
 
-    /// One move of a thread, or a whole thread's run; `None` where it cannot move.
-    fn turn(&self, state: &State, thread: usize) -> Option<State> {
+    /// One move of a thread, or a whole thread's run, to the state `next`; false where it cannot move.
+    fn turn(&self, state: &State, thread: usize, next: &mut State) -> bool {
         if self.is_done(state, thread) || !self.may_start(state, thread) {
-            return None;
+            return false;
         }
-        let mut next = state.clone();
+        next.0.copy_from_slice(&state.0);
         for (sync, word) in &self.skippable {
             if self.orders_next(state, thread, sync) && !self.is_over(state, sync) {
                 next.0[*word] = 1;
             }
         }
-        match self.turns {
-            Turns::Interleaved => {
-                self.step(&mut next, thread).then_some(())?;
-                self.settle(&mut next, thread);
+        let mut moved = false;
+        while !self.is_done(next, thread) && !next.is_stuck() {
+            if !self.step(next, thread) {
+                // It goes on when what it waits for is done.
+                return moved;
             }
-            Turns::Serial => {
-                let mut moved = false;
-                while !self.is_done(&next, thread) && !next.is_stuck() {
-                    if !self.step(&mut next, thread) {
-                        // It goes on when what it waits for is done.
-                        return moved.then_some(next);
-                    }
-                    moved = true;
-                    self.settle(&mut next, thread);
-                }
+            moved = true;
+            self.settle(next, thread);
+            // Nobody can come between the turns of the last one.
+            if self.turns == Turns::Interleaved && !self.alone(next, thread) {
+                break;
             }
         }
-        Some(next)
+        moved
     }
 
     /// Whether everything that must come before the thread's next instruction is done, or may yet be skipped.
@@ -507,7 +527,7 @@ impl<'a> Machine<'a> {
                     self.advance(state, thread);
                 }
                 InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
-                    let scalar = self.types[thread][usize::from(destination.0)];
+                    let scalar = self.register_type(thread, *destination);
                     let left = self.value(state, thread, *left, scalar);
                     let right = self.value(state, thread, *right, scalar);
                     self.assign(state, thread, *destination, operation.apply(left, right, scalar));
@@ -539,10 +559,21 @@ impl<'a> Machine<'a> {
             .any(|sync| usize::from(sync.to.thread.0) == thread && sync.to.instruction == Some(at as u16))
     }
 
+    fn register_type(&self, thread: usize, register: RegisterId) -> ScalarType {
+        let types = self.types.get_or_init(|| {
+            let of = |(index, thread): (usize, &Thread)| {
+                let of = |r| self.test.register_type(ThreadId(index as u16), RegisterId(r as u16));
+                (0..thread.registers.len()).map(of).collect()
+            };
+            self.test.threads.iter().enumerate().map(of).collect()
+        });
+        types[thread][usize::from(register.0)]
+    }
+
     fn comparison_type(&self, thread: usize, left: Operand, right: Operand) -> ScalarType {
         let ty = |operand| match operand {
             Operand::Constant(_) => ScalarType::default(),
-            Operand::Register(register) => self.types[thread][usize::from(register.0)],
+            Operand::Register(register) => self.register_type(thread, register),
         };
         let (left, right) = (ty(left), ty(right));
         if right.bits() > left.bits() { right } else { left }
@@ -572,6 +603,7 @@ impl<'a> Machine<'a> {
         let at = self.at(state, thread);
         let Some(instruction) = self.test.threads[thread].instructions.get(at) else { return false };
         let goes_on = match &instruction.kind {
+            InstructionKind::Access(access) if !access.is_vector() => self.perform(state, thread, access),
             // Sequential consistency is an order of instructions, so all components of a vector are accessed at once.
             InstructionKind::Access(access) => access.lanes().all(|lane| self.perform(state, thread, &lane)),
             InstructionKind::ControlBarrier(barrier) => {

@@ -4,7 +4,7 @@ use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
 use crate::allows::OutcomeQuestion;
 use crate::budget::Purse;
-use crate::sequential::{self, Turns};
+use crate::sequential::{Machine, Turns};
 use crate::{Model, Options, PredictError};
 
 /// Completes a prediction whose outcomes are too many to list, for the outcomes in `seen`: each gets its row, and the
@@ -35,7 +35,7 @@ pub fn settle<'o>(
     let allowed = OutcomeQuestion::new(test, model, options)?;
     let strong = OutcomeQuestion::new(test, &sequential, options)?;
     let unroll = options.unroll.max(1);
-    let (serial, all) = sequential::outcomes(test, &prediction.observables, Turns::Serial, unroll, &purse);
+    let (serial, all) = Machine::new(test, &prediction.observables, unroll).outcomes(Turns::Serial, &purse);
     if !all {
         return Ok(None);
     }

@@ -1,12 +1,33 @@
 //! From reads-from to values: what every read returns, and whether control could have taken its path.
 
-use litmus::Value;
+use std::sync::OnceLock;
 
+use litmus::{Test, Value};
+
+use crate::predict::value_domain;
 use crate::skeleton::{FinalValue, Skeleton};
 use crate::symbolic::Symbolic;
 
 /// The values of all events that read, by event number; unset for the others.
 pub(crate) type Values = Vec<Option<Value>>;
+
+/// The values that may appear out of thin air in a test; most never ask for them.
+#[derive(Debug)]
+pub(crate) struct ValueDomain<'t> {
+    test: &'t Test,
+    values: OnceLock<Vec<Value>>,
+}
+
+impl<'t> ValueDomain<'t> {
+    pub(crate) fn new(test: &'t Test) -> ValueDomain<'t> {
+        ValueDomain { test, values: OnceLock::new() }
+    }
+
+    /// The values.
+    pub(crate) fn values(&self) -> &[Value] {
+        self.values.get_or_init(|| value_domain(self.test))
+    }
+}
 
 /// Values of an execution, and whether some of them depend on themselves.
 #[derive(Clone, Debug)]
@@ -25,7 +46,7 @@ pub(crate) fn valuations(
     skeleton: &Skeleton,
     rf: &[Option<u16>],
     out_of_thin_air: bool,
-    domain: &[Value],
+    domain: &ValueDomain<'_>,
 ) -> Vec<Valuation> {
     let mut values: Values = vec![None; skeleton.len()];
     let found = Vec::new();
@@ -41,7 +62,7 @@ pub(crate) fn valuations(
     if all {
         return vec![Valuation { values, thin_air: false }];
     }
-    let domain = out_of_thin_air.then_some(domain);
+    let domain = out_of_thin_air.then(|| domain.values());
     let mut resolver = Resolver { skeleton, rf, domain, found, computed: Vec::new() };
     resolver.resolve(values, false);
     resolver.found

@@ -138,6 +138,21 @@ fn a_spin_is_no_cut() {
     }
 }
 
+/// In the circle a value would have to be one more than itself.
+#[test]
+fn a_circle_that_holds_no_value_shows_nothing() {
+    let test = parsed(
+        "VULKAN circle
+{ x = 0; y = 0; }
+P0@sg 0, wg 0, qf 0    | P1@sg 0, wg 1, qf 0    ;
+ld.atom.dv.sc0 r0, x   | ld.atom.dv.sc0 r1, y   ;
+st.atom.dv.sc0 y, r0   | add r2, r1, 1          ;
+                       | st.atom.dv.sc0 x, r2   ;
+exists (P0:r0 == 1 /\\ P1:r1 == 1)",
+    );
+    assert_eq!(allowed(&test, "vulkan", 1), [[0, 0, 1], [1, 0, 1]]);
+}
+
 /// A race behind a loop that is left in its second turn.
 const LATE: &str = "VULKAN late
 { x = 0; y = 0; }

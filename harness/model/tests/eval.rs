@@ -16,7 +16,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
 use model::cat::{self, BaseProvider, Families, Membership, Value, Vocabulary};
-use model::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use model::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -187,6 +187,7 @@ fn evaluation() {
         check::<Matrix16>(&path, &fixture, &plan);
         check::<Matrix32>(&path, &fixture, &plan);
         check::<Matrix64>(&path, &fixture, &plan);
+        check::<Matrix128>(&path, &fixture, &plan);
         check::<Matrix256>(&path, &fixture, &plan);
         count += 1;
     }

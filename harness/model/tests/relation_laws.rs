@@ -1,6 +1,6 @@
 //! Every matrix type computes what plain sets of pairs do, and keeps the laws of relation algebra.
 
-use model::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use model::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -203,6 +203,7 @@ matrix_tests! {
     of_16: Matrix16, 256;
     of_32: Matrix32, 128;
     of_64: Matrix64, 64;
+    of_128: Matrix128, 24;
     of_256: Matrix256, 24;
 }
 
@@ -222,6 +223,7 @@ fn numbers_past_the_capacity_are_never_members() {
     check::<Matrix16>();
     check::<Matrix32>();
     check::<Matrix64>();
+    check::<Matrix128>();
     check::<Matrix256>();
 }
 

@@ -2,7 +2,7 @@
 
 use litmus::LocationId;
 
-use super::{Choice, Combiner, Findings, MAX_LISTED, constraints_met, reads_of, valuations};
+use super::{Choice, Combiner, Findings, MAX_LISTED, Standing, constraints_met, reads_of, valuations};
 use crate::skeleton::{FinalValue, Tags};
 
 impl Combiner<'_> {
@@ -55,7 +55,7 @@ impl Combiner<'_> {
             }
         }
         let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
-        if outcomes > MAX_LISTED || findings.candidates.len() > MAX_LISTED {
+        if outcomes > MAX_LISTED || findings.outcomes.len() > MAX_LISTED {
             findings.unlisted = true;
             return;
         }
@@ -115,7 +115,8 @@ impl Combiner<'_> {
         let Some((first, rest)) = choices.split_first() else {
             for shown in valuations(self.skeleton, rf, true, self.rules.domain) {
                 if constraints_met(self.skeleton, &shown.values) {
-                    findings.candidates.insert(self.outcome(&shown.values, last));
+                    let outcome = self.outcome(&shown.values, last);
+                    findings.outcomes.note(outcome, Standing::Candidate);
                 }
             }
             return;

@@ -2,16 +2,13 @@
 
 use litmus::Outcome;
 
-use crate::quick::QuickSet;
+use crate::quick::QuickMap;
 use crate::search::Flags;
 
 /// What was found so far, over all skeletons of a test.
 #[derive(Default)]
 pub(crate) struct Findings {
-    pub(crate) allowed: QuickSet<Outcome>,
-    pub(crate) candidates: QuickSet<Outcome>,
-    /// Those of the allowed outcomes that only executions with values out of thin air show.
-    pub(crate) thin_air: QuickSet<Outcome>,
+    pub(crate) outcomes: Outcomes,
     /// What some consistent execution inside the filter raises.
     pub(crate) raised: Flags,
     /// What one of them raises that has no value out of thin air.
@@ -81,14 +78,60 @@ impl Findings {
             self.grounded.add(flags);
         }
     }
+}
+
+/// Which executions show an outcome: the ones that can, from the weakest to the strongest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Standing {
+    /// Candidates that no axiom was asked about.
+    Candidate,
+    /// Consistent ones, all of them with values out of thin air.
+    OutOfThinAir,
+    /// A consistent one without.
+    Allowed,
+}
+
+impl Standing {
+    pub(crate) fn is_allowed(self) -> bool {
+        self > Standing::Candidate
+    }
+}
+
+/// The outcomes that were found.
+#[derive(Debug, Default)]
+pub(crate) struct Outcomes {
+    standings: QuickMap<Outcome, Standing>,
+    allowed: usize,
+}
+
+impl Outcomes {
+    /// Notes an outcome that executions of this standing show.
+    pub(crate) fn note(&mut self, outcome: Outcome, standing: Standing) {
+        let known = self.standings.entry(outcome).or_insert(Standing::Candidate);
+        self.allowed += usize::from(standing.is_allowed() && !known.is_allowed());
+        *known = standing.max(*known);
+    }
 
     /// Notes the outcome of a consistent execution.
     pub(crate) fn allow(&mut self, outcome: Outcome, thin_air: bool) {
-        if !thin_air {
-            self.thin_air.remove(&outcome);
-            self.allowed.insert(outcome);
-        } else if self.allowed.insert(outcome.clone()) {
-            self.thin_air.insert(outcome);
-        }
+        self.note(outcome, if thin_air { Standing::OutOfThinAir } else { Standing::Allowed });
+    }
+
+    /// How many there are, those included that nothing consistent shows.
+    pub(crate) fn len(&self) -> usize {
+        self.standings.len()
+    }
+
+    /// How many of them are allowed.
+    pub(crate) fn allowed(&self) -> usize {
+        self.allowed
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Outcome, Standing)> {
+        self.standings.iter().map(|(outcome, standing)| (outcome, *standing))
+    }
+
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = (Outcome, Standing)> {
+        self.standings.into_iter()
     }
 }

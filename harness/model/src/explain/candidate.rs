@@ -1,10 +1,10 @@
 //! Candidate executions one by one: who reads from whom, and in which order each location is written.
 
-use litmus::{Outcome, Test, Value};
+use litmus::{Outcome, Test};
 
 use crate::budget::Purse;
 use crate::skeleton::{FinalValue, Skeleton, Tags};
-use crate::valuation::{Valuation, Values, constraints_met, final_value, valuations};
+use crate::valuation::{Valuation, ValueDomain, Values, constraints_met, final_value, valuations};
 
 /// A candidate execution of a skeleton.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Bounds<'a> {
     pub(super) purse: &'a Purse<'a>,
     /// Whether the candidates are visited in which values depend on themselves, or the others.
     pub(super) thin_air: bool,
-    pub(super) domain: &'a [Value],
+    pub(super) domain: &'a ValueDomain<'a>,
 }
 
 /// Visits the candidates of a skeleton whose outcome is wanted, until `visit` says false.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use litmus::{Condition, Outcome, Test, Value};
+use litmus::{Condition, Outcome, Test};
 
 use super::candidate::{Bounds, Candidate, End, for_each_candidate, kept};
 use super::derive::{Deriver, event, place, text_at};
@@ -15,7 +15,7 @@ use crate::cat::{self, Axiom, AxiomKind, BaseProvider, Node, NodeId, Plan};
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
 use crate::search::Flags;
 use crate::skeleton::{Skeleton, Tags};
-use crate::valuation::is_plain;
+use crate::valuation::{ValueDomain, is_plain};
 use crate::{Model, PredictError, predict};
 
 /// Derived relations that are drawn where the model defines them.
@@ -29,7 +29,7 @@ pub(super) struct Search<'a> {
     options: &'a ExplainOptions<'a>,
     purse: &'a Purse<'a>,
     out_of_thin_air: bool,
-    domain: Vec<Value>,
+    domain: ValueDomain<'a>,
 }
 
 /// A race whose mend is not looked for yet.
@@ -96,7 +96,7 @@ impl<'a> Search<'a> {
             options,
             purse,
             out_of_thin_air: semantic.values_free,
-            domain: predict::value_domain(test),
+            domain: ValueDomain::new(test),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Sets of events as bits of one word or of four.
+//! Sets of events as bits of one word or of several.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -149,28 +149,33 @@ word_bits!(u16);
 word_bits!(u32);
 word_bits!(u64);
 
+/// A set of up to 128 events.
+pub type Bits128 = WideBits<2>;
 /// A set of up to 256 events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Bits256(pub [u64; 4]);
+pub type Bits256 = WideBits<4>;
 
-impl Bits256 {
+/// A set of events in so many words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WideBits<const WORDS: usize>(pub [u64; WORDS]);
+
+impl<const WORDS: usize> WideBits<WORDS> {
     #[inline]
     fn zip(self, other: Self, operation: impl Fn(u64, u64) -> u64) -> Self {
-        Bits256(std::array::from_fn(|word| operation(self.0[word], other.0[word])))
+        WideBits(std::array::from_fn(|word| operation(self.0[word], other.0[word])))
     }
 }
 
-impl Bits for Bits256 {
-    const CAPACITY: usize = 256;
+impl<const WORDS: usize> Bits for WideBits<WORDS> {
+    const CAPACITY: usize = 64 * WORDS;
 
     #[inline]
     fn empty() -> Self {
-        Bits256([0; 4])
+        WideBits([0; WORDS])
     }
 
     #[inline]
     fn universe(n: usize) -> Self {
-        Bits256(std::array::from_fn(|word| u64::universe(n.saturating_sub(64 * word))))
+        WideBits(std::array::from_fn(|word| u64::universe(n.saturating_sub(64 * word))))
     }
 
     #[inline]
@@ -209,7 +214,7 @@ impl Bits for Bits256 {
 
     #[inline]
     fn is_empty(self) -> bool {
-        self.0 == [0; 4]
+        self.0 == [0; WORDS]
     }
 
     #[inline]

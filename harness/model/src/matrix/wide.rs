@@ -1,49 +1,58 @@
-//! Relations over up to 256 events: four words a row, as many rows as there are events.
+//! Relations over up to 128 or 256 events: two or four words a row, as many rows as there are events.
 
-use super::{Bits, Bits256, Matrix};
+use super::{Bits, Matrix, WideBits};
 
-/// A relation over up to 256 events. It has as many rows as events were asked for.
+/// A relation over up to 128 events.
+pub type Matrix128 = WideMatrix<2>;
+/// A relation over up to 256 events.
+pub type Matrix256 = WideMatrix<4>;
+
+/// A relation with so many words a row. It has as many rows as events were asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Matrix256 {
-    rows: Vec<Bits256>,
+pub struct WideMatrix<const WORDS: usize> {
+    rows: Vec<WideBits<WORDS>>,
 }
 
-impl Matrix256 {
+impl<const WORDS: usize> WideMatrix<WORDS> {
     #[inline]
-    fn map(&self, operation: impl Fn(usize, Bits256) -> Bits256) -> Self {
-        Matrix256 {
+    fn map(&self, operation: impl Fn(usize, WideBits<WORDS>) -> WideBits<WORDS>) -> Self {
+        WideMatrix {
             rows: self.rows.iter().enumerate().map(|(row, targets)| operation(row, *targets)).collect(),
         }
     }
 
     #[inline]
-    fn zip(&self, other: &Self, operation: impl Fn(Bits256, Bits256) -> Bits256) -> Self {
+    fn zip(
+        &self,
+        other: &Self,
+        operation: impl Fn(WideBits<WORDS>, WideBits<WORDS>) -> WideBits<WORDS>,
+    ) -> Self {
         self.map(|row, targets| operation(targets, other.row(row)))
     }
 }
 
-impl Matrix for Matrix256 {
-    type Set = Bits256;
+impl<const WORDS: usize> Matrix for WideMatrix<WORDS> {
+    type Set = WideBits<WORDS>;
 
     fn empty(n: usize) -> Self {
-        Matrix256 { rows: vec![Bits256::empty(); n.min(Self::CAPACITY)] }
+        WideMatrix { rows: vec![WideBits::empty(); n.min(Self::CAPACITY)] }
     }
 
     fn identity(n: usize) -> Self {
-        Self::identity_on(n, Bits256::universe(n))
+        Self::identity_on(n, WideBits::universe(n))
     }
 
     fn full(n: usize) -> Self {
-        Self::product(n, Bits256::universe(n), Bits256::universe(n))
+        Self::product(n, WideBits::universe(n), WideBits::universe(n))
     }
 
     #[inline]
-    fn row(&self, source: usize) -> Bits256 {
-        self.rows.get(source).copied().unwrap_or_default()
+    fn row(&self, source: usize) -> WideBits<WORDS> {
+        row_of(&self.rows, source)
     }
 
     #[inline]
-    fn set_row(&mut self, source: usize, targets: Bits256) {
+    fn set_row(&mut self, source: usize, targets: WideBits<WORDS>) {
         if let Some(row) = self.rows.get_mut(source) {
             *row = targets;
         }
@@ -72,15 +81,15 @@ impl Matrix for Matrix256 {
     }
 
     fn union(&self, other: &Self) -> Self {
-        self.zip(other, Bits256::union)
+        self.zip(other, WideBits::union)
     }
 
     fn intersection(&self, other: &Self) -> Self {
-        self.zip(other, Bits256::intersection)
+        self.zip(other, WideBits::intersection)
     }
 
     fn difference(&self, other: &Self) -> Self {
-        self.zip(other, Bits256::difference)
+        self.zip(other, WideBits::difference)
     }
 
     fn union_with(&mut self, other: &Self) {
@@ -91,7 +100,7 @@ impl Matrix for Matrix256 {
 
     fn compose(&self, other: &Self) -> Self {
         self.map(|_, row| {
-            row.iter().fold(Bits256::empty(), |targets, middle| targets.union(other.row(middle)))
+            row.iter().fold(WideBits::empty(), |targets, middle| targets.union(other.row(middle)))
         })
     }
 
@@ -109,32 +118,32 @@ impl Matrix for Matrix256 {
                 *row = row.union(targets);
             }
         }
-        Matrix256 { rows }
+        WideMatrix { rows }
     }
 
-    fn product(n: usize, sources: Bits256, targets: Bits256) -> Self {
+    fn product(n: usize, sources: WideBits<WORDS>, targets: WideBits<WORDS>) -> Self {
         Self::empty(n).map(|row, none| if sources.contains(row) { targets } else { none })
     }
 
-    fn identity_on(n: usize, events: Bits256) -> Self {
+    fn identity_on(n: usize, events: WideBits<WORDS>) -> Self {
         Self::from_pairs(n, events.iter().map(|event| (event, event)))
     }
 
-    fn domain(&self) -> Bits256 {
-        Bits256::from_events(
+    fn domain(&self) -> WideBits<WORDS> {
+        WideBits::from_events(
             self.rows.iter().enumerate().filter(|(_, row)| !row.is_empty()).map(|(event, _)| event),
         )
     }
 
-    fn range(&self) -> Bits256 {
-        self.rows.iter().fold(Bits256::empty(), |events, row| events.union(*row))
+    fn range(&self) -> WideBits<WORDS> {
+        self.rows.iter().fold(WideBits::empty(), |events, row| events.union(*row))
     }
 
-    fn restrict_rows(&self, sources: Bits256) -> Self {
-        self.map(|row, targets| if sources.contains(row) { targets } else { Bits256::empty() })
+    fn restrict_rows(&self, sources: WideBits<WORDS>) -> Self {
+        self.map(|row, targets| if sources.contains(row) { targets } else { WideBits::empty() })
     }
 
-    fn restrict_columns(&self, targets: Bits256) -> Self {
+    fn restrict_columns(&self, targets: WideBits<WORDS>) -> Self {
         self.map(|_, row| row.intersection(targets))
     }
 
@@ -161,6 +170,6 @@ impl Matrix for Matrix256 {
 }
 
 #[inline]
-fn row_of(rows: &[Bits256], event: usize) -> Bits256 {
-    rows.get(event).copied().unwrap_or_default()
+fn row_of<const WORDS: usize>(rows: &[WideBits<WORDS>], event: usize) -> WideBits<WORDS> {
+    rows.get(event).copied().unwrap_or_else(WideBits::empty)
 }

@@ -51,7 +51,7 @@ impl Domains {
         let circular = rules.out_of_thin_air && !circles.is_empty();
         if circular {
             for read in circles.into_iter().flatten() {
-                let possible = rules.domain.iter().filter(|value| permits(skeleton, read, **value));
+                let possible = rules.domain.values().iter().filter(|value| permits(skeleton, read, **value));
                 returned[read].extend(possible);
             }
         }

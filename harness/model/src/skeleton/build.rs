@@ -21,6 +21,7 @@ use crate::system::{self, Mark};
 /// values that lanes hand to one another let control take no such paths.
 pub(crate) fn skeletons(
     test: &Test,
+    observables: &[Observable],
     paths: &[&Path],
     semantic: Semantic,
 ) -> Result<Vec<Skeleton>, PredictError> {
@@ -28,7 +29,7 @@ pub(crate) fn skeletons(
     let executed = schedule.executed();
     let all = paths.iter().zip(&executed).all(|(path, count)| path.terminated && *count == path.steps.len());
     let steps = paths.iter().zip(&executed).map(|(path, count)| path.steps.get(..*count).unwrap_or_default());
-    let mut builder = Builder::new(test, semantic, steps.collect());
+    let mut builder = Builder::new(test, observables, semantic, steps.collect());
     builder.skeleton.terminated = all;
     builder.skeleton.cut = paths.iter().any(|path| path.cut);
     builder.add_initial_writes();
@@ -85,7 +86,8 @@ struct Builder<'t> {
     semantic: Semantic,
     /// The steps of each thread that are executed.
     steps: Vec<&'t [Step]>,
-    observables: Vec<Observable>,
+    /// [`Test::observables`].
+    observables: &'t [Observable],
     cells: Cells,
     skeleton: Skeleton,
     /// The values that each thread has read, by the number of the read.
@@ -99,8 +101,12 @@ struct Builder<'t> {
 }
 
 impl<'t> Builder<'t> {
-    fn new(test: &'t Test, semantic: Semantic, steps: Vec<&'t [Step]>) -> Builder<'t> {
-        let observables = test.observables();
+    fn new(
+        test: &'t Test,
+        observables: &'t [Observable],
+        semantic: Semantic,
+        steps: Vec<&'t [Step]>,
+    ) -> Builder<'t> {
         let observed = observables.iter().filter_map(|observable| match observable {
             Observable::Location(location, component) => {
                 Some(Extent::of_component(test, *location, *component))
@@ -110,7 +116,9 @@ impl<'t> Builder<'t> {
         let accesses = steps.iter().flat_map(|steps| steps.iter()).filter_map(accessed);
         let extents = accesses.map(|memory| memory.extent).chain(observed);
         let cells = Cells::new(test, extents, semantic.cells_of_bytes);
-        let (skeleton, reads) = (Skeleton::default(), vec![Vec::new(); steps.len()]);
+        let (mut skeleton, reads) = (Skeleton::default(), vec![Vec::new(); steps.len()]);
+        let executed: usize = steps.iter().map(|steps| steps.len()).sum();
+        skeleton.events.reserve(executed + test.locations.len() + observables.len());
         let (arrivals, marks, results) = (Vec::new(), Vec::new(), Results::default());
         Builder {
             test,
@@ -135,7 +143,7 @@ impl<'t> Builder<'t> {
     fn add_initial_writes(&mut self) {
         let accesses = self.steps.iter().flat_map(|steps| steps.iter()).filter_map(accessed);
         let mut used: Vec<LocationId> = accesses.map(|memory| memory.location).collect();
-        for observable in &self.observables {
+        for observable in self.observables {
             if let Observable::Location(location, _) = observable {
                 used.push(*location);
             }
@@ -158,7 +166,7 @@ impl<'t> Builder<'t> {
             event.reference = Some(location);
             event.block = block_of(self.test, location);
             event.extent = Some(extent);
-            for piece in self.cells.pieces(extent) {
+            for piece in self.cells.pieces(extent).iter().copied() {
                 let mut event = event.clone();
                 event.storage = Some(piece.cell);
                 if self.test.location(location).is_vector() {
@@ -177,7 +185,7 @@ impl<'t> Builder<'t> {
         let extent = Extent::of_name(self.test, location);
         let declared = self.test.location(location);
         let bytes = declared.scalar_type().bytes();
-        for piece in self.cells.pieces(extent) {
+        for piece in self.cells.pieces(extent).iter().copied() {
             let mut values: Vec<Symbolic<u16>> = Vec::new();
             for value in any {
                 let part = Symbolic::Known(*value).part(piece.before % bytes, piece.bytes);
@@ -429,7 +437,7 @@ impl<'t> Builder<'t> {
         let Some(stored) = stored else { return };
         let stored = self.value(thread, stored);
         if fused {
-            for (event, piece) in self.skeleton.events[here..].iter_mut().zip(&pieces) {
+            for (event, piece) in self.skeleton.events[here..].iter_mut().zip(&*pieces) {
                 event.stored = Some(part_of(&stored, *piece));
             }
         } else {
@@ -451,18 +459,17 @@ impl<'t> Builder<'t> {
 
     /// Adds an event for each piece of a read, and gives the value that is read.
     fn push_read(&mut self, event: &Event, pieces: &[Piece]) -> Symbolic<u16> {
-        let mut parts = Vec::new();
+        let first = self.here();
         for piece in pieces {
             let mut part = event.clone();
             part.storage = Some(piece.cell);
-            parts.push((piece.before, Symbolic::Read(self.here())));
             self.skeleton.events.push(part);
         }
-        match (parts.pop(), parts.is_empty()) {
-            (Some((_, whole)), true) => whole,
-            (last, _) => {
-                parts.extend(last);
-                Symbolic::Join(parts)
+        match pieces {
+            [_] => Symbolic::Read(first),
+            _ => {
+                let parts = pieces.iter().zip(first..);
+                Symbolic::Join(parts.map(|(piece, read)| (piece.before, Symbolic::Read(read))).collect())
             }
         }
     }
@@ -535,7 +542,7 @@ impl<'t> Builder<'t> {
                 self.skeleton.events.push(reader);
             }
         }
-        for observable in self.observables.clone() {
+        for observable in self.observables.iter().copied() {
             let value = match observable {
                 Observable::Register(thread, register) => {
                     let index = usize::from(thread.0);
