@@ -129,7 +129,13 @@ fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
         }
     }
     let early = ids().filter(|id| !submitted.iter().any(|(_, thread)| thread == id));
-    let order: Vec<ThreadId> = early.chain(submitted.iter().map(|(_, thread)| *thread)).collect();
+    // Whoever judges refuses what is submitted again; its calls are told once, so that there are no more than `MAX_CALLS`.
+    let mut order: Vec<ThreadId> = early.collect();
+    for (_, thread) in &submitted {
+        if !order.contains(thread) {
+            order.push(*thread);
+        }
+    }
     let mut queues: Vec<Queue<'a>> = Vec::new();
     for id in order {
         let thread = test.thread(id);
