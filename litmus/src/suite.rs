@@ -59,6 +59,14 @@ pub enum SuiteError {
         #[label("expected a glob over test ids")]
         span: Span,
     },
+    /// A line whose braces make too many variants.
+    #[error("more than {MAX_VARIANTS} variants")]
+    #[diagnostic(code(litmus::suite::too_many_variants))]
+    TooManyVariants {
+        /// Where it stands.
+        #[label("expected fewer choices in braces")]
+        span: Span,
+    },
     /// A line that chooses or takes away nothing: most likely a misspelling.
     #[error("no test matches `{glob}`")]
     #[diagnostic(code(litmus::suite::unmatched_glob))]
@@ -101,13 +109,16 @@ impl Suite {
                 None => (false, glob),
             };
             let (glob, variant) = glob.rsplit_once('@').unwrap_or((glob, ""));
+            let Some(variants) = alternatives(variant) else {
+                errors.push(SuiteError::TooManyVariants { span });
+                continue;
+            };
             match GlobBuilder::new(glob).literal_separator(true).build() {
-                Ok(glob) => patterns.extend(alternatives(variant).into_iter().map(|variant| Pattern {
-                    excludes,
-                    glob: glob.compile_matcher(),
-                    variant,
-                    span,
-                })),
+                Ok(glob) => {
+                    let glob = glob.compile_matcher();
+                    let of = |variant| Pattern { excludes, glob: glob.clone(), variant, span };
+                    patterns.extend(variants.into_iter().map(of));
+                }
                 Err(error) => {
                     errors.push(SuiteError::MalformedGlob { why: error.kind().to_string(), span });
                 }
@@ -168,13 +179,36 @@ impl Suite {
     }
 }
 
+/// How many variants braces may stand for at most.
+pub const MAX_VARIANTS: usize = 1_000;
+
 /// The variants that words with braces stand for: `size-{1,33}.phi` for two of them. Without braces, or where one lacks the other, the
-/// words stand for themselves.
-pub fn alternatives(variant: &str) -> Vec<String> {
-    let parts = variant.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
-    let Some((before, (choices, after))) = parts else { return vec![variant.to_owned()] };
-    let each = choices.split(',').map(|choice| format!("{before}{choice}{after}"));
-    each.flat_map(|variant| alternatives(&variant)).collect()
+/// words stand for themselves. `None` where there are more than [`MAX_VARIANTS`].
+pub fn alternatives(variant: &str) -> Option<Vec<String>> {
+    let mut all = vec![variant.to_owned()];
+    // The first braces of each are replaced, until none has any.
+    loop {
+        let mut next = Vec::new();
+        let mut replaced = false;
+        for variant in &all {
+            let parts = variant.split_once('{');
+            let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+            match parts {
+                Some((before, (choices, after))) => {
+                    replaced = true;
+                    next.extend(choices.split(',').map(|choice| format!("{before}{choice}{after}")));
+                }
+                None => next.push(variant.clone()),
+            }
+            if next.len() > MAX_VARIANTS {
+                return None;
+            }
+        }
+        if !replaced {
+            return Some(all);
+        }
+        all = next;
+    }
 }
 
 #[cfg(test)]
@@ -216,7 +250,18 @@ mod tests {
             told,
             ["sb/SB+rlx-rlx@size-1.phi", "sb/SB+rlx-rlx@size-33.phi", "sb/SB+rlx-rlx@size-33.copy"]
         );
-        assert_eq!(alternatives("a}b{c"), ["a}b{c"]);
+        assert_eq!(alternatives("a}b{c").unwrap(), ["a}b{c"]);
+    }
+
+    #[test]
+    fn variants_beyond_the_limit_are_a_mistake() {
+        let thousand = "{0,1,2,3,4,5,6,7,8,9}".repeat(3);
+        assert_eq!(alternatives(&thousand).unwrap().len(), MAX_VARIANTS);
+        assert_eq!(alternatives(&format!("{thousand}{{a,b}}")), None);
+        let errors = Suite::parse(&format!("mp/*\n  mp/*@{}", "{a,b}".repeat(290)), "test").unwrap_err();
+        assert!(
+            matches!(errors.errors(), [SuiteError::TooManyVariants { span }] if (span.line, span.column) == (2, 3))
+        );
     }
 
     #[test]
@@ -226,7 +271,9 @@ mod tests {
             .errors()
             .iter()
             .map(|error| match error {
-                SuiteError::MalformedGlob { span, .. } | SuiteError::UnmatchedGlob { span, .. } => span.line,
+                SuiteError::MalformedGlob { span, .. }
+                | SuiteError::TooManyVariants { span }
+                | SuiteError::UnmatchedGlob { span, .. } => span.line,
             })
             .collect();
         assert_eq!(places, [2, 3]);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use globset::GlobBuilder;
 use litmus::Suite;
 use litmus::corpus::{self, Entry};
-use litmus::suite::alternatives;
+use litmus::suite::{MAX_VARIANTS, alternatives};
 use litmus::syntax::MAX_TEXT_BYTES;
 use results::show;
 use walkdir::WalkDir;
@@ -117,9 +117,11 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
                 return found;
             }
             if let Some((tests, variant)) = argument.rsplit_once('@').filter(|(tests, _)| !tests.is_empty()) {
-                let told = |source: &Source| {
-                    let variants = alternatives(variant).into_iter();
-                    variants.map(|variant| source.clone().told(&variant)).collect::<Vec<_>>()
+                let Some(variants) = alternatives(variant) else {
+                    return vec![without_text(argument, format!("more than {MAX_VARIANTS} variants"))];
+                };
+                let told = |source: &Source| -> Vec<Source> {
+                    variants.iter().map(|variant| source.clone().told(variant)).collect()
                 };
                 return of_argument(tests).iter().flat_map(told).collect();
             }
