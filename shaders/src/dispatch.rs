@@ -22,6 +22,7 @@ use crate::loops::Loop;
 use crate::memory::{Kind, Path, Target, Uses};
 use crate::module::{Module, Preamble};
 use crate::placement::Layout;
+use crate::program::{Fixed, Results};
 use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
@@ -59,8 +60,8 @@ pub(crate) struct Company {
     pub most_lanes: u32,
     /// Words of a unit of location memory at least.
     pub storage_words: u32,
-    /// The parameters of the one dispatch that the kernels are made for: constants instead of push constants.
-    pub fixed: Option<Parameters>,
+    /// The one dispatch that the kernels are made for.
+    pub fixed: Option<Fixed>,
     /// Storages that lie apart, for the whole test.
     pub apart: Vec<u32>,
 }
@@ -118,6 +119,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         rendezvous_buffer: None,
         scratch_buffer: None,
         claims_buffer: None,
+        output: None,
         helper: None,
         parameters_block: 0,
         exchange: None,
@@ -170,9 +172,9 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         },
         carrier,
         roles: Roles { classes: layout.classes.clone() },
+        results: emitter.written(),
         bindings: emitter.bindings,
         images: emitter.images,
-        results: emitter.results,
         words: emitter.module.finish_as(entry_point),
     })
 }
@@ -236,7 +238,8 @@ impl Arithmetic for Emitter<'_> {
         if let Some(known) = self.parameters.get(parameter as usize).copied().flatten() {
             return known;
         }
-        let fixed = self.company.fixed.and_then(|fixed| fixed.words().get(parameter as usize).copied());
+        let fixed = self.company.fixed;
+        let fixed = fixed.and_then(|fixed| fixed.parameters.words().get(parameter as usize).copied());
         let loaded = match fixed {
             Some(value) => self.module.constant(value),
             None => self.module.push_constant(self.parameters_block, parameter as u32),
@@ -269,6 +272,8 @@ struct Emitter<'a> {
     rendezvous_buffer: Option<Word>,
     scratch_buffer: Option<Word>,
     claims_buffer: Option<Word>,
+    /// What takes results that go to no memory.
+    output: Option<carrier::Output>,
     /// Whether an invocation is a helper, where helpers play.
     helper: Option<Word>,
     parameters_block: Word,
@@ -323,6 +328,24 @@ impl Emitter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// How results are left.
+    fn leaves(&self) -> Results {
+        self.company.fixed.map_or(Results::Words, |fixed| fixed.results)
+    }
+
+    /// The result words that are written: all, or one a thread and those of workgroup memory, or none.
+    fn written(&self) -> Vec<ResultSlot> {
+        let is_first = |slot: &ResultSlot| {
+            let first = self.results.iter().find(|other| other.thread() == slot.thread());
+            slot.thread().is_none() || first == Some(slot)
+        };
+        match self.leaves() {
+            Results::Words => self.results.clone(),
+            Results::Expression => self.results.iter().copied().filter(is_first).collect(),
+            Results::Output => Vec::new(),
+        }
     }
 
     fn main(&mut self, segments: Vec<Segment>) -> Result<(), CompileError> {
@@ -561,7 +584,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes the results of a thread.
+    /// Leaves the results of a thread.
     fn report(
         &mut self,
         thread: ThreadId,
@@ -569,15 +592,16 @@ impl Emitter<'_> {
         instance: Word,
         registers: &mut Registers,
     ) -> Result<(), Rule> {
+        let leaves = self.leaves();
+        let mut all: Option<(ResultSlot, Word)> = None;
         for result in self.results.clone() {
-            match result {
-                ResultSlot::Register(observable @ Observable::Register(of, register)) if of == thread => {
+            let (slot, value, width) = match result {
+                ResultSlot::Register(Observable::Register(of, register)) if of == thread => {
                     let around = self.surroundings(&[]);
                     let mut code = ThreadCode { module: &mut self.module, around, thread, registers };
-                    let (value, width) = (code.register(register)?, code.width(register));
-                    self.write_down(observable, value, width, place, instance);
+                    (result, code.register(register)?, code.width(register))
                 }
-                ResultSlot::Done(of) if of == thread => {
+                ResultSlot::Done(of) if of == thread && leaves != Results::Output => {
                     let around = self.surroundings(&[]);
                     let resolved =
                         ThreadCode { module: &mut self.module, around, thread, registers }.resolved();
@@ -586,32 +610,68 @@ impl Emitter<'_> {
                         let given_up = self.module.word(Op::Not, &[done]);
                         done = self.module.word(Op::Select, &[resolved, done, given_up]);
                     }
-                    self.write_slot(result, done, place, instance);
+                    (result, done, 32)
                 }
-                _ => {}
+                _ => continue,
+            };
+            if leaves == Results::Words {
+                self.write_down(slot, value, width, place, instance);
+            } else {
+                all = Some(self.with(all, slot, value, width));
             }
+        }
+        match (leaves, all, self.output) {
+            (Results::Expression, Some((slot, word)), _) => self.write_slot(slot, word, place, instance),
+            (Results::Output, Some((_, word)), Some(output)) => output.write(&mut self.module, word),
+            _ => {}
         }
         Ok(())
     }
 
-    /// Writes a value of the outcome to its slots.
-    fn write_down(&mut self, observable: Observable, value: Word, width: u32, place: &Place, instance: Word) {
-        if width == 32 {
-            self.write_slot(ResultSlot::Register(observable), value, place, instance);
-            return;
+    /// A word in which another value matters besides those before it, for the slot of the first.
+    fn with(
+        &mut self,
+        before: Option<(ResultSlot, Word)>,
+        slot: ResultSlot,
+        value: Word,
+        width: u32,
+    ) -> (ResultSlot, Word) {
+        let words = match width {
+            64 => vec![self.module.word(Op::UConvert, &[value]), self.high(value)],
+            _ => vec![value],
+        };
+        let mut words = words.into_iter();
+        let (slot, mut all) = before.unwrap_or_else(|| (slot, words.next().unwrap_or(value)));
+        for word in words {
+            let factor = self.number(31);
+            let scaled = self.multiply(all, factor);
+            all = self.add(scaled, word);
         }
+        (slot, all)
+    }
+
+    /// Writes a value of the outcome to its slots.
+    fn write_down(&mut self, slot: ResultSlot, value: Word, width: u32, place: &Place, instance: Word) {
+        let (ResultSlot::Register(observable), 64) = (slot, width) else {
+            return self.write_slot(slot, value, place, instance);
+        };
         let low = self.module.word(Op::UConvert, &[value]);
-        self.write_slot(ResultSlot::Register(observable), low, place, instance);
+        self.write_slot(slot, low, place, instance);
+        let high = self.high(value);
+        self.write_slot(ResultSlot::High(observable), high, place, instance);
+    }
+
+    /// The upper word of a value of 64 bits.
+    fn high(&mut self, value: Word) -> Word {
         let wide = self.module.integer(64);
         let shift = self.module.constant(32);
         let high = self.module.on_ids(Op::ShiftRightLogical, wide, &[value, shift]);
-        let high = self.module.word(Op::UConvert, &[high]);
-        self.write_slot(ResultSlot::High(observable), high, place, instance);
+        self.module.word(Op::UConvert, &[high])
     }
 
     /// Writes a result: slot `r` of instance `n` is word `(first slot + r) × total + n`.
     fn write_slot(&mut self, slot: ResultSlot, value: Word, place: &Place, instance: Word) {
-        let Some(number) = self.results.iter().position(|known| *known == slot) else { return };
+        let Some(number) = self.written().iter().position(|known| *known == slot) else { return };
         let slot = self.module.constant(self.company.first_slot + number as u32);
         let index = result_word(self, slot, place.seat.total, instance);
         let pointer = self.module.element(self.results_buffer, index);

@@ -248,10 +248,22 @@ impl Module {
         self.interface_variable(StorageClass::Output, built_in, ty)
     }
 
+    /// An output at a location, such as a colour.
+    pub fn located_output(&mut self, location: u32, ty: Word) -> Word {
+        let id = self.listed(StorageClass::Output, ty);
+        self.builder.decorate(id, Decoration::Location, [Operand::LiteralBit32(location)]);
+        id
+    }
+
     fn interface_variable(&mut self, class: StorageClass, built_in: BuiltIn, ty: Word) -> Word {
+        let id = self.listed(class, ty);
+        self.builder.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(built_in)]);
+        id
+    }
+
+    fn listed(&mut self, class: StorageClass, ty: Word) -> Word {
         let pointer = self.pointer(class, ty);
         let id = self.builder.variable(pointer, None, class, None);
-        self.builder.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(built_in)]);
         self.interface.push((id, true));
         id
     }

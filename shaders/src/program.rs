@@ -31,6 +31,34 @@ use crate::placement::Layout;
 use crate::rules::Rule;
 use crate::variant::Stage;
 
+/// How the threads of kernels that nobody dispatches leave their results: compilers infer from what a shader does with what it reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Results {
+    /// Each to a word of its own of the result buffer, as in every kernel that is dispatched.
+    #[default]
+    Words,
+    /// Those of a thread in one expression, to one word.
+    Expression,
+    /// The same as an output of the stage: a fragment's colour, or a place of a vertex. No memory is written for them, nor where a
+    /// thread has none. Those of compute, which has no outputs, are lost.
+    Output,
+}
+
+/// The one dispatch that kernels are made for: constants instead of push constants, so that a compiler folds away what depends on
+/// nothing else, such as rounds, permutations and meetings. No place is claimed in it: it is for reading and exploring machine code.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed {
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// How results are left.
+    pub results: Results,
+}
+
+impl Fixed {
+    /// One instance.
+    pub const SINGLE: Fixed = Fixed { parameters: Parameters::SINGLE, results: Results::Words };
+}
+
 /// A test as kernels, in the order in which they are dispatched.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -183,9 +211,7 @@ pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Resu
     with_parameters(test, config, pipelines, None)
 }
 
-/// As [`program()`], for kernels whose parameters are known: they are constants instead of push constants, so that a
-/// compiler folds away what depends on nothing else, such as rounds, permutations and meetings. For reading and exploring
-/// machine code, with [`Parameters::SINGLE`].
+/// As [`program()`], for kernels whose parameters are known, such as [`Fixed::SINGLE`].
 ///
 /// # Errors
 /// As [`program()`].
@@ -193,16 +219,16 @@ pub fn fixed_program(
     test: &Test,
     config: &KernelConfig,
     pipelines: Pipelines,
-    parameters: &Parameters,
+    fixed: &Fixed,
 ) -> Result<Program, CompileError> {
-    with_parameters(test, config, pipelines, Some(*parameters))
+    with_parameters(test, config, pipelines, Some(*fixed))
 }
 
 fn with_parameters(
     test: &Test,
     config: &KernelConfig,
     pipelines: Pipelines,
-    fixed: Option<Parameters>,
+    fixed: Option<Fixed>,
 ) -> Result<Program, CompileError> {
     let test = &crate::stage::told(test, config.variant.stage);
     let all: Vec<ThreadId> = (0..test.threads.len())

@@ -13,7 +13,7 @@ use shaders::classify::{Column, Memory, Source, Table, count, reset};
 use shaders::progress::ProgressConfig;
 use shaders::stress::stress_kernel;
 use shaders::variant::Stage;
-use shaders::{CompileError, KernelConfig, Parameters, Pipelines, Program, Variant, fixed_program, program};
+use shaders::{CompileError, Fixed, KernelConfig, Pipelines, Program, Variant, fixed_program, program};
 
 /// FNV-1a with 64 bits.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ fn ways() -> Vec<Way> {
     add("without device scope".to_owned(), NARROW, Pipelines::Merged);
     for (name, pipelines) in [("fixed merged", Pipelines::Merged), ("fixed split", Pipelines::Split)] {
         let config = KernelConfig { lanes: 1, loop_bound: 1, ..LAVAPIPE };
-        let make = move |test: &Test| fixed_program(test, &config, pipelines, &Parameters::SINGLE);
+        let make = move |test: &Test| fixed_program(test, &config, pipelines, &Fixed::SINGLE);
         ways.push(Way { name: name.to_owned(), compute: true, make: Box::new(make) });
     }
     ways

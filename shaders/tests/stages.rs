@@ -8,11 +8,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use common::{LAVAPIPE, NARROW, Validator, assert_clean};
-use litmus::Test;
 use litmus::cts::{self, Case};
+use litmus::{Test, ThreadId};
+use rspirv::dr::Operand;
+use rspirv::spirv::{Op, StorageClass};
 use shaders::carrier::Carrier;
 use shaders::variant::Stage;
-use shaders::{Binding, CompileError, Kernel, KernelConfig, Pipelines, Program, Variant, program};
+use shaders::{
+    Binding, CompileError, Fixed, Kernel, KernelConfig, Pipelines, Program, Results, Variant, fixed_program,
+    program,
+};
 
 const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers];
 
@@ -65,6 +70,78 @@ fn the_corpus_in_stages() {
     }
     eprintln!("{} kernels through spirv-val", validator.validated);
     insta::assert_snapshot!(table);
+}
+
+/// Kernels whose machine code is looked at: each way to leave results is valid, and what only reads writes no memory at all where they
+/// are outputs of a stage.
+#[test]
+fn results_as_an_expression_or_an_output() {
+    let mut validator = Validator::new();
+    let ways = [
+        (Stage::Compute, Results::Expression),
+        (Stage::Vertex, Results::Output),
+        (Stage::Fragment, Results::Output),
+    ];
+    let mut table = String::new();
+    for (stage, results) in ways {
+        let (mut kernels, mut readers) = (0, 0);
+        let config = KernelConfig { loop_bound: 1, ..in_stage(LAVAPIPE, stage) };
+        let fixed = Fixed { results, ..Fixed::SINGLE };
+        for entry in litmus::corpus::tests() {
+            let test = litmus::parse(entry.text, &entry.id).unwrap();
+            let Ok(test) = litmus::convert::for_device(&test) else { continue };
+            let Ok(program) = fixed_program(&test, &config, Pipelines::Split, &fixed) else { continue };
+            for part in program.phases.iter().flat_map(|phase| &phase.parts) {
+                let kernel = &part.kernel;
+                assert_clean(kernel);
+                validator.check(&entry.id, kernel);
+                kernels += 1;
+                assert!(!kernel.bindings.contains(&Binding::Claims), "{}", entry.id);
+                let instructions = part.threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
+                let writes =
+                    instructions.filter_map(|one| one.kind.access()).any(litmus::MemoryAccess::writes);
+                if results == Results::Output {
+                    assert!(!kernel.bindings.contains(&Binding::Results) && kernel.results.is_empty());
+                    assert_eq!(writes_memory(&kernel.words), writes, "{} {stage:?}", entry.id);
+                } else {
+                    let own = |thread| {
+                        kernel
+                            .results
+                            .iter()
+                            .filter(|slot| slot.thread() == Some(ThreadId(thread as u16)))
+                            .count()
+                    };
+                    assert!((0..part.threads.len()).all(|thread| own(thread) == 1), "{}", entry.id);
+                }
+                readers += u32::from(!writes);
+            }
+        }
+        writeln!(table, "{stage:?} {results:?}: {kernels} kernels, {readers} that only read").unwrap();
+    }
+    eprintln!("{} kernels through spirv-val", validator.validated);
+    insta::assert_snapshot!(table);
+}
+
+/// Whether a module may write what other invocations see.
+fn writes_memory(words: &[u32]) -> bool {
+    let module = rspirv::dr::load_words(words).unwrap();
+    let own: Vec<u32> = module
+        .all_inst_iter()
+        .filter(|one| {
+            one.class.opcode == Op::Variable
+                && matches!(
+                    one.operands.first(),
+                    Some(Operand::StorageClass(StorageClass::Output | StorageClass::Function))
+                )
+        })
+        .filter_map(|one| one.result_id)
+        .collect();
+    module.all_inst_iter().any(|one| match one.class.opcode {
+        Op::Store => !matches!(one.operands.first(), Some(Operand::IdRef(to)) if own.contains(to)),
+        Op::ImageWrite | Op::CooperativeMatrixStoreKHR | Op::AtomicFlagClear => true,
+        Op::AtomicLoad => false,
+        other => format!("{other:?}").starts_with("Atomic"),
+    })
 }
 
 /// The CTS's names of a stage by what becomes of them. The programs of vertex and fragment names are those of compute names.

@@ -11,6 +11,7 @@ use plan::{BufferId, Device, DeviceError, Image, ImageFormat, ImageId, ImageShap
 use runner::pool::{self, Health};
 use runner::worker::Say;
 use serde::{Deserialize, Serialize};
+use shaders::carrier::Carrier;
 use shaders::variant::Images;
 
 /// Kernels to compile on one device.
@@ -35,18 +36,28 @@ pub struct Kernel {
     push_constant_bytes: u32,
     addresses: usize,
     subgroups: plan::Subgroups,
+    stage: Stage,
+}
+
+/// What its invocations are; a fragment shader with the vertex shader before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Stage {
+    #[default]
+    Compute,
+    Vertex,
+    Fragment(Vec<u32>),
 }
 
 /// What became of the kernels of a job.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Answer {
-    /// In the order of the job: what the driver made of each, or the error that it gave.
-    pub kernels: Vec<Result<Compiled, String>>,
-    /// What the device lacks, by name, or what the driver said instead.
+    /// In the order of the job: what the driver made of each, or why there is nothing.
+    pub kernels: Vec<Result<Compiled, Failure>>,
+    /// Why the device was not asked about the rest.
     pub failure: Option<Failure>,
 }
 
-/// Why a job was not done.
+/// Why a kernel was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
     /// The device lacks something, by name.
@@ -90,6 +101,11 @@ impl From<&shaders::Kernel> for Kernel {
             push_constant_bytes: kernel.push_constant_bytes(),
             addresses: if kernel.addresses { 1 + usize::from(!kernel.apart.is_empty()) } else { 0 },
             subgroups: runner::subgroups(kernel),
+            stage: match &kernel.carrier {
+                Carrier::Compute => Stage::Compute,
+                Carrier::Vertex => Stage::Vertex,
+                Carrier::Fragment { positions, .. } => Stage::Fragment(positions.clone()),
+            },
         }
     }
 }
@@ -117,7 +133,11 @@ impl Kernel {
             push_constant_bytes: self.push_constant_bytes,
             addresses: vec![BufferId(0); self.addresses],
             subgroups: self.subgroups,
-            stage: plan::Stage::Compute,
+            stage: match &self.stage {
+                Stage::Compute => plan::Stage::Compute,
+                Stage::Vertex => plan::Stage::Vertex,
+                Stage::Fragment(positions) => plan::Stage::Fragment { positions: positions.clone() },
+            },
             interface: None,
         }
     }
@@ -171,11 +191,9 @@ fn fill(
     for kernel in &job.kernels {
         act(job.misbehave.as_deref(), &kernel.words);
         let started = Instant::now();
-        match device.executables(&kernel.kernel(), &kernel.images()) {
-            Ok(executables) => answer.kernels.push(Ok(compiled(executables, started.elapsed(), job.forms))),
-            Err(DeviceError::Unsupported(what)) => return Err(Failure::Lacks(what)),
-            Err(error) => answer.kernels.push(Err(error.to_string())),
-        }
+        let made = device.executables(&kernel.kernel(), &kernel.images());
+        let made = made.map(|executables| compiled(executables, started.elapsed(), job.forms));
+        answer.kernels.push(made.map_err(Failure::from));
     }
     Ok(())
 }

@@ -510,10 +510,11 @@ pub struct Codegen {
     /// Take one instruction or bit at a time away from code that shows nothing forbidden, and say whether that is noticed.
     #[arg(long, requires = "explore")]
     pub edits: bool,
-    /// text or json.
+    /// text or json; html with --emit order: a page with what each compiler does to each ordering.
     #[arg(long, value_enum, default_value = "text")]
-    pub format: ListFormat,
-    /// The forms of the kernels: merged, split, split.restrict; all when none is given.
+    pub format: CodegenFormat,
+    /// The forms of the kernels: merged, split, split.restrict, expression.restrict, vertex, vertex.restrict, fragment, fragment.restrict;
+    /// all when none is given, and the first three with --explore, --baseline and --emit diff.
     #[arg(long, value_name = "FORM", value_delimiter = ',')]
     pub form: Vec<Form>,
     /// A folder with Mesas whose drivers make the compile-only devices: the root of a system, or what `ci/compilers` makes.
@@ -635,6 +636,17 @@ pub enum ListFormat {
     Text,
     /// One JSON array.
     Json,
+}
+
+/// What `codegen` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CodegenFormat {
+    /// For people.
+    Text,
+    /// An object a line.
+    Json,
+    /// A page.
+    Html,
 }
 
 /// `worker`.

@@ -1,14 +1,19 @@
 //! The kernels of a test, in every form in which a compiler may meet it.
 //!
-//! Compilers infer from what a shader does not write. So the same role is compiled in company of the others (merged) and
-//! alone (split), with references that may alias and with references declared, as most shaders leave them, not to.
+//! Compilers infer from what a shader does not write, and from what it does with what it reads. So the same role is compiled in
+//! company of the others (merged) and alone (split), with references that may alias and with references declared, as most shaders
+//! leave them, not to; with a result in memory for each value that it read, or with one for all of them (expression); and as a
+//! vertex or fragment shader, which hands its results on to the pipeline and writes no memory for them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use litmus::{MemoryAccess, Test, ThreadId};
 use shaders::variant::{References, Stage};
-use shaders::{CompileError, Kernel, KernelConfig, Parameters, Pipelines, Program, Variant, fixed_program};
+use shaders::{
+    CompileError, Fixed, Kernel, KernelConfig, Parameters, Pipelines, Program, Results, Variant,
+    fixed_program,
+};
 
 /// A form of a test's kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,34 +24,74 @@ pub enum Form {
     Split,
     /// The same with references that are declared not to: what a shader of one role says unless its author decorates it.
     Restrict,
+    /// As [`Form::Restrict`]; all that a thread read is used in one expression.
+    Expression,
+    /// As [`Form::Split`], in vertex shaders: the position of a point is the expression.
+    Vertex,
+    /// The same with references that are declared not to alias.
+    VertexRestrict,
+    /// As [`Form::Split`], in fragment shaders: the colour is the expression.
+    Fragment,
+    /// The same with references that are declared not to alias.
+    FragmentRestrict,
 }
 
 impl Form {
     /// All forms.
-    pub const ALL: [Form; 3] = [Form::Merged, Form::Split, Form::Restrict];
+    pub const ALL: [Form; 8] = [
+        Form::Merged,
+        Form::Split,
+        Form::Restrict,
+        Form::Expression,
+        Form::Vertex,
+        Form::VertexRestrict,
+        Form::Fragment,
+        Form::FragmentRestrict,
+    ];
+    /// Those of the kernels that `run` dispatches.
+    pub const RUN: [Form; 3] = [Form::Merged, Form::Split, Form::Restrict];
 
-    /// Its word on the command line and in reports; the variant of `run` that plays these kernels, where it is not the
-    /// default one.
+    /// Its word on the command line and in reports; the variant of `run` that plays these kernels, where it is one of [`Form::RUN`]
+    /// but the first.
     pub fn word(self) -> &'static str {
         match self {
             Form::Merged => "merged",
             Form::Split => "split",
             Form::Restrict => "split.restrict",
+            Form::Expression => "expression.restrict",
+            Form::Vertex => "vertex",
+            Form::VertexRestrict => "vertex.restrict",
+            Form::Fragment => "fragment",
+            Form::FragmentRestrict => "fragment.restrict",
         }
     }
 
     fn pipelines(self) -> Pipelines {
-        match self {
-            Form::Merged => Pipelines::Merged,
-            Form::Split | Form::Restrict => Pipelines::Split,
-        }
+        if self == Form::Merged { Pipelines::Merged } else { Pipelines::Split }
     }
 
-    /// How its references are told, besides what is told anyway.
+    /// How its references are told, and in which stage, besides what is told anyway.
     pub fn told(self, told: Variant) -> Variant {
+        let stage = match self {
+            Form::Merged | Form::Split | Form::Restrict | Form::Expression => told.stage,
+            Form::Vertex | Form::VertexRestrict => Stage::Vertex,
+            Form::Fragment | Form::FragmentRestrict => Stage::Fragment,
+        };
+        let references = match self {
+            Form::Merged | Form::Split | Form::Vertex | Form::Fragment => told.references,
+            Form::Restrict | Form::Expression | Form::VertexRestrict | Form::FragmentRestrict => {
+                References::Restrict
+            }
+        };
+        Variant { stage, references, ..told }
+    }
+
+    /// How the threads leave their results.
+    pub fn results(self) -> Results {
         match self {
-            Form::Merged | Form::Split => told,
-            Form::Restrict => Variant { references: References::Restrict, ..told },
+            Form::Merged | Form::Split | Form::Restrict => Results::Words,
+            Form::Expression => Results::Expression,
+            Form::Vertex | Form::VertexRestrict | Form::Fragment | Form::FragmentRestrict => Results::Output,
         }
     }
 }
@@ -59,7 +104,7 @@ impl fmt::Display for Form {
 
 /// A word that no form has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no form `{0}`: there are merged, split, split.restrict")]
+#[error("no form `{0}`: there are {words}", words = Form::ALL.map(Form::word).join(", "))]
 pub struct UnknownForm(pub String);
 
 impl FromStr for Form {
@@ -150,7 +195,8 @@ pub struct Sizes {
 pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Program, CompileError> {
     if told.stage != Stage::Compute {
         return Err(CompileError::NotPlaceable {
-            rule: "machine code of graphics stages not available".to_owned(),
+            rule: "machine code of a variant in a graphics stage not available: --form vertex or fragment"
+                .to_owned(),
         });
     }
     let config = KernelConfig {
@@ -164,7 +210,8 @@ pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<
         variant: form.told(told),
         ..KernelConfig::PLAIN
     };
-    fixed_program(test, &config, form.pipelines(), &Parameters::SINGLE)
+    let fixed = Fixed { results: form.results(), ..Fixed::SINGLE };
+    fixed_program(test, &config, form.pipelines(), &fixed)
 }
 
 /// The kernels of a test in one form; `told` says how references, pointers and the like are told to compilers.

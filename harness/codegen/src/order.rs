@@ -8,7 +8,7 @@ use vendor::order::{Need, Order, Place, Step, Without};
 
 use crate::align::{Alignment, Source};
 use crate::form::Unit;
-use crate::machine::{LineKind, Machine, Operation};
+use crate::machine::{LineKind, Machine, Operation, Path};
 
 /// What became of an order; of several parts the last of these decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,11 +120,11 @@ pub fn check(asked: &Asked, machine: &Machine, alignment: &Alignment, target: &s
     let (Some(first), Some(second)) = (line_of(asked.first), line_of(asked.second)) else {
         return Found::new(Verdict::Unknown, "an access has no line");
     };
-    let operation = |at: usize| match machine.lines.get(at).map(|line| line.kind) {
-        Some(LineKind::Access(access)) => Some(access.operation),
+    let access = |at: usize| match machine.lines.get(at).map(|line| line.kind) {
+        Some(LineKind::Access(access)) => Some(access),
         _ => None,
     };
-    let (Some(of_first), Some(of_second)) = (operation(first), operation(second)) else {
+    let (Some(of_first), Some(of_second)) = (access(first), access(second)) else {
         return Found::new(Verdict::Unknown, "an access has no line");
     };
     let both = |is: fn(&Alignment, Source) -> bool| is(alignment, asked.first) && is(alignment, asked.second);
@@ -136,13 +136,15 @@ pub fn check(asked: &Asked, machine: &Machine, alignment: &Alignment, target: &s
     }
     let holds = |need: &&Need| {
         need.order == asked.order
-            && need.first.contains(&of_first)
+            && need.first.contains(&of_first.operation)
             && (need.targets.is_empty() || need.targets.iter().any(|start| target.starts_with(start)))
     };
     let Some(need) = machine.dialect.needs.iter().find(holds) else {
         return Found::new(Verdict::Unknown, "no table says what this order needs here");
     };
-    let found = steps(need, machine, (first, second), of_second == Operation::Load && asked.visible);
+    // No cache stands before the workgroup's memory.
+    let cached = of_second.operation == Operation::Load && of_second.path != Path::Workgroup;
+    let found = steps(need, machine, (first, second), cached && asked.visible);
     let found = Found { source: Some(need.source), ..found };
     // What is only likely is not held against a compiler.
     if found.verdict != Verdict::Kept && !both(Alignment::is_certain) {

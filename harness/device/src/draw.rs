@@ -35,15 +35,26 @@ impl Maker {
         flags: vk::PipelineCreateFlags,
         pipeline: &mut Pipeline,
     ) -> Result<(), DeviceError> {
-        let subpass =
-            [vk::SubpassDescription::default().pipeline_bind_point(vk::PipelineBindPoint::GRAPHICS)];
-        let info = vk::RenderPassCreateInfo::default().subpasses(&subpass);
-        // SAFETY: the device lives; a render pass may have no attachment.
+        // What is only looked at hands its results on: nothing of it is to be discarded.
+        let shown = is_shown(flags);
+        let attachments = [colour()];
+        let references =
+            [vk::AttachmentReference::default().layout(vk::ImageLayout::COLOR_ATTACHMENT_OPTIMAL)];
+        let mut subpass =
+            vk::SubpassDescription::default().pipeline_bind_point(vk::PipelineBindPoint::GRAPHICS);
+        let mut info = vk::RenderPassCreateInfo::default();
+        if shown {
+            subpass = subpass.color_attachments(&references);
+            info = info.attachments(&attachments);
+        }
+        let subpasses = [subpass];
+        let info = info.subpasses(&subpasses);
+        // SAFETY: the device lives; a render pass may have no attachment, and every device draws to ones of this format.
         pipeline.render_pass =
             unsafe { self.raw.create_render_pass(&info, None) }.map_err(failed("vkCreateRenderPass"))?;
         let Stage::Fragment { positions } = &kernel.stage else {
             let stages = [shader(vk::ShaderStageFlags::VERTEX, module)];
-            return self.create_graphics(&stages, true, flags, pipeline);
+            return self.create_graphics(&stages, !shown, flags, pipeline);
         };
         let info = vk::ShaderModuleCreateInfo::default().code(positions);
         // SAFETY: as for the kernel's own module.
@@ -76,7 +87,11 @@ impl Maker {
             .line_width(1.0);
         let samples = vk::PipelineMultisampleStateCreateInfo::default()
             .rasterization_samples(vk::SampleCountFlags::TYPE_1);
+        let red =
+            [vk::PipelineColorBlendAttachmentState::default().color_write_mask(vk::ColorComponentFlags::R)];
+        let shown = is_shown(flags);
         let blend = vk::PipelineColorBlendStateCreateInfo::default();
+        let blend = if shown { blend.attachments(&red) } else { blend };
         let dynamic =
             vk::PipelineDynamicStateCreateInfo::default().dynamic_states(&[vk::DynamicState::SCISSOR]);
         let info = vk::GraphicsPipelineCreateInfo::default()
@@ -105,6 +120,23 @@ impl Maker {
             Err((_, result)) => Err(failed(call)(result)),
         }
     }
+}
+
+/// Whether a pipeline is made to be looked at.
+fn is_shown(flags: vk::PipelineCreateFlags) -> bool {
+    flags.contains(vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR)
+}
+
+/// An attachment that one word of each fragment goes to.
+fn colour() -> vk::AttachmentDescription {
+    vk::AttachmentDescription::default()
+        .format(vk::Format::R32_UINT)
+        .samples(vk::SampleCountFlags::TYPE_1)
+        .load_op(vk::AttachmentLoadOp::DONT_CARE)
+        .store_op(vk::AttachmentStoreOp::STORE)
+        .stencil_load_op(vk::AttachmentLoadOp::DONT_CARE)
+        .stencil_store_op(vk::AttachmentStoreOp::DONT_CARE)
+        .final_layout(vk::ImageLayout::COLOR_ATTACHMENT_OPTIMAL)
 }
 
 fn shader(

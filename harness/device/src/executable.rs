@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_char, c_void};
 use ash::{khr, vk};
 use plan::{DeviceError, Image, Kernel};
 
+use crate::draw::stage_flag;
 use crate::error::failed;
 use crate::pipeline::Maker;
 
@@ -45,7 +46,8 @@ pub struct Representation {
     pub text: Option<String>,
 }
 
-/// Compiles a kernel and asks the driver what it made of it, by the functions of the extension where it has them.
+/// Compiles a kernel and asks the driver what it made of it, by the functions of the extension where it has them. What other
+/// shaders of its pipeline became is left out.
 pub(crate) fn executables(
     functions: Option<&khr::pipeline_executable_properties::Device>,
     maker: &Maker,
@@ -56,7 +58,7 @@ pub(crate) fn executables(
     let capture = vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
         | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
     let pipeline = maker.make_with(kernel, images, capture)?;
-    let found = executables_of(functions, pipeline.raw);
+    let found = executables_of(functions, pipeline.raw, stage_flag(&kernel.stage));
     maker.destroy(&pipeline);
     found
 }
@@ -77,13 +79,18 @@ pub(crate) fn add_forms(executables: &mut Vec<Executable>, forms: &[(&str, &str)
 fn executables_of(
     functions: &khr::pipeline_executable_properties::Device,
     pipeline: vk::Pipeline,
+    stage: vk::ShaderStageFlags,
 ) -> Result<Vec<Executable>, DeviceError> {
     let info = vk::PipelineInfoKHR::default().pipeline(pipeline);
     // SAFETY: the pipeline is this device's and alive, and the extension's feature is on.
     let properties = unsafe { functions.get_pipeline_executable_properties(&info) }
         .map_err(failed("vkGetPipelineExecutablePropertiesKHR"))?;
     let mut found = Vec::with_capacity(properties.len());
-    for (index, properties) in (0..).zip(&properties) {
+    // A driver that makes one program of several stages, or says nothing of them, is shown with it.
+    let of_stage = |properties: &&vk::PipelineExecutablePropertiesKHR<'_>| {
+        properties.stages.is_empty() || properties.stages.intersects(stage)
+    };
+    for (index, properties) in (0..).zip(&properties).filter(|(_, properties)| of_stage(properties)) {
         let info = vk::PipelineExecutableInfoKHR::default().pipeline(pipeline).executable_index(index);
         // SAFETY: as above; the pipeline was made with the flag for statistics, and the index is one of its executables.
         let statistics = unsafe { functions.get_pipeline_executable_statistics(&info) }

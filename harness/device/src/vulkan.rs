@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
-use plan::{Capabilities, Device, DeviceError, Identity, Image, Kernel, Plan, Prepared, Queue};
+use plan::{Capabilities, Device, DeviceError, Identity, Image, Kernel, Plan, Prepared, Queue, Stage};
 
 use crate::error::{allocation_failed, failed};
 use crate::executable::{self, Executable};
@@ -159,6 +159,11 @@ impl VulkanDevice {
     /// [`DeviceError::Unsupported`] with the name of the extension where the driver does not have it; otherwise what the
     /// driver said.
     pub fn executables(&self, kernel: &Kernel, images: &[Image]) -> Result<Vec<Executable>, DeviceError> {
+        if let Some(feature) = kernel.stage.feature()
+            && !self.capabilities.features.iter().any(|own| own == feature)
+        {
+            return Err(DeviceError::Unsupported(feature.to_owned()));
+        }
         let ask =
             || executable::executables(self.executables.as_ref(), self.gpu.pipelines.maker(), kernel, images);
         let identity = &self.identity;
@@ -167,9 +172,14 @@ impl VulkanDevice {
         if let Some((vendor, _)) = vendor
             && matches!(vendor.text_from, vendor::TextSource::StandardOutput { .. })
         {
+            let stage = match kernel.stage {
+                Stage::Compute => "COMPUTE",
+                Stage::Vertex => "VERTEX",
+                Stage::Fragment { .. } => "FRAGMENT",
+            };
             let (found, output) = crate::capture::output_of(ask);
             let mut found = found?;
-            executable::add_forms(&mut found, &vendor.text_from.forms(&output));
+            executable::add_forms(&mut found, &vendor.text_from.forms(&output, stage));
             return Ok(found);
         }
         ask()

@@ -15,7 +15,7 @@ pub const HONEYKRISP: Vendor = Vendor {
     install: "Debian: mesa-vulkan-drivers and mesa-drm-shim, from Mesa 26.1 on amd64",
     settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
     debug_word: Some(("AGX_MESA_DEBUG", "shaders")),
-    text_from: TextSource::StandardOutput { code: "block0 {" },
+    text_from: TextSource::StandardOutput { shader: "shader: MESA_SHADER_", code: "block0 {" },
     before_chip: None,
     families: &[coded("m1", &["g13g"], "g13", "")],
     dialect: &DIALECT,
@@ -73,11 +73,20 @@ fn places(lines: &[&str]) -> Vec<Option<u64>> {
 /// Stands behind the access to a descriptor that the preamble has read.
 const BINDING: &str = " // descriptor ";
 
-/// The code, up to its end. The preamble that stands behind it reads descriptors into uniform registers, by number; accesses
-/// get that number.
+/// The code, up to its end, which in a shader that goes on in another part is where that part begins. The preamble that stands behind
+/// it reads descriptors into uniform registers, by number; accesses get that number.
 fn main_part(text: &str) -> String {
-    let code: Vec<&str> = text.lines().filter_map(|line| read(line).map(|(text, _)| text)).collect();
+    let mut code: Vec<&str> = Vec::new();
+    let mut next = None;
+    for line in text.lines() {
+        let Some((text, _)) = read(line) else { continue };
+        if !code.is_empty() && line.trim_start().starts_with("0: ") {
+            next = next.or(Some(code.len()));
+        }
+        code.push(text);
+    }
     let end = code.iter().position(|line| *line == "stop").map_or(code.len(), |at| at + 1);
+    let end = next.map_or(end, |next| end.min(next));
     let mut descriptors: Vec<(String, u64)> = Vec::new();
     let mut number = None;
     for line in code.get(end..).unwrap_or_default() {

@@ -80,19 +80,33 @@ pub enum Way {
 pub enum TextSource {
     /// `VK_KHR_pipeline_executable_properties`.
     Properties,
-    /// Standard output, while a pipeline is made: NIR, then code from the line on that begins so.
+    /// Standard output, while a pipeline is made, shader after shader: NIR, then code.
     StandardOutput {
-        /// The beginning.
+        /// The beginning of the line that names a shader's stage, before the name.
+        shader: &'static str,
+        /// The beginning of the line from which on there is code.
         code: &'static str,
     },
 }
 
 impl TextSource {
-    /// The forms of the code, with their names, in what a driver wrote to standard output.
-    pub fn forms(self, output: &str) -> Vec<(&'static str, &str)> {
-        let TextSource::StandardOutput { code } = self else { return Vec::new() };
-        let begins = |at: &usize| *at == 0 || output.as_bytes().get(at - 1) == Some(&b'\n');
-        let at = output.match_indices(code).map(|(at, _)| at).find(begins).unwrap_or(output.len());
+    /// The forms of the code of a stage's shader (`COMPUTE`, `VERTEX`, `FRAGMENT`), with their names, in what a driver wrote to
+    /// standard output.
+    pub fn forms<'o>(self, output: &'o str, stage: &str) -> Vec<(&'static str, &'o str)> {
+        let TextSource::StandardOutput { shader, code } = self else { return Vec::new() };
+        let lines = |text: &str, start: &str| {
+            let begins = |at: &usize| *at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+            text.match_indices(start).map(|(at, _)| at).filter(begins).collect::<Vec<usize>>()
+        };
+        let shaders = lines(output, shader);
+        let is_of_stage = |at: &usize| {
+            let line = output.get(at + shader.len()..).and_then(|rest| rest.lines().next());
+            line.is_some_and(|name| name.trim() == stage)
+        };
+        let begin = shaders.iter().copied().rfind(is_of_stage).unwrap_or_default();
+        let end = shaders.iter().copied().find(|at| *at > begin).unwrap_or(output.len());
+        let output = output.get(begin..end).unwrap_or_default();
+        let at = lines(output, code).first().copied().unwrap_or(output.len());
         let (nir, code) = output.split_at(at);
         [("NIR", nir), ("Assembly", code)].into_iter().filter(|(_, text)| !text.trim().is_empty()).collect()
     }

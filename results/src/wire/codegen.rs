@@ -67,7 +67,7 @@ pub struct CodegenWithout {
 /// A kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenKernel {
-    /// Its form: `merged`, `split` or `split.restrict`.
+    /// Its form: `merged`, `split`, `split.restrict`, `expression.restrict`, `vertex`, `vertex.restrict`, `fragment` or `fragment.restrict`.
     pub form: String,
     /// The threads that it plays: `P0,P1`.
     pub kernel: String,

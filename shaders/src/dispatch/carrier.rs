@@ -7,7 +7,8 @@ use super::Emitter;
 use super::place::Place;
 use crate::carrier::{self, Carrier, Cells, FIRST_CLAIM};
 use crate::contract::{Arithmetic, Parameter};
-use crate::module::EntryPoint;
+use crate::module::{EntryPoint, Module};
+use crate::program::Results;
 use crate::variant::{MemoryModel, Stage};
 
 /// The inputs that tell.
@@ -15,6 +16,32 @@ pub(super) enum Inputs {
     Compute { workgroup: Word, local: Word },
     Vertex { index: Word, outputs: (Word, Word) },
     Fragment { coordinates: Word, helper: Word, cells: Cells },
+}
+
+/// What takes a result that goes to no memory.
+#[derive(Clone, Copy)]
+pub(super) enum Output {
+    /// The first channel of a colour.
+    Colour(Word),
+    /// The position of a vertex.
+    Position(Word),
+}
+
+impl Output {
+    /// Writes a word there.
+    pub(super) fn write(self, module: &mut Module, word: Word) {
+        match self {
+            Output::Colour(colour) => module.effect(Op::Store, [colour, word].map(Operand::IdRef)),
+            Output::Position(position) => {
+                let float = module.float(32);
+                let vector = module.vector(float, 4);
+                let x = module.on_ids(Op::ConvertUToF, float, &[word]);
+                let one = module.constant_of(float, &[1.0_f32.to_bits()]);
+                let place = module.on_ids(Op::CompositeConstruct, vector, &[x, one, one, one]);
+                module.effect(Op::Store, [position, place].map(Operand::IdRef));
+            }
+        }
+    }
 }
 
 /// The number of an invocation in its workgroup.
@@ -52,6 +79,14 @@ impl Emitter<'_> {
         }
     }
 
+    /// Declares what takes results that go to no memory; a vertex has its position anyway.
+    pub(super) fn declare_output(&mut self) {
+        if self.config.variant.stage.is_fragment() {
+            let word = self.module.u32;
+            self.output = Some(Output::Colour(self.module.located_output(0, word)));
+        }
+    }
+
     /// Declares the inputs.
     pub(super) fn inputs(&mut self) -> Inputs {
         match self.config.variant.stage {
@@ -84,6 +119,9 @@ impl Emitter<'_> {
                 let float = self.module.float(32);
                 let zero = self.module.constant_of(float, &[0]);
                 carrier::write_point(&mut self.module, outputs, [zero, zero], 1);
+                if self.leaves() == Results::Output {
+                    self.output = Some(Output::Position(outputs.0));
+                }
                 let size = self.module.constant(self.layout.workgroup_size);
                 let index = self.module.word(Op::Load, &[index]);
                 let local = self.remainder(index, size);

@@ -8,8 +8,9 @@ use super::Emitter;
 use super::place::Place;
 use crate::contract::{Arithmetic, IMAGE_WIDTH, Parameter, unit};
 use crate::glsl;
-use crate::kernel::{Binding, ImageBinding};
+use crate::kernel::{Binding, ImageBinding, ResultSlot};
 use crate::memory::{Element, Kind, Path, Target, image_type, spirv_class};
+use crate::program::Results;
 use crate::rules::Rule;
 use crate::stress;
 use crate::variant::{Images, MemoryModel, Pointers, References, Stage};
@@ -52,8 +53,14 @@ impl Emitter<'_> {
             let variable = self.buffer_variable(number, *path);
             self.declared.push(Declared { path: *path, variable });
         }
-        self.results_buffer = self.buffer(Binding::Results, "results");
-        if self.classes_that_meet() > 1 {
+        let outputs = self.leaves() == Results::Output;
+        if outputs {
+            self.declare_output();
+        } else {
+            self.results_buffer = self.buffer(Binding::Results, "results");
+        }
+        // A meeting that never is writes memory all the same, as compilers see it.
+        if self.classes_that_meet() > 1 && !outputs {
             self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous"));
         }
         if self.config.stressed {
@@ -61,7 +68,7 @@ impl Emitter<'_> {
             self.bindings.push(Binding::Scratch);
             self.scratch_buffer = Some(stress::scratch(&mut self.module, number, variant.model));
         }
-        if variant.stage != Stage::Compute {
+        if variant.stage != Stage::Compute && self.company.fixed.is_none() {
             self.claims_buffer = Some(self.buffer(Binding::Claims, "claims"));
         }
         for (path, kind) in &paths {
@@ -434,7 +441,7 @@ impl Emitter<'_> {
                     value = emitter.module.word(Op::UConvert, &[value]);
                 }
                 let observable = Observable::Location(location, component);
-                emitter.write_down(observable, value, width, place, instance);
+                emitter.write_down(ResultSlot::Register(observable), value, width, place, instance);
             }
         });
     }

@@ -20,7 +20,7 @@ use litmus::Test;
 use litmus::convert::for_device;
 use runner::Variant;
 
-use crate::arguments::{Codegen, CodegenEmit};
+use crate::arguments::{Codegen, CodegenEmit, CodegenFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::complain;
 use engine::Question;
@@ -95,13 +95,24 @@ impl Asked {
 /// # Errors
 /// What ended it before anything was compiled.
 pub fn codegen(arguments: &Codegen, _quiet: bool) -> Result<Outcome, Failure> {
+    let orders_alone = arguments.emit == Some(CodegenEmit::Order) && !arguments.explore;
+    if arguments.format == CodegenFormat::Html && !orders_alone {
+        return Err(Failure::input_message("--format html is of --emit order"));
+    }
     let mut outcome = Outcome::Success;
     let items = load(arguments, &mut outcome)?;
     if items.is_empty() && outcome == Outcome::Success {
         return Err(Failure::input_message("no test to compile"));
     }
     let targets = targets::targets(&arguments.device, arguments.mesa.as_deref())?;
-    let forms = if arguments.form.is_empty() { Form::ALL.to_vec() } else { arguments.form.clone() };
+    let looks_close =
+        arguments.explore || arguments.baseline.is_some() || arguments.emit == Some(CodegenEmit::Diff);
+    let forms = match arguments.form.as_slice() {
+        // What is explored is the code of dispatches, and what is compared stays comparable.
+        [] if looks_close => Form::RUN.to_vec(),
+        [] => Form::ALL.to_vec(),
+        named => named.to_vec(),
+    };
     let mut asked = Asked {
         items,
         targets,

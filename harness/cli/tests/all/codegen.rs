@@ -88,6 +88,16 @@ fn the_quick_suite_compiles_for_every_generation() {
         ("split", "P1", "consumer"),
         ("split.restrict", "P0", "producer"),
         ("split.restrict", "P1", "consumer"),
+        ("expression.restrict", "P0", "producer"),
+        ("expression.restrict", "P1", "consumer"),
+        ("vertex", "P0", "producer"),
+        ("vertex", "P1", "consumer"),
+        ("vertex.restrict", "P0", "producer"),
+        ("vertex.restrict", "P1", "consumer"),
+        ("fragment", "P0", "producer"),
+        ("fragment", "P1", "consumer"),
+        ("fragment.restrict", "P0", "producer"),
+        ("fragment.restrict", "P1", "consumer"),
     ];
     assert_eq!(told, expected);
 }

@@ -112,6 +112,31 @@ fn a_lost_acquire_is_found_on_every_driver_that_loses_it() {
     }
 }
 
+/// The page of orderings says first what a newer driver changed (F8), and escapes nothing twice.
+#[test]
+fn a_page_says_what_a_newer_driver_changed() {
+    let ran = codegen(&["mp/MP+rel-acq", "--device", "radv:navi31", "--format", "html"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--format html is of --emit order"), "{}", ran.stderr);
+    if !has_compilers() {
+        return;
+    }
+    let ran = codegen(&[
+        "storage/MP+fence-fence.sc2-payload",
+        "--device",
+        "radv:navi31@25,radv:navi31@26",
+        "--form",
+        "split",
+        "--emit",
+        "order",
+        "--format",
+        "html",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stdout.matches("<td>kept → weakened</td>").count(), 1, "{}", ran.stdout);
+    assert!(ran.stdout.contains("acquire at dv: ld.atom.sc0 → ld.vis.sc2"), "{}", ran.stdout);
+}
+
 /// A relaxation that changes nothing shows nothing, though the driver prints a hash of each shader.
 #[test]
 fn what_differs_by_run_is_no_difference() {

@@ -91,6 +91,47 @@ fn f2_other_vendors_lose_it_too() {
     // RADV and two of ANV; NVK and Turnip; Honeykrisp.
     assert_eq!((acquires("lost"), acquires("unknown"), acquires("kept")), (3, 2, 1), "{}", ran.stdout);
     assert_eq!(ran.stdout.matches("`reorderable` although it is `atomic`").count(), 3, "{}", ran.stdout);
+    // Shaders that write no memory, with references that may alias: the same drivers in two stages, Honeykrisp in one.
+    let ran = run(&commands[3], &[("VK_LITMUS_COMPILERS=DIR ", "")]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let acquires = |verdict: &str| {
+        let of = |line: &&str| line.trim_start().starts_with(verdict) && line.contains(" acquire at dv");
+        ran.stdout.lines().filter(of).count()
+    };
+    assert_eq!((acquires("lost"), acquires("unknown"), acquires("kept")), (6, 4, 1), "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("`reorderable` although it is `atomic`").count(), 7, "{}", ran.stdout);
+}
+
+/// F8: the cache bit of an image read is there in Mesa 25 and gone in Mesa 26.
+#[test]
+fn f8_an_image_read_is_not_made_visible() {
+    let Some(folder) = std::env::var_os("VK_LITMUS_COMPILERS").filter(|folder| !folder.is_empty()) else {
+        println!("1 skipped: VK_LITMUS_COMPILERS names no folder of ci/compilers: F8 is not shown");
+        return;
+    };
+    let commands = commands("F8-image-visibility.md");
+    let replaced = [("DIR", folder.to_str().unwrap())];
+    let code = run(&commands[0], &replaced);
+    assert_eq!(code.code, 0, "{code:?}");
+    let reads = |mesa: &str| -> Vec<bool> {
+        let device = format!(" on radv:navi31@{mesa}");
+        let is_of =
+            |kernel: &&str| kernel.trim_start().lines().next().is_some_and(|line| line.contains(&device));
+        let of = code.stdout.split("\n\n").filter(is_of);
+        let line = |kernel: &str| {
+            kernel.lines().find(|line| line.contains("image_load")).map(|line| line.contains("glc"))
+        };
+        of.filter_map(line).collect()
+    };
+    assert_eq!(reads("25"), [true, true], "{}", code.stdout);
+    assert_eq!(reads("26"), [false, false], "{}", code.stdout);
+    for (command, weakened) in commands[1..].iter().zip([0, 6]) {
+        let ran = run(command, &replaced);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let lines =
+            ran.stdout.lines().filter(|line| line.contains(" acquire at dv") && line.contains("weakened"));
+        assert_eq!(lines.count(), weakened, "{command}\n{}", ran.stdout);
+    }
 }
 
 /// The text of a function of assembly.

@@ -185,15 +185,16 @@ const NEVER_GIVE_UP: u32 = 1 << 24;
 fn made(count: usize, answer: Answer) -> Vec<Made<Compiled>> {
     let failure = answer.failure;
     let mut kernels = answer.kernels.into_iter();
+    let failed = |failure: Option<Told>| match failure {
+        Some(Told::Lacks(what)) => Made::Lacks(what),
+        Some(Told::Driver(what)) => Made::Crashed(what),
+        None => Made::Crashed("no answer for the kernel".to_owned()),
+    };
     (0..count)
         .map(|_| match kernels.next() {
             Some(Ok(compiled)) => Made::Compiled(compiled),
-            Some(Err(error)) => Made::Crashed(error),
-            None => match &failure {
-                Some(Told::Lacks(what)) => Made::Lacks(what.clone()),
-                Some(Told::Driver(what)) => Made::Crashed(what.clone()),
-                None => Made::Crashed("no answer for the kernel".to_owned()),
-            },
+            Some(Err(failure)) => failed(Some(failure)),
+            None => failed(failure.clone()),
         })
         .collect()
 }

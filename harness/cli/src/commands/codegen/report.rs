@@ -7,9 +7,9 @@ use results::wire::{
     CodegenKernel, CodegenLine, CodegenOrderVerdict, CodegenVerdict,
 };
 
-use results::write::code;
+use results::write::{code, matrix};
 
-use crate::arguments::{CodegenEmit, ListFormat};
+use crate::arguments::{CodegenEmit, CodegenFormat};
 use crate::exit::Failure;
 use crate::output::Data;
 
@@ -18,7 +18,9 @@ use super::orders;
 /// Prints lines as they come, and tables at the end.
 pub struct Printer {
     data: Data,
-    json: bool,
+    format: CodegenFormat,
+    /// What a page will be made of.
+    lines: Vec<CodegenLine>,
     /// The last test, device and form whose outcome is reachable: what is reachable with fewer assumptions is no news.
     reached: Option<(String, String, String)>,
 }
@@ -82,8 +84,12 @@ impl Figures {
 
 impl Printer {
     /// One for standard output.
-    pub fn new(format: ListFormat) -> Printer {
-        Printer { data: Data::new(), json: format == ListFormat::Json, reached: None }
+    pub fn new(format: CodegenFormat) -> Printer {
+        Printer { data: Data::new(), format, lines: Vec::new(), reached: None }
+    }
+
+    fn is_json(&self) -> bool {
+        self.format == CodegenFormat::Json
     }
 
     fn json(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
@@ -91,12 +97,12 @@ impl Printer {
         self.data.print(&format!("{line}\n"))
     }
 
-    /// Prints a text, unless the output is JSON.
+    /// Prints a text, where the output is one.
     ///
     /// # Errors
     /// When it cannot be printed.
     pub fn text(&mut self, text: &str) -> Result<(), Failure> {
-        if self.json { Ok(()) } else { self.data.print(text) }
+        if self.format == CodegenFormat::Text { self.data.print(text) } else { Ok(()) }
     }
 
     /// Prints the line of a test. As text, what is as it should be has none, unless its code is asked for.
@@ -104,8 +110,13 @@ impl Printer {
     /// # Errors
     /// When it cannot be printed.
     pub fn line(&mut self, line: &CodegenLine, emit: Option<CodegenEmit>) -> Result<(), Failure> {
-        if self.json {
-            return self.json(line);
+        match self.format {
+            CodegenFormat::Text => {}
+            CodegenFormat::Json => return self.json(line),
+            CodegenFormat::Html => {
+                self.lines.push(line.clone());
+                return Ok(());
+            }
         }
         let mut text = String::new();
         match line.verdict {
@@ -148,8 +159,10 @@ impl Printer {
     /// # Errors
     /// When they cannot be printed.
     pub fn figures(&mut self, figures: &[Figures]) -> Result<(), Failure> {
-        if self.json {
-            return Ok(());
+        match self.format {
+            CodegenFormat::Text => {}
+            CodegenFormat::Json => return Ok(()),
+            CodegenFormat::Html => return self.data.print(&matrix::page(&self.lines)),
         }
         let header = ["device", "tests", "skipped", "kernels", "crashes", "no text", "median ms", "95 % ms"];
         let rows = figures.iter().map(|one| {
@@ -213,7 +226,7 @@ impl Printer {
     /// # Errors
     /// When it cannot be printed.
     pub fn explore_line(&mut self, line: &CodegenExploreLine) -> Result<(), Failure> {
-        if self.json {
+        if self.is_json() {
             return self.json(line);
         }
         let told = match line.verdict {
@@ -269,7 +282,7 @@ impl Printer {
     /// # Errors
     /// When it cannot be printed.
     pub fn explore_table(&mut self, lines: &[CodegenExploreLine]) -> Result<(), Failure> {
-        if self.json {
+        if self.is_json() {
             return Ok(());
         }
         let verdicts = [
@@ -310,7 +323,7 @@ impl Printer {
     /// # Errors
     /// When it cannot be printed.
     pub fn edit_line(&mut self, line: &CodegenEditLine) -> Result<(), Failure> {
-        if self.json {
+        if self.is_json() {
             return self.json(line);
         }
         if line.fate.starts_with("survives: unexplained") || line.fate.starts_with("survives: forbidden") {
@@ -325,7 +338,7 @@ impl Printer {
     /// # Errors
     /// When it cannot be printed.
     pub fn edit_table(&mut self, lines: &[CodegenEditLine]) -> Result<(), Failure> {
-        if self.json {
+        if self.is_json() {
             return Ok(());
         }
         let mut of_kind: BTreeMap<(&str, &str), Vec<&CodegenEditLine>> = BTreeMap::new();
@@ -352,7 +365,7 @@ impl Printer {
     /// # Errors
     /// When it cannot be printed.
     pub fn diff_line(&mut self, line: &CodegenDiffLine) -> Result<(), Failure> {
-        if self.json {
+        if self.is_json() {
             return self.json(line);
         }
         if line.verdict == CodegenDiffVerdict::NoEffect && line.needed == Some(true) {
@@ -367,7 +380,7 @@ impl Printer {
     /// # Errors
     /// When it cannot be printed.
     pub fn diff_table(&mut self, lines: &[CodegenDiffLine]) -> Result<(), Failure> {
-        if self.json {
+        if self.is_json() {
             return Ok(());
         }
         let mut devices: Vec<&str> = Vec::new();
