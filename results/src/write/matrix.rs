@@ -1,0 +1,306 @@
+//! What compilers make of the orders that tests ask for, as a page: a table a form of the kernels, an ordering a line, a device a
+//! column; and first what differs between the drivers of one chip, so that a new one says what it changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{Markup, PreEscaped, html};
+
+use crate::wire::{CodegenLine, CodegenOrder, CodegenOrderVerdict, CodegenVerdict};
+use crate::write::html::{STYLE, Shell};
+
+/// Tests that a cell names at most.
+const MAX_NAMED: usize = 12;
+/// Verdicts, the worst first.
+const VERDICTS: [CodegenOrderVerdict; 4] = [
+    CodegenOrderVerdict::Lost,
+    CodegenOrderVerdict::Weakened,
+    CodegenOrderVerdict::Unknown,
+    CodegenOrderVerdict::Kept,
+];
+
+/// What one compiler makes of one ordering: the places that ask for it, by verdict.
+type Cell = BTreeMap<usize, Vec<Place>>;
+
+/// Where an ordering is asked for, and why the verdict is what it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    id: String,
+    kernel: String,
+    why: String,
+}
+
+/// Orderings by form, line and device.
+type Table = BTreeMap<String, BTreeMap<String, BTreeMap<String, Cell>>>;
+
+/// The page, of the lines of `codegen --emit order --format json`.
+pub fn page(lines: &[CodegenLine]) -> String {
+    let mut devices: Vec<(&str, &str)> = Vec::new();
+    for line in lines {
+        if !devices.iter().any(|(device, _)| *device == line.device) {
+            devices.push((&line.device, &line.driver));
+        }
+    }
+    let table = table(lines);
+    let header = html! {
+        h1 { "Orders in machine code" }
+        nav {
+            a href="#differs" { "What differs" }
+            @for form in table.keys() { a href={ "#" (form) } { (form) } }
+        }
+    };
+    let main = html! {
+        section #differs {
+            h2 { "What differs between drivers of a chip" }
+            (differences(&table, &devices))
+        }
+        (crashes(lines))
+        @for (form, rows) in &table {
+            section id=(form) {
+                h2 { (form) }
+                (rows_of(rows, &devices))
+            }
+        }
+        section #words {
+            h2 { "Words" }
+            dl {
+                dt { "kept" } dd { "All that the order needs stands between the two accesses." }
+                dt { "weakened" } dd { "A part of it does." }
+                dt { "lost" } dd { "Nothing orders the two, or they stand the other way round." }
+                dt { "unknown" } dd { "No table says what it needs, or the text does not tell the accesses apart." }
+            }
+        }
+    };
+    let shell = Shell {
+        title: "Orders in machine code",
+        policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+        style: html! { style { (PreEscaped(STYLE)) } },
+        devices: devices.len(),
+        script: None,
+    };
+    shell.around(&header, &main)
+}
+
+fn table(lines: &[CodegenLine]) -> Table {
+    let mut table = Table::new();
+    for line in lines {
+        for kernel in &line.kernels {
+            for order in &kernel.orders {
+                let rows = table.entry(kernel.form.clone()).or_default();
+                let cell = rows.entry(ordering(order)).or_default().entry(line.device.clone()).or_default();
+                let rank = VERDICTS.iter().position(|verdict| *verdict == order.code.verdict);
+                let place =
+                    Place { id: line.id.clone(), kernel: kernel.kernel.clone(), why: order.code.why.clone() };
+                cell.entry(rank.unwrap_or(VERDICTS.len())).or_default().push(place);
+            }
+        }
+    }
+    table
+}
+
+/// What is asked for, without names and values: `acquire at dv: ld.atom.sc0 → ld.vis.sc2`.
+fn ordering(order: &CodegenOrder) -> String {
+    format!("{} at {}: {} → {}", order.order, order.scope, access(&order.first), access(&order.second))
+}
+
+/// The kind of an access, in the words of tests, without its order and scope: of `P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f` it is
+/// `ld.atom.sc0`.
+fn access(source: &str) -> String {
+    const LEFT_OUT: [&str; 12] =
+        ["acq", "rel", "acqrel", "sc", "inv", "sg", "wg", "call", "fi", "qf", "dv", "xd"];
+    let word = source.split_once(": ").map_or(source, |(_, text)| text);
+    let word = word.split_whitespace().next().unwrap_or_default();
+    let parts = word.split('.').filter(|part| !LEFT_OUT.contains(part) && !part.starts_with("sem"));
+    parts.collect::<Vec<_>>().join(".")
+}
+
+fn word(rank: usize) -> &'static str {
+    match VERDICTS.get(rank) {
+        Some(CodegenOrderVerdict::Lost) => "lost",
+        Some(CodegenOrderVerdict::Weakened) => "weakened",
+        Some(CodegenOrderVerdict::Kept) => "kept",
+        Some(CodegenOrderVerdict::Unknown) | None => "unknown",
+    }
+}
+
+/// The class of the style that a verdict has: as those of runs that mean the same to a reader.
+fn class(rank: usize) -> &'static str {
+    match VERDICTS.get(rank) {
+        Some(CodegenOrderVerdict::Lost) => "chip violates",
+        Some(CodegenOrderVerdict::Weakened) => "chip inconclusive",
+        Some(CodegenOrderVerdict::Kept) => "chip conforms",
+        Some(CodegenOrderVerdict::Unknown) | None => "chip undefined",
+    }
+}
+
+fn rows_of(rows: &BTreeMap<String, BTreeMap<String, Cell>>, devices: &[(&str, &str)]) -> Markup {
+    html! {
+        div.wide { table {
+            thead { tr {
+                th { "ordering" }
+                @for (device, driver) in devices { th title=(driver) { (device) } }
+            } }
+            tbody {
+                @for (ordering, cells) in rows {
+                    tr {
+                        th.id { (ordering) }
+                        @for (device, _) in devices { td { @if let Some(cell) = cells.get(*device) { (shown(cell)) } } }
+                    }
+                }
+            }
+        } }
+    }
+}
+
+fn shown(cell: &Cell) -> Markup {
+    html! {
+        @for (rank, places) in cell {
+            @if word(*rank) == "kept" {
+                span class=(class(*rank)) { (word(*rank)) " " (places.len()) }
+            } @else {
+                details {
+                    summary { span class=(class(*rank)) { (word(*rank)) " " (places.len()) } }
+                    ul {
+                        @for place in places.iter().take(MAX_NAMED) {
+                            li { span.id { (place.id) " " (place.kernel) } " " small { (place.why) } }
+                        }
+                        @if places.len() > MAX_NAMED { li { "and " (places.len() - MAX_NAMED) " more" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Orderings that two drivers of one chip treat otherwise in the same test and kernel.
+fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
+    let chip = |device: &str| device.split('@').next().unwrap_or(device).to_owned();
+    let mut found: Vec<[String; 6]> = Vec::new();
+    let mut pairs = 0_usize;
+    for (number, (left, _)) in devices.iter().enumerate() {
+        for (right, _) in devices.iter().skip(number + 1).filter(|(right, _)| chip(right) == chip(left)) {
+            pairs += 1;
+            for (form, rows) in table {
+                for (ordering, cells) in rows {
+                    let of = |device: &str| -> BTreeSet<(String, String, usize)> {
+                        let places = cells.get(device).into_iter().flatten();
+                        places
+                            .flat_map(|(rank, places)| {
+                                places.iter().map(|one| (one.id.clone(), one.kernel.clone(), *rank))
+                            })
+                            .collect()
+                    };
+                    let (before, after) = (of(left), of(right));
+                    for (id, kernel, rank) in after.difference(&before) {
+                        let same = |other: &&(String, String, usize)| other.0 == *id && other.1 == *kernel;
+                        if let Some((.., was)) = before.difference(&after).find(same) {
+                            let change = format!("{} → {}", word(*was), word(*rank));
+                            let test = format!("{id} {kernel}");
+                            found.push([
+                                (*left).to_owned(),
+                                (*right).to_owned(),
+                                form.clone(),
+                                ordering.clone(),
+                                test,
+                                change,
+                            ]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    html! {
+        @if pairs == 0 {
+            p.quiet { "No chip was asked with two drivers." }
+        } @else if found.is_empty() {
+            p { "Nothing." }
+        } @else {
+            div.wide { table {
+                thead { tr { @for word in ["from", "to", "form", "ordering", "test", "change"] { th { (word) } } } }
+                tbody { @for row in &found { tr { @for cell in row { td { (cell) } } } } }
+            } }
+        }
+    }
+}
+
+/// What crashed a compiler.
+fn crashes(lines: &[CodegenLine]) -> Markup {
+    let crashed = || lines.iter().filter(|line| line.verdict == CodegenVerdict::Crashes);
+    html! {
+        @if crashed().next().is_some() {
+            section #crashes {
+                h2 { "Crashes" }
+                ul { @for line in crashed() {
+                    li { span.id { (line.id) } " on " (line.device) ": " (line.reason.as_deref().unwrap_or_default()) " "
+                        small { (line.replay) } }
+                } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{CODEGEN_SCHEMA, CodegenKernel, CodegenOrdered};
+
+    fn line(device: &str, verdict: CodegenOrderVerdict) -> CodegenLine {
+        CodegenLine {
+            schema: CODEGEN_SCHEMA.to_owned(),
+            id: "storage/MP<b>".to_owned(),
+            name: "MP".to_owned(),
+            device: device.to_owned(),
+            driver: "a driver".to_owned(),
+            verdict: CodegenVerdict::Compiles,
+            reason: None,
+            reduced: None,
+            kernels: vec![CodegenKernel {
+                form: "split".to_owned(),
+                kernel: "P1".to_owned(),
+                role: "consumer".to_owned(),
+                verdict: CodegenVerdict::Compiles,
+                reason: None,
+                micros: None,
+                instructions: None,
+                not_disassembled: None,
+                statistics: Vec::new(),
+                code: Vec::new(),
+                forms: Vec::new(),
+                orders: vec![CodegenOrder {
+                    order: "acquire".to_owned(),
+                    scope: "dv".to_owned(),
+                    first: "P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f".to_owned(),
+                    second: "P1.3: ld.vis.dv.sc2 r1, x".to_owned(),
+                    code: CodegenOrdered { verdict, why: "a bit".to_owned(), source: None },
+                    nir: None,
+                }],
+            }],
+            without: Vec::new(),
+            replay: String::new(),
+        }
+    }
+
+    #[test]
+    fn an_ordering_has_neither_names_nor_scopes_of_its_accesses() {
+        let order = line("a", CodegenOrderVerdict::Kept).kernels.remove(0).orders.remove(0);
+        assert_eq!(ordering(&order), "acquire at dv: ld.atom.sc0 → ld.vis.sc2");
+        assert_eq!(access("P0.1: rmw.add.atom.acqrel.dv.sc1.semsc0.semsc1 r0, x, 1"), "rmw.add.atom.sc1");
+    }
+
+    #[test]
+    fn what_a_new_driver_changes_stands_first() {
+        let (kept, weak) = (CodegenOrderVerdict::Kept, CodegenOrderVerdict::Weakened);
+        let page =
+            page(&[line("radv:navi31@25", kept), line("radv:navi31@26", weak), line("nvk:ga102@26", kept)]);
+        assert!(page.contains("<td>kept → weakened</td>"), "{page}");
+        assert_eq!(page.matches("kept → weakened").count(), 1);
+        // What a test is called is a text.
+        assert!(page.contains("storage/MP&lt;b&gt; P1") && !page.contains("MP<b>"), "{page}");
+    }
+
+    #[test]
+    fn one_driver_a_chip_has_nothing_to_differ_from() {
+        let page = page(&[line("radv:navi31@25", CodegenOrderVerdict::Lost)]);
+        assert!(page.contains("No chip was asked with two drivers.") && page.contains("lost 1"), "{page}");
+    }
+}
