@@ -171,53 +171,62 @@ fn shown(cell: &Cell) -> Markup {
     }
 }
 
-/// Orderings that two drivers of one chip treat otherwise in the same test and kernel.
+/// Orderings that two drivers of one chip treat otherwise in the same test and kernel, from the older to the newer.
 fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
-    let chip = |device: &str| device.split('@').next().unwrap_or(device).to_owned();
-    let mut found: Vec<[String; 6]> = Vec::new();
-    let mut pairs = 0_usize;
-    for (number, (left, _)) in devices.iter().enumerate() {
-        for (right, _) in devices.iter().skip(number + 1).filter(|(right, _)| chip(right) == chip(left)) {
-            pairs += 1;
-            for (form, rows) in table {
-                for (ordering, cells) in rows {
-                    let of = |device: &str| -> BTreeSet<(String, String, usize)> {
-                        let places = cells.get(device).into_iter().flatten();
-                        places
-                            .flat_map(|(rank, places)| {
-                                places.iter().map(|one| (one.id.clone(), one.kernel.clone(), *rank))
-                            })
-                            .collect()
-                    };
-                    let (before, after) = (of(left), of(right));
-                    for (id, kernel, rank) in after.difference(&before) {
-                        let same = |other: &&(String, String, usize)| other.0 == *id && other.1 == *kernel;
-                        if let Some((.., was)) = before.difference(&after).find(same) {
-                            let change = format!("{} → {}", word(*was), word(*rank));
-                            let test = format!("{id} {kernel}");
-                            found.push([
-                                (*left).to_owned(),
-                                (*right).to_owned(),
-                                form.clone(),
-                                ordering.clone(),
-                                test,
-                                change,
-                            ]);
-                        }
-                    }
+    let parts = |device: &str| {
+        let (chip, version) = device.split_once('@').unwrap_or((device, ""));
+        let numbers = version.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok());
+        (chip.to_owned(), numbers.collect::<Vec<u64>>())
+    };
+    let mut sorted: Vec<&str> = devices.iter().map(|(device, _)| *device).collect();
+    sorted.sort_by_key(|device| parts(device));
+    let neighbours =
+        || sorted.iter().zip(sorted.iter().skip(1)).filter(|(old, new)| parts(old).0 == parts(new).0);
+    // By drivers, ordering and change: how often in each form, and in which tests.
+    let mut found: BTreeMap<(String, &str, String), (BTreeMap<&str, usize>, BTreeSet<String>)> =
+        BTreeMap::new();
+    for (old, new) in neighbours() {
+        for (form, rows) in table {
+            for (ordering, cells) in rows {
+                let of = |device: &str| -> BTreeSet<(&str, &str, usize)> {
+                    let places = cells.get(device).into_iter().flatten();
+                    places
+                        .flat_map(|(rank, places)| {
+                            places.iter().map(|one| (one.id.as_str(), one.kernel.as_str(), *rank))
+                        })
+                        .collect()
+                };
+                let (before, after) = (of(old), of(new));
+                for (id, kernel, rank) in after.difference(&before) {
+                    let same = |other: &&(&str, &str, usize)| other.0 == *id && other.1 == *kernel;
+                    let Some((.., was)) = before.difference(&after).find(same) else { continue };
+                    let change = format!("{} → {}", word(*was), word(*rank));
+                    let (forms, tests) =
+                        found.entry((format!("{old} → {new}"), ordering, change)).or_default();
+                    *forms.entry(form).or_default() += 1;
+                    tests.insert(format!("{id} {kernel}"));
                 }
             }
         }
     }
     html! {
-        @if pairs == 0 {
+        @if neighbours().next().is_none() {
             p.quiet { "No chip was asked with two drivers." }
         } @else if found.is_empty() {
             p { "Nothing." }
         } @else {
             div.wide { table {
-                thead { tr { @for word in ["from", "to", "form", "ordering", "test", "change"] { th { (word) } } } }
-                tbody { @for row in &found { tr { @for cell in row { td { (cell) } } } } }
+                thead { tr { @for word in ["drivers", "ordering", "change", "forms", "tests"] { th { (word) } } } }
+                tbody { @for ((drivers, ordering, change), (forms, tests)) in &found { tr {
+                    th { (drivers) }
+                    td.id { (ordering) }
+                    td { (change) }
+                    td { @for (form, count) in forms { (form) " " (count) br; } }
+                    td { details {
+                        summary { (tests.len()) }
+                        ul { @for test in tests { li.id { (test) } } }
+                    } }
+                } } }
             } }
         }
     }
@@ -290,10 +299,13 @@ mod tests {
     #[test]
     fn what_a_new_driver_changes_stands_first() {
         let (kept, weak) = (CodegenOrderVerdict::Kept, CodegenOrderVerdict::Weakened);
-        let page =
-            page(&[line("radv:navi31@25", kept), line("radv:navi31@26", weak), line("nvk:ga102@26", kept)]);
+        let page = page(&[
+            line("radv:navi31@26.2.6", weak),
+            line("nvk:ga102@26", kept),
+            line("radv:navi31@9.0.7", kept),
+        ]);
         assert!(page.contains("<td>kept → weakened</td>"), "{page}");
-        assert_eq!(page.matches("kept → weakened").count(), 1);
+        assert_eq!(page.matches("radv:navi31@9.0.7 → radv:navi31@26.2.6").count(), 1, "{page}");
         // What a test is called is a text.
         assert!(page.contains("storage/MP&lt;b&gt; P1") && !page.contains("MP<b>"), "{page}");
     }
