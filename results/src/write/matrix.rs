@@ -142,7 +142,7 @@ fn rows_of(rows: &BTreeMap<String, BTreeMap<String, Cell>>, devices: &[(&str, &s
             tbody {
                 @for (ordering, cells) in rows {
                     tr {
-                        th.id { (ordering) }
+                        th { code { (ordering) } }
                         @for (device, _) in devices { td { @if let Some(cell) = cells.get(*device) { (shown(cell)) } } }
                     }
                 }
@@ -161,7 +161,7 @@ fn shown(cell: &Cell) -> Markup {
                     summary { span class=(class(*rank)) { (word(*rank)) " " (places.len()) } }
                     ul {
                         @for place in places.iter().take(MAX_NAMED) {
-                            li { span.id { (place.id) " " (place.kernel) } " " small { (place.why) } }
+                            li { code { (place.id) " " (place.kernel) } " " small { (place.why) } }
                         }
                         @if places.len() > MAX_NAMED { li { "and " (places.len() - MAX_NAMED) " more" } }
                     }
@@ -219,12 +219,12 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
                 thead { tr { @for word in ["drivers", "ordering", "change", "forms", "tests"] { th { (word) } } } }
                 tbody { @for ((drivers, ordering, change), (forms, tests)) in &found { tr {
                     th { (drivers) }
-                    td.id { (ordering) }
+                    td { code { (ordering) } }
                     td { (change) }
-                    td { @for (form, count) in forms { (form) " " (count) br; } }
+                    td { @for (form, count) in forms { span { (form) " " (count) } " " } }
                     td { details {
                         summary { (tests.len()) }
-                        ul { @for test in tests { li.id { (test) } } }
+                        ul { @for test in tests { li { code { (test) } } } }
                     } }
                 } } }
             } }
@@ -240,7 +240,7 @@ fn crashes(lines: &[CodegenLine]) -> Markup {
             section #crashes {
                 h2 { "Crashes" }
                 ul { @for line in crashed() {
-                    li { span.id { (line.id) } " on " (line.device) ": " (line.reason.as_deref().unwrap_or_default()) " "
+                    li { code { (line.id) } " on " (line.device) ": " (line.reason.as_deref().unwrap_or_default()) " "
                         small { (line.replay) } }
                 } }
             }
