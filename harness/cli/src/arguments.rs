@@ -553,6 +553,22 @@ pub enum CodegenEmit {
 /// `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
+    /// With --stress: the tests, as for `run`.
+    #[arg(value_name = "TEST|DIR", requires = "stress")]
+    pub tests: Vec<String>,
+    /// Measure environments side by side, presets or TOML files, each in turn with the device's own preset: weak outcomes and deaths of
+    /// mutants a second, and how many mutants are killed.
+    #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',', conflicts_with_all = ["faults", "growth"])]
+    pub stress: Vec<String>,
+    /// With --stress: an embedded suite; `quick` when neither this nor a test is given.
+    #[arg(long, value_name = "NAME", requires = "stress")]
+    pub suite: Option<String>,
+    /// With --stress: time for all environments together.
+    #[arg(long, value_name = "DUR", default_value = "1m", value_parser = duration)]
+    pub time: Duration,
+    /// With --stress: decides what is drawn.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
     /// The device, as for `run`; the best one when not given.
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,

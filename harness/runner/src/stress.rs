@@ -57,6 +57,10 @@ pub struct Stress {
     /// absent. CPU drivers execute the code of all threads in every round of a common loop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub thread_loops: bool,
+    /// Whether each invocation plays every thread of a test, each of another instance, where a test allows that; false where
+    /// absent. Then all workgroups meet, and no two of them play together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parallel: bool,
     /// What keeps memory busy meanwhile; kernels are made without any of it where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stress: Option<MemoryStress>,
@@ -244,13 +248,16 @@ pub(crate) const MAX_GROUPS: u32 = 16_384;
 const MAX_IN_FLIGHT: u32 = 8;
 
 /// The presets: name and text.
-const PRESETS: [(&str, &str); 6] = [
+const PRESETS: [(&str, &str); 9] = [
     ("lavapipe", include_str!("../presets/lavapipe.toml")),
     ("swiftshader", include_str!("../presets/swiftshader.toml")),
     ("gpu", include_str!("../presets/gpu.toml")),
     ("small", include_str!("../presets/small.toml")),
     ("throughput", include_str!("../presets/throughput.toml")),
     ("sim", include_str!("../presets/sim.toml")),
+    ("site", include_str!("../presets/site.toml")),
+    ("pte", include_str!("../presets/pte.toml")),
+    ("gpuharbor", include_str!("../presets/gpuharbor.toml")),
 ];
 
 impl Stress {
@@ -335,6 +342,7 @@ impl Stress {
             stressed: self.memory_stress.is_some(),
             // Where the instances of a round share choices, rounds are counted as batches: those of a stretch would be one.
             thread_loops: self.thread_loops && !capabilities.shares_choices,
+            parallel: self.parallel,
             cell: self.graphics.cell,
             vertex_lanes: self.graphics.vertex_lanes.unwrap_or(lanes).max(1),
             variant: shaders::Variant::default(),
@@ -613,7 +621,7 @@ mod tests {
         let error = Stress::preset("warp").unwrap_err().to_string();
         assert_eq!(
             error,
-            "no stress preset `warp`; there are lavapipe, swiftshader, gpu, small, throughput, sim"
+            "no stress preset `warp`; there are lavapipe, swiftshader, gpu, small, throughput, sim, site, pte, gpuharbor"
         );
     }
 }
