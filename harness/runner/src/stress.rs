@@ -244,6 +244,9 @@ pub enum StressError {
 /// Groups at most: products of a group number and a multiplier stay below 2³².
 pub(crate) const MAX_GROUPS: u32 = 16_384;
 
+/// Invocations of a workgroup of a GPU that is taken for a small one: the least that Vulkan asks for.
+const SMALL: u32 = 128;
+
 /// Submissions in flight at most: each has memory of its own.
 const MAX_IN_FLIGHT: u32 = 8;
 
@@ -311,6 +314,7 @@ impl Stress {
             ("simulated", ..) => "sim",
             (_, true, Some(_)) => "lavapipe",
             (_, true, None) => "swiftshader",
+            _ if capabilities.max_workgroup_invocations <= SMALL => "small",
             _ => "gpu",
         })
     }
@@ -532,7 +536,13 @@ mod tests {
         let name = |identity, capabilities| Stress::for_device(&identity, &capabilities).unwrap().name;
         assert_eq!(name(kind("cpu"), cpu(Some(65_535))), "lavapipe");
         assert_eq!(name(kind("cpu"), cpu(None)), "swiftshader");
-        assert_eq!(name(kind("discrete"), plan::Capabilities::default()), "gpu");
+        let gpu = |max_workgroup_invocations| plan::Capabilities {
+            max_workgroup_invocations,
+            ..plan::Capabilities::default()
+        };
+        assert_eq!(name(kind("discrete"), gpu(1024)), "gpu");
+        assert_eq!(name(kind("integrated"), gpu(256)), "gpu");
+        assert_eq!(name(kind("integrated"), gpu(128)), "small");
         assert_eq!(name(kind("simulated"), cpu(None)), "sim");
     }
 
