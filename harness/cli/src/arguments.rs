@@ -469,6 +469,10 @@ pub struct Tune {
     /// often. A fixed choice of relaxed tests when none is given.
     #[arg(value_name = "TEST")]
     pub tests: Vec<String>,
+    /// Learn from the relaxed tests of an embedded suite instead, by the outcomes that they ask about: from those of one half of the
+    /// families, drawn from the seed, and judge what was found on the other half.
+    #[arg(long, value_name = "NAME", conflicts_with = "tests")]
+    pub suite: Option<String>,
     /// The device, as for `run`; the best one when not given.
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,

@@ -26,10 +26,10 @@ const LEAST: Duration = Duration::from_millis(30);
 const LOOK: Duration = Duration::from_millis(100);
 /// Rounds at most.
 const ROUNDS: u32 = 10;
-/// How long trials may take beyond their time: for starting a worker, for building kernels, and for environments whose shortest
-/// dispatch is longer than a trial.
-const OVERHEAD: Duration = Duration::from_secs(10);
-const BUILDING: Duration = Duration::from_millis(300);
+/// How long the trials of a round may take beyond their time: for starting a worker, for building kernels, and for environments
+/// whose shortest dispatch is longer than a trial.
+const OVERHEAD: Duration = Duration::from_secs(60);
+const BUILDING: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Serialize)]
 struct Report {
@@ -101,7 +101,8 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
     let mut targets = targets::targets(&devices, None, &say)?;
     targets::refuse_compile_only(&targets)?;
     targets.truncate(1);
-    let plan = &Plan::new(targets, tests(arguments)?, None, None, &|_, _| None)?;
+    let plan =
+        &Plan::new(targets, tests(&arguments.tests, arguments.suite.as_deref())?, None, None, &|_, _| None)?;
     let Some(target) = plan.targets.first() else { return Err(Failure::environment_message("no device")) };
     let mut environments = vec![target.stress.clone()];
     for name in &arguments.stress {
@@ -125,26 +126,34 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
         ));
     }
 
-    let order = order(rounds, relaxed.len(), environments.len());
-    let trials: Vec<Trial<'_>> = order
-        .iter()
-        .filter_map(|(round, test, environment)| {
-            let (subject, stress) = (&relaxed.get(*test)?.subject, environments.get(*environment)?);
-            Some(Trial { subject, stress, time, seed: arguments.seed.wrapping_add(u64::from(*round)) })
-        })
-        .collect();
-    let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);
-    let ended = measure::run(target, &trials, OVERHEAD + (3 * time + BUILDING).saturating_mul(count))?;
     let mut cells = vec![vec![Cell::default(); environments.len()]; relaxed.len()];
-    for ((_, test, environment), ended) in order.iter().zip(ended) {
-        let Some(cell) = cells.get_mut(*test).and_then(|row| row.get_mut(*environment)) else { continue };
-        let Some(of) = relaxed.get(*test) else { continue };
-        match ended {
-            Ok(seen) => {
-                cell.counts.add(&of.subject.counts(&seen));
-                cell.deaths += of.subject.deaths(&seen);
+    for round in 0..rounds {
+        // Where one dispatch took longer than all rounds were to take, more of them are nobody's share.
+        let has_time_left = |(test, environment): &(usize, usize)| {
+            let cell = cells.get(*test).and_then(|row| row.get(*environment));
+            cell.is_some_and(|cell| cell.counts.seconds < f64::from(rounds) * time.as_secs_f64())
+        };
+        let order: Vec<(usize, usize)> =
+            order(round, relaxed.len(), environments.len()).filter(has_time_left).collect();
+        let trials: Vec<Trial<'_>> = order
+            .iter()
+            .filter_map(|(test, environment)| {
+                let (subject, stress) = (&relaxed.get(*test)?.subject, environments.get(*environment)?);
+                Some(Trial { subject, stress, time, seed: arguments.seed.wrapping_add(u64::from(round)) })
+            })
+            .collect();
+        let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);
+        let ended = measure::run(target, &trials, OVERHEAD + (time + BUILDING).saturating_mul(count))?;
+        for ((test, environment), ended) in order.iter().zip(ended) {
+            let Some(cell) = cells.get_mut(*test).and_then(|row| row.get_mut(*environment)) else { continue };
+            let Some(of) = relaxed.get(*test) else { continue };
+            match ended {
+                Ok(seen) => {
+                    cell.counts.add(&of.subject.counts(&seen));
+                    cell.deaths += of.subject.deaths(&seen);
+                }
+                Err(why) => cell.error = Some(why),
             }
-            Err(why) => cell.error = Some(why),
         }
     }
 
@@ -178,12 +187,14 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
 }
 
 /// The tests that are asked for.
-fn tests(arguments: &Bench) -> Result<Vec<Loaded>, Failure> {
-    let mut sources: Vec<Source> =
-        arguments.tests.iter().flat_map(|argument| inputs::of_argument(argument)).collect();
-    match &arguments.suite {
+///
+/// # Errors
+/// When there is no such suite, or one is no test.
+pub fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>, Failure> {
+    let mut sources: Vec<Source> = named.iter().flat_map(|argument| inputs::of_argument(argument)).collect();
+    match suite {
         Some(suite) => sources.extend(inputs::of_suite(suite)?),
-        None if arguments.tests.is_empty() => sources.extend(inputs::of_suite(SUITE)?),
+        None if named.is_empty() => sources.extend(inputs::of_suite(SUITE)?),
         None => {}
     }
     let load = |source: Source| {
@@ -203,13 +214,13 @@ fn shares(time: Duration, pairs: usize) -> (u32, Duration) {
     (rounds, (each / rounds).max(LEAST))
 }
 
-/// The order of the trials, as round, test and environment: a test goes through all environments before the next one, and each
-/// round begins with another environment.
-fn order(rounds: u32, tests: usize, environments: usize) -> Vec<(u32, usize, usize)> {
-    let of_test = |round: u32, test: usize| {
-        (0..environments).map(move |place| (round, test, (place + round as usize + test) % environments))
+/// The order of the trials of a round, as test and environment: a test goes through all environments before the next one, and each
+/// test and round begins with another environment.
+fn order(round: u32, tests: usize, environments: usize) -> impl Iterator<Item = (usize, usize)> {
+    let of_test = move |test: usize| {
+        (0..environments).map(move |place| (test, (place + round as usize + test) % environments))
     };
-    (0..rounds).flat_map(|round| (0..tests).flat_map(move |test| of_test(round, test))).collect()
+    (0..tests).flat_map(of_test)
 }
 
 /// Sums a column up; `first` is what ratios are to.
@@ -319,20 +330,19 @@ mod tests {
 
     #[test]
     fn environments_take_turns_and_have_equal_shares() {
-        let order = order(4, 3, 3);
-        assert_eq!(order.len(), 36);
-        for environment in 0..3 {
-            assert_eq!(order.iter().filter(|(.., own)| *own == environment).count(), 12);
+        let mut first = [0; 3];
+        for round in 0..3 {
+            let order: Vec<(usize, usize)> = order(round, 4, 3).collect();
+            for (test, trials) in order.chunks(3).enumerate() {
+                let mut seen: Vec<usize> = trials.iter().map(|trial| trial.1).collect();
+                first[seen[0]] += 1;
+                seen.sort_unstable();
+                assert_eq!(seen, [0, 1, 2]);
+                assert!(trials.iter().all(|trial| trial.0 == test));
+            }
         }
         // None is always the first after another test.
-        let first: Vec<usize> = order.chunks(3).map(|trials| trials[0].2).collect();
-        assert!((0..3).all(|environment| first.iter().filter(|own| **own == environment).count() == 4));
-        for trials in order.chunks(3) {
-            let mut seen: Vec<usize> = trials.iter().map(|trial| trial.2).collect();
-            seen.sort_unstable();
-            assert_eq!(seen, [0, 1, 2]);
-            assert!(trials.iter().all(|trial| (trial.0, trial.1) == (trials[0].0, trials[0].1)));
-        }
+        assert_eq!(first, [4, 4, 4]);
     }
 
     #[test]

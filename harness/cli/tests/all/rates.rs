@@ -104,3 +104,27 @@ fn environments_are_measured_side_by_side() {
     assert_eq!((ran.code, ran.stderr.contains("no test among these")), (2, true), "{ran:?}");
     assert_eq!(Ran::of(&mut vk_litmus(["bench", "--suite", "quick"])).code, 2, "a suite of no environment");
 }
+
+#[test]
+fn a_preset_learnt_from_a_suite_is_judged_by_tests_that_it_did_not_see() {
+    let folder = tempfile::tempdir().unwrap();
+    let tune =
+        ["tune", "--suite", "quick", "--device", "sim", "--time", "4s", "--seed", "7", "--out", "t.toml"];
+    let ran = Ran::of(vk_litmus(tune).current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let said = |what: &str| ran.stdout.lines().find(|line| line.contains(what)).unwrap().to_owned();
+    let (learnt, unseen) = (said("that it was learnt from"), said("that it did not see"));
+    let count = |line: &str| line.split(' ').next().unwrap().parse::<usize>().unwrap();
+    let text = std::fs::read_to_string(folder.path().join("t.toml")).unwrap();
+    assert!(text.contains(&learnt) && text.contains(&unseen), "{text}");
+    let tests: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("#   ")?.split(": ").next()).collect();
+    assert_eq!(tests.len(), count(&learnt) + count(&unseen));
+    let families = |tests: &[&str]| -> std::collections::BTreeSet<String> {
+        tests.iter().map(|id| id.split('/').next().unwrap().to_owned()).collect()
+    };
+    let (here, there) = tests.split_at(count(&learnt));
+    assert!(families(here).is_disjoint(&families(there)), "{text}");
+    let run = ["run", "sb/SB+rlx-rlx", "--device", "sim", "--stress", "t.toml", "--instances", "1000", "-q"];
+    assert_eq!(Ran::of(vk_litmus(run).current_dir(folder.path())).code, 0);
+}
