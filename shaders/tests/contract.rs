@@ -1,5 +1,7 @@
 //! Executes kernels invocation by invocation and holds them against the contract of `shaders::contract`: every thread of
 //! every instance runs once, where the formulas say, does exactly what the test says, and reports what it found.
+//!
+//! Long because one dispatch is held against all of the contract.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
