@@ -20,6 +20,11 @@
 //! in the fullest subgroup (of any kernel of the [program](crate::Program)), and a workgroup has as many subgroups as the
 //! class with the most. Lanes without a role idle, but meet in control barriers.
 //!
+//! Where each invocation plays every thread ([`Kernel::parallel`]), there are `G` workgroups, and workgroup `w` is the only one of group
+//! `w`: in every round it plays all classes, in the order of their threads, with the slots and instances that the formula above gives
+//! the classes of that group. `group_offset` is co-prime to `G` and `G` at least `C`, so that the threads of an instance are played by
+//! different workgroups. They all meet in word 0, and `a` below is `G` or less.
+//!
 //! Where a variant gives workgroups a [size](crate::variant::Shape), the invocation with local index `i` (whatever the sizes in x, y and
 //! z) stands for lane `i mod L` of the subgroup with id `i / L`, each role has such a subgroup for itself, in the order of the threads,
 //! and `S` is the number of roles in the fullest class. `L` is the size over `S`, or less where another kernel of the program has less.

@@ -124,6 +124,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         parameters_block: 0,
         exchange: None,
         thread_loops: 0,
+        parallel: false,
         parameters: [None; Parameters::WORDS as usize],
     };
     emitter.find_workgroup_storages()?;
@@ -148,6 +149,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         addresses: emitter.uses.has(Kind::Address),
         apart: company.apart.clone(),
         thread_loops: emitter.thread_loops,
+        parallel: emitter.parallel,
         variant,
         first_class: company.first_class,
         storages: storages.count(),
@@ -281,6 +283,8 @@ struct Emitter<'a> {
     exchange: Option<Exchange>,
     /// As [`Kernel::thread_loops`].
     thread_loops: u32,
+    /// As [`Kernel::parallel`].
+    parallel: bool,
     /// Parameters that are loaded, by position.
     parameters: [Option<Word>; Parameters::WORDS as usize],
 }
@@ -364,6 +368,7 @@ impl Emitter<'_> {
             codes.push(Between { parts, barrier: segment.barrier, operation: segment.operation });
         }
 
+        self.parallel = matches!(&codes[..], [only] if self.is_parallel(only));
         let entry = self.module.id();
         self.module.begin(entry);
         let mut registers = self.register_files(&codes);
@@ -371,7 +376,10 @@ impl Emitter<'_> {
         let (workgroup, local) = self.workgroup(&inputs);
         let (workgroup, extra) = self.workgroup_number(workgroup);
         let local = self.local(local);
-        let (class, group) = class_and_group(self, workgroup, self.layout.classes.len() as u32);
+        let (class, group) = match self.parallel {
+            true => (self.module.constant(0), workgroup),
+            false => class_and_group(self, workgroup, self.layout.classes.len() as u32),
+        };
         let (role, slot) = match subgroup_inputs {
             None if self.layout.divided => self.role_and_slot_by_number(class, local),
             None => (class, local),
@@ -384,18 +392,26 @@ impl Emitter<'_> {
         let role = self.role_or_none(role, extra);
         let sizes = (self.layout.lanes, self.company.first_class);
         let place = Place { role, seat: seat(self, sizes, (class, group), slot) };
+        let every = match (self.parallel, codes.first()) {
+            (true, Some(Between { parts, .. })) => self.places(parts, (group, slot), extra),
+            _ => Vec::new(),
+        };
         self.claim(&place, (class, group), local);
         // What an invocation does before it plays may have blocks of its own.
         let entry = self.module.block();
-        let meeting = self.rendezvous_buffer.map(|buffer| self.meeting(buffer, group, extra));
+        let meeting = self
+            .rendezvous_buffer
+            .map(|buffer| self.meeting(buffer, if self.parallel { class } else { group }, extra));
         let pressure = extra.map(|extra| self.pressure(workgroup, extra));
         // Made in the first block, where they dominate everything.
         for parameter in [Parameter::Rounds, Parameter::Stride, Parameter::Spacing, Parameter::Done] {
             self.parameter(parameter);
         }
-        let around = Rounds { entry, place, meeting, local };
+        let around = Rounds { entry, place, every, meeting, local };
         match (pressure, codes.as_slice()) {
-            (None, [Between { parts, barrier: None, .. }]) if self.has_thread_loops(parts) => {
+            (None, [Between { parts, barrier: None, .. }])
+                if !self.parallel && self.has_thread_loops(parts) =>
+            {
                 self.thread_loops = parts.len() as u32;
                 self.rounds_by_thread(&around, parts, &mut registers)?;
             }

@@ -29,6 +29,8 @@ pub struct Kernel {
     pub apart: Vec<u32>,
     /// Threads with a loop of rounds of their own; 0 where all share one loop.
     pub thread_loops: u32,
+    /// Whether each invocation plays every thread, each of another instance; see [`crate::contract`].
+    pub parallel: bool,
     /// How the test is told.
     pub variant: Variant,
     /// What its invocations are of, and how they know their workgroup and their place in it.
@@ -63,6 +65,11 @@ impl Kernel {
     /// Whether it makes memory stress: its push constants then include those of [`crate::StressParameters`].
     pub fn is_stressed(&self) -> bool {
         self.bindings.contains(&Binding::Scratch)
+    }
+
+    /// Workgroups of a group: one of each class, or one alone where each invocation plays every thread.
+    pub fn workgroups_of_group(&self) -> u32 {
+        if self.parallel { 1 } else { self.roles.classes.len() as u32 }
     }
 
     /// Bytes of its push constants, without an address.
@@ -158,6 +165,10 @@ pub struct KernelConfig {
     /// every thread in a workgroup of its own, no control barrier, no workgroup memory, no loop of the test and no memory
     /// stress. The same instances are played in the same order.
     pub thread_loops: bool,
+    /// Whether each invocation plays every thread, one behind the other and each of another instance, where that is possible:
+    /// every thread in a workgroup of its own, one kernel of compute shaders, no control barrier, no workgroup memory and no
+    /// loop of the test. The parallel testing environment of MC Mutants (ASPLOS 2023).
+    pub parallel: bool,
     /// The same as `lanes` for vertices.
     pub vertex_lanes: u32,
     /// Pixels from one cell of fragments to the next, in x and y.
@@ -183,6 +194,7 @@ impl KernelConfig {
         loop_bound: KernelConfig::LOOP_BOUND,
         stressed: false,
         thread_loops: false,
+        parallel: false,
         vertex_lanes: 32,
         cell: (16, 16),
         variant: crate::variant::DEFAULT,

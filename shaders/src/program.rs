@@ -168,16 +168,23 @@ impl Program {
         features
     }
 
-    /// Workgroup classes of the phase with the most: what a dispatch of one group needs of a device.
+    /// Groups that a dispatch has at least: where each invocation plays every thread, as many as there are threads, since those
+    /// of an instance belong into workgroups of their own.
+    pub fn least_groups(&self) -> u32 {
+        let parallel = self.kernels().filter(|kernel| kernel.parallel);
+        parallel.map(|kernel| kernel.roles.classes.len() as u32).max().unwrap_or(1)
+    }
+
+    /// Workgroups of a group in the phase with the most: what a dispatch of one group needs of a device.
     pub fn most_classes(&self) -> u32 {
         self.phases.iter().map(Phase::classes).max().unwrap_or(1)
     }
 }
 
 impl Phase {
-    /// Workgroup classes of its kernels together.
+    /// Workgroups of a group of its kernels together: one of each class.
     pub fn classes(&self) -> u32 {
-        self.parts.iter().map(|part| part.kernel.roles.classes.len() as u32).sum()
+        self.parts.iter().map(|part| part.kernel.workgroups_of_group()).sum()
     }
 }
 

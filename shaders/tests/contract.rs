@@ -1,5 +1,7 @@
 //! Executes kernels invocation by invocation and holds them against the contract of `shaders::contract`: every thread of
 //! every instance runs once, where the formulas say, does exactly what the test says, and reports what it found.
+//!
+//! Long because one dispatch is held against all of the contract.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -42,7 +44,7 @@ fn parameters(kernel: &Kernel, waiting: Waiting) -> Parameters {
         spin: waiting.spin,
         pairing: 2,
         group_multiplier: co_prime(groups),
-        group_offset: 4,
+        group_offset: if kernel.parallel { 5 } else { 4 },
         lane_multiplier: co_prime(kernel.lanes),
         lane_offset: 3,
         stride: kernel.storages * 5 + 2,
@@ -56,13 +58,18 @@ fn parameters(kernel: &Kernel, waiting: Waiting) -> Parameters {
     }
 }
 
+/// Workgroups of a group: one of each class, or one that plays them all.
+fn workgroups_of_group(kernel: &Kernel) -> u32 {
+    if kernel.parallel { 1 } else { kernel.roles.classes.len() as u32 }
+}
+
 /// Memory stress in which every term of the formulas matters; none where the kernel makes none.
 fn stress(kernel: &Kernel, parameters: &Parameters, seed: u32) -> StressParameters {
     if !kernel.is_stressed() {
         return StressParameters::default();
     }
     let workgroups = 5;
-    let all = parameters.groups * kernel.roles.classes.len() as u32 + workgroups;
+    let all = parameters.groups * workgroups_of_group(kernel) + workgroups;
     let patterns = [Pattern::StoreStore, Pattern::StoreLoad, Pattern::LoadStore, Pattern::LoadLoad];
     StressParameters {
         workgroups,
@@ -104,7 +111,7 @@ fn run(
 ) -> Option<Run> {
     let kernel = shaders::compile(test, config).ok()?;
     let parameters = parameters(&kernel, waiting);
-    let classes = kernel.roles.classes.len() as u32;
+    let classes = workgroups_of_group(&kernel);
     let stress = stress(&kernel, &parameters, test.name.len() as u32);
     let program = Program::new(&kernel, parameters, stress);
     let instances = (parameters.rounds * parameters.groups * kernel.lanes) as usize;
@@ -269,7 +276,7 @@ fn number_of(run: &Run, workgroup: u32) -> u32 {
         return workgroup;
     }
     let StressParameters { workgroups, workgroup_multiplier, workgroup_offset, .. } = run.stress;
-    let all = run.parameters.groups * run.kernel.roles.classes.len() as u32 + workgroups;
+    let all = run.parameters.groups * workgroups_of_group(&run.kernel) + workgroups;
     (workgroup * workgroup_multiplier + workgroup_offset) % all
 }
 
@@ -285,7 +292,7 @@ fn check_stress(run: &Run, index: usize) {
         assert!(touches.is_empty());
         return;
     }
-    let playing = run.parameters.groups * kernel.roles.classes.len() as u32;
+    let playing = run.parameters.groups * workgroups_of_group(kernel);
     let number = number_of(run, invocation.workgroup);
     let turns = if number >= playing { s.iterations } else { s.before };
     assert_eq!(touches.len() as u32, run.parameters.rounds * turns * 2);
@@ -314,13 +321,17 @@ fn check_stress(run: &Run, index: usize) {
 /// Holds the waiting of one invocation against the contract: it looks until all have arrived, finds someone missing at
 /// most `spin` times over all rounds, and never waits again after that; whoever finds all there at once looks `hold` times
 /// more; one invocation of a workgroup arrives, once a meeting.
-fn check_meetings(run: &Run, index: usize, id: ThreadId) {
+fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
     let (kernel, p) = (&run.kernel, &run.parameters);
     let invocation = &run.invocations[index];
     let classes = kernel.roles.classes.len() as u32;
     let workgroup = number_of(run, invocation.workgroup);
-    let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
-    let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
+    let group = match kernel.parallel {
+        true => 0,
+        false => (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing,
+    };
+    let own = |slot: &&ResultSlot| slot.thread().is_some_and(|thread| ids.contains(&thread));
+    let reports = kernel.results.iter().filter(own).count();
     let (mut reported, mut round, mut patience) = (0, 0, p.spin as usize);
     let (mut looks, mut arrivals) = (Vec::new(), 0);
     for touch in &invocation.touches {
@@ -386,7 +397,7 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
     let Some(run) = run(test, config, waiting, pick) else { return false };
     let (kernel, p) = (&run.kernel, &run.parameters);
     let name = &test.name;
-    let (groups, lanes, classes) = (p.groups, kernel.lanes, kernel.roles.classes.len() as u32);
+    let (groups, lanes, classes) = (p.groups, kernel.lanes, workgroups_of_group(kernel));
     let total = (p.rounds * groups * lanes) as usize;
 
     // Which accesses belong to which location, by binding and by place in the instance.
@@ -430,9 +441,16 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
         if workgroup >= classes * groups {
             continue;
         }
-        let class = (workgroup / p.pairing + p.turn) % classes;
-        let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
-        for local in 0..kernel.workgroup_size {
+        let plays: Vec<(u32, u32)> = match kernel.parallel {
+            true => (0..kernel.roles.classes.len() as u32).map(|class| (class, workgroup)).collect(),
+            false => vec![(
+                (workgroup / p.pairing + p.turn) % classes,
+                (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing,
+            )],
+        };
+        for (local, (class, group)) in
+            (0..kernel.workgroup_size).flat_map(|local| plays.iter().map(move |play| (local, *play)))
+        {
             let index = (place * kernel.workgroup_size + local) as usize;
             let members = &kernel.roles.classes[class as usize];
             let lane = local % config.subgroup_size;
@@ -497,11 +515,14 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
                 }
                 played += 1;
             }
-            check_meetings(&run, index, id);
+            if class + 1 == kernel.roles.classes.len() as u32 || !kernel.parallel {
+                let every: Vec<ThreadId> = kernel.roles.classes.iter().flatten().copied().collect();
+                check_meetings(&run, index, if kernel.parallel { &every } else { std::slice::from_ref(&id) });
+            }
             let rounds_with_accesses = by_instance.range((index, 0)..(index + 1, 0)).count();
             assert!(
-                rounds_with_accesses <= p.rounds as usize,
-                "{name}: an invocation plays one instance a round"
+                rounds_with_accesses <= p.rounds as usize * plays.len(),
+                "{name}: an invocation plays one instance a round, or one for each thread"
             );
             let meetings = p.rounds.div_ceil(p.interval);
             let loop_ends = if kernel.thread_loops > 0 { kernel.thread_loops + 1 } else { 0 };
@@ -589,12 +610,15 @@ fn shuffled(seed: u64) -> impl FnMut(usize) -> usize {
 #[test]
 fn kernels_keep_the_contract() {
     let tests = all_tests();
-    let (mut runs, mut looping) = (0, 0);
+    let (mut runs, mut looping, mut every) = (0, 0, 0);
     for (index, test) in tests.iter().enumerate() {
         let narrow = KernelConfig { lanes: 5, ..NARROW };
         let stressed = KernelConfig { stressed: true, ..LAVAPIPE };
         let loops = KernelConfig { thread_loops: true, ..LAVAPIPE };
+        let parallel = KernelConfig { parallel: true, ..narrow };
+        let pressed = KernelConfig { parallel: true, stressed: true, thread_loops: true, ..LAVAPIPE };
         let waiting = |spin, interval, hold| Waiting { spin, interval, hold };
+        every += usize::from(shaders::compile(test, &pressed).is_ok_and(|kernel| kernel.parallel));
         looping += usize::from(shaders::compile(test, &loops).is_ok_and(|kernel| kernel.thread_loops > 0));
         for (config, waiting) in [
             (LAVAPIPE, NEVER),
@@ -602,15 +626,20 @@ fn kernels_keep_the_contract() {
             (narrow, waiting(3, 1, 2)),
             (loops, waiting(40, 2, 1)),
             (loops, NEVER),
+            (parallel, waiting(3, 2, 1)),
+            (pressed, waiting(40, 2, 0)),
         ] {
             runs += usize::from(check(test, &config, waiting, &mut shuffled(index as u64)));
             // One invocation after the other: everyone but the last waits in vain.
             runs += usize::from(check(test, &config, waiting, &mut |_| 0));
         }
     }
-    eprintln!("{runs} dispatches of {} tests, {looping} with loops of their threads", tests.len());
-    assert!(runs > 10 * 200);
-    assert!(looping > 100);
+    eprintln!(
+        "{runs} dispatches of {} tests, {looping} with loops of their threads, {every} parallel",
+        tests.len()
+    );
+    assert!(runs > 14 * 200);
+    assert!(looping > 100 && every > 100);
 }
 
 /// Vertices that are shaded up to three times, and fragments with helpers among them, play every thread of every instance once.
@@ -673,7 +702,7 @@ proptest! {
 
     #[test]
     fn random_kernels_keep_the_contract(test in random::test(), seed in any::<u64>()) {
-        let config = KernelConfig { lanes: 3, stressed: seed % 2 == 1, thread_loops: seed % 3 == 0, ..NARROW };
+        let config = KernelConfig { lanes: 3, stressed: seed % 2 == 1, thread_loops: seed % 3 == 0, parallel: seed % 5 < 2, ..NARROW };
         let waiting = Waiting { spin: 2, interval: 2, hold: 1 };
         prop_assert!(check(&test, &config, waiting, &mut shuffled(seed)));
         let kernel = shaders::compile(&test, &config).unwrap();
@@ -687,7 +716,12 @@ fn random_kernels_are_valid_modules() {
     let mut validator = common::Validator::new();
     for case in 0..150 {
         let test = random::test().new_tree(&mut runner).unwrap().current();
-        let config = KernelConfig { stressed: case % 2 == 1, thread_loops: case % 3 > 0, ..NARROW };
+        let config = KernelConfig {
+            stressed: case % 2 == 1,
+            thread_loops: case % 3 > 0,
+            parallel: case % 5 < 2,
+            ..NARROW
+        };
         let kernel = shaders::compile(&test, &config).unwrap();
         validator.check(&format!("case {case}: {test:?}"), &kernel);
     }

@@ -46,7 +46,7 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
         };
         for config in [
             shaders::KernelConfig { thread_loops: index % 3 > 0, ..LAVAPIPE },
-            shaders::KernelConfig { stressed: index % 2 == 1, ..NARROW },
+            shaders::KernelConfig { stressed: index % 2 == 1, parallel: index % 3 == 1, ..NARROW },
         ] {
             match shaders::compile(&test, &config) {
                 Ok(kernel) => {

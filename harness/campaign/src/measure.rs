@@ -1,5 +1,6 @@
 //! Trials: one test under one stress for a short time in a worker process, and the rates that come of it.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use runner::pool::{self, Calls, End, Event, Limits};
 use runner::wire::{Answer, Job, Snapshot};
 use runner::{Settings, Stress};
 
-use crate::kinds::litmus::plausible;
+use crate::kinds::litmus::plan::{Cell, Plan};
+use crate::kinds::litmus::{mutants, plausible};
 use crate::patience::patience;
 use crate::source::Loaded;
 use crate::targets::Target;
@@ -27,6 +29,8 @@ pub struct Subject {
     pub id: String,
     /// Its text.
     pub text: String,
+    /// How it is told, by the words of a [`Variant`](runner::Variant).
+    pub variant: String,
     /// The test.
     pub test: Test,
     /// What its model says.
@@ -57,7 +61,7 @@ impl Subject {
         let stop = patience(MAX_PREDICTION);
         let options = Options { budget: Budget::until(&stop), ..Options::default() };
         let prediction = predict(&test, &chosen.model, &options).map_err(Failure::input_error)?;
-        Ok(Subject { id: source.id, text, test, prediction })
+        Ok(Subject { id: source.id, text, variant: String::new(), test, prediction })
     }
 
     /// What an observation of the test counts.
@@ -80,12 +84,58 @@ impl Subject {
     }
 }
 
+/// A test whose question is about an outcome that its model allows.
+#[derive(Clone, Debug)]
+pub struct Relaxed {
+    /// The test.
+    pub subject: Subject,
+    /// The tests of the same plan that it is a mutant of: they differ in synchronization alone, and forbid that outcome.
+    pub mutant_of: Vec<String>,
+}
+
+impl Relaxed {
+    /// The relaxed tests of a plan for one device, in its order.
+    pub fn of_plan(plan: &Plan) -> Vec<Relaxed> {
+        let mut parents: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for cell in &plan.cells {
+            for mutant in &cell.mutants {
+                let parent = plan.items.get(cell.item).map(|item| item.loaded.source.id.clone());
+                parents.entry(mutant).or_default().extend(parent);
+            }
+        }
+        let relaxed = |cell: &Cell| {
+            let (item, prediction) = (plan.items.get(cell.item)?, cell.ready.as_ref().ok()?);
+            mutants::allows(&item.judged, prediction).filter(|allows| *allows)?;
+            let id = &item.loaded.source.id;
+            let subject = Subject {
+                id: id.clone(),
+                text: item.loaded.text.clone(),
+                variant: item.variant.to_string(),
+                test: item.judged.clone(),
+                prediction: Prediction::clone(prediction),
+            };
+            Some(Relaxed { subject, mutant_of: parents.get(id.as_str()).cloned().unwrap_or_default() })
+        };
+        plan.cells.iter().filter_map(relaxed).collect()
+    }
+}
+
 impl Subject {
+    /// Instances that showed the outcome that the test asks about: the deaths of a mutant.
+    pub fn deaths(&self, seen: &Observation) -> u64 {
+        let Some(question) = &self.test.question else { return 0 };
+        let asked =
+            |outcome: &Outcome| outcome.meets(&self.test, &self.prediction.observables, &question.condition);
+        let counts = seen.histogram.counts.iter();
+        counts.filter(|(outcome, _)| asked(outcome)).map(|(_, count)| count).sum()
+    }
+
     /// A job that runs it, without a budget.
     pub fn job(&self, selector: &str, stress: &Stress, seed: u64) -> Job {
         Job {
             id: self.id.clone(),
             text: self.text.clone(),
+            variant: self.variant.clone(),
             device: selector.to_owned(),
             stress: Some(stress.clone()),
             seed,

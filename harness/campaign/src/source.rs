@@ -81,6 +81,17 @@ impl Source {
         }
     }
 
+    /// The same test, told in another way than it is.
+    pub(crate) fn told_anew(mut self, variant: &str) -> Source {
+        let behind = format!("@{}", self.variant);
+        for name in [&mut self.id, &mut self.argument] {
+            if let Some(plain) = name.strip_suffix(&behind) {
+                *name = plain.to_owned();
+            }
+        }
+        self.told(variant)
+    }
+
     /// Whether a model judges tests of this dialect. What is no test is told later.
     pub fn suits(&self, model: &Model) -> bool {
         let test = self.text.as_ref().ok().and_then(|text| litmus::parse(text, &self.file).ok());

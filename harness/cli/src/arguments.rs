@@ -3,6 +3,7 @@
 mod check_format;
 mod kept;
 mod kernel;
+mod measured;
 mod repro;
 
 use std::num::NonZeroU32;
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 use codegen::Form;
 pub use kept::{Diff, Merge, Report};
 pub use kernel::KernelArguments;
+pub use measured::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
 pub use repro::Repro;
 use results::write::Format;
@@ -462,30 +464,6 @@ pub enum Syntax {
     Glsl,
 }
 
-/// `tune`.
-#[derive(Debug, Args)]
-pub struct Tune {
-    /// Test files, `-` for standard input, folders, or ids and globs of embedded tests: mutants, whose weak or interleaved outcomes are to be seen
-    /// often. A fixed choice of relaxed tests when none is given.
-    #[arg(value_name = "TEST")]
-    pub tests: Vec<String>,
-    /// The device, as for `run`; the best one when not given.
-    #[arg(long, value_name = "SEL")]
-    pub device: Option<String>,
-    /// Time for the search.
-    #[arg(long, value_name = "DUR", default_value = "1m", value_parser = duration)]
-    pub time: Duration,
-    /// The preset to write.
-    #[arg(long, value_name = "FILE.toml")]
-    pub out: PathBuf,
-    /// Stresses to begin with, as for `run`; each is measured before any is drawn.
-    #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]
-    pub from: Vec<String>,
-    /// Decides what is tried; drawn itself and recorded when not given.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-}
-
 /// `codegen`.
 #[derive(Debug, Args)]
 pub struct Codegen {
@@ -549,30 +527,6 @@ pub enum CodegenEmit {
     Diff,
     /// Whether what each order of the test needs stands in the machine code, and in NIR.
     Order,
-}
-
-/// `bench`.
-#[derive(Debug, Args)]
-pub struct Bench {
-    /// The device, as for `run`; the best one when not given.
-    #[arg(long, value_name = "SEL")]
-    pub device: Option<String>,
-    /// Measure how fast faults of the simulated GPU are found.
-    #[arg(long)]
-    pub faults: bool,
-    /// Ask every test of the corpus about every fault instead, and write who finds which within how many instances: what
-    /// reports know of the power of a run. What the file has of the same tests and faults is kept.
-    #[arg(long, value_name = "FILE.json", requires = "faults")]
-    pub matrix: Option<PathBuf>,
-    /// Measure time and host memory as instances grow tenfold from a million to this many.
-    #[arg(long, value_name = "INSTANCES", conflicts_with = "faults")]
-    pub growth: Option<u64>,
-    /// text or json.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: ListFormat,
-    /// For this tool's own tests: this part of the time that each run takes.
-    #[arg(long, value_name = "PART", default_value_t = 1.0, hide = true)]
-    pub scale: f64,
 }
 
 /// A list.

@@ -9,6 +9,7 @@ pub mod compile;
 pub mod convert;
 pub mod coverage;
 pub mod diff;
+pub mod environments;
 pub mod explain;
 pub mod faults;
 pub mod generate;
@@ -52,6 +53,9 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Codegen(arguments) => codegen::codegen(&arguments, quiet),
         Command::Bench(arguments) if arguments.faults => {
             faults::faults(arguments.format, arguments.matrix.as_deref())
+        }
+        Command::Bench(arguments) if !arguments.stress.is_empty() => {
+            environments::environments(&arguments, quiet)
         }
         Command::Bench(arguments) => match arguments.growth {
             Some(most) => growth::growth(&arguments, most),

@@ -38,6 +38,13 @@ pub(crate) struct Available {
 }
 
 impl Available {
+    /// Those that kernels may use, and that of portability, which a device that has it wants enabled.
+    pub(crate) fn extensions_to_enable(&self) -> Vec<&'static CStr> {
+        let mut extensions = Features::extensions(self);
+        extensions.extend(Some(khr::portability_subset::NAME).filter(|name| self.has(name)));
+        extensions
+    }
+
     fn has(&self, extension: &CStr) -> bool {
         extension.to_str().is_ok_and(|name| self.extensions.contains(name))
     }
@@ -63,6 +70,12 @@ macro_rules! features {
                 let mut listed = Features::default();
                 $($(listed.$member.$field = self.$member.$field;)*)*
                 listed
+            }
+
+            /// The same without what is masked.
+            pub(crate) fn without(mut self, masked: &plan::Masked) -> Features {
+                $($(if masked.hides($name) { self.$member.$field = vk::FALSE; })*)*
+                self
             }
 
             /// Extensions to enable for the structures of [`Self::chain`].

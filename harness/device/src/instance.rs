@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ash::{Entry, ext, vk};
+use ash::{Entry, ext, khr, vk};
 use plan::DeviceError;
 
 use crate::error::{HOW_TO_GET_A_DRIVER, failed};
@@ -40,6 +40,14 @@ fn loader() -> Result<Entry, DeviceError> {
     Ok(LOADER.get_or_init(|| entry).clone())
 }
 
+/// Whether instances can have an extension.
+fn has_extension(entry: &Entry, extension: &CStr) -> Result<bool, DeviceError> {
+    // SAFETY: a global function; no layer is named.
+    let known = unsafe { entry.enumerate_instance_extension_properties(None) }
+        .map_err(failed("vkEnumerateInstanceExtensionProperties"))?;
+    Ok(known.iter().any(|known| known.extension_name_as_c_str() == Ok(extension)))
+}
+
 impl Instance {
     pub(crate) fn new(validation: bool) -> Result<Instance, DeviceError> {
         let entry = loader()?;
@@ -61,11 +69,19 @@ impl Instance {
             extensions.push(ext::debug_utils::NAME.as_ptr());
             extensions.push(ext::validation_features::NAME.as_ptr());
         }
+        // Without it loaders keep devices back that have a portable part of Vulkan.
+        let portable = has_extension(&entry, khr::portability_enumeration::NAME)?;
+        let mut flags = vk::InstanceCreateFlags::empty();
+        if portable {
+            extensions.push(khr::portability_enumeration::NAME.as_ptr());
+            flags |= vk::InstanceCreateFlags::ENUMERATE_PORTABILITY_KHR;
+        }
         let messages = Arc::new(Messages::default());
         let mut messenger_info = messenger_info(&messages);
         let enabled = [vk::ValidationFeatureEnableEXT::SYNCHRONIZATION_VALIDATION];
         let mut features = vk::ValidationFeaturesEXT::default().enabled_validation_features(&enabled);
         let mut info = vk::InstanceCreateInfo::default()
+            .flags(flags)
             .application_info(&application)
             .enabled_layer_names(&layers)
             .enabled_extension_names(&extensions);

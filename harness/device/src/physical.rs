@@ -88,10 +88,16 @@ impl Physical {
                 raw.get_physical_device_memory_properties(handle),
             )
         };
-        let available = Available { version: core.api_version, extensions: names(&extensions) };
-        let features = Features::query(raw, handle, &available).listed();
+        let full = Available { version: core.api_version, extensions: names(&extensions) };
+        let properties = Properties::query(instance, handle, &full);
+        // Whoever lists devices has refused a mask that cannot be read.
+        let masked = plan::Masked::from_environment().unwrap_or_default();
+        let minor = masked.minor_version(vk::api_version_minor(full.version));
+        let older = minor < vk::api_version_minor(full.version);
+        let version = if older { vk::make_api_version(0, 1, minor, 0) } else { full.version };
+        let available = Available { version, ..full };
+        let features = Features::query(raw, handle, &available).listed().without(&masked);
         let families = compute_families(&queue_families);
-        let properties = Properties::query(instance, handle, &available);
         let software = match properties.driver_id {
             vk::DriverId::MESA_LLVMPIPE => Some(SoftwareDriver::Lavapipe),
             vk::DriverId::GOOGLE_SWIFTSHADER => Some(SoftwareDriver::Swiftshader),
@@ -103,11 +109,11 @@ impl Physical {
         let is_cpu = core.device_type == vk::PhysicalDeviceType::CPU;
         let memory_types: Vec<_> =
             memory.memory_types_as_slice().iter().map(|kind| kind.property_flags).collect();
-        let capabilities = Capabilities {
+        let capabilities = masked.apply(Capabilities {
             executes,
             memory_types: memory_types.iter().filter_map(|flags| properties_of(*flags)).collect(),
             ..capabilities(&core.limits, &properties, &features, &families, software, is_cpu)
-        };
+        });
         Ok(Physical {
             handle,
             available,

@@ -10,7 +10,6 @@ use plan::{Capabilities, Device, DeviceError, Identity, Image, Kernel, Plan, Pre
 
 use crate::error::{allocation_failed, failed};
 use crate::executable::{self, Executable};
-use crate::features::Features;
 use crate::gpu::Gpu;
 use crate::instance::Instance;
 use crate::memory::Heap;
@@ -66,7 +65,7 @@ impl VulkanDevice {
     ///
     /// # Errors
     /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`]; [`DeviceError::Unsupported`] for a device below
-    /// Vulkan 1.2 or without a compute queue, and where validation is asked for and not installed.
+    /// Vulkan 1.1 or without a compute queue, and where validation is asked for and not installed.
     pub fn open(selector: &Selector, options: Options) -> Result<VulkanDevice, DeviceError> {
         let instance = Instance::new(options.validation)?;
         let mut devices = physical_devices(&instance)?;
@@ -78,8 +77,8 @@ impl VulkanDevice {
     }
 
     fn create(instance: Instance, physical: Physical, options: Options) -> Result<VulkanDevice, DeviceError> {
-        if physical.available.version < vk::API_VERSION_1_2 {
-            return Err(DeviceError::Unsupported("Vulkan 1.2".to_owned()));
+        if physical.available.version < vk::API_VERSION_1_1 {
+            return Err(DeviceError::Unsupported("Vulkan 1.1".to_owned()));
         }
         if physical.families.is_empty() {
             return Err(DeviceError::Unsupported("a queue with compute".to_owned()));
@@ -97,7 +96,7 @@ impl VulkanDevice {
             })
             .collect();
         let extensions: Vec<_> =
-            Features::extensions(&physical.available).iter().map(|name| name.as_ptr()).collect();
+            physical.available.extensions_to_enable().iter().map(|name| name.as_ptr()).collect();
         let mut features = physical.features.clone();
         let mut chain = features.chain(&physical.available);
         let info = vk::DeviceCreateInfo::default()

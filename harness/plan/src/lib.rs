@@ -10,6 +10,7 @@ mod check;
 mod host;
 mod image;
 mod interface;
+mod masked;
 mod memory;
 mod stage;
 
@@ -24,6 +25,7 @@ pub use host::{
 };
 pub use image::{Image, ImageFormat, ImageId, ImageShape};
 pub use interface::{Bound, Interface};
+pub use masked::{MaskError, Masked};
 pub use memory::{MemoryKind, MemoryProperties};
 pub use stage::{Drawing, Stage, Stages};
 

@@ -30,6 +30,8 @@ pub(crate) struct Bounds {
     pub storages: u32,
     /// Result words of an instance.
     pub slots: u32,
+    /// Groups at least: where each invocation plays every thread, as many as there are threads, and 1 elsewhere.
+    pub least_groups: u32,
     /// Smallest and largest number of groups.
     pub groups: (u32, u32),
     /// Units of the location buffer.
@@ -50,7 +52,7 @@ pub(crate) struct Bounds {
     pub loop_budget: Option<u32>,
     /// Whether idle lanes may wait beside the others.
     pub idle_lanes: bool,
-    /// How many workgroups of a group meet: all of them, or as many as run at once.
+    /// How many workgroups of a group meet, or of all where each invocation plays every thread: all of them, or as many as run at once.
     pub party: u32,
     /// Words of scratch memory; 0 without memory stress.
     pub scratch_words: u64,
@@ -71,6 +73,7 @@ impl Bounds {
         stress: &Stress,
     ) -> Result<Bounds, Cause> {
         let classes = program.most_classes();
+        let least = program.least_groups();
         let slots = u32::try_from(program.results.len()).unwrap_or(u32::MAX);
         if classes == 0 || slots == 0 || program.lanes == 0 {
             return Err(Cause::Kernel("it has no thread that reports anything".into()));
@@ -91,13 +94,13 @@ impl Bounds {
         let max_workgroups = capabilities.max_workgroups.min(drawn::most_workgroups(program));
         let by_count = u64::from(max_workgroups / classes);
         let most = u32::try_from(by_memory.min(by_count)).unwrap_or(MAX_GROUPS).min(MAX_GROUPS);
-        if most == 0 {
+        if most < least {
             return Err(Cause::TooSmall(format!(
-                "one group of {classes} workgroups with {lanes} lanes, {storages} locations and {slots} results"
+                "{least} groups of {classes} workgroups with {lanes} lanes, {storages} locations and {slots} results"
             )));
         }
-        let wanted = if classes == 1 { stress.groups_within } else { stress.groups };
-        let groups = (wanted.0.min(most), wanted.1.min(most));
+        let wanted = if classes == 1 && least == 1 { stress.groups_within } else { stress.groups };
+        let groups = (wanted.0.clamp(least, most), wanted.1.clamp(least, most));
 
         // The largest dispatch that can be drawn; drawing keeps to whatever is granted here.
         let instances = u64::from(groups.1) * lanes * u64::from(stress.rounds.1);
@@ -114,6 +117,7 @@ impl Bounds {
             loop_turns: program.loop_turns(),
             meeting_turns: meeting_turns(program.thread_loops()),
             slots,
+            least_groups: least,
             groups,
             location_units: whole_rows(instances.saturating_mul(stride).clamp(1, locations), by_images),
             result_words: instances.saturating_mul(u64::from(slots)).min(results),
@@ -124,7 +128,10 @@ impl Bounds {
             max_workgroups,
             claim_words: drawn::claim_words(program, classes * groups.1),
             class_counts: class_counts(program).unwrap_or(0),
-            party: if capabilities.is_cpu && stress.calibrate { classes.min(processors()) } else { classes },
+            party: match if least > 1 { groups.1 } else { classes } {
+                all if capabilities.is_cpu && stress.calibrate => all.min(processors()),
+                all => all,
+            },
         })
     }
 }
@@ -139,10 +146,7 @@ fn scratch_words(program: &Program, stress: &Stress) -> u64 {
 
 /// A set of the numbers of workgroup classes of the kernels, as bits; none where one is too large.
 fn class_counts(program: &Program) -> Option<u64> {
-    program.kernels().try_fold(0, |set, kernel| {
-        let classes = u32::try_from(kernel.roles.classes.len()).ok()?;
-        Some(set | 1u64.checked_shl(classes)?)
-    })
+    program.kernels().try_fold(0, |set, kernel| Some(set | 1u64.checked_shl(kernel.workgroups_of_group())?))
 }
 
 /// Workgroups that a CPU driver runs at once: it has a thread for each processor.
@@ -215,7 +219,7 @@ impl Draw {
         let spacing = self.within(self.stress.spacing);
         let padding = self.within(self.stress.padding);
         let pairing = self.pairing(groups);
-        let (group_multiplier, group_offset) = self.permutation(groups, self.stress.mix_groups);
+        let (group_multiplier, group_offset) = self.permutation_of_groups(groups);
         let (lane_multiplier, lane_offset) = self.permutation(bounds.lanes, self.stress.mix_lanes);
 
         // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
@@ -252,7 +256,7 @@ impl Draw {
             interval,
             hold,
             turn: self.generator.random_range(0..MAX_TURN),
-            party: bounds.party,
+            party: if bounds.least_groups > 1 { bounds.party.min(groups) } else { bounds.party },
         }
     }
 
@@ -283,7 +287,7 @@ impl Draw {
     pub fn spread_anew(&mut self, parameters: &Parameters) -> Parameters {
         let groups = parameters.groups;
         let pairing = self.pairing(groups);
-        let (group_multiplier, group_offset) = self.permutation(groups, self.stress.mix_groups);
+        let (group_multiplier, group_offset) = self.permutation_of_groups(groups);
         let (lane_multiplier, lane_offset) = self.permutation(self.bounds.lanes, self.stress.mix_lanes);
         Parameters { pairing, group_multiplier, group_offset, lane_multiplier, lane_offset, ..*parameters }
     }
@@ -291,6 +295,16 @@ impl Draw {
     /// Multiplier and offset of a permutation of `count` numbers; the identity without `mix`.
     fn permutation(&mut self, count: u32, mix: bool) -> (u32, u32) {
         if mix { (self.coprime(count), self.within((0, count - 1))) } else { (1, 0) }
+    }
+
+    /// Those of the groups: an offset that shares no factor with their number, where each invocation plays every thread.
+    fn permutation_of_groups(&mut self, groups: u32) -> (u32, u32) {
+        let mix = self.stress.mix_groups;
+        match self.bounds.least_groups {
+            1 => self.permutation(groups, mix),
+            _ if mix => (self.coprime(groups), self.coprime(groups)),
+            _ => (1, 1),
+        }
     }
 
     fn pairing(&mut self, groups: u32) -> u32 {
@@ -360,6 +374,7 @@ mod tests {
             in_image: Vec::new(),
             loop_turns: 0,
             thread_loops: 0,
+            parallel: false,
             storages,
             initial: vec![0; storages as usize],
             results: (0..classes).map(thread).collect(),
@@ -398,11 +413,14 @@ mod tests {
             bytes in 2_000u64..200_000,
             loop_budget in prop_oneof![Just(None), Just(Some(65_535u32)), Just(Some(400u32))],
             thread_loops: bool,
+            parallel: bool,
             seed: u64,
             scale in 0.0f64..1.0,
         ) {
             let thread_loops = if thread_loops { u32::from(classes) } else { 0 };
-            let kernel = Kernel { workgroup_size: workgroup, thread_loops, ..kernel(classes, lanes, storages) };
+            let parallel = parallel && classes > 1;
+            let thread_loops = if parallel { 0 } else { thread_loops };
+            let kernel = Kernel { workgroup_size: workgroup, thread_loops, parallel, ..kernel(classes, lanes, storages) };
             let capabilities = plan::Capabilities {
                 max_workgroups: 64, max_storage_buffer_bytes: bytes, loop_budget, subgroup_size: 4, ..Default::default()
             };
@@ -411,7 +429,8 @@ mod tests {
             let classes = u32::from(classes);
             for _ in 0..4 {
                 let groups = draw.groups();
-                prop_assert!(groups >= 1 && groups * classes <= 64);
+                let workgroups = if parallel { groups } else { groups * classes };
+                prop_assert!(groups >= 1 && workgroups <= 64);
                 let p = draw.parameters(groups, scale, u64::MAX, u32::MAX, None);
                 let instances = p.groups * p.rounds * lanes;
                 prop_assert!(p.rounds >= 1 && p.groups == groups);
@@ -427,11 +446,21 @@ mod tests {
                 }
                 // The contract of the kernel.
                 let mut played = vec![0u64; instances as usize];
-                for workgroup in 0..classes * groups {
-                    let (class, group) = p.class_and_group(workgroup, classes);
+                let partners = if parallel { groups } else { classes };
+                prop_assert!(p.party <= partners);
+                let mut places = vec![0u64; instances as usize];
+                for (workgroup, class) in (0..workgroups).flat_map(|workgroup| (0..classes).map(move |class| (workgroup, class))) {
+                    let (plays, group) =
+                        if parallel { (class, workgroup) } else { p.class_and_group(workgroup, classes) };
+                    if plays != class {
+                        continue;
+                    }
                     prop_assert!(group < groups);
                     for (round, lane) in (0..p.rounds).flat_map(|round| (0..lanes).map(move |lane| (round, lane))) {
-                        let instance = &mut played[p.instance(lanes, (class, group), lane, round) as usize];
+                        let number = p.instance(lanes, (class, group), lane, round) as usize;
+                        prop_assert_eq!(places[number] & (1 << workgroup), 0, "two threads of an instance in workgroup {}", workgroup);
+                        places[number] |= 1 << workgroup;
+                        let instance = &mut played[number];
                         prop_assert_eq!(*instance & (1 << class), 0, "class {} twice", class);
                         *instance |= 1 << class;
                     }

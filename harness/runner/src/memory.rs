@@ -245,7 +245,7 @@ impl Layout {
                     // Not ordered, and recorded apart: what looks for missing barriers looks within a command buffer.
                     steps.push(Step::CommandBuffer { queue: QueueId(part.queue_family) });
                 }
-                let classes = part.kernel.roles.classes.len() as u32;
+                let classes = part.kernel.workgroups_of_group();
                 let stressed = part.kernel.is_stressed();
                 let drawn = Drawn::of(&part.kernel);
                 dispatches.push(Dispatch { step: steps.len(), phase: number, classes, stressed, drawn });

@@ -644,7 +644,7 @@ impl<'d> Run<'d> {
             }
         }
         if self.calibration.stuck(dispatch.parameters.rounds, took) {
-            self.most_groups = (self.most_groups / 2).max(1);
+            self.most_groups = (self.most_groups / 2).max(self.bounds.least_groups);
         }
         if tally.dispatches == 1 && self.calibration.on {
             tally.warm_up = tally.elapsed();

@@ -57,6 +57,10 @@ pub struct Stress {
     /// absent. CPU drivers execute the code of all threads in every round of a common loop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub thread_loops: bool,
+    /// Whether each invocation plays every thread of a test, each of another instance, where a test allows that; false where
+    /// absent. Then all workgroups meet, and no two of them play together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parallel: bool,
     /// What keeps memory busy meanwhile; kernels are made without any of it where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stress: Option<MemoryStress>,
@@ -240,17 +244,23 @@ pub enum StressError {
 /// Groups at most: products of a group number and a multiplier stay below 2³².
 pub(crate) const MAX_GROUPS: u32 = 16_384;
 
+/// Invocations of a workgroup of a GPU that is taken for a small one: the least that Vulkan asks for.
+const SMALL: u32 = 128;
+
 /// Submissions in flight at most: each has memory of its own.
 const MAX_IN_FLIGHT: u32 = 8;
 
 /// The presets: name and text.
-const PRESETS: [(&str, &str); 6] = [
+const PRESETS: [(&str, &str); 9] = [
     ("lavapipe", include_str!("../presets/lavapipe.toml")),
     ("swiftshader", include_str!("../presets/swiftshader.toml")),
     ("gpu", include_str!("../presets/gpu.toml")),
     ("small", include_str!("../presets/small.toml")),
     ("throughput", include_str!("../presets/throughput.toml")),
     ("sim", include_str!("../presets/sim.toml")),
+    ("site", include_str!("../presets/site.toml")),
+    ("pte", include_str!("../presets/pte.toml")),
+    ("gpuharbor", include_str!("../presets/gpuharbor.toml")),
 ];
 
 impl Stress {
@@ -304,6 +314,7 @@ impl Stress {
             ("simulated", ..) => "sim",
             (_, true, Some(_)) => "lavapipe",
             (_, true, None) => "swiftshader",
+            _ if capabilities.max_workgroup_invocations <= SMALL => "small",
             _ => "gpu",
         })
     }
@@ -335,6 +346,7 @@ impl Stress {
             stressed: self.memory_stress.is_some(),
             // Where the instances of a round share choices, rounds are counted as batches: those of a stretch would be one.
             thread_loops: self.thread_loops && !capabilities.shares_choices,
+            parallel: self.parallel,
             cell: self.graphics.cell,
             vertex_lanes: self.graphics.vertex_lanes.unwrap_or(lanes).max(1),
             variant: shaders::Variant::default(),
@@ -524,7 +536,13 @@ mod tests {
         let name = |identity, capabilities| Stress::for_device(&identity, &capabilities).unwrap().name;
         assert_eq!(name(kind("cpu"), cpu(Some(65_535))), "lavapipe");
         assert_eq!(name(kind("cpu"), cpu(None)), "swiftshader");
-        assert_eq!(name(kind("discrete"), plan::Capabilities::default()), "gpu");
+        let gpu = |max_workgroup_invocations| plan::Capabilities {
+            max_workgroup_invocations,
+            ..plan::Capabilities::default()
+        };
+        assert_eq!(name(kind("discrete"), gpu(1024)), "gpu");
+        assert_eq!(name(kind("integrated"), gpu(256)), "gpu");
+        assert_eq!(name(kind("integrated"), gpu(128)), "small");
         assert_eq!(name(kind("simulated"), cpu(None)), "sim");
     }
 
@@ -613,7 +631,7 @@ mod tests {
         let error = Stress::preset("warp").unwrap_err().to_string();
         assert_eq!(
             error,
-            "no stress preset `warp`; there are lavapipe, swiftshader, gpu, small, throughput, sim"
+            "no stress preset `warp`; there are lavapipe, swiftshader, gpu, small, throughput, sim, site, pte, gpuharbor"
         );
     }
 }

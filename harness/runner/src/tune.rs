@@ -27,6 +27,7 @@ enum Part {
     MixLanes,
     Lanes,
     ThreadLoops,
+    Parallel,
     /// Whether there is memory stress at all; the parts behind it change nothing where there is none.
     MemoryStress,
     StressWorkgroups,
@@ -39,7 +40,7 @@ enum Part {
     OtherQueue,
 }
 
-const PARTS: [Part; 20] = [
+const PARTS: [Part; 21] = [
     Part::Groups,
     Part::Rounds,
     Part::Spin,
@@ -51,6 +52,7 @@ const PARTS: [Part; 20] = [
     Part::MixLanes,
     Part::Lanes,
     Part::ThreadLoops,
+    Part::Parallel,
     Part::MemoryStress,
     Part::StressWorkgroups,
     Part::StressIterations,
@@ -153,6 +155,7 @@ impl Candidates {
                 stress.lanes = if cpu { self.one_of(&narrow) } else { self.one_of(&wide) };
             }
             Part::ThreadLoops => stress.thread_loops = self.one_of(&[false, true]),
+            Part::Parallel => stress.parallel = self.below(4) == 0,
             Part::MemoryStress => {
                 // On CPU drivers whoever stresses takes a processor from those that play.
                 let wanted = self.below(if cpu { 4 } else { 2 }) == 0;

@@ -71,7 +71,7 @@ impl SimDevice {
                 driver_info: format!("{}{faulty}", env!("CARGO_PKG_VERSION")),
                 ..Identity::default()
             },
-            capabilities: Capabilities {
+            capabilities: plan::Masked::from_environment().unwrap_or_default().apply(Capabilities {
                 executes: true,
                 is_cpu: true,
                 shares_choices: true,
@@ -97,7 +97,7 @@ impl SimDevice {
                 memory_types: MEMORY_TYPES.to_vec(),
                 features: features::FEATURES.map(str::to_owned).to_vec(),
                 ..Capabilities::default()
-            },
+            }),
             fault,
             seed: Cell::new(0),
             progress: None,

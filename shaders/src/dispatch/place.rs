@@ -3,8 +3,8 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
 
-use super::Emitter;
-use crate::contract::{Arithmetic, Parameter, RENDEZVOUS_SPACING, Seat};
+use super::{Code, Emitter};
+use crate::contract::{Arithmetic, Parameter, RENDEZVOUS_SPACING, Seat, seat};
 use crate::loops::Loop;
 use crate::variant::MemoryModel;
 
@@ -16,6 +16,26 @@ pub(super) struct Place {
 }
 
 impl Emitter<'_> {
+    /// The places of a slot of a group where each invocation plays every thread: one for each thread.
+    pub(super) fn places(
+        &mut self,
+        parts: &[Code],
+        (group, slot): (Word, Word),
+        extra: Option<Word>,
+    ) -> Vec<Place> {
+        let roles =
+            parts.iter().filter_map(|code| Some((code, self.layout.roles.get(code.part.thread)?.class)));
+        let roles: Vec<(u32, u32)> = roles.map(|(code, class)| (code.part.thread as u32, class)).collect();
+        let mut places = Vec::with_capacity(roles.len());
+        for (thread, class) in roles {
+            let [thread, class] = [thread, class].map(|number| self.module.constant(number));
+            let role = self.role_or_none(thread, extra);
+            let sizes = (self.layout.lanes, self.company.first_class);
+            places.push(Place { role, seat: seat(self, sizes, (class, group), slot) });
+        }
+        places
+    }
+
     /// The thread and the slot that a lane plays where threads share workgroups.
     pub(super) fn role_and_slot(&mut self, class: Word, subgroup: Word, lane: Word) -> (Word, Word) {
         let lanes = self.module.constant(self.layout.lanes);

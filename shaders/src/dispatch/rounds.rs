@@ -14,12 +14,15 @@ use crate::rules::Rule;
 use crate::semantics::semantics_word;
 use crate::stress::Pressure;
 use crate::thread::{Registers, scope_operand};
+use crate::variant::Stage;
 
 /// What surrounds the rounds: made in the first block.
 pub(super) struct Rounds {
     /// The first block.
     pub entry: Word,
     pub place: Place,
+    /// Where each invocation plays every thread, its place for each, in their order; else empty.
+    pub every: Vec<Place>,
     pub meeting: Option<Meeting>,
     /// The invocation's number in its workgroup.
     pub local: Word,
@@ -37,6 +40,22 @@ impl Emitter<'_> {
             && parts.iter().all(|code| flow::between_loops(&code.steps).len() == 1)
     }
 
+    /// Whether each invocation plays every thread: each instance then has its threads in workgroups of their own all the same.
+    pub(super) fn is_parallel(&self, only: &Between) -> bool {
+        let parts = &only.parts;
+        self.config.parallel
+            && self.config.variant.stage == Stage::Compute
+            && self.company.classes.is_none()
+            && only.barrier.is_none()
+            && only.operation.is_none()
+            && self.layout.subgroup_size.is_none()
+            && !self.layout.divided
+            && parts.len() > 1
+            && self.layout.classes.len() == parts.len()
+            && self.workgroup_storages.is_empty()
+            && parts.iter().all(|code| flow::between_loops(&code.steps).len() == 1)
+    }
+
     /// One loop, in whose rounds every role plays its thread.
     pub(super) fn rounds_together(
         &mut self,
@@ -45,7 +64,7 @@ impl Emitter<'_> {
         codes: &[Between],
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
-        let Rounds { entry, place, .. } = around;
+        let Rounds { entry, place, every, .. } = around;
         let rounds = self.parameter(Parameter::Rounds);
         let mut turns = Loop::new(&mut self.module);
         let (zero, one) = (self.module.constant(0), self.module.constant(1));
@@ -55,14 +74,27 @@ impl Emitter<'_> {
         turns.enter(&mut self.module, *entry);
         let more = self.module.truth(Op::ULessThan, &[round, rounds]);
         turns.goes_on_if(&mut self.module, more);
-        let (instance, targets) = self.round(place, round)?;
-        self.initialize_workgroup(place, &targets);
+        let shared = match every.is_empty() {
+            true => Some(self.round(place, round)?),
+            false => None,
+        };
+        if let Some((_, targets)) = &shared {
+            self.initialize_workgroup(place, targets);
+        }
         if let Some((meeting, carried)) = &meeting {
             self.meet(meeting, carried, around.local);
         }
         if let Some(pressure) = pressure {
             pressure.emit(&mut self.module, self.config.variant.model, self.config.device_scope);
         }
+        let Some((instance, targets)) = shared else {
+            for (code, place) in codes.iter().flat_map(|between| &between.parts).zip(every) {
+                let (instance, targets) = self.round(place, round)?;
+                self.segment(std::slice::from_ref(code), place, instance, &targets, registers)?;
+            }
+            turns.end(&mut self.module);
+            return Ok(());
+        };
         for Between { parts, barrier, operation } in codes {
             self.segment(parts, place, instance, &targets, registers)?;
             if let Some(operation) = operation {

@@ -18,7 +18,8 @@ impl Emitter<'_> {
             return (workgroup, None);
         }
         let groups = self.parameter(Parameter::Groups);
-        let classes = self.module.constant(self.layout.classes.len() as u32);
+        let of_group = if self.parallel { 1 } else { self.layout.classes.len() as u32 };
+        let classes = self.module.constant(of_group);
         let playing = self.module.word(Op::IMul, &[classes, groups]);
         let block = self.stress_block();
         let [more, multiplier, offset] = [

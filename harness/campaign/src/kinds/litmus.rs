@@ -1,6 +1,6 @@
 //! Litmus tests as a kind of run: each is run for its share of the time, or so many instances, and judged by its model.
 
-mod mutants;
+pub mod mutants;
 pub mod plan;
 mod verdict;
 

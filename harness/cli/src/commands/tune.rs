@@ -1,8 +1,11 @@
 //! `tune`: looks for the stress under which a device shows most of given tests, and writes it as a preset.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use campaign::measure::{self, Subject, Trial};
+use campaign::choice;
+use campaign::kinds::litmus::plan::Plan;
+use campaign::measure::{self, Relaxed, Subject, Trial};
 use campaign::targets::{self, Target};
 use rand::Rng;
 use results::bench::Counts;
@@ -10,6 +13,7 @@ use results::statistics::Proportion;
 use runner::Stress;
 use runner::tune::Candidates;
 
+use super::environments;
 use crate::arguments::Tune;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, say, write_file};
@@ -35,6 +39,9 @@ const PROMISING: usize = 2;
 const LOOK: Duration = Duration::from_millis(60);
 /// A close look.
 const CLOSE_LOOK: Duration = Duration::from_millis(200);
+/// Tests that have looks of that length; and the shortest look at one of more.
+const USUAL: f64 = 8.0;
+const LEAST_LOOK: Duration = Duration::from_millis(20);
 /// The part of the time for candidates drawn at random; what is left after the comparison goes to neighbours.
 const RANDOM_PART: f64 = 0.45;
 /// The part of the time that ends the search: the best candidate is measured again beside the device's own preset, since
@@ -77,6 +84,12 @@ impl Measured {
         self.counts.iter().flat_map(weighed).sum()
     }
 
+    /// The geometric mean over the tests of one more than their weak outcomes a second, less one.
+    fn typical(&self) -> f64 {
+        let logarithms = self.counts.iter().map(|counts| counts.per_second(counts.weak).ln_1p());
+        (logarithms.sum::<f64>() / self.counts.len().max(1) as f64).exp_m1()
+    }
+
     fn add(&mut self, more: &Measured) {
         for (counts, more) in self.counts.iter_mut().zip(&more.counts) {
             counts.add(more);
@@ -93,11 +106,24 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
         return Err(Failure::input_message(format!("{}: a preset is a .toml file", arguments.out.display())));
     }
     let devices: Vec<String> = arguments.device.iter().cloned().collect();
-    let targets = targets::targets(&devices, None, &say)?;
+    let mut targets = targets::targets(&devices, None, &say)?;
     targets::refuse_compile_only(&targets)?;
-    let Some(target) = targets.first() else { return Err(Failure::environment_message("no device")) };
+    targets.truncate(1);
+    let seed = arguments.seed.unwrap_or_else(|| rand::rng().next_u32().into());
+    let of_suite = match &arguments.suite {
+        Some(suite) => environments::tests(&[], Some(suite))?,
+        None => Vec::new(),
+    };
+    let plan = Plan::new(targets, of_suite, None, None, &|_, _| None)?;
+    let Some(target) = plan.targets.first() else { return Err(Failure::environment_message("no device")) };
     let capabilities = &target.listed.capabilities;
+    let mut unseen = Vec::new();
     let subjects = match arguments.tests.is_empty() {
+        _ if arguments.suite.is_some() => {
+            let (learnt, others) = halves(Relaxed::of_plan(&plan), seed)?;
+            unseen = others;
+            learnt
+        }
         false => Subject::of_arguments(&arguments.tests)?,
         true if capabilities.is_cpu => Subject::of_arguments(&MUTANTS)?,
         true => Subject::of_arguments(&MUTANTS_OF_GPUS)?,
@@ -106,10 +132,10 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
     for name in &arguments.from {
         first.push(targets::stress_for(Some(&targets::stress(name)?), &target.listed, &say)?);
     }
-    let seed = arguments.seed.unwrap_or_else(|| rand::rng().next_u32().into());
     let mut search = Search {
         target,
         subjects: &subjects,
+        by_deaths: arguments.suite.is_some(),
         started: Instant::now(),
         time: arguments.time,
         trials: 0,
@@ -117,6 +143,9 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
         seed,
     };
     let (best, own) = search.go(&first, quiet)?;
+    if !unseen.is_empty() {
+        return search.judged(&unseen, (best, own), arguments);
+    }
     let text = search.preset(&best, &own, seed)?;
     write_file(&arguments.out, text.as_bytes())?;
     let (better, before) = (best.score(), own.score());
@@ -131,9 +160,29 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
+/// Relaxed tests in two halves that share no family: what is learnt from, and what it is judged by.
+fn halves(relaxed: Vec<Relaxed>, seed: u64) -> Result<(Vec<Subject>, Vec<Subject>), Failure> {
+    let mut families: BTreeMap<String, Vec<Subject>> = BTreeMap::new();
+    for Relaxed { subject, .. } in relaxed {
+        let family = subject.id.split('/').next().unwrap_or_default();
+        families.entry(choice::hash(&format!("{seed} {family}"))).or_default().push(subject);
+    }
+    let (mut learnt, mut unseen) = (Vec::new(), Vec::new());
+    for family in families.into_values() {
+        if learnt.len() <= unseen.len() { &mut learnt } else { &mut unseen }.extend(family);
+    }
+    match unseen.is_empty() {
+        true => Err(Failure::input_message("the suite has relaxed tests of fewer than two families")),
+        false => Ok((learnt, unseen)),
+    }
+}
+
+#[derive(Clone, Copy)]
 struct Search<'a> {
     target: &'a Target,
     subjects: &'a [Subject],
+    /// Weak outcomes that count are those that tests ask about.
+    by_deaths: bool,
     started: Instant,
     time: Duration,
     /// Candidates tried, and those of them that had no close look.
@@ -154,7 +203,7 @@ impl Search<'_> {
         if !quiet {
             say(&format!("{}: {}", own.name, self.told(&best)));
         }
-        for close in self.measure_all(first, CLOSE_LOOK)? {
+        for close in self.measure_all(self.subjects, first, CLOSE_LOOK)? {
             self.trials += 1;
             if !quiet {
                 say(&format!("{}: {}", close.stress.name, self.told(&close)));
@@ -169,14 +218,14 @@ impl Search<'_> {
                 false => candidates.neighbour(&best.stress),
             };
             let drawn: Vec<Stress> = (0..TOGETHER).map(draw).collect();
-            let mut looks = self.measure_all(&drawn, LOOK)?;
+            let mut looks = self.measure_all(self.subjects, &drawn, LOOK)?;
             self.trials += TOGETHER as u32;
             looks.retain(|look| look.best_case() >= best.score());
             looks.sort_by(|left, right| right.score().total_cmp(&left.score()));
             looks.truncate(PROMISING);
             self.dropped += (TOGETHER - looks.len()) as u32;
             let promising: Vec<Stress> = looks.into_iter().map(|look| look.stress).collect();
-            for close in self.measure_all(&promising, CLOSE_LOOK)? {
+            for close in self.measure_all(self.subjects, &promising, CLOSE_LOOK)? {
                 if close.score() > best.score() {
                     best = close;
                     if !quiet {
@@ -185,20 +234,72 @@ impl Search<'_> {
                 }
             }
         }
-        let mut sums: Option<(Measured, Measured)> = None;
-        for _ in 0..COMPARISONS {
-            let pair = (self.measure(&best.stress, CLOSE_LOOK)?, self.measure(&own, CLOSE_LOOK)?);
-            match &mut sums {
-                None => sums = Some(pair),
-                Some((of_best, of_own)) => {
-                    of_best.add(&pair.0);
-                    of_own.add(&pair.1);
-                }
-            }
-        }
-        let (of_best, of_own) = sums.unwrap_or_else(|| (best.clone(), best));
+        let (of_best, of_own) = self.compared(self.subjects, &best.stress, &own)?;
         // Luck alone is no reason to change.
         Ok(if of_best.score() > of_own.score() { (of_best, of_own) } else { (of_own.clone(), of_own) })
+    }
+
+    /// Two stresses in turn.
+    fn compared(
+        &self,
+        subjects: &[Subject],
+        best: &Stress,
+        own: &Stress,
+    ) -> Result<(Measured, Measured), Failure> {
+        let nothing = |stress: &Stress| Measured {
+            stress: stress.clone(),
+            counts: vec![Counts::default(); subjects.len()],
+        };
+        let (mut of_best, mut of_own) = (nothing(best), nothing(own));
+        let found = best != own;
+        for _ in 0..COMPARISONS {
+            for measured in [&mut of_own, &mut of_best].into_iter().take(1 + usize::from(found)) {
+                let stress = measured.stress.clone();
+                let more = self.measure_all(subjects, std::slice::from_ref(&stress), CLOSE_LOOK)?;
+                more.iter().for_each(|more| measured.add(more));
+            }
+        }
+        Ok((if found { of_best } else { of_own.clone() }, of_own))
+    }
+
+    /// Judges the best by tests that it was not learnt from, and writes it.
+    fn judged(
+        &self,
+        unseen: &[Subject],
+        (best, own): (Measured, Measured),
+        arguments: &Tune,
+    ) -> Result<Outcome, Failure> {
+        let (others, others_own) = self.compared(unseen, &best.stress, &own.stress)?;
+        // What does not hold for others was learnt by heart.
+        let holds = others.score() >= others_own.score();
+        let (written, written_others) = if holds { (&best, &others) } else { (&own, &others_own) };
+        let of = |what: &str, count: usize, best: &Measured, own: &Measured| {
+            format!(
+                "{count} tests {what}: typical deaths a second {:.2}, and {:.2} under the preset `{}`",
+                best.typical(),
+                own.typical(),
+                own.stress.name
+            )
+        };
+        let learnt = of("that it was learnt from", self.subjects.len(), &best, &own);
+        let judged = of("that it did not see", unseen.len(), &others, &others_own);
+        let end =
+            if holds { "" } else { "; it does not hold for those, so that the preset is written unchanged" };
+        let all = Search { subjects: &[self.subjects, unseen].concat(), ..*self };
+        let together = |seen: &Measured, unseen: &Measured| Measured {
+            stress: seen.stress.clone(),
+            counts: [seen.counts.as_slice(), unseen.counts.as_slice()].concat(),
+        };
+        let text = all.preset(&together(written, written_others), &together(&own, &others_own), self.seed)?;
+        let text = format!("# {learnt}.\n# {judged}{end}; \"weak\" below is what tests ask about.\n{text}");
+        write_file(&arguments.out, text.as_bytes())?;
+        Data::new().print(&format!(
+            "{}: {} candidates, {} of them dropped at the first look\n{learnt}\n{judged}{end}\n",
+            arguments.out.display(),
+            self.trials,
+            self.dropped
+        ))?;
+        Ok(Outcome::Success)
     }
 
     /// The score, and the weak outcomes a second of each test.
@@ -217,24 +318,39 @@ impl Search<'_> {
     }
 
     fn measure(&self, stress: &Stress, time: Duration) -> Result<Measured, Failure> {
-        let all = self.measure_all(std::slice::from_ref(stress), time)?;
+        let all = self.measure_all(self.subjects, std::slice::from_ref(stress), time)?;
         let nothing =
             || Measured { stress: stress.clone(), counts: vec![Counts::default(); self.subjects.len()] };
         Ok(all.into_iter().next().unwrap_or_else(nothing))
     }
 
+    /// How long a look at each of so many tests is: shorter where there are many.
+    fn look(&self, time: Duration, tests: usize) -> Duration {
+        let part = USUAL / tests.max(USUAL as usize) as f64;
+        if self.by_deaths { time.mul_f64(part).max(LEAST_LOOK) } else { time }
+    }
+
     /// All tests under each stress, one after another in a worker that lives for all of them.
-    fn measure_all(&self, stresses: &[Stress], time: Duration) -> Result<Vec<Measured>, Failure> {
+    fn measure_all(
+        &self,
+        subjects: &[Subject],
+        stresses: &[Stress],
+        time: Duration,
+    ) -> Result<Vec<Measured>, Failure> {
+        let time = self.look(time, subjects.len());
         let trials: Vec<Trial<'_>> = stresses
             .iter()
             .flat_map(|stress| {
-                self.subjects.iter().map(move |subject| Trial { subject, stress, time, seed: self.seed })
+                subjects.iter().map(move |subject| Trial { subject, stress, time, seed: self.seed })
             })
             .collect();
         let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);
         let limit = OVERHEAD + (time + BUILDING).saturating_mul(count);
         let ended = measure::run(self.target, &trials, limit)?;
         let counts = trials.iter().zip(ended).map(|(trial, seen)| match seen {
+            Ok(seen) if self.by_deaths => {
+                Counts { weak: trial.subject.deaths(&seen), ..trial.subject.counts(&seen) }
+            }
             Ok(seen) => trial.subject.counts(&seen),
             // A candidate that breaks a run is no candidate; one whose tests are skipped shows nothing.
             Err(_) => Counts::default(),
@@ -244,7 +360,7 @@ impl Search<'_> {
             stress: stress.clone(),
             counts: counts.to_vec(),
         };
-        Ok(stresses.iter().zip(counts.chunks(self.subjects.len().max(1))).map(measured).collect())
+        Ok(stresses.iter().zip(counts.chunks(subjects.len().max(1))).map(measured).collect())
     }
 
     /// The text of the preset, its evidence in comments.

@@ -33,5 +33,6 @@ mod repro;
 mod run;
 mod sim;
 mod sites;
+mod small;
 mod source;
 mod terminal;

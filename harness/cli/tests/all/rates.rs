@@ -60,3 +60,71 @@ fn a_tuned_preset_is_one_that_runs() {
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.json_lines()[0]["stress"], "t.toml");
 }
+
+/// On the simulated GPU, whose choices a seed decides: an environment of the user's own beside the device's.
+#[test]
+fn environments_are_measured_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = include_str!("../../../runner/presets/sim.toml");
+    let parallel = own.replace("calibrate = false", "calibrate = false\nparallel = true");
+    std::fs::write(folder.path().join("parallel.toml"), &parallel).unwrap();
+    let tests = ["mp/MP+rlx-rlx", "mp/MP+rel-acq", "mp/MP+rel-rlx", "sb/SB+rlx-rlx"];
+    let bench =
+        ["bench", "--device", "sim", "--stress", "parallel.toml,sim", "--time", "2s", "--format", "json"];
+    let ran = Ran::of(vk_litmus(bench).args(tests).current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&report["tests"], &report["mutants"]), (&3.into(), &2.into()), "{report}");
+    let environments = report["environments"].as_array().unwrap();
+    let names: Vec<&Value> = environments.iter().map(|of| &of["name"]).collect();
+    assert_eq!(names, ["sim", "parallel.toml"]);
+    for (place, of) in environments.iter().enumerate() {
+        assert_eq!((&of["killed"], &of["ran"]), (&2.into(), &3.into()), "{of}");
+        assert_eq!(of["stress"].as_str().unwrap().contains("parallel = true"), place == 1);
+        let (mut weak, mut seconds, mut deaths) = (0.0, 0.0, 0.0);
+        for row in report["rows"].as_array().unwrap() {
+            let cell = &row["environments"][place];
+            assert_eq!((&cell["error"], &cell["forbidden"]), (&Value::Null, &0.into()), "{row}");
+            assert_eq!((&cell["not_executed"], &cell["unresolved"]), (&0.into(), &0.into()), "{row}");
+            (weak, seconds) = (weak + number(&cell["weak"]), seconds + number(&cell["seconds"]));
+            if row["mutant_of"] != serde_json::json!([]) {
+                assert_eq!(row["mutant_of"], serde_json::json!(["mp/MP+rel-acq"]));
+                deaths += number(&cell["deaths"]) / number(&cell["seconds"]) / 2.0;
+            }
+        }
+        assert!((number(&of["weak_per_second"]) - weak / seconds).abs() < 1e-6 * weak / seconds);
+        assert!(deaths > 0.0 && (number(&of["deaths_per_second"]) - deaths).abs() < 1e-6 * deaths);
+        let ratio = number(&of["deaths_per_second"]) / number(&environments[0]["deaths_per_second"]);
+        assert!((number(&of["deaths_ratio"]) - ratio).abs() < 1e-9);
+    }
+    let unknown = ["bench", "--device", "sim", "--stress", "warp"];
+    assert_eq!(Ran::of(&mut vk_litmus(unknown)).code, 2);
+    let synchronized = ["bench", "--device", "sim", "--stress", "sim", "mp/MP+rel-acq"];
+    let ran = Ran::of(&mut vk_litmus(synchronized));
+    assert_eq!((ran.code, ran.stderr.contains("no test among these")), (2, true), "{ran:?}");
+    assert_eq!(Ran::of(&mut vk_litmus(["bench", "--suite", "quick"])).code, 2, "a suite of no environment");
+}
+
+#[test]
+fn a_preset_learnt_from_a_suite_is_judged_by_tests_that_it_did_not_see() {
+    let folder = tempfile::tempdir().unwrap();
+    let tune =
+        ["tune", "--suite", "quick", "--device", "sim", "--time", "4s", "--seed", "7", "--out", "t.toml"];
+    let ran = Ran::of(vk_litmus(tune).current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let said = |what: &str| ran.stdout.lines().find(|line| line.contains(what)).unwrap().to_owned();
+    let (learnt, unseen) = (said("that it was learnt from"), said("that it did not see"));
+    let count = |line: &str| line.split(' ').next().unwrap().parse::<usize>().unwrap();
+    let text = std::fs::read_to_string(folder.path().join("t.toml")).unwrap();
+    assert!(text.contains(&learnt) && text.contains(&unseen), "{text}");
+    let tests: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("#   ")?.split(": ").next()).collect();
+    assert_eq!(tests.len(), count(&learnt) + count(&unseen));
+    let families = |tests: &[&str]| -> std::collections::BTreeSet<String> {
+        tests.iter().map(|id| id.split('/').next().unwrap().to_owned()).collect()
+    };
+    let (here, there) = tests.split_at(count(&learnt));
+    assert!(families(here).is_disjoint(&families(there)), "{text}");
+    let run = ["run", "sb/SB+rlx-rlx", "--device", "sim", "--stress", "t.toml", "--instances", "1000", "-q"];
+    assert_eq!(Ran::of(vk_litmus(run).current_dir(folder.path())).code, 0);
+}

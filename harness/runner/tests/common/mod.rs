@@ -67,6 +67,7 @@ pub fn kernel() -> Kernel {
         in_image: Vec::new(),
         loop_turns: 0,
         thread_loops: 0,
+        parallel: false,
         first_class: 0,
         first_slot: 0,
         storages: 2,

@@ -31,7 +31,7 @@ pub fn of(items: &[Item], cells: &[Cell]) -> Vec<Vec<String>> {
 }
 
 /// Whether the outcome that a test asks about is allowed, or the program races; nothing where that is not known.
-fn allows(test: &Test, prediction: &Prediction) -> Option<bool> {
+pub fn allows(test: &Test, prediction: &Prediction) -> Option<bool> {
     let question = test.question.as_ref().filter(|_| prediction.complete)?;
     let asked = prediction
         .outcomes

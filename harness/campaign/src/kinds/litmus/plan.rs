@@ -11,6 +11,7 @@ use plan::Capabilities;
 use results::portability::{Beside, beside};
 use results::wire::{ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
 use runner::Variant;
+use shaders::variant::{MemoryModel, Target as Version};
 
 use super::Budget;
 use crate::choice::{self, Chosen};
@@ -99,7 +100,7 @@ impl Plan {
         time: Option<Duration>,
         skips: &dyn Fn(&str, &str) -> Option<String>,
     ) -> Result<Plan, Failure> {
-        let items = tests
+        let items = told_for(&targets, tests)?
             .into_iter()
             .map(|mut loaded| {
                 let variant: Variant = loaded.source.variant.parse().map_err(|error| {
@@ -252,6 +253,43 @@ impl Models {
         self.loaded.insert(name.to_owned(), chosen.clone());
         Ok(chosen)
     }
+}
+
+/// The tests as the devices can be asked: one without the Vulkan memory model takes those that say no more than GLSL450 can, in
+/// modules of SPIR-V 1.3. Beside a device that has it both are asked, and what a device lacks is skipped there.
+fn told_for(targets: &[Target], tests: Vec<Loaded>) -> Result<Vec<Loaded>, Failure> {
+    let lacks = |target: &&Target| !target.listed.capabilities.memory_model;
+    let lacking = targets.iter().filter(lacks).count();
+    if lacking == 0 {
+        return Ok(tests);
+    }
+    let mut told: Vec<Loaded> = Vec::with_capacity(tests.len());
+    let mut anew = Vec::new();
+    for loaded in tests {
+        let variant: Variant = loaded
+            .source
+            .variant
+            .parse()
+            .map_err(|error| Failure::input_message(format!("{}: {error}", loaded.source.argument)))?;
+        let old = variant.told.model == MemoryModel::Glsl450 && variant.told.target == Version::Vulkan11;
+        if loaded.test.dialect == Dialect::Hsa || old {
+            told.push(loaded);
+            continue;
+        }
+        let plain =
+            shaders::Variant { model: MemoryModel::Glsl450, target: Version::Vulkan11, ..variant.told };
+        let source = loaded.source.clone().told_anew(&Variant { told: plain, ..variant }.to_string());
+        anew.push(Loaded { source, ..loaded.clone() });
+        if lacking < targets.len() {
+            told.push(loaded);
+        }
+    }
+    for loaded in anew {
+        if !told.iter().any(|known| known.source.id == loaded.source.id) {
+            told.push(loaded);
+        }
+    }
+    Ok(told)
 }
 
 /// The test without its filter, but with the same outcomes to list.

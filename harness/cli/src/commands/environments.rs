@@ -1,0 +1,376 @@
+//! `bench --stress`: environments side by side, each in turn with the device's own: weak outcomes and deaths of mutants a second.
+
+use std::time::Duration;
+
+use campaign::inputs;
+use campaign::kinds::litmus::plan::Plan;
+use campaign::measure::{self, Relaxed, Trial};
+use campaign::source::{Loaded, Source};
+use campaign::targets;
+use results::bench::Counts;
+use runner::Stress;
+use serde::Serialize;
+
+use crate::arguments::{Bench, ListFormat};
+use crate::exit::{Failure, Outcome};
+use crate::output::print_json;
+use crate::output::{Data, say};
+
+/// The format of the published object.
+const SCHEMA: &str = "vk-litmus/bench-stress/1";
+/// The suite where nothing is named.
+const SUITE: &str = "quick";
+/// The shortest trial.
+const LEAST: Duration = Duration::from_millis(30);
+/// A trial of about this time is long enough: what is left goes to more rounds, so that a busy minute meets all environments.
+const LOOK: Duration = Duration::from_millis(100);
+/// Rounds at most.
+const ROUNDS: u32 = 10;
+/// How long the trials of a round may take beyond their time: for starting a worker, for building kernels, and for environments
+/// whose shortest dispatch is longer than a trial.
+const OVERHEAD: Duration = Duration::from_secs(60);
+const BUILDING: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: &'static str,
+    device: String,
+    driver: String,
+    seed: u64,
+    /// How often each test was measured in each environment, and for how long it was to be each time.
+    rounds: u32,
+    trial_seconds: f64,
+    /// Relaxed tests, and those of them that are mutants of other tests of the suite.
+    tests: usize,
+    mutants: usize,
+    /// The device's own first.
+    environments: Vec<Environment>,
+    rows: Vec<Row>,
+}
+
+/// An environment, over all tests.
+#[derive(Debug, Serialize)]
+struct Environment {
+    name: String,
+    /// What it is on this device, as a file.
+    stress: String,
+    /// Tests that ran in it.
+    ran: usize,
+    seconds: f64,
+    instances_per_second: f64,
+    interleaved_per_second: f64,
+    weak_per_second: f64,
+    /// Weak outcomes a second as a multiple of those in the first environment; absent where that shows none.
+    weak_ratio: Option<f64>,
+    /// Mutants of which a death was seen.
+    killed: usize,
+    /// Deaths a second, as the mean over all mutants, those that live included.
+    deaths_per_second: f64,
+    deaths_ratio: Option<f64>,
+    /// The geometric mean of one more than the deaths a second of each mutant: a mutant that dies often counts no more here than
+    /// one that dies seldom.
+    typical_deaths_per_second: f64,
+    typical_ratio: Option<f64>,
+}
+
+/// A test in all environments.
+#[derive(Debug, Serialize)]
+struct Row {
+    test: String,
+    mutant_of: Vec<String>,
+    environments: Vec<Cell>,
+}
+
+/// A test in one environment.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Cell {
+    #[serde(flatten)]
+    counts: Counts,
+    /// Instances that showed the outcome that the test asks about.
+    deaths: u64,
+    /// Why a trial ended early.
+    error: Option<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When an environment, a test or the device is not there, or no test can be measured.
+pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
+    let devices: Vec<String> = arguments.device.iter().cloned().collect();
+    let mut targets = targets::targets(&devices, None, &say)?;
+    targets::refuse_compile_only(&targets)?;
+    targets.truncate(1);
+    let plan =
+        &Plan::new(targets, tests(&arguments.tests, arguments.suite.as_deref())?, None, None, &|_, _| None)?;
+    let Some(target) = plan.targets.first() else { return Err(Failure::environment_message("no device")) };
+    let mut environments = vec![target.stress.clone()];
+    for name in &arguments.stress {
+        let stress = targets::stress_for(Some(&targets::stress(name)?), &target.listed, &say)?;
+        if !environments.iter().any(|known| known.name == stress.name) {
+            environments.push(stress);
+        }
+    }
+    let relaxed = Relaxed::of_plan(plan);
+    if relaxed.is_empty() {
+        return Err(Failure::input_message("no test among these asks about an outcome that is allowed"));
+    }
+    let (rounds, time) = shares(arguments.time, relaxed.len() * environments.len());
+    if !quiet {
+        say(&format!(
+            "{} tests in {} environments on {}: {rounds} rounds of {} ms each",
+            relaxed.len(),
+            environments.len(),
+            target.name,
+            time.as_millis()
+        ));
+    }
+
+    let mut cells = vec![vec![Cell::default(); environments.len()]; relaxed.len()];
+    for round in 0..rounds {
+        // Where one dispatch took longer than all rounds were to take, more of them are nobody's share.
+        let has_time_left = |(test, environment): &(usize, usize)| {
+            let cell = cells.get(*test).and_then(|row| row.get(*environment));
+            cell.is_some_and(|cell| cell.counts.seconds < f64::from(rounds) * time.as_secs_f64())
+        };
+        let order: Vec<(usize, usize)> =
+            order(round, relaxed.len(), environments.len()).filter(has_time_left).collect();
+        let trials: Vec<Trial<'_>> = order
+            .iter()
+            .filter_map(|(test, environment)| {
+                let (subject, stress) = (&relaxed.get(*test)?.subject, environments.get(*environment)?);
+                Some(Trial { subject, stress, time, seed: arguments.seed.wrapping_add(u64::from(round)) })
+            })
+            .collect();
+        let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);
+        let ended = measure::run(target, &trials, OVERHEAD + (time + BUILDING).saturating_mul(count))?;
+        for ((test, environment), ended) in order.iter().zip(ended) {
+            let Some(cell) = cells.get_mut(*test).and_then(|row| row.get_mut(*environment)) else { continue };
+            let Some(of) = relaxed.get(*test) else { continue };
+            match ended {
+                Ok(seen) => {
+                    cell.counts.add(&of.subject.counts(&seen));
+                    cell.deaths += of.subject.deaths(&seen);
+                }
+                Err(why) => cell.error = Some(why),
+            }
+        }
+    }
+
+    let mutants: Vec<bool> = relaxed.iter().map(|of| !of.mutant_of.is_empty()).collect();
+    let mut summed: Vec<Environment> = Vec::with_capacity(environments.len());
+    for (number, stress) in environments.iter().enumerate() {
+        let column: Vec<&Cell> = cells.iter().filter_map(|row| row.get(number)).collect();
+        let environment = sum(stress, &column, &mutants, summed.first())?;
+        summed.push(environment);
+    }
+    let report = Report {
+        schema: SCHEMA,
+        device: target.name.clone(),
+        driver: format!("{} {}", target.listed.identity.driver_name, target.listed.identity.driver_info),
+        seed: arguments.seed,
+        rounds,
+        trial_seconds: time.as_secs_f64(),
+        tests: relaxed.len(),
+        mutants: mutants.iter().filter(|mutant| **mutant).count(),
+        environments: summed,
+        rows: relaxed
+            .into_iter()
+            .zip(cells)
+            .map(|(of, environments)| Row { test: of.subject.id, mutant_of: of.mutant_of, environments })
+            .collect(),
+    };
+    match arguments.format {
+        ListFormat::Json => print_json(&report),
+        ListFormat::Text => print_text(&report),
+    }
+}
+
+/// The tests that are asked for.
+///
+/// # Errors
+/// When there is no such suite, or one is no test.
+pub fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>, Failure> {
+    let mut sources: Vec<Source> = named.iter().flat_map(|argument| inputs::of_argument(argument)).collect();
+    match suite {
+        Some(suite) => sources.extend(inputs::of_suite(suite)?),
+        None if named.is_empty() => sources.extend(inputs::of_suite(SUITE)?),
+        None => {}
+    }
+    let load = |source: Source| {
+        source.load().map_err(|rejected| {
+            let (source, rejection) = *rejected;
+            rejection.failure(&source.file)
+        })
+    };
+    sources.into_iter().map(load).collect()
+}
+
+/// How often each test is measured in each environment, and for how long each time, where there are so many of both.
+fn shares(time: Duration, pairs: usize) -> (u32, Duration) {
+    let pairs = u32::try_from(pairs).unwrap_or(u32::MAX).max(1);
+    let each = time / pairs;
+    let rounds = u32::try_from(each.as_millis() / LOOK.as_millis()).unwrap_or(u32::MAX).clamp(1, ROUNDS);
+    (rounds, (each / rounds).max(LEAST))
+}
+
+/// The order of the trials of a round, as test and environment: a test goes through all environments before the next one, and each
+/// test and round begins with another environment.
+fn order(round: u32, tests: usize, environments: usize) -> impl Iterator<Item = (usize, usize)> {
+    let of_test = move |test: usize| {
+        (0..environments).map(move |place| (test, (place + round as usize + test) % environments))
+    };
+    (0..tests).flat_map(of_test)
+}
+
+/// Sums a column up; `first` is what ratios are to.
+fn sum(
+    stress: &Stress,
+    column: &[&Cell],
+    mutants: &[bool],
+    first: Option<&Environment>,
+) -> Result<Environment, Failure> {
+    let mut counts = Counts::default();
+    column.iter().for_each(|cell| counts.add(&cell.counts));
+    let rates: Vec<f64> = column
+        .iter()
+        .zip(mutants)
+        .filter(|(_, mutant)| **mutant)
+        .map(|(cell, _)| cell.counts.per_second(cell.deaths))
+        .collect();
+    let mean = |of: &dyn Fn(f64) -> f64| {
+        rates.iter().map(|rate| of(*rate)).sum::<f64>() / (rates.len().max(1) as f64)
+    };
+    let weak = counts.per_second(counts.weak);
+    let (deaths, typical) = (mean(&|rate| rate), mean(&f64::ln_1p).exp_m1());
+    // The first environment is its own measure.
+    let ratio = |own: f64, of_first: Option<f64>| {
+        let other = of_first.unwrap_or(own);
+        (other > 0.0).then_some(own / other)
+    };
+    Ok(Environment {
+        name: stress.name.clone(),
+        stress: stress.to_toml().map_err(Failure::environment_error)?,
+        ran: column.iter().filter(|cell| cell.counts.instances > 0).count(),
+        seconds: counts.seconds,
+        instances_per_second: counts.per_second(counts.instances),
+        interleaved_per_second: counts.per_second(counts.interleaved),
+        weak_per_second: weak,
+        weak_ratio: ratio(weak, first.map(|first| first.weak_per_second)),
+        killed: rates.iter().filter(|rate| **rate > 0.0).count(),
+        deaths_per_second: deaths,
+        deaths_ratio: ratio(deaths, first.map(|first| first.deaths_per_second)),
+        typical_deaths_per_second: typical,
+        typical_ratio: ratio(typical, first.map(|first| first.typical_deaths_per_second)),
+    })
+}
+
+fn print_text(report: &Report) -> Result<Outcome, Failure> {
+    let Report { device, driver, tests, mutants, rounds, trial_seconds, seed, .. } = report;
+    let mut text = format!(
+        "{device} ({}): {tests} relaxed tests, {mutants} of them mutants, {rounds} × {trial_seconds:.3} s in each environment, seed {seed}\n\n",
+        driver.trim()
+    );
+    text += &format!(
+        "{:14}{:>8}{:>13}{:>13}{:>12}{:>8}{:>12}{:>13}{:>8}{:>13}{:>8}\n",
+        "a second",
+        "seconds",
+        "instances",
+        "interleaved",
+        "weak",
+        "ratio",
+        "killed",
+        "deaths",
+        "ratio",
+        "typical",
+        "ratio"
+    );
+    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
+    for of in &report.environments {
+        text += &format!(
+            "{:14}{:>8.1}{:>13.0}{:>13.0}{:>12.0}{:>8}{:>12}{:>13.1}{:>8}{:>13.2}{:>8}\n",
+            of.name,
+            of.seconds,
+            of.instances_per_second,
+            of.interleaved_per_second,
+            of.weak_per_second,
+            ratio(of.weak_ratio),
+            format!("{} of {mutants}", of.killed),
+            of.deaths_per_second,
+            ratio(of.deaths_ratio),
+            of.typical_deaths_per_second,
+            ratio(of.typical_ratio),
+        );
+    }
+    text += "\nDeaths of each mutant a second:\n";
+    for row in report.rows.iter().filter(|row| !row.mutant_of.is_empty()) {
+        text += &format!("{:40}", row.test);
+        for cell in &row.environments {
+            text += &match (&cell.error, cell.counts.instances) {
+                (Some(_), 0) => format!("{:>14}", "-"),
+                _ => format!("{:>14.1}", cell.counts.per_second(cell.deaths)),
+            };
+        }
+        text += "\n";
+    }
+    for row in &report.rows {
+        for (cell, environment) in row.environments.iter().zip(&report.environments) {
+            if let Some(error) = &cell.error {
+                text += &format!("{} in {}: {error}\n", row.test, environment.name);
+            }
+        }
+    }
+    Data::new().print(&text)?;
+    Ok(Outcome::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn environments_take_turns_and_have_equal_shares() {
+        let mut first = [0; 3];
+        for round in 0..3 {
+            let order: Vec<(usize, usize)> = order(round, 4, 3).collect();
+            for (test, trials) in order.chunks(3).enumerate() {
+                let mut seen: Vec<usize> = trials.iter().map(|trial| trial.1).collect();
+                first[seen[0]] += 1;
+                seen.sort_unstable();
+                assert_eq!(seen, [0, 1, 2]);
+                assert!(trials.iter().all(|trial| trial.0 == test));
+            }
+        }
+        // None is always the first after another test.
+        assert_eq!(first, [4, 4, 4]);
+    }
+
+    #[test]
+    fn time_is_shared_out() {
+        assert_eq!(shares(Duration::from_secs(60), 100), (6, Duration::from_millis(100)));
+        assert_eq!(shares(Duration::from_secs(60), 10_000), (1, LEAST));
+        assert_eq!(shares(Duration::from_secs(600), 10), (10, Duration::from_secs(6)));
+    }
+
+    #[test]
+    fn ratios_are_to_the_first_and_mutants_alone_die() {
+        let stress = Stress::preset("sim").unwrap();
+        let cell = |weak, deaths| Cell {
+            counts: Counts { instances: 100, weak, seconds: 2.0, ..Counts::default() },
+            deaths,
+            error: None,
+        };
+        let (own, other) =
+            ([cell(10, 20), cell(30, 40), cell(0, 0)], [cell(20, 0), cell(60, 160), cell(0, 4)]);
+        let mutants = [false, true, true];
+        let own = sum(&stress, &own.each_ref(), &mutants, None).unwrap();
+        let other = sum(&stress, &other.each_ref(), &mutants, Some(&own)).unwrap();
+        assert_eq!((own.killed, other.killed), (1, 2));
+        assert_eq!((own.deaths_per_second, other.deaths_per_second), (10.0, 41.0));
+        assert_eq!((own.deaths_ratio, other.deaths_ratio), (Some(1.0), Some(4.1)));
+        assert_eq!((own.weak_ratio, other.weak_ratio), (Some(1.0), Some(2.0)));
+        // (1 + 20) × (1 + 0) and (1 + 80) × (1 + 2).
+        assert!((own.typical_deaths_per_second - (21f64.sqrt() - 1.0)).abs() < 1e-9);
+        assert!((other.typical_deaths_per_second - (243f64.sqrt() - 1.0)).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,118 @@
+//! Small devices: without the Vulkan memory model, of an older Vulkan, with low limits, or with a portable part of it.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{Ran, software_drivers, vk_litmus};
+
+/// About what a mobile GPU of some years ago has.
+const SMALL: &str = "vulkanMemoryModel,shaderInt8,maxComputeWorkGroupInvocations=128,maxComputeWorkGroupCount=32,\
+                     maxStorageBufferRange=65536,maxComputeSharedMemorySize=16384";
+
+fn weak(line: &Value) -> &Value {
+    let outcomes = line["outcomes"].as_array().unwrap();
+    outcomes.iter().find(|outcome| outcome["weak"] == true).unwrap()
+}
+
+/// A device without the memory model is asked what GLSL450 can say, and is owed no more than that.
+#[test]
+fn a_device_without_the_memory_model_takes_the_same_suite() {
+    let folder = tempfile::tempdir().unwrap();
+    let tests = [
+        "mp/MP+rel-acq",
+        "mp/MP+rel-acq@split",
+        "mp/MP+rlx-rlx",
+        "scopes/MP+rel-acq.dv-far",
+        "avvis/MP+rel-acq.av-semvis",
+        "guard/MP+rel-acq.guard@glsl450",
+    ];
+    let run = [
+        "run",
+        "--device",
+        "sim",
+        "--stress",
+        "small",
+        "--instances",
+        "3000",
+        "--seed",
+        "1",
+        "--format",
+        "json",
+    ];
+    let ran = Ran::of(vk_litmus(run).args(tests).env("VK_LITMUS_MASK", SMALL).current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let lines = ran.json_lines();
+    let line =
+        |id: &str| lines.iter().find(|line| line["id"] == id).unwrap_or_else(|| panic!("no {id}: {ran:?}"));
+    assert_eq!(lines.len(), tests.len());
+    for id in ["mp/MP+rel-acq@glsl450.vulkan11", "mp/MP+rel-acq@split.glsl450.vulkan11"] {
+        assert_eq!(line(id)["verdict"], "conforms");
+        assert_eq!((&weak(line(id))["allowed"], &weak(line(id))["count"]), (&false.into(), &0.into()));
+    }
+    let relaxed = weak(line("mp/MP+rlx-rlx@glsl450.vulkan11"));
+    assert!(relaxed["allowed"] == true && relaxed["count"].as_u64() > Some(0), "{relaxed}");
+    // Device scope is no wider than the queue family there, so that queues of several families race.
+    let far = line("scopes/MP+rel-acq.dv-far@glsl450.vulkan11");
+    assert_eq!((&far["verdict"], &weak(far)["allowed"]), (&"undefined".into(), &true.into()));
+    let skipped = line("avvis/MP+rel-acq.av-semvis@glsl450.vulkan11");
+    assert_eq!(skipped["reason"], "availability in semantics under GLSL450", "{skipped}");
+    assert_eq!(line("guard/MP+rel-acq.guard@glsl450.vulkan11")["verdict"], "conforms");
+    for line in &lines {
+        assert!(line["instances"].as_u64() < Some(4000), "{line}");
+    }
+}
+
+/// The layers see a module that asks for a feature that is not on, and a device of the version that it says.
+#[test]
+fn a_device_of_vulkan_1_1_runs_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    for driver in software_drivers() {
+        let run = ["run", "sb/SB+rlx-rlx", "barrier/MP+cbar", "--device", driver, "--stress", "small"];
+        let ran = Ran::of(
+            vk_litmus(run)
+                .args(["--instances", "20000", "--format", "json", "--validate"])
+                .env("VK_LITMUS_MASK", "apiVersion=1.1")
+                .current_dir(folder.path()),
+        );
+        if ran.stderr.contains("VK_LAYER_KHRONOS_validation") {
+            println!("1 skipped: the validation layers are not installed");
+            continue;
+        }
+        let lines = ran.json_lines();
+        assert_eq!(lines.len(), 2, "{driver}: {ran:?}");
+        for line in lines {
+            assert!(line["id"].as_str().unwrap().ends_with("@glsl450.vulkan11"), "{line}");
+            assert!(line["instances"].as_u64() >= Some(20_000), "{driver}: {line}");
+            assert_ne!(line["verdict"], "violates", "{driver}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_mask_that_cannot_be_read_is_refused() {
+    for command in [["run", "--device", "sim"], ["devices", "--format", "json"]] {
+        let ran = Ran::of(vk_litmus(command).env("VK_LITMUS_MASK", "maxLanes=3"));
+        assert_eq!((ran.code, ran.stderr.contains("no limit `maxLanes`")), (2, true), "{ran:?}");
+    }
+}
+
+/// Loaders keep drivers back that say so of themselves, unless they are asked for.
+#[test]
+fn a_driver_of_a_portable_part_of_vulkan_is_found() {
+    let file = Path::new("/usr/share/vulkan/icd.d/lvp_icd.x86_64.json");
+    let Ok(text) = std::fs::read_to_string(file) else {
+        println!("1 skipped: {} is not there", file.display());
+        return;
+    };
+    let mut driver: Value = serde_json::from_str(&text).unwrap();
+    driver["ICD"]["is_portability_driver"] = true.into();
+    let folder = tempfile::tempdir().unwrap();
+    let portable = folder.path().join("portable.json");
+    std::fs::write(&portable, driver.to_string()).unwrap();
+    let devices = ["devices", "--format", "json"];
+    let ran =
+        Ran::of(vk_litmus(devices).env("VK_DRIVER_FILES", &portable).env("VK_ICD_FILENAMES", &portable));
+    let listed: Vec<Value> = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(listed.iter().any(|device| device["identity"]["name"] == "lavapipe"), "{ran:?}");
+}

@@ -1,0 +1,200 @@
+//! What a device is taken not to have, though it has it: how this program takes smaller devices is tried on larger ones.
+
+use std::str::FromStr;
+
+use crate::Capabilities;
+
+/// Features and limits that are hidden: names of Vulkan's features, `LIMIT=N` for limits that are lowered, and `apiVersion=1.N`,
+/// separated by commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Masked {
+    features: Vec<String>,
+    limits: Vec<(&'static str, u32)>,
+    /// The minor version of Vulkan 1 that a device is taken to have at most.
+    minor: Option<u32>,
+}
+
+/// The version of Vulkan, of 1.1 and later.
+const API_VERSION: &str = "apiVersion";
+
+/// The limits that can be lowered, by Vulkan's names.
+const LIMITS: [&str; 7] = [
+    API_VERSION,
+    "maxComputeWorkGroupInvocations",
+    "maxComputeWorkGroupCount",
+    "maxComputeSharedMemorySize",
+    "maxStorageBufferRange",
+    "maxPerStageDescriptorStorageBuffers",
+    "maxPushConstantsSize",
+];
+
+/// What cannot be hidden.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MaskError {
+    /// A limit of another name.
+    #[error("{}: no limit `{name}`; there are {}", Masked::VARIABLE, LIMITS.join(", "))]
+    Limit {
+        /// The name.
+        name: String,
+    },
+    /// A limit that is no number, or 0; a version that is none.
+    #[error("{}: `{limit}={value}`: expected {}", Masked::VARIABLE, if *limit == API_VERSION { "1.1 or later" } else { "a number from 1 on" })]
+    Value {
+        /// The limit.
+        limit: &'static str,
+        /// What stands there.
+        value: String,
+    },
+    /// A name that no feature has.
+    #[error("{}: `{name}` is no name of a feature", Masked::VARIABLE)]
+    Feature {
+        /// The name.
+        name: String,
+    },
+}
+
+impl FromStr for Masked {
+    type Err = MaskError;
+
+    fn from_str(text: &str) -> Result<Masked, MaskError> {
+        let mut masked = Masked::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let Some((name, value)) = part.split_once('=') else {
+                if !part.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+                    return Err(MaskError::Feature { name: part.to_owned() });
+                }
+                masked.features.push(part.to_owned());
+                continue;
+            };
+            let limit = LIMITS.iter().find(|known| **known == name);
+            let limit = *limit.ok_or_else(|| MaskError::Limit { name: name.to_owned() })?;
+            let digits =
+                if limit == API_VERSION { value.strip_prefix("1.").unwrap_or_default() } else { value };
+            let number = digits.parse().ok().filter(|number| *number > 0);
+            let number = number.ok_or_else(|| MaskError::Value { limit, value: value.to_owned() })?;
+            if limit == API_VERSION {
+                masked.minor = Some(number);
+            } else {
+                masked.limits.push((limit, number));
+            }
+        }
+        Ok(masked)
+    }
+}
+
+impl Masked {
+    /// The variable that says it, for all devices of this process and of its workers.
+    pub const VARIABLE: &str = "VK_LITMUS_MASK";
+
+    /// What the environment says; nothing is hidden where the variable is not set.
+    ///
+    /// # Errors
+    /// [`MaskError`].
+    pub fn from_environment() -> Result<Masked, MaskError> {
+        std::env::var(Masked::VARIABLE).unwrap_or_default().parse()
+    }
+
+    /// The minor version of Vulkan 1 that is left of that of a device.
+    pub fn minor_version(&self, minor: u32) -> u32 {
+        self.minor.map_or(minor, |most| minor.min(most))
+    }
+
+    /// Whether a feature is hidden. Those that need a hidden one are hidden with it.
+    pub fn hides(&self, feature: &str) -> bool {
+        let names = |name: &str| self.features.iter().any(|hidden| hidden == name);
+        names(feature) || (feature.starts_with("vulkanMemoryModel") && names("vulkanMemoryModel"))
+    }
+
+    /// The capabilities without what is hidden.
+    pub fn apply(&self, mut capabilities: Capabilities) -> Capabilities {
+        capabilities.features.retain(|feature| !self.hides(feature));
+        capabilities.memory_model &= !self.hides("vulkanMemoryModel");
+        capabilities.device_scope &= !self.hides("vulkanMemoryModelDeviceScope");
+        capabilities.availability_visibility_chains &=
+            !self.hides("vulkanMemoryModelAvailabilityVisibilityChains");
+        capabilities.full_subgroups &=
+            !self.hides("computeFullSubgroups") && !self.hides("subgroupSizeControl");
+        for (limit, number) in &self.limits {
+            let lower = |own: &mut u32| *own = (*own).min(*number);
+            match *limit {
+                "maxComputeWorkGroupInvocations" => {
+                    lower(&mut capabilities.max_workgroup_invocations);
+                    capabilities.max_workgroup_size.iter_mut().for_each(lower);
+                }
+                "maxComputeWorkGroupCount" => lower(&mut capabilities.max_workgroups),
+                "maxComputeSharedMemorySize" => lower(&mut capabilities.max_workgroup_memory_bytes),
+                "maxPerStageDescriptorStorageBuffers" => lower(&mut capabilities.max_storage_buffers),
+                "maxPushConstantsSize" => lower(&mut capabilities.max_push_constant_bytes),
+                _ => {
+                    let bytes = &mut capabilities.max_storage_buffer_bytes;
+                    *bytes = (*bytes).min(u64::from(*number));
+                }
+            }
+        }
+        capabilities
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        text.parse::<Masked>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_cannot_be_hidden_is_refused_by_name() {
+        assert!(
+            refused("maxLanes=3").contains("VK_LITMUS_MASK: no limit `maxLanes`; there are apiVersion, max")
+        );
+        assert_eq!(
+            refused("maxPushConstantsSize=0"),
+            "VK_LITMUS_MASK: `maxPushConstantsSize=0`: expected a number from 1 on"
+        );
+        assert_eq!(refused("shader int8"), "VK_LITMUS_MASK: `shader int8` is no name of a feature");
+        assert_eq!(refused("apiVersion=2.1"), "VK_LITMUS_MASK: `apiVersion=2.1`: expected 1.1 or later");
+        assert_eq!("".parse(), Ok(Masked::default()));
+        let old: Masked = "apiVersion=1.1".parse().unwrap();
+        assert_eq!(
+            (old.minor_version(3), old.minor_version(0), Masked::default().minor_version(3)),
+            (1, 0, 3)
+        );
+    }
+
+    #[test]
+    fn limits_are_lowered_and_never_raised() {
+        let own = Capabilities {
+            max_workgroups: 100,
+            max_workgroup_invocations: 256,
+            max_workgroup_size: [256, 256, 64],
+            max_storage_buffer_bytes: 1 << 30,
+            ..Capabilities::default()
+        };
+        let masked: Masked =
+            "maxComputeWorkGroupInvocations=128, maxComputeWorkGroupCount=4000,maxStorageBufferRange=65536"
+                .parse()
+                .unwrap();
+        let small = masked.apply(own.clone());
+        assert_eq!((small.max_workgroup_invocations, small.max_workgroup_size), (128, [128, 128, 64]));
+        assert_eq!((small.max_workgroups, small.max_storage_buffer_bytes), (100, 65_536));
+        assert_eq!(Masked::default().apply(own.clone()), own);
+    }
+
+    #[test]
+    fn a_hidden_model_hides_what_needs_it() {
+        let own = Capabilities {
+            memory_model: true,
+            device_scope: true,
+            availability_visibility_chains: true,
+            features: ["vulkanMemoryModelDeviceScope", "shaderInt8", "shaderInt64"]
+                .map(str::to_owned)
+                .to_vec(),
+            ..Capabilities::default()
+        };
+        let masked: Masked = "vulkanMemoryModel,shaderInt8".parse().unwrap();
+        let without = masked.apply(own);
+        assert!(!without.memory_model && !without.device_scope && !without.availability_visibility_chains);
+        assert_eq!(without.features, ["shaderInt64"]);
+    }
+}
