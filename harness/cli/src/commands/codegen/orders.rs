@@ -3,7 +3,7 @@
 use ::campaign::compiling::Compiled;
 use codegen::order::{self, Asked, Found, Verdict};
 use codegen::{Form, Machine, Source, Unit, align};
-use litmus::{AccessKind, MemoryAccess, Scope, Test};
+use litmus::{AccessKind, MemoryAccess, Test};
 use results::wire::{CodegenKernel, CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 
 use super::campaign::source_text;
@@ -25,7 +25,7 @@ pub fn orders(
             vendor::order::Order::Release => "release",
         }
         .to_owned(),
-        scope: scope(asked.scope).to_owned(),
+        scope: asked.scope.keyword().to_owned(),
         first: source_text(test, asked.first),
         second: source_text(test, asked.second),
         code: ordered(order::check(&asked, machine, &alignment, compiler_target)),
@@ -47,20 +47,6 @@ fn ordered(found: Found) -> CodegenOrdered {
         Verdict::Unknown => CodegenOrderVerdict::Unknown,
     };
     CodegenOrdered { verdict, why: found.why, source: found.source.map(str::to_owned) }
-}
-
-/// A scope as tests write it.
-fn scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Invocation => "inv",
-        Scope::Subgroup => "sg",
-        Scope::Workgroup => "wg",
-        Scope::ShaderCall => "call",
-        Scope::FragmentInterlock => "fi",
-        Scope::QueueFamily => "qf",
-        Scope::Device => "dv",
-        Scope::CrossDevice => "xd",
-    }
 }
 
 fn atomic_loads(test: &Test, unit: &Unit) -> usize {
