@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::family::Generation;
 use crate::opcode::{Action, Counter, Opcode};
-use crate::text::Program;
+use crate::text::MachineProgram;
 
 /// What an edit takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,32 +68,32 @@ pub struct Edit {
     /// The line that it was taken from.
     pub line: u32,
     /// What is left.
-    pub program: Program,
+    pub program: MachineProgram,
 }
 
 /// Every edit of a program.
-pub fn edits(program: &Program, generation: Generation) -> Vec<Edit> {
+pub fn edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> {
     let mut all = Vec::new();
     for (index, instruction) in program.instructions.iter().enumerate() {
-        let mut without = |kind: Kind, change: &dyn Fn(&mut Program)| {
+        let mut without = |kind: Kind, change: &dyn Fn(&mut MachineProgram)| {
             let mut edited = program.clone();
             change(&mut edited);
             all.push(Edit { kind, line: instruction.line, program: edited });
         };
-        let nothing = |edited: &mut Program| {
+        let nothing = |edited: &mut MachineProgram| {
             if let Some(instruction) = edited.instructions.get_mut(index) {
                 instruction.opcode = Opcode::Nothing;
                 instruction.modifiers = Default::default();
             }
         };
         let flag = |word: &'static str| {
-            move |edited: &mut Program| {
+            move |edited: &mut MachineProgram| {
                 if let Some(instruction) = edited.instructions.get_mut(index) {
                     instruction.modifiers.flags.retain(|flag| flag != word);
                 }
             }
         };
-        let scope = |edited: &mut Program| {
+        let scope = |edited: &mut MachineProgram| {
             if let Some(instruction) = edited.instructions.get_mut(index) {
                 instruction.modifiers.values.retain(|(key, _)| key != "scope");
             }
@@ -109,7 +109,7 @@ pub fn edits(program: &Program, generation: Generation) -> Vec<Edit> {
                         "vscnt" => Kind::StoreWait,
                         _ => continue,
                     };
-                    without(kind, &|edited: &mut Program| {
+                    without(kind, &|edited: &mut MachineProgram| {
                         if let Some(instruction) = edited.instructions.get_mut(index) {
                             instruction.modifiers.values.retain(|(known, _)| known != name);
                         }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use codegen::trust::{self, Fate};
 use isa::edit::Kind;
-use isa::survivor::Class;
+use isa::survivor::SurvivorClass;
 use isa::{Facts, Profile};
 
 use crate::sample::{FAMILIES, is_conformance, parsed, question, samples};
@@ -31,7 +31,7 @@ fn one_instruction_less() {
                     );
                 }
                 assert_ne!(edited.fate, Fate::Unexplained, "{what}");
-                if edited.fate == Fate::Survives(Class::Otherwise) {
+                if edited.fate == Fate::Survives(SurvivorClass::Otherwise) {
                     otherwise.insert(what);
                 }
                 *counts.entry(edited.kind).or_default().entry(edited.fate.to_string()).or_default() += 1;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::campaign::compiling::{Answer, Compiled, Failure as Told, Job, Kernel};
-use codegen::{Form, Unit};
+use codegen::{Form, FormKernel};
 use litmus::Test;
 use runner::pool::{self, Calls, End, Event, Limits};
 
@@ -27,7 +27,7 @@ pub struct Question {
     /// The form.
     pub form: Form,
     /// Its kernels.
-    pub units: Vec<Unit>,
+    pub units: Vec<FormKernel>,
 }
 
 /// How compilers are asked.
@@ -53,7 +53,7 @@ pub enum Made<K> {
 }
 
 /// What is kept of a compiled kernel, made from the question, the kernel and what the driver said.
-pub type Keep<'a, K> = &'a (dyn Fn(&Question, &Unit, &Compiled) -> K + Sync);
+pub type Keep<'a, K> = &'a (dyn Fn(&Question, &FormKernel, &Compiled) -> K + Sync);
 
 /// Kernels of a job: so many that talking costs little beside compiling.
 const KERNELS_OF_A_JOB: usize = 16;
@@ -72,7 +72,7 @@ impl Asking {
         let mut kernels: Vec<Kernel> = Vec::new();
         let mut places: Vec<Vec<usize>> = Vec::with_capacity(questions.len());
         for question in questions {
-            let number_of = |unit: &Unit| {
+            let number_of = |unit: &FormKernel| {
                 let kernel = Kernel::from(&unit.kernel);
                 *numbers.entry(kernel).or_insert_with_key(|kernel| {
                     kernels.push(kernel.clone());
@@ -82,7 +82,7 @@ impl Asking {
             places.push(question.units.iter().map(number_of).collect());
         }
         let made = self.compile(program, target, &kernels);
-        let one = |question: &Question, unit: &Unit, number: &usize| match made.get(*number) {
+        let one = |question: &Question, unit: &FormKernel, number: &usize| match made.get(*number) {
             Some(Made::Compiled(compiled)) => Made::Compiled(keep(question, unit, compiled)),
             Some(Made::Crashed(how)) => Made::Crashed(how.clone()),
             Some(Made::Lacks(what)) => Made::Lacks(what.clone()),

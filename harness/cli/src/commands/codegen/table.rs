@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::campaign::compiling::Compiled;
 use ::campaign::parallel::{in_order, map};
 use codegen::differ::{kind_of_step, shape_of};
-use codegen::{Difference, Form, Machine, Unit, units};
+use codegen::{CodeDifference, Form, FormKernel, Machine, units};
 use litmus::Test;
 use model::synthesis::{Standing, standing_of, weakenings};
 use model::{Model, Options};
@@ -161,7 +161,8 @@ fn compare(
         }
     }
     let dialect = target.dialect();
-    let keep = |_: &Question, _: &Unit, compiled: &Compiled| Machine::read(compiled.assembly(), dialect);
+    let keep =
+        |_: &Question, _: &FormKernel, compiled: &Compiled| Machine::read(compiled.assembly(), dialect);
     let asked_questions: Vec<&Question> = questions.iter().collect();
     let codes: Vec<Codes> = asking
         .ask(program, target, &asked_questions, &keep)
@@ -179,7 +180,7 @@ fn compare(
         .collect();
     let code = |index: usize| codes.get(index).cloned().unwrap_or_else(|| Err("no answer".to_owned()));
     let lines = pairs.into_iter().map(|(form, relaxed, item, before, after)| {
-        let difference = after.and_then(|after| Ok(Difference::of(&code(before)?, &code(after)?)));
+        let difference = after.and_then(|after| Ok(CodeDifference::of(&code(before)?, &code(after)?)));
         CodegenDiffLine {
             schema: CODEGEN_DIFF_SCHEMA.to_owned(),
             id: item.id.clone(),
