@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use common::{LAVAPIPE, NARROW, Validator, assert_clean};
 use litmus::Test;
-use litmus::cts::{self, Case};
+use litmus::cts::{self, CtsCase};
 use shaders::carrier::Carrier;
 use shaders::variant::Stage;
 use shaders::{Binding, CompileError, Kernel, KernelConfig, Pipelines, Program, Variant, program};
@@ -75,7 +75,7 @@ fn names_of_the_cts_in_stages() {
         let mut made: BTreeMap<String, String> = BTreeMap::new();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for case in cts::cases() {
-            if !matches!(&case, Case::Generated(case) if case.stage == of_names) {
+            if !matches!(&case, CtsCase::Generated(case) if case.stage == of_names) {
                 continue;
             }
             let glsl = case.variant().starts_with("glsl450");

@@ -3,7 +3,7 @@
 use campaign::choice::{self, Chosen};
 use campaign::inputs;
 use campaign::parallel::in_order;
-use campaign::source::Source;
+use campaign::source::TestSource;
 use litmus::{Observable, Race, Test};
 use model::mutation::Difference;
 use model::synthesis::{LARGEST, Wanted, distinguish_all, operations};
@@ -175,7 +175,7 @@ fn over_tests(
     Ok(outcome)
 }
 
-fn one(source: Source, [first, second]: &[Chosen; 2]) -> Compared {
+fn one(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
     let loaded = match source.load() {
         Ok(loaded) => loaded,
         Err(rejected) => {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use campaign::choice::{self, Chosen};
 use campaign::inputs;
-use campaign::source::Source;
+use campaign::source::TestSource;
 use litmus::{Dialect, Observation, Prediction, Race, Test};
 use model::{Options, predict};
 use plan::Device;
@@ -174,7 +174,7 @@ fn cases() -> Result<Vec<Case>, Failure> {
 }
 
 /// A test with what the model says of it; none where the device cannot run it.
-fn case(source: Source, chosen: &Chosen) -> Result<Option<Case>, Failure> {
+fn case(source: TestSource, chosen: &Chosen) -> Result<Option<Case>, Failure> {
     let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
     let Ok(loaded) = source.load() else { return Ok(None) };
     let whole = loaded.test.filter.is_none() && loaded.test.khronos.is_none();
