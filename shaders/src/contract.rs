@@ -20,7 +20,7 @@
 //! in the fullest subgroup (of any kernel of the [program](crate::Program)), and a workgroup has as many subgroups as the
 //! class with the most. Lanes without a role idle, but meet in control barriers.
 //!
-//! Where a variant gives workgroups a [size](crate::variant::Shape), the invocation with local index `i` (whatever the sizes in x, y and
+//! Where a variant gives workgroups a [size](crate::variant::WorkgroupShape), the invocation with local index `i` (whatever the sizes in x, y and
 //! z) stands for lane `i mod L` of the subgroup with id `i / L`, each role has such a subgroup for itself, in the order of the threads,
 //! and `S` is the number of roles in the fullest class. `L` is the size over `S`, or less where another kernel of the program has less.
 //! Invocations from `L × S` on idle, but meet in control barriers.

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use isa::edit::{self, Kind};
+use isa::edit::{self, EditKind};
 use isa::opcode::{Opcode, Path};
 use isa::survivor::{self, SurvivorClass};
 use isa::text::MachineInstruction;
-use isa::{Facts, MachineProgram, MachineQuestion, Profile, Reachability, explore};
+use isa::{Facts, MachineProgram, MachineQuestion, MachineVerdict, Profile, explore};
 
 /// Machine code with something taken away.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct Edited {
     /// Its instruction, as it was.
     pub text: String,
     /// What was taken away.
-    pub kind: Kind,
+    pub kind: EditKind,
     /// What the explorer says of the rest.
     pub fate: Fate,
 }
@@ -64,7 +64,7 @@ impl fmt::Display for Fate {
 /// Every edit of the code of a question; nothing where the code itself is not `unreachable`, so that no edit of it tells
 /// anything.
 pub fn edits(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Vec<Edited>> {
-    if !matches!(explore(question, profile, facts), Reachability::Unreachable(_)) {
+    if !matches!(explore(question, profile, facts), MachineVerdict::Unreachable(_)) {
         return None;
     }
     let generation = question.family.generation();
@@ -76,13 +76,15 @@ pub fn edits(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Opt
                 kernel.program = edit.program;
             }
             let fate = match explore(&changed, profile, facts) {
-                Reachability::Reachable(_) => Fate::Reachable,
-                Reachability::Hazard(_) => Fate::Hazard,
-                Reachability::Unsupported(what) => Fate::Unsupported(what.what),
-                Reachability::Unreachable(_) if edit.kind == Kind::Barrier && is_own(code, edit.line) => {
+                MachineVerdict::Reachable(_) => Fate::Reachable,
+                MachineVerdict::Hazard(_) => Fate::Hazard,
+                MachineVerdict::Unsupported(what) => Fate::Unsupported(what.what),
+                MachineVerdict::Unreachable(_)
+                    if edit.kind == EditKind::Barrier && is_own(code, edit.line) =>
+                {
                     Fate::KernelsOwn
                 }
-                Reachability::Unreachable(_) => {
+                MachineVerdict::Unreachable(_) => {
                     let what = (kernel, edit.line, edit.kind);
                     survivor::class(question, &changed, what, profile, facts)
                         .map_or(Fate::Unexplained, Fate::Survives)

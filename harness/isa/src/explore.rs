@@ -11,7 +11,9 @@ use crate::family::Generation;
 use crate::machine::{Cell, Choice, Event, Machine, Record, Seats, State, Wave, in_lds};
 use crate::opcode::Action;
 use crate::placement::{Matter, placements};
-use crate::question::{Explored, MachineQuestion, Reachability, Space, Trace, TraceStep, Unsupported, Word};
+use crate::question::{
+    Explored, MachineQuestion, MachineVerdict, Space, Trace, TraceStep, Unsupported, Word,
+};
 use crate::wave::{self, Launch, Stop};
 
 /// What stands in for memory that nothing has written: values of no test.
@@ -22,7 +24,7 @@ pub const STATES: u64 = 2_000_000;
 /// Whether an outcome that the model does not allow can be seen.
 ///
 /// Pure: the same question, facts and profile give the same verdict, found in the same order.
-pub fn explore(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Reachability {
+pub fn explore(question: &MachineQuestion, profile: Profile, facts: &Facts) -> MachineVerdict {
     explore_up_to(question, profile, facts, STATES)
 }
 
@@ -32,11 +34,11 @@ pub fn explore_up_to(
     profile: Profile,
     facts: &Facts,
     states: u64,
-) -> Reachability {
+) -> MachineVerdict {
     let (machine, observed) = match prepare(question, profile, facts) {
         Ok(prepared) => prepared,
-        Err(Stop::Hazard(hazard)) => return Reachability::Hazard(hazard),
-        Err(Stop::Unsupported(unsupported)) => return Reachability::Unsupported(unsupported),
+        Err(Stop::Hazard(hazard)) => return MachineVerdict::Hazard(hazard),
+        Err(Stop::Unsupported(unsupported)) => return MachineVerdict::Unsupported(unsupported),
     };
     let mut explored = Explored {
         profile,
@@ -65,15 +67,15 @@ pub fn explore_up_to(
             Err(End::Limit) => return unsupported(format!("more than {states} states")),
             Err(End::Found(outcome)) => {
                 let steps = search.records.iter().map(|record| step(&machine, record)).collect();
-                return Reachability::Reachable(Box::new(Trace { outcome, placement, steps, explored }));
+                return MachineVerdict::Reachable(Box::new(Trace { outcome, placement, steps, explored }));
             }
         }
     }
-    Reachability::Unreachable(explored)
+    MachineVerdict::Unreachable(explored)
 }
 
-fn unsupported(what: String) -> Reachability {
-    Reachability::Unsupported(Unsupported { kernel: 0, line: None, what })
+fn unsupported(what: String) -> MachineVerdict {
+    MachineVerdict::Unsupported(Unsupported { kernel: 0, line: None, what })
 }
 
 /// A part of an outcome in the machine.
@@ -372,15 +374,15 @@ pub fn outcomes(question: &MachineQuestion, profile: Profile, facts: &Facts) -> 
     let mut seen = BTreeSet::new();
     loop {
         match explore(&open, profile, facts) {
-            Reachability::Unreachable(explored) => {
+            MachineVerdict::Unreachable(explored) => {
                 seen.extend(explored.outcomes);
                 return Some(seen);
             }
-            Reachability::Reachable(witness) => {
+            MachineVerdict::Reachable(witness) => {
                 seen.insert(witness.outcome.clone());
                 open.allowed.insert(witness.outcome);
             }
-            Reachability::Hazard(_) | Reachability::Unsupported(_) => return None,
+            MachineVerdict::Hazard(_) | MachineVerdict::Unsupported(_) => return None,
         }
     }
 }

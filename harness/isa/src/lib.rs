@@ -38,5 +38,5 @@ mod wave;
 pub use explore::explore;
 pub use facts::{Facts, Profile};
 pub use family::{AmdFamily, Generation};
-pub use question::{MachineQuestion, Reachability};
+pub use question::{MachineQuestion, MachineVerdict};
 pub use text::{MachineProgram, MachineTextError, parse};

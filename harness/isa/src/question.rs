@@ -128,7 +128,7 @@ pub struct Observed {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reachability {
+pub enum MachineVerdict {
     /// No placement and no interleaving shows an outcome that is not allowed.
     Unreachable(Explored),
     /// One does.
@@ -139,14 +139,14 @@ pub enum Reachability {
     Unsupported(Unsupported),
 }
 
-impl Reachability {
+impl MachineVerdict {
     /// The word for reports.
     pub fn word(&self) -> &'static str {
         match self {
-            Reachability::Unreachable(_) => "unreachable",
-            Reachability::Reachable(_) => "reachable",
-            Reachability::Hazard(_) => "hazard",
-            Reachability::Unsupported(_) => "unsupported",
+            MachineVerdict::Unreachable(_) => "unreachable",
+            MachineVerdict::Reachable(_) => "reachable",
+            MachineVerdict::Hazard(_) => "hazard",
+            MachineVerdict::Unsupported(_) => "unsupported",
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::code::{Code, Node, Way};
-use crate::edit::Kind;
+use crate::edit::EditKind;
 use crate::explore::prepare;
 use crate::facts::{Facts, Profile};
 use crate::machine::{Machine, Wave};
@@ -104,20 +104,20 @@ fn orders(
 pub fn class(
     question: &MachineQuestion,
     edited: &MachineQuestion,
-    (kernel, line, kind): (usize, u32, Kind),
+    (kernel, line, kind): (usize, u32, EditKind),
     profile: Profile,
     facts: &Facts,
 ) -> Option<SurvivorClass> {
     let orders = orders(question, kernel, line, profile, facts)?;
     let generation = question.family.generation();
     Some(match kind {
-        Kind::StoreBit => SurvivorClass::OwnLine,
-        Kind::LoadBit | Kind::LoadArrayBit => {
+        EditKind::StoreBit => SurvivorClass::OwnLine,
+        EditKind::LoadBit | EditKind::LoadArrayBit => {
             // From GFX10 on the waves of a workgroup may be on two compute units, and are in one array all the same.
-            let one_cache = kind == Kind::LoadArrayBit || !generation.spreads_workgroups();
+            let one_cache = kind == EditKind::LoadArrayBit || !generation.spreads_workgroups();
             class_of_load_bit(&orders, one_cache)
         }
-        _ => match class_of_wait(&orders, kind == Kind::VectorWait && !generation.spreads_workgroups()) {
+        _ => match class_of_wait(&orders, kind == EditKind::VectorWait && !generation.spreads_workgroups()) {
             SurvivorClass::Otherwise
                 if unordered(question, profile, facts)? == unordered(edited, profile, facts)? =>
             {

@@ -2,17 +2,17 @@
 
 use isa::opcode::{Cache, Counter, Opcode};
 use isa::text::MachineInstruction;
-use isa::{Facts, MachineProgram, Profile, Reachability, explore};
+use isa::{Facts, MachineProgram, MachineVerdict, Profile, explore};
 
 use crate::sample::{parsed, question, samples};
 
 /// Explores a merged sample whose text has been changed; it was right before.
-fn broken(family: &str, name: &str, change: impl Fn(&mut MachineProgram)) -> Reachability {
+fn broken(family: &str, name: &str, change: impl Fn(&mut MachineProgram)) -> MachineVerdict {
     let facts = Facts::shipped().unwrap();
     let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
     let mut texts = parsed(&sample);
     let before = explore(&question(family, &sample, &texts), Profile::Documented, &facts);
-    assert!(matches!(before, Reachability::Unreachable(_)), "{family} {name}: {before:?}");
+    assert!(matches!(before, MachineVerdict::Unreachable(_)), "{family} {name}: {before:?}");
     let untouched = texts.clone();
     for text in &mut texts {
         change(text);
@@ -22,8 +22,8 @@ fn broken(family: &str, name: &str, change: impl Fn(&mut MachineProgram)) -> Rea
 }
 
 #[track_caller]
-fn found(verdict: Reachability) {
-    assert!(matches!(verdict, Reachability::Reachable(_)), "{verdict:?}");
+fn found(verdict: MachineVerdict) {
+    assert!(matches!(verdict, MachineVerdict::Reachable(_)), "{verdict:?}");
 }
 
 fn remove(text: &mut MachineProgram, unwanted: impl Fn(&MachineInstruction) -> bool) {
@@ -153,7 +153,7 @@ fn caches_dropped_in_the_wrong_order() {
         explore(&question("navi21", &sample, &texts), Profile::Documented, &facts)
     };
     // With both in either order one wave alone is safe: the other order needs someone who loads in between.
-    assert!(matches!(with([Cache::DropArray, Cache::DropVector]), Reachability::Unreachable(_)));
+    assert!(matches!(with([Cache::DropArray, Cache::DropVector]), MachineVerdict::Unreachable(_)));
     found(with([Cache::DropVector, Cache::DropVector]));
     found(with([Cache::DropArray, Cache::DropArray]));
 }

@@ -322,7 +322,7 @@ fn random_programs_have_the_same_outcomes() {
                 Err(NoAnswer::NotExecuted) => {
                     let verdict = isa::explore(&question, profile, &facts);
                     // A register is read although another counter than the one that was waited for has its load.
-                    prop_assert!(matches!(verdict, isa::Reachability::Hazard(_)), "{verdict:?}");
+                    prop_assert!(matches!(verdict, isa::MachineVerdict::Hazard(_)), "{verdict:?}");
                 }
             }
             Ok(())

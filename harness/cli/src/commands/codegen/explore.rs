@@ -7,7 +7,7 @@ use ::campaign::choice;
 use ::campaign::compiling::Compiled;
 use ::campaign::parallel::map;
 use codegen::{Form, FormKernel, Kernels, form, trust};
-use isa::{AmdFamily, Facts, Profile, Reachability};
+use isa::{AmdFamily, Facts, MachineVerdict, Profile};
 use litmus::{Prediction, Race};
 use model::{Model, Options, predict};
 use results::wire::{
@@ -255,20 +255,20 @@ fn asks(
 }
 
 fn answer(
-    verdict: Reachability,
+    verdict: MachineVerdict,
     line: CodegenExploreLine,
     question: &Question,
     texts: &[String],
 ) -> CodegenExploreLine {
     match verdict {
-        Reachability::Unreachable(explored) => CodegenExploreLine {
+        MachineVerdict::Unreachable(explored) => CodegenExploreLine {
             verdict: CodegenExploreVerdict::Unreachable,
             assumptions: explored.assumptions,
             placements: explored.placements,
             states: explored.states,
             ..line
         },
-        Reachability::Reachable(witness) => CodegenExploreLine {
+        MachineVerdict::Reachable(witness) => CodegenExploreLine {
             verdict: CodegenExploreVerdict::Reachable,
             assumptions: witness.explored.assumptions,
             placements: witness.explored.placements,
@@ -295,12 +295,12 @@ fn answer(
             }),
             ..line
         },
-        Reachability::Hazard(hazard) => CodegenExploreLine {
+        MachineVerdict::Hazard(hazard) => CodegenExploreLine {
             verdict: CodegenExploreVerdict::Hazard,
             detail: Some(hazard.to_string()),
             ..line
         },
-        Reachability::Unsupported(unsupported) => CodegenExploreLine {
+        MachineVerdict::Unsupported(unsupported) => CodegenExploreLine {
             verdict: CodegenExploreVerdict::Unsupported,
             detail: Some(unsupported.to_string()),
             ..line
