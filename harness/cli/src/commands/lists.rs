@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use litmus::corpus::{self, EmbeddedFile};
 use model::Model;
 use plan::Identity;
-use serde::Serialize;
+use results::wire::{CtsEntry, FaultEntry, ModelEntry, TestEntry};
 use sim::{Expect, FAULTS};
 
 use crate::arguments::{CommandLine, ListFormat, Tests};
@@ -93,13 +93,6 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-#[derive(Serialize)]
-struct ModelEntry {
-    name: &'static str,
-    description: &'static str,
-    hash: String,
-}
-
 /// `models`.
 ///
 /// # Errors
@@ -121,15 +114,6 @@ pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
         Model::names().iter().map(|(name, says)| format!("{name:width$}  {says}\n")).collect();
     Data::new().print(&lines.concat())?;
     Ok(Outcome::Success)
-}
-
-#[derive(Serialize)]
-struct FaultEntry {
-    name: &'static str,
-    family: &'static str,
-    rule: &'static str,
-    reference: Option<&'static str>,
-    expect: &'static str,
 }
 
 /// `faults`.
@@ -162,12 +146,6 @@ pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
     }
     Data::new().print(&text)?;
     Ok(Outcome::Success)
-}
-
-#[derive(Serialize)]
-struct TestEntry {
-    id: String,
-    file: String,
 }
 
 /// `tests`.
@@ -207,12 +185,6 @@ pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
     let lines: Vec<String> = tests.map(|test| format!("{}\n", test.id)).collect();
     Data::new().print(&lines.concat())?;
     Ok(Outcome::Success)
-}
-
-#[derive(Serialize)]
-struct CtsEntry {
-    cts: String,
-    id: String,
 }
 
 /// `tests --cts`.
