@@ -9,7 +9,7 @@ static SUITES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
 
 /// An embedded file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct EmbeddedFile {
     /// What it is called: for a test its id, the path within its folder without the extension (`sb/SB+rlx-rlx`); for
     /// a suite its name (`quick`).
     pub id: String,
@@ -20,12 +20,12 @@ pub struct Entry {
 }
 
 /// The corpus: every test that suites choose from, in the order of ids.
-pub fn tests() -> Vec<Entry> {
+pub fn tests() -> Vec<EmbeddedFile> {
     entries(&CORPUS, "corpus", &["litmus", "test"])
 }
 
 /// Tests that only models can judge, in the order of ids; their ids begin with `model-only/`.
-pub fn model_only() -> Vec<Entry> {
+pub fn model_only() -> Vec<EmbeddedFile> {
     let mut found = entries(&MODEL_ONLY, "model-only", &["litmus", "test"]);
     for entry in &mut found {
         entry.id.insert_str(0, "model-only/");
@@ -35,7 +35,7 @@ pub fn model_only() -> Vec<Entry> {
 
 /// Tests whose loops may go on for ever, in the order of ids; their ids begin with `progress/`. No suite of ordinary runs
 /// chooses from them.
-pub fn progress() -> Vec<Entry> {
+pub fn progress() -> Vec<EmbeddedFile> {
     let mut found = entries(&PROGRESS, "progress", &["litmus"]);
     for entry in &mut found {
         entry.id.insert_str(0, "progress/");
@@ -47,7 +47,7 @@ pub fn progress() -> Vec<Entry> {
 pub const PROGRESS_SUITE: &str = "progress";
 
 /// The tests of the suite of forward progress, in its order.
-pub fn progress_suite() -> Vec<Entry> {
+pub fn progress_suite() -> Vec<EmbeddedFile> {
     let list = PROGRESS.get_file("suite.txt").and_then(|file| file.contents_utf8()).unwrap_or_default();
     let all = progress();
     let ids = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -55,12 +55,12 @@ pub fn progress_suite() -> Vec<Entry> {
 }
 
 /// The suites, in the order of names; [`Suite::parse`](crate::suite::Suite::parse) reads them.
-pub fn suites() -> Vec<Entry> {
+pub fn suites() -> Vec<EmbeddedFile> {
     entries(&SUITES, "suites", &["txt"])
 }
 
 /// The files below `dir` with one of `extensions`.
-fn entries(dir: &'static Dir<'static>, folder: &str, extensions: &[&str]) -> Vec<Entry> {
+fn entries(dir: &'static Dir<'static>, folder: &str, extensions: &[&str]) -> Vec<EmbeddedFile> {
     let mut found = Vec::new();
     let mut folders = vec![dir];
     while let Some(next) = folders.pop() {
@@ -74,7 +74,11 @@ fn entries(dir: &'static Dir<'static>, folder: &str, extensions: &[&str]) -> Vec
                         continue;
                     };
                     if extensions.contains(&extension) {
-                        found.push(Entry { id: id.to_owned(), path: format!("{folder}/{path}"), text });
+                        found.push(EmbeddedFile {
+                            id: id.to_owned(),
+                            path: format!("{folder}/{path}"),
+                            text,
+                        });
                     }
                 }
             }

@@ -212,7 +212,7 @@ pub struct Transitive {
 
 /// A test of the CTS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Case {
+pub enum CtsCase {
     /// By eleven parameters.
     Generated(Generated),
     /// Transitive.
@@ -222,12 +222,12 @@ pub enum Case {
 }
 
 /// All tests, in the order of the CTS: by group, then as the parameters are nested.
-pub fn cases() -> impl Iterator<Item = Case> {
-    let generated = |shape| generated(shape).into_iter().map(Case::Generated);
+pub fn cases() -> impl Iterator<Item = CtsCase> {
+    let generated = |shape| generated(shape).into_iter().map(CtsCase::Generated);
     generated(Shape::MessagePassing)
-        .chain(Permuted::ALL.iter().copied().map(Case::Permuted))
+        .chain(Permuted::ALL.iter().copied().map(CtsCase::Permuted))
         .chain(generated(Shape::WriteAfterRead))
-        .chain(transitive().into_iter().map(Case::Transitive))
+        .chain(transitive().into_iter().map(CtsCase::Transitive))
 }
 
 fn variables() -> impl Iterator<Item = Variable> + Clone {
@@ -329,7 +329,7 @@ impl Generated {
     }
 }
 
-impl Case {
+impl CtsCase {
     /// The name behind [`PREFIX`].
     pub fn name(&self) -> String {
         self.to_string()
@@ -338,7 +338,7 @@ impl Case {
     /// The id of our test, under which any other name of the same program has it too.
     pub fn id(&self) -> String {
         match self {
-            Case::Generated(case) => format!(
+            CtsCase::Generated(case) => format!(
                 "cts/{}/{}.{}.{}.{}.{}.{}.{}",
                 case.shape.word(),
                 case.scalar.word(),
@@ -349,7 +349,7 @@ impl Case {
                 case.payload.storage.word(),
                 case.guard.storage.word()
             ),
-            Case::Transitive(case) => format!(
+            CtsCase::Transitive(case) => format!(
                 "cts/transitive/{}.{}.{}.{}.{}",
                 case.coherence.word(),
                 case.sync.word(),
@@ -357,7 +357,7 @@ impl Case {
                 case.guard.storage.word(),
                 case.acquirer.word()
             ),
-            Case::Permuted(case) => format!("cts/message_passing/permuted_index.{}", case.word()),
+            CtsCase::Permuted(case) => format!("cts/message_passing/permuted_index.{}", case.word()),
         }
     }
 
@@ -366,12 +366,14 @@ impl Case {
         let mut words: Vec<&str> = Vec::new();
         let (model, payload, guard, stage) = match self {
             // A control barrier has no guard, whatever memory the name gives to it.
-            Case::Generated(case) => {
+            CtsCase::Generated(case) => {
                 let guard = (!case.sync.is_control_barrier()).then_some(case.guard);
                 (case.model, Some(case.payload), guard, case.stage)
             }
-            Case::Transitive(case) => (Model::Extended, Some(case.payload), Some(case.guard), Stage::Compute),
-            Case::Permuted(_) => (Model::Core11, None, None, Stage::Compute),
+            CtsCase::Transitive(case) => {
+                (Model::Extended, Some(case.payload), Some(case.guard), Stage::Compute)
+            }
+            CtsCase::Permuted(_) => (Model::Core11, None, None, Stage::Compute),
         };
         if model == Model::Core11 {
             words.push("glsl450");
@@ -402,13 +404,13 @@ impl Case {
 }
 
 /// The name behind [`PREFIX`].
-impl fmt::Display for Case {
+impl fmt::Display for CtsCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let variable = |name: &str, variable: &Variable| {
             format!("{name}_{}.{}", variable.locality.word(), variable.storage.word())
         };
         match self {
-            Case::Generated(case) => write!(
+            CtsCase::Generated(case) => write!(
                 f,
                 "{}.{}.{}.{}.{}.{}.{}.{}.{}.{}",
                 case.shape.word(),
@@ -422,7 +424,7 @@ impl fmt::Display for Case {
                 variable("guard", &case.guard),
                 case.stage.word()
             ),
-            Case::Transitive(case) => write!(
+            CtsCase::Transitive(case) => write!(
                 f,
                 "transitive.{}.{}.{}.{}.{}",
                 case.coherence.word(),
@@ -431,7 +433,7 @@ impl fmt::Display for Case {
                 variable("guard", &case.guard),
                 case.acquirer.word()
             ),
-            Case::Permuted(case) => write!(f, "message_passing.permuted_index.{}", case.word()),
+            CtsCase::Permuted(case) => write!(f, "message_passing.permuted_index.{}", case.word()),
         }
     }
 }

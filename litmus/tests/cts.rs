@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::cts::{self, Case};
+use litmus::cts::{self, CtsCase};
 use litmus::{Access, AccessKind, InstructionKind, RmwOperation, Scope, StorageClass};
 
 /// How many names of message passing, or of write after read, have a word in a place.
@@ -85,7 +85,7 @@ fn range(word: &str) -> Scope {
 #[test]
 fn programs_use_what_their_names_say() {
     for case in cts::cases() {
-        let Case::Generated(generated) = case else { continue };
+        let CtsCase::Generated(generated) = case else { continue };
         if !case.variant().is_empty() {
             continue;
         }

@@ -7,6 +7,7 @@
 mod codegen;
 mod diff;
 mod finding;
+mod lists;
 mod models;
 mod patterns;
 mod plan;
@@ -18,6 +19,7 @@ mod shader;
 pub use codegen::*;
 pub use diff::*;
 pub use finding::{FindingPlace, FindingRecord, MendRecord};
+pub use lists::*;
 pub use models::*;
 pub use patterns::*;
 pub use plan::*;

@@ -44,37 +44,42 @@ pub enum Format {
     Sarif,
 }
 
-/// Every format with its name.
-pub const FORMATS: [(&str, Format); 7] = [
-    ("text", Format::Text),
-    ("json", Format::Json),
-    ("csv", Format::Csv),
-    ("junit", Format::Junit),
-    ("herd", Format::Herd),
-    ("gtest", Format::Gtest),
-    ("sarif", Format::Sarif),
-];
-
 /// A format that there is not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// No such name.
-    #[error("unknown format `{0}`: expected one of text, json, csv, junit, herd, gtest, sarif")]
+    #[error("unknown format `{}`: expected one of {}", .0, Format::ALL.map(Format::name).join(", "))]
     Unknown(String),
     /// The format is planned and not built.
     #[error("format `{0}` is not available")]
     NotAvailable(&'static str),
 }
 
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; Format::Sarif as usize + 1] =
+        [Format::Text, Format::Json, Format::Csv, Format::Junit, Format::Herd, Format::Gtest, Format::Sarif];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Csv => "csv",
+            Format::Junit => "junit",
+            Format::Herd => "herd",
+            Format::Gtest => "gtest",
+            Format::Sarif => "sarif",
+        }
+    }
+}
+
 impl FromStr for Format {
     type Err = FormatError;
 
     fn from_str(name: &str) -> Result<Format, FormatError> {
-        FORMATS
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, format)| *format)
-            .ok_or_else(|| FormatError::Unknown(name.to_owned()))
+        let known = Format::ALL.into_iter().find(|format| format.name() == name);
+        known.ok_or_else(|| FormatError::Unknown(name.to_owned()))
     }
 }
 
@@ -95,30 +100,41 @@ pub enum ReportFormat {
     Herd,
 }
 
-/// Every format of `report` with its name.
-pub const REPORT_FORMATS: [(&str, ReportFormat); 6] = [
-    ("html", ReportFormat::Html),
-    ("md", ReportFormat::Markdown),
-    ("csv", ReportFormat::Csv),
-    ("json", ReportFormat::Json),
-    ("junit", ReportFormat::Junit),
-    ("herd", ReportFormat::Herd),
-];
-
 /// A format of `report` that there is not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown format `{0}`: expected one of html, md, csv, json, junit, herd")]
+#[error("unknown format `{}`: expected one of {}", .0, ReportFormat::ALL.map(ReportFormat::name).join(", "))]
 pub struct ReportFormatError(String);
+
+impl ReportFormat {
+    /// Every format of `report`.
+    pub const ALL: [ReportFormat; ReportFormat::Herd as usize + 1] = [
+        ReportFormat::Html,
+        ReportFormat::Markdown,
+        ReportFormat::Csv,
+        ReportFormat::Json,
+        ReportFormat::Junit,
+        ReportFormat::Herd,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReportFormat::Html => "html",
+            ReportFormat::Markdown => "md",
+            ReportFormat::Csv => "csv",
+            ReportFormat::Json => "json",
+            ReportFormat::Junit => "junit",
+            ReportFormat::Herd => "herd",
+        }
+    }
+}
 
 impl FromStr for ReportFormat {
     type Err = ReportFormatError;
 
     fn from_str(name: &str) -> Result<ReportFormat, ReportFormatError> {
-        REPORT_FORMATS
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, format)| *format)
-            .ok_or_else(|| ReportFormatError(name.to_owned()))
+        let known = ReportFormat::ALL.into_iter().find(|format| format.name() == name);
+        known.ok_or_else(|| ReportFormatError(name.to_owned()))
     }
 }
 
@@ -245,20 +261,5 @@ pub fn run_writer<'a>(
         Format::Junit => Ok(Box::new(junit::Run::new(out))),
         Format::Herd => Ok(Box::new(herd::Run::new(out))),
         other => Err(FormatError::NotAvailable(other.name())),
-    }
-}
-
-impl Format {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Text => "text",
-            Format::Json => "json",
-            Format::Csv => "csv",
-            Format::Junit => "junit",
-            Format::Herd => "herd",
-            Format::Gtest => "gtest",
-            Format::Sarif => "sarif",
-        }
     }
 }

@@ -21,7 +21,7 @@ use crate::reader::{Reader, ids, scope, semantics};
 use crate::rules::SemanticsRule;
 use crate::semantics::{self as rules, Operation};
 
-pub use fault::{Fault, Violation};
+pub use fault::{ModuleFault, Violation};
 
 /// The rules that a module breaks, in the order of its instructions.
 ///
@@ -115,7 +115,7 @@ impl<'a> Checker<'a> {
         self.capabilities.contains(&capability)
     }
 
-    fn instruction(&self, instruction: &Instruction, mut report: impl FnMut(Fault)) {
+    fn instruction(&self, instruction: &Instruction, mut report: impl FnMut(ModuleFault)) {
         let op = instruction.class.opcode;
         let ids = ids(instruction);
         let id = |index: usize| ids.get(index).copied().unwrap_or_default();
@@ -129,7 +129,7 @@ impl<'a> Checker<'a> {
             Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
                 match self.scope(id(0), &mut report) {
                     None | Some(Scope::Workgroup | Scope::Subgroup) => {}
-                    Some(other) => report(Fault::ExecutionScope(other)),
+                    Some(other) => report(ModuleFault::ExecutionScope(other)),
                 }
                 let operation = match op {
                     Op::ControlBarrierArriveINTEL => Operation::Arrival,
@@ -137,16 +137,16 @@ impl<'a> Checker<'a> {
                     _ => Operation::ControlBarrier,
                 };
                 if operation != Operation::ControlBarrier && !self.has(Capability::SplitBarrierINTEL) {
-                    report(Fault::MissingCapability(Capability::SplitBarrierINTEL));
+                    report(ModuleFault::MissingCapability(Capability::SplitBarrierINTEL));
                 }
                 self.ordered(operation, id(1), id(2), &mut report);
                 let number = self.barriers_seen.get();
                 self.barriers_seen.set(number + 1);
                 if self.divergent.contains(&number) {
-                    report(Fault::DivergentBarrier);
+                    report(ModuleFault::DivergentBarrier);
                 }
                 if self.out_of_turn.contains(&number) {
-                    report(Fault::SplitTurns);
+                    report(ModuleFault::SplitTurns);
                 }
             }
             Op::AtomicCompareExchange => {
@@ -161,7 +161,7 @@ impl<'a> Checker<'a> {
                 let volatile =
                     |id| self.reader.constant(id).map(|word| word & MemorySemantics::VOLATILE.bits());
                 if volatile(id(2)) != volatile(id(3)) {
-                    report(Fault::UnequalVolatile);
+                    report(ModuleFault::UnequalVolatile);
                 }
             }
             _ if is_rmw(op) => self.ordered(Operation::Rmw, id(1), id(2), &mut report),
@@ -173,7 +173,13 @@ impl<'a> Checker<'a> {
     }
 
     /// Type and memory of an atomic.
-    fn atomic(&self, instruction: &Instruction, pointer: Word, stored: Word, report: &mut impl FnMut(Fault)) {
+    fn atomic(
+        &self,
+        instruction: &Instruction,
+        pointer: Word,
+        stored: Word,
+        report: &mut impl FnMut(ModuleFault),
+    ) {
         let op = instruction.class.opcode;
         let ty =
             if op == Op::AtomicStore { self.types.get(&stored).copied() } else { instruction.result_type };
@@ -192,13 +198,13 @@ impl<'a> Checker<'a> {
                     float_op(Capability::AtomicFloat64AddEXT, Capability::AtomicFloat64MinMaxEXT)
                 };
                 if needed.is_some_and(|capability| !self.has(capability)) {
-                    report(Fault::FloatAtomic);
+                    report(ModuleFault::FloatAtomic);
                 }
                 if needed.is_none() && !matches!(op, Op::AtomicLoad | Op::AtomicStore | Op::AtomicExchange) {
-                    report(Fault::AtomicType);
+                    report(ModuleFault::AtomicType);
                 }
             }
-            _ => report(Fault::AtomicType),
+            _ => report(ModuleFault::AtomicType),
         }
         let reachable = [
             StorageClass::Uniform,
@@ -208,7 +214,7 @@ impl<'a> Checker<'a> {
             StorageClass::PhysicalStorageBuffer,
         ];
         if !self.class_of(pointer).is_some_and(|class| reachable.contains(&class)) {
-            report(Fault::AtomicStorageClass);
+            report(ModuleFault::AtomicStorageClass);
         }
     }
 
@@ -221,7 +227,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Memory operands of a plain access.
-    fn plain(&self, instruction: &Instruction, pointer: Word, report: &mut impl FnMut(Fault)) {
+    fn plain(&self, instruction: &Instruction, pointer: Word, report: &mut impl FnMut(ModuleFault)) {
         let store = instruction.class.opcode == Op::Store;
         let class = self.class_of(pointer);
         let (mut bits, mut alignment) = (MemoryAccess::NONE, None);
@@ -237,16 +243,16 @@ impl<'a> Checker<'a> {
             bits.intersects(MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::MAKE_POINTER_VISIBLE);
         let non_private = bits.contains(MemoryAccess::NON_PRIVATE_POINTER);
         if (coherent || non_private) && !self.vulkan {
-            report(Fault::OperandsWithoutModel);
+            report(ModuleFault::OperandsWithoutModel);
         }
         if coherent && !non_private {
-            report(Fault::PrivateAvailability);
+            report(ModuleFault::PrivateAvailability);
         }
         if !store && bits.contains(MemoryAccess::MAKE_POINTER_AVAILABLE) {
-            report(Fault::AvailabilityOnLoad);
+            report(ModuleFault::AvailabilityOnLoad);
         }
         if store && bits.contains(MemoryAccess::MAKE_POINTER_VISIBLE) {
-            report(Fault::VisibilityOnStore);
+            report(ModuleFault::VisibilityOnStore);
         }
         let shared = [
             StorageClass::Uniform,
@@ -255,7 +261,7 @@ impl<'a> Checker<'a> {
             StorageClass::PhysicalStorageBuffer,
         ];
         if non_private && !class.is_some_and(|class| shared.contains(&class)) {
-            report(Fault::NonPrivateStorageClass);
+            report(ModuleFault::NonPrivateStorageClass);
         }
         if class == Some(StorageClass::PhysicalStorageBuffer) {
             let value = if store {
@@ -270,13 +276,13 @@ impl<'a> Checker<'a> {
             let fits =
                 alignment.is_some_and(|stated| bytes > 0 && stated > 0 && stated.is_multiple_of(bytes));
             if !(bits.contains(MemoryAccess::ALIGNED) && fits) {
-                report(Fault::Alignment);
+                report(ModuleFault::Alignment);
             }
         }
     }
 
     /// Image operands of a plain access to a texel.
-    fn texel(&self, instruction: &Instruction, report: &mut impl FnMut(Fault)) {
+    fn texel(&self, instruction: &Instruction, report: &mut impl FnMut(ModuleFault)) {
         let write = instruction.class.opcode == Op::ImageWrite;
         let mut bits = ImageOperands::NONE;
         for operand in &instruction.operands {
@@ -290,21 +296,21 @@ impl<'a> Checker<'a> {
             bits.intersects(ImageOperands::MAKE_TEXEL_AVAILABLE | ImageOperands::MAKE_TEXEL_VISIBLE);
         let non_private = bits.contains(ImageOperands::NON_PRIVATE_TEXEL);
         if (coherent || non_private) && !self.vulkan {
-            report(Fault::OperandsWithoutModel);
+            report(ModuleFault::OperandsWithoutModel);
         }
         if coherent && !non_private {
-            report(Fault::PrivateAvailability);
+            report(ModuleFault::PrivateAvailability);
         }
         if !write && bits.contains(ImageOperands::MAKE_TEXEL_AVAILABLE) {
-            report(Fault::AvailabilityOnLoad);
+            report(ModuleFault::AvailabilityOnLoad);
         }
         if write && bits.contains(ImageOperands::MAKE_TEXEL_VISIBLE) {
-            report(Fault::VisibilityOnStore);
+            report(ModuleFault::VisibilityOnStore);
         }
     }
 
     /// The format of the image that an atomic reaches.
-    fn texel_pointer(&self, image: Word, report: &mut impl FnMut(Fault)) {
+    fn texel_pointer(&self, image: Word, report: &mut impl FnMut(ModuleFault)) {
         let pointer = self.types.get(&image).and_then(|ty| self.reader.maker(*ty));
         let pointee = pointer.and_then(|pointer| ids(pointer).first().copied());
         let format = pointee.and_then(|ty| self.reader.maker(ty)).and_then(|ty| {
@@ -314,11 +320,17 @@ impl<'a> Checker<'a> {
             })
         });
         if !matches!(format, Some(ImageFormat::R32ui | ImageFormat::R32i | ImageFormat::R32f)) {
-            report(Fault::ImageFormat);
+            report(ModuleFault::ImageFormat);
         }
     }
 
-    fn ordered(&self, operation: Operation, scope: Word, semantics: Word, report: &mut impl FnMut(Fault)) {
+    fn ordered(
+        &self,
+        operation: Operation,
+        scope: Word,
+        semantics: Word,
+        report: &mut impl FnMut(ModuleFault),
+    ) {
         let barrier = match operation {
             Operation::MemoryBarrier | Operation::ControlBarrier | Operation::Arrival | Operation::Wait => {
                 true
@@ -331,10 +343,10 @@ impl<'a> Checker<'a> {
                 | MemorySemantics::OUTPUT_MEMORY
                 | MemorySemantics::VOLATILE;
             if !self.vulkan && word & model_only.bits() != 0 {
-                report(Fault::SemanticsWithoutModel);
+                report(ModuleFault::SemanticsWithoutModel);
             }
             if barrier && word & MemorySemantics::VOLATILE.bits() != 0 {
-                report(Fault::VolatileBarrier);
+                report(ModuleFault::VolatileBarrier);
             }
         }
         let scope = self.scope(scope, report);
@@ -345,29 +357,31 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn scope(&self, id: Word, report: &mut impl FnMut(Fault)) -> Option<Scope> {
+    fn scope(&self, id: Word, report: &mut impl FnMut(ModuleFault)) -> Option<Scope> {
         let Some(word) = self.reader.constant(id) else {
-            report(Fault::NotConstant);
+            report(ModuleFault::NotConstant);
             return None;
         };
         match scope(word) {
             None | Some(Scope::CrossDevice) => {
-                report(Fault::Scope(word));
+                report(ModuleFault::Scope(word));
                 return None;
             }
             Some(Scope::Device) if self.vulkan && !self.has(Capability::VulkanMemoryModelDeviceScope) => {
-                report(Fault::DeviceScope);
+                report(ModuleFault::DeviceScope);
             }
-            Some(Scope::QueueFamily) if !self.vulkan => report(Fault::QueueFamilyScope),
-            Some(Scope::Subgroup) if !self.has(Capability::GroupNonUniform) => report(Fault::SubgroupScope),
+            Some(Scope::QueueFamily) if !self.vulkan => report(ModuleFault::QueueFamilyScope),
+            Some(Scope::Subgroup) if !self.has(Capability::GroupNonUniform) => {
+                report(ModuleFault::SubgroupScope)
+            }
             Some(_) => {}
         }
         scope(word)
     }
 
-    fn semantics(&self, id: Word, report: &mut impl FnMut(Fault)) -> Option<Semantics> {
+    fn semantics(&self, id: Word, report: &mut impl FnMut(ModuleFault)) -> Option<Semantics> {
         let Some(word) = self.reader.constant(id) else {
-            report(Fault::NotConstant);
+            report(ModuleFault::NotConstant);
             return None;
         };
         let semantics = semantics(word & !MemorySemantics::VOLATILE.bits());

@@ -1,6 +1,6 @@
 //! Classification on the device: a kernel that makes memory ready for a dispatch, and one that counts its outcomes.
 //!
-//! A [`Table`] numbers the rows of words that instances are expected to show: one digit for each [`Column`], in mixed
+//! A [`RowTable`] numbers the rows of words that instances are expected to show: one digit for each [`RowColumn`], in mixed
 //! radix. [`count`] reads the words of every instance and adds 1 to the counter of its row; whatever is no row of the
 //! table (a word that no column lists, poison, a thread that did not end, a loop that was given up) is counted by the one
 //! counter behind the rows. So the counters of a dispatch add up to its instances, and nothing is folded into an outcome:
@@ -25,7 +25,7 @@ pub const MAX_ROWS: u32 = 1 << 14;
 const MAX_LOCAL: u32 = 2048;
 /// Where a word of an instance lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum WordSource {
     /// The result slot of this number.
     Slot(u32),
     /// A word of a storage in the location buffer, the low one first.
@@ -44,26 +44,26 @@ pub enum Source {
 
 /// A word of each instance that belongs to its row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct RowColumn {
     /// Where it lies.
-    pub source: Source,
+    pub source: WordSource,
     /// The words that have a digit, each once: as they lie in memory.
     pub words: Vec<u32>,
 }
 
 /// The rows that are counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
-    columns: Vec<Column>,
+pub struct RowTable {
+    columns: Vec<RowColumn>,
     rows: u32,
 }
 
-impl Table {
+impl RowTable {
     /// A table over `columns`; `None` where it would have more than [`MAX_ROWS`] rows, or a column lists no word.
-    pub fn new(columns: Vec<Column>) -> Option<Table> {
+    pub fn new(columns: Vec<RowColumn>) -> Option<RowTable> {
         let lengths = columns.iter().map(|column| u32::try_from(column.words.len()).unwrap_or(u32::MAX));
         let rows = lengths.fold(1u32, u32::saturating_mul);
-        (1..=MAX_ROWS).contains(&rows).then_some(Table { columns, rows })
+        (1..=MAX_ROWS).contains(&rows).then_some(RowTable { columns, rows })
     }
 
     /// How many rows there are. The counter of this number is that of everything else.
@@ -76,7 +76,7 @@ impl Table {
         self.rows + 1
     }
 
-    /// Appends to `words` the place in [`Column::words`] of each column's word in a row.
+    /// Appends to `words` the place in [`RowColumn::words`] of each column's word in a row.
     pub fn digits(&self, row: u32, digits: &mut Vec<usize>) {
         let mut rest = row as usize;
         for column in &self.columns {
@@ -87,14 +87,14 @@ impl Table {
     }
 
     /// The columns, in the order of the digits from the lowest.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[RowColumn] {
         &self.columns
     }
 }
 
 /// What both kernels need to know of the memory of a program, and of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Memory {
+pub struct CountedMemory {
     /// Slots of a workgroup of the program.
     pub lanes: u32,
     /// Result words of an instance.
@@ -139,7 +139,7 @@ pub struct Helper {
 
 /// The kernel that fills the results of all instances with [`Parameters::poison`] and their locations with what they hold
 /// at first.
-pub fn reset(memory: &Memory) -> Helper {
+pub fn reset(memory: &CountedMemory) -> Helper {
     let mut code = Code::new(memory, vec![Shown::Results, Shown::Locations]);
     code.begin();
     let poison = code.parameter(Parameter::Poison);
@@ -172,13 +172,13 @@ pub fn reset(memory: &Memory) -> Helper {
 }
 
 /// The kernel that counts: it adds to the counters how many instances show each row of `table`.
-pub fn count(memory: &Memory, table: &Table) -> Helper {
-    let sees = |wanted: fn(&Source) -> bool| table.columns.iter().any(|column| wanted(&column.source));
+pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
+    let sees = |wanted: fn(&WordSource) -> bool| table.columns.iter().any(|column| wanted(&column.source));
     let mut bindings = vec![Shown::Results, Shown::Counters];
-    if sees(|source| matches!(source, Source::Storage { .. })) {
+    if sees(|source| matches!(source, WordSource::Storage { .. })) {
         bindings.push(Shown::Locations);
     }
-    if sees(|source| matches!(source, Source::Texel { .. })) {
+    if sees(|source| matches!(source, WordSource::Texel { .. })) {
         bindings.push(Shown::Texels);
     }
     let mut code = Code::new(memory, bindings);
@@ -280,7 +280,7 @@ impl Arithmetic for Code {
 }
 
 impl Code {
-    fn new(memory: &Memory, bindings: Vec<Shown>) -> Code {
+    fn new(memory: &CountedMemory, bindings: Vec<Shown>) -> Code {
         let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
         if memory.device_scope {
             capabilities.push(Capability::VulkanMemoryModelDeviceScope);
@@ -364,7 +364,7 @@ impl Code {
     }
 
     /// Number of an instance's row, or that of the counter for everything else.
-    fn row(&mut self, memory: &Memory, table: &Table, instance: Word) -> Word {
+    fn row(&mut self, memory: &CountedMemory, table: &RowTable, instance: Word) -> Word {
         let [zero, rows] = [0, table.rows].map(|word| self.module.constant(word));
         // Each word without a digit adds the number of all rows, so that the sum leaves the table for good.
         let mut sum = zero;
@@ -376,12 +376,12 @@ impl Code {
             weight *= column.words.len() as u32;
         }
         for slot in 0..memory.slots {
-            let listed = |column: &Column| column.source == Source::Slot(slot);
+            let listed = |column: &RowColumn| column.source == WordSource::Slot(slot);
             let is_done = memory.done.contains(&slot);
             if table.columns.iter().any(listed) && !is_done {
                 continue;
             }
-            let word = self.load(Source::Slot(slot), memory, instance);
+            let word = self.load(WordSource::Slot(slot), memory, instance);
             let known = self.parameter(if is_done { Parameter::Done } else { Parameter::Poison });
             let equal = self.module.truth(Op::IEqual, &[word, known]);
             let [equal_adds, other_adds] = if is_done { [zero, rows] } else { [rows, zero] };
@@ -409,14 +409,14 @@ impl Code {
         digit
     }
 
-    fn load(&mut self, source: Source, memory: &Memory, instance: Word) -> Word {
+    fn load(&mut self, source: WordSource, memory: &CountedMemory, instance: Word) -> Word {
         let pointer = match source {
-            Source::Slot(slot) => self.result(slot, instance),
-            Source::Storage { number, word } => {
+            WordSource::Slot(slot) => self.result(slot, instance),
+            WordSource::Storage { number, word } => {
                 let index = self.word_of(memory, (number, word), instance);
                 self.element(Shown::Locations, index)
             }
-            Source::Texel { number } => {
+            WordSource::Texel { number } => {
                 let index = self.word_of(memory, (number, 0), instance);
                 self.element(Shown::Texels, index)
             }
@@ -425,7 +425,7 @@ impl Code {
     }
 
     /// Number of a word of a storage among those of all locations.
-    fn word_of(&mut self, memory: &Memory, (number, word): (u32, u32), instance: Word) -> Word {
+    fn word_of(&mut self, memory: &CountedMemory, (number, word): (u32, u32), instance: Word) -> Word {
         let unit = self.unit(number, instance);
         let [words, word] = [memory.storage_words.max(1), word].map(|word| self.module.constant(word));
         let first = self.module.word(Op::IMul, &[unit, words]);
@@ -512,8 +512,8 @@ impl Code {
 mod tests {
     use super::*;
 
-    fn memory() -> Memory {
-        Memory {
+    fn memory() -> CountedMemory {
+        CountedMemory {
             lanes: 8,
             slots: 4,
             storage_words: 2,
@@ -526,12 +526,12 @@ mod tests {
         }
     }
 
-    fn table() -> Table {
-        let column = |source, words: &[u32]| Column { source, words: words.to_vec() };
-        Table::new(vec![
-            column(Source::Slot(0), &[0, 1, 2]),
-            column(Source::Storage { number: 1, word: 1 }, &[7, u32::MAX]),
-            column(Source::Texel { number: 0 }, &[0, 1]),
+    fn table() -> RowTable {
+        let column = |source, words: &[u32]| RowColumn { source, words: words.to_vec() };
+        RowTable::new(vec![
+            column(WordSource::Slot(0), &[0, 1, 2]),
+            column(WordSource::Storage { number: 1, word: 1 }, &[7, u32::MAX]),
+            column(WordSource::Texel { number: 0 }, &[0, 1]),
         ])
         .unwrap()
     }
@@ -553,18 +553,18 @@ mod tests {
 
     #[test]
     fn tables_are_bounded_and_no_column_is_empty() {
-        let column = |count| Column { source: Source::Slot(0), words: (0..count).collect() };
-        assert_eq!(Table::new(vec![column(128), column(128)]).unwrap().rows(), MAX_ROWS);
-        assert_eq!(Table::new(vec![column(128), column(129)]), None);
-        assert_eq!(Table::new(vec![column(0)]), None);
-        assert_eq!(Table::new(Vec::new()).unwrap().counters(), 2);
+        let column = |count| RowColumn { source: WordSource::Slot(0), words: (0..count).collect() };
+        assert_eq!(RowTable::new(vec![column(128), column(128)]).unwrap().rows(), MAX_ROWS);
+        assert_eq!(RowTable::new(vec![column(128), column(129)]), None);
+        assert_eq!(RowTable::new(vec![column(0)]), None);
+        assert_eq!(RowTable::new(Vec::new()).unwrap().counters(), 2);
     }
 
     #[test]
     fn the_kernels_keep_the_rules_of_modules() {
         for by_round in [false, true] {
             for device_scope in [false, true] {
-                let memory = Memory { by_round, device_scope, ..memory() };
+                let memory = CountedMemory { by_round, device_scope, ..memory() };
                 for helper in [reset(&memory), count(&memory, &table())] {
                     assert_eq!(crate::check::check(&helper.words).unwrap(), Vec::new());
                 }

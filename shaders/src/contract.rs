@@ -25,7 +25,7 @@
 //! the classes of that group. `group_offset` is co-prime to `G` and `G` at least `C`, so that the threads of an instance are played by
 //! different workgroups. They all meet in word 0, and `a` below is `G` or less.
 //!
-//! Where a variant gives workgroups a [size](crate::variant::Shape), the invocation with local index `i` (whatever the sizes in x, y and
+//! Where a variant gives workgroups a [size](crate::variant::WorkgroupShape), the invocation with local index `i` (whatever the sizes in x, y and
 //! z) stands for lane `i mod L` of the subgroup with id `i / L`, each role has such a subgroup for itself, in the order of the threads,
 //! and `S` is the number of roles in the fullest class. `L` is the size over `S`, or less where another kernel of the program has less.
 //! Invocations from `L × S` on idle, but meet in control barriers.

@@ -153,7 +153,7 @@ pub struct KernelConfig {
     pub lanes_with_loops: u32,
     /// Invocations of a workgroup at most.
     pub max_workgroup_invocations: u32,
-    /// The same in x, y and z, where a variant gives workgroups a [size](crate::variant::Shape).
+    /// The same in x, y and z, where a variant gives workgroups a [size](crate::variant::WorkgroupShape).
     pub max_workgroup_size: [u32; 3],
     /// Declare `vulkanMemoryModelDeviceScope`; without it the rendezvous uses queue-family scope.
     pub device_scope: bool,

@@ -29,7 +29,7 @@
 //! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
 //! | `memory`, `glsl`, `stage` | paths to memory and what they need; what a test means under GLSL450, and without workgroups |
 //! | [`stress`] | workgroups that keep memory busy beside a test |
-//! | [`variant`] | the ways to tell a test to a compiler, the [sizes of workgroups](variant::Shape) among them |
+//! | [`variant`] | the ways to tell a test to a compiler, the [sizes of workgroups](variant::WorkgroupShape) among them |
 //! | `module`, `loops`, `semantics` | SPIR-V under construction, its loops, scopes and semantics as words |
 //! | [`lift`] | reads a kernel back and compares it with the test |
 //! | [`classify`] | kernels that make memory ready and count outcomes on the device |

@@ -23,7 +23,7 @@ pub use crate::reader::{Memory, Site};
 
 /// An access to the memory of a test, or a barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum KernelEvent {
     /// A load, plain or atomic.
     Load {
         /// Where.
@@ -169,11 +169,11 @@ pub enum LiftError {
 
 /// What a kernel does with the memory of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lifted {
+pub struct LiftedKernel {
     /// The events of each thread in the order of the program, whatever guards them.
-    pub threads: BTreeMap<ThreadId, Vec<Event>>,
+    pub threads: BTreeMap<ThreadId, Vec<KernelEvent>>,
     /// What belongs to no thread: private accesses that make workgroup memory and read its final values, and their results.
-    pub outside: Vec<Event>,
+    pub outside: Vec<KernelEvent>,
     /// Accesses to scratch memory, none of which belongs to a thread.
     pub stress: Vec<Op>,
 }
@@ -183,14 +183,14 @@ pub struct Lifted {
 ///
 /// # Errors
 /// [`LiftError`] where the module is not of the form that kernels have.
-pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<Lifted, LiftError> {
+pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftError> {
     let reader = Reader::new(words)?;
     let [function] = &reader.module.functions[..] else {
         return Err(LiftError::Functions(reader.module.functions.len()));
     };
     let owners = owners(&function.blocks)?;
     let threads: BTreeSet<ThreadId> = owners.values().copied().collect();
-    let mut lifted = Lifted {
+    let mut lifted = LiftedKernel {
         threads: threads.iter().map(|thread| (*thread, Vec::new())).collect(),
         outside: Vec::new(),
         stress: Vec::new(),
@@ -200,21 +200,21 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<Lifted, LiftError> {
         for instruction in &block.instructions {
             let Some(event) = event(&reader, bindings, instruction)? else { continue };
             match (owner, &event) {
-                (Some(_), Event::Stress(op)) => return Err(LiftError::Stress(*op)),
-                (None, Event::Stress(op)) => lifted.stress.push(*op),
+                (Some(_), KernelEvent::Stress(op)) => return Err(LiftError::Stress(*op)),
+                (None, KernelEvent::Stress(op)) => lifted.stress.push(*op),
                 (Some(thread), _) => lifted.threads.entry(thread).or_default().push(event),
                 // All invocations meet.
-                (None, Event::ControlBarrier { .. } | Event::SplitBarrier { .. }) => {
+                (None, KernelEvent::ControlBarrier { .. } | KernelEvent::SplitBarrier { .. }) => {
                     lifted.threads.values_mut().for_each(|events| events.push(event.clone()));
                 }
-                (None, Event::Subgroup { .. }) => {
+                (None, KernelEvent::Subgroup { .. }) => {
                     for thread in subgroup::members(&reader, &function.blocks, block) {
                         let thread = lifted.threads.get_mut(&thread);
                         thread.ok_or(LiftError::Stray(instruction.class.opcode))?.push(event.clone());
                     }
                 }
-                (None, Event::Report) => lifted.outside.push(event),
-                (None, Event::Load { site, access, .. } | Event::Store { site, access, .. })
+                (None, KernelEvent::Report) => lifted.outside.push(event),
+                (None, KernelEvent::Load { site, access, .. } | KernelEvent::Store { site, access, .. })
                     if matches!(site.memory, Memory::Workgroup(_)) && is_ordered(&reader, *access) =>
                 {
                     lifted.outside.push(event);
@@ -276,7 +276,7 @@ fn event(
     reader: &Reader,
     bindings: &[Binding],
     instruction: &Instruction,
-) -> Result<Option<Event>, LiftError> {
+) -> Result<Option<KernelEvent>, LiftError> {
     let op = instruction.class.opcode;
     let ids = ids(instruction);
     let id = |index: usize| ids.get(index).copied().ok_or(LiftError::Malformed(op));
@@ -287,16 +287,16 @@ fn event(
     let ordered = |index: usize| read_semantics(reader, id(index)?);
     match op {
         Op::MemoryBarrier => {
-            return Ok(Some(Event::Fence { scope: scope_at(0)?, semantics: ordered(1)?.0 }));
+            return Ok(Some(KernelEvent::Fence { scope: scope_at(0)?, semantics: ordered(1)?.0 }));
         }
         Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
             let (execution, memory, semantics) = (scope_at(0)?, scope_at(1)?, ordered(2)?.0);
             let half = match op {
                 Op::ControlBarrierArriveINTEL => SplitHalf::Arrive,
                 Op::ControlBarrierWaitINTEL => SplitHalf::Wait,
-                _ => return Ok(Some(Event::ControlBarrier { execution, memory, semantics })),
+                _ => return Ok(Some(KernelEvent::ControlBarrier { execution, memory, semantics })),
             };
-            return Ok(Some(Event::SplitBarrier { half, execution, memory, semantics }));
+            return Ok(Some(KernelEvent::SplitBarrier { half, execution, memory, semantics }));
         }
         _ if subgroup::is_operation(op) => return subgroup::event(reader, instruction).map(Some),
         Op::ImageRead | Op::ImageWrite => return texel_event(reader, instruction).map(Some),
@@ -312,12 +312,12 @@ fn event(
         match bindings.get(binding as usize) {
             Some(Binding::Locations | Binding::Apart) | None => {}
             Some(Binding::Results) if op == Op::Store && instruction.operands.len() == 2 => {
-                return Ok(Some(Event::Report));
+                return Ok(Some(KernelEvent::Report));
             }
             Some(Binding::Rendezvous | Binding::Claims) => return Ok(None),
             Some(Binding::Scratch) if matches!(op, Op::AtomicLoad | Op::AtomicStore) => {
                 return match ordered(2)?.0 {
-                    Semantics::RELAXED => Ok(Some(Event::Stress(op))),
+                    Semantics::RELAXED => Ok(Some(KernelEvent::Stress(op))),
                     _ => Err(LiftError::Stress(op)),
                 };
             }
@@ -345,7 +345,7 @@ fn event(
         Op::Load => {
             let visible = MemoryAccess::MAKE_POINTER_VISIBLE;
             let (access, volatile) = plain(reader, instruction, 1, visible, alignment, coherent)?;
-            Event::Load { site, volatile, access }
+            KernelEvent::Load { site, volatile, access }
         }
         Op::Store => {
             let available = MemoryAccess::MAKE_POINTER_AVAILABLE;
@@ -358,15 +358,15 @@ fn event(
             } else {
                 vec![value_at(1)?]
             };
-            Event::Store { site, volatile, access, values }
+            KernelEvent::Store { site, volatile, access, values }
         }
         Op::AtomicLoad => {
             let (access, volatile) = atomic()?;
-            Event::Load { site, volatile, access }
+            KernelEvent::Load { site, volatile, access }
         }
         Op::AtomicStore => {
             let (access, volatile) = atomic()?;
-            Event::Store { site, volatile, access, values: vec![value_at(3)?] }
+            KernelEvent::Store { site, volatile, access, values: vec![value_at(3)?] }
         }
         _ => {
             let (semantics, volatile) = ordered(2)?;
@@ -375,13 +375,21 @@ fn event(
             } else {
                 (None, vec![value_at(3)?])
             };
-            Event::Rmw { site, volatile, instruction: op, scope: scope_at(1)?, semantics, unequal, values }
+            KernelEvent::Rmw {
+                site,
+                volatile,
+                instruction: op,
+                scope: scope_at(1)?,
+                semantics,
+                unequal,
+                values,
+            }
         }
     }))
 }
 
 /// The event of a plain access to an image.
-fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<Event, LiftError> {
+fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent, LiftError> {
     let op = instruction.class.opcode;
     let malformed = || LiftError::Malformed(op);
     let ids = ids(instruction);
@@ -408,13 +416,13 @@ fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<Event, Lift
         _ => return Err(malformed()),
     };
     if op == Op::ImageRead {
-        return Ok(Event::Load { site, volatile, access });
+        return Ok(KernelEvent::Load { site, volatile, access });
     }
     // All components of a texel hold the same; the first is the one that counts.
     let Some(maker) = reader.maker(texels) else { return Err(malformed()) };
     let first = crate::reader::ids(maker).first().copied().ok_or_else(malformed)?;
     let value = reader.constant_bits(first).map_or(Written::Computed, Written::Constant);
-    Ok(Event::Store { site, volatile, access, values: vec![value] })
+    Ok(KernelEvent::Store { site, volatile, access, values: vec![value] })
 }
 
 /// What plain accesses through a variable are under GLSL450; `None` under the Vulkan memory model, where each says so.

@@ -135,7 +135,7 @@ pub enum Rule {
     /// Vertex and fragment shaders have no workgroups: neither the scope (VUID-StandaloneSpirv-None-07321 as memory scope,
     /// VUID-StandaloneSpirv-None-04637 as execution scope) nor the memory (VUID-StandaloneSpirv-None-04645).
     #[error("no workgroups in this stage: {0}")]
-    NoWorkgroups(Clause),
+    NoWorkgroups(WorkgroupClause),
     /// Threads of one subgroup, or an instruction of subgroup scope, in a stage whose invocations the kernels do not place by
     /// subgroups: which ones share a subgroup is known when they run.
     #[error("subgroups in this stage")]
@@ -239,7 +239,7 @@ pub enum Rule {
 
 /// What of workgroups a stage without them cannot have, and the clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Clause {
+pub enum WorkgroupClause {
     /// An instruction whose memory scope is the workgroup.
     #[error("memory scope (VUID-StandaloneSpirv-None-07321)")]
     MemoryScope,
@@ -355,13 +355,13 @@ pub(crate) fn check_stage(test: &Test, stage: Stage) -> Result<(), Rule> {
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
         let kind = &instruction.kind;
         if kind.execution_scope() == Some(Scope::Workgroup) {
-            return Err(Rule::NoWorkgroups(Clause::ExecutionScope));
+            return Err(Rule::NoWorkgroups(WorkgroupClause::ExecutionScope));
         }
         if kind.access().is_some_and(|access| access.place.class == StorageClass::Workgroup) {
-            return Err(Rule::NoWorkgroups(Clause::Memory));
+            return Err(Rule::NoWorkgroups(WorkgroupClause::Memory));
         }
         if kind.memory_scope() == Some(Scope::Workgroup) {
-            return Err(Rule::NoWorkgroups(Clause::MemoryScope));
+            return Err(Rule::NoWorkgroups(WorkgroupClause::MemoryScope));
         }
         if [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)) {
             return Err(Rule::StageSubgroups);

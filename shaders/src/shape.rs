@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 /// The size of a workgroup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Shape {
+pub enum WorkgroupShape {
     /// As many invocations as the threads of the test take, in x.
     #[default]
     Fitting,
@@ -29,32 +29,32 @@ const MOST: u32 = 65_535;
 #[error("no size of a workgroup")]
 pub struct NoShape;
 
-impl Shape {
+impl WorkgroupShape {
     /// Examples of the words, each kind once.
-    pub const EXAMPLES: [(&'static str, Shape); 4] = [
-        ("size-1", Shape::Sized([1, 1, 1])),
-        ("size-33", Shape::Sized([33, 1, 1])),
-        ("size-7x5x3", Shape::Sized([7, 5, 3])),
-        ("size-limit", Shape::Limit),
+    pub const EXAMPLES: [(&'static str, WorkgroupShape); 4] = [
+        ("size-1", WorkgroupShape::Sized([1, 1, 1])),
+        ("size-33", WorkgroupShape::Sized([33, 1, 1])),
+        ("size-7x5x3", WorkgroupShape::Sized([7, 5, 3])),
+        ("size-limit", WorkgroupShape::Limit),
     ];
 
     /// The size in x, y and z on a device with these limits; `None` where the threads of a test decide.
     pub(crate) fn size(self, most: u32, most_in: [u32; 3]) -> Option<[u32; 3]> {
         match self {
-            Shape::Fitting => None,
-            Shape::Sized(size) => Some(size),
-            Shape::Limit => Some([most.min(most_in[0]), 1, 1]),
+            WorkgroupShape::Fitting => None,
+            WorkgroupShape::Sized(size) => Some(size),
+            WorkgroupShape::Limit => Some([most.min(most_in[0]), 1, 1]),
         }
     }
 }
 
-impl FromStr for Shape {
+impl FromStr for WorkgroupShape {
     type Err = NoShape;
 
-    fn from_str(word: &str) -> Result<Shape, NoShape> {
+    fn from_str(word: &str) -> Result<WorkgroupShape, NoShape> {
         let text = word.strip_prefix(PREFIX).ok_or(NoShape)?;
         if text == LIMIT {
-            return Ok(Shape::Limit);
+            return Ok(WorkgroupShape::Limit);
         }
         let mut size = [1; 3];
         let mut places = size.iter_mut();
@@ -64,19 +64,19 @@ impl FromStr for Shape {
             let number = number.filter(|number: &u32| number.to_string() == part).ok_or(NoShape)?;
             *places.next().ok_or(NoShape)? = number;
         }
-        Ok(Shape::Sized(size))
+        Ok(WorkgroupShape::Sized(size))
     }
 }
 
 /// The word; empty where the threads of a test decide.
-impl fmt::Display for Shape {
+impl fmt::Display for WorkgroupShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Shape::Fitting => Ok(()),
-            Shape::Sized([x, 1, 1]) => write!(f, "{PREFIX}{x}"),
-            Shape::Sized([x, y, 1]) => write!(f, "{PREFIX}{x}x{y}"),
-            Shape::Sized([x, y, z]) => write!(f, "{PREFIX}{x}x{y}x{z}"),
-            Shape::Limit => write!(f, "{PREFIX}{LIMIT}"),
+            WorkgroupShape::Fitting => Ok(()),
+            WorkgroupShape::Sized([x, 1, 1]) => write!(f, "{PREFIX}{x}"),
+            WorkgroupShape::Sized([x, y, 1]) => write!(f, "{PREFIX}{x}x{y}"),
+            WorkgroupShape::Sized([x, y, z]) => write!(f, "{PREFIX}{x}x{y}x{z}"),
+            WorkgroupShape::Limit => write!(f, "{PREFIX}{LIMIT}"),
         }
     }
 }
@@ -87,25 +87,25 @@ mod tests {
 
     #[test]
     fn words_and_shapes_correspond() {
-        for (word, shape) in Shape::EXAMPLES {
+        for (word, shape) in WorkgroupShape::EXAMPLES {
             assert_eq!(word.parse(), Ok(shape));
             assert_eq!(shape.to_string(), word);
         }
         for word in ["size-1024", "size-8x4", "size-1x64", "size-1x1x64", "size-4x1x4"] {
-            assert_eq!(word.parse::<Shape>().unwrap().to_string(), word);
+            assert_eq!(word.parse::<WorkgroupShape>().unwrap().to_string(), word);
         }
-        assert_eq!("size-8x1x1".parse::<Shape>().unwrap().to_string(), "size-8");
+        assert_eq!("size-8x1x1".parse::<WorkgroupShape>().unwrap().to_string(), "size-8");
         for word in
             ["", "size-", "size-0", "size-07", "size-+7", "size-1x2x3x4", "size-8x", "33", "size-65536"]
         {
-            assert_eq!(word.parse::<Shape>(), Err(NoShape), "{word}");
+            assert_eq!(word.parse::<WorkgroupShape>(), Err(NoShape), "{word}");
         }
     }
 
     #[test]
     fn the_limit_is_that_of_the_device() {
-        assert_eq!(Shape::Limit.size(1024, [512, 512, 64]), Some([512, 1, 1]));
-        assert_eq!(Shape::Limit.size(128, [512, 512, 64]), Some([128, 1, 1]));
-        assert_eq!(Shape::Fitting.size(128, [128; 3]), None);
+        assert_eq!(WorkgroupShape::Limit.size(1024, [512, 512, 64]), Some([512, 1, 1]));
+        assert_eq!(WorkgroupShape::Limit.size(128, [512, 512, 64]), Some([128, 1, 1]));
+        assert_eq!(WorkgroupShape::Fitting.size(128, [128; 3]), None);
     }
 }

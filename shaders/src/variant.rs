@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-pub use crate::shape::Shape;
+pub use crate::shape::WorkgroupShape;
 
 /// How a test is told. The default changes nothing: SPIR-V 1.5, the Vulkan memory model.
 ///
@@ -29,7 +29,7 @@ pub struct Variant {
     /// What its invocations are of.
     pub stage: Stage,
     /// The size of its workgroups.
-    pub shape: Shape,
+    pub shape: WorkgroupShape,
     /// The size of its subgroups, where a device has several.
     pub subgroups: SubgroupSize,
 }
@@ -45,7 +45,7 @@ pub const DEFAULT: Variant = Variant {
     images: Images::TwoDimensional,
     apart: Apart::Nothing,
     stage: Stage::Compute,
-    shape: Shape::Fitting,
+    shape: WorkgroupShape::Fitting,
     subgroups: SubgroupSize::Usual,
 };
 
@@ -207,7 +207,7 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("fragment-helpers", Variant { stage: Stage::FragmentHelpers, ..d }),
     ]
     .into_iter()
-    .chain(Shape::EXAMPLES.map(|(word, shape)| (word, Variant { shape, ..DEFAULT })))
+    .chain(WorkgroupShape::EXAMPLES.map(|(word, shape)| (word, Variant { shape, ..DEFAULT })))
 }
 
 impl Variant {
@@ -250,7 +250,7 @@ impl FromStr for Variant {
 /// The words in the order of [`words`]; empty for the default.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fitting = Variant { shape: Shape::Fitting, ..*self };
+        let fitting = Variant { shape: WorkgroupShape::Fitting, ..*self };
         let named = words().filter(|(_, one)| fitting.with(*one) == fitting).map(|(word, _)| word.to_owned());
         let shape = Some(self.shape.to_string()).filter(|word| !word.is_empty());
         f.write_str(&named.chain(shape).collect::<Vec<_>>().join("."))

@@ -8,7 +8,7 @@ use litmus::*;
 use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Module, Operand as Word};
 use rspirv::spirv::{Capability, Op};
-use shaders::check::{Fault, check};
+use shaders::check::{ModuleFault, check};
 use shaders::rules::SemanticsRule;
 
 /// A kernel with an instruction of each kind, all of them in order.
@@ -38,7 +38,7 @@ fn kernel() -> Module {
     rspirv::dr::load_words(&shaders::compile(&test, &LAVAPIPE).unwrap().words).unwrap()
 }
 
-fn faults(module: &Module) -> Vec<(Op, Fault)> {
+fn faults(module: &Module) -> Vec<(Op, ModuleFault)> {
     check(&module.assemble())
         .unwrap()
         .into_iter()
@@ -79,7 +79,7 @@ fn with_operand(op: Op, index: usize, value: u32) -> Module {
 #[test]
 fn each_broken_rule_is_named() {
     assert_eq!(faults(&kernel()), []);
-    let rule = |rule: SemanticsRule| Fault::Semantics(rule);
+    let rule = |rule: SemanticsRule| ModuleFault::Semantics(rule);
     let cases = [
         (Op::AtomicLoad, 2, 0x40, rule(SemanticsRule::RelaxedWithClasses)),
         (Op::AtomicLoad, 2, 0x2, rule(SemanticsRule::OrderWithoutClass)),
@@ -92,20 +92,20 @@ fn each_broken_rule_is_named() {
         (Op::AtomicExchange, 2, 0x2042, rule(SemanticsRule::AvailableWithoutRelease)),
         (Op::AtomicExchange, 2, 0x4044, rule(SemanticsRule::VisibleWithoutAcquire)),
         (Op::AtomicExchange, 1, 4, rule(SemanticsRule::OrderAtInvocation)),
-        (Op::AtomicExchange, 1, 0, Fault::Scope(0)),
-        (Op::AtomicExchange, 1, 9, Fault::Scope(9)),
+        (Op::AtomicExchange, 1, 0, ModuleFault::Scope(0)),
+        (Op::AtomicExchange, 1, 9, ModuleFault::Scope(9)),
         (Op::AtomicCompareExchange, 2, 0x44, rule(SemanticsRule::UnequalStronger)),
         (Op::AtomicCompareExchange, 3, 0x48, rule(SemanticsRule::ReleaseUnequal)),
         (Op::AtomicCompareExchange, 3, 0x842, rule(SemanticsRule::UnequalClasses)),
-        (Op::AtomicCompareExchange, 2, 0x42, Fault::Semantics(SemanticsRule::UnequalVisible)),
+        (Op::AtomicCompareExchange, 2, 0x42, ModuleFault::Semantics(SemanticsRule::UnequalVisible)),
         (Op::MemoryBarrier, 1, 0, rule(SemanticsRule::RelaxedBarrier)),
         (Op::MemoryBarrier, 1, 0x8, rule(SemanticsRule::OrderWithoutClass)),
-        (Op::ControlBarrier, 0, 1, Fault::ExecutionScope(Scope::Device)),
+        (Op::ControlBarrier, 0, 1, ModuleFault::ExecutionScope(Scope::Device)),
         (Op::ControlBarrier, 2, 0x8, rule(SemanticsRule::OrderWithoutClass)),
     ];
     for (op, index, value, fault) in cases {
         let mut module = with_operand(op, index, value);
-        if fault == Fault::Semantics(SemanticsRule::UnequalVisible) {
+        if fault == ModuleFault::Semantics(SemanticsRule::UnequalVisible) {
             let visible = constant_id(&mut module, 0x4042);
             for instruction in module.functions[0].blocks.iter_mut().flat_map(|block| &mut block.instructions)
             {
@@ -123,12 +123,12 @@ fn scopes_need_their_capabilities() {
     let without = |capability| {
         let mut module = kernel();
         module.capabilities.retain(|i| i.operands[0] != Word::Capability(capability));
-        let mut found: Vec<Fault> = faults(&module).into_iter().map(|(_, fault)| fault).collect();
+        let mut found: Vec<ModuleFault> = faults(&module).into_iter().map(|(_, fault)| fault).collect();
         found.dedup();
         found
     };
-    assert_eq!(without(Capability::VulkanMemoryModelDeviceScope), [Fault::DeviceScope]);
-    assert_eq!(without(Capability::GroupNonUniform), [Fault::SubgroupScope]);
+    assert_eq!(without(Capability::VulkanMemoryModelDeviceScope), [ModuleFault::DeviceScope]);
+    assert_eq!(without(Capability::GroupNonUniform), [ModuleFault::SubgroupScope]);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn atomics_have_32_bits() {
     let mut module = kernel();
     let narrow = module.types_global_values.iter_mut().find(|i| i.class.opcode == Op::TypeInt).unwrap();
     narrow.operands[0] = Word::LiteralBit32(16);
-    assert!(faults(&module).iter().filter(|(_, fault)| *fault == Fault::AtomicType).count() >= 4);
+    assert!(faults(&module).iter().filter(|(_, fault)| *fault == ModuleFault::AtomicType).count() >= 4);
 }
 
 #[test]

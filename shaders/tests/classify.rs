@@ -4,11 +4,11 @@
 use crate::common;
 
 use common::Validator;
-use shaders::classify::{Column, Memory, Source, Table, count, reset};
+use shaders::classify::{CountedMemory, RowColumn, RowTable, WordSource, count, reset};
 use shaders::variant::Target;
 
-fn column(source: Source, words: &[u32]) -> Column {
-    Column { source, words: words.to_vec() }
+fn column(source: WordSource, words: &[u32]) -> RowColumn {
+    RowColumn { source, words: words.to_vec() }
 }
 
 #[test]
@@ -17,19 +17,25 @@ fn every_kernel_is_valid() {
     let many: Vec<u32> = (0..100).collect();
     let tables = [
         vec![],
-        vec![column(Source::Slot(0), &few), column(Source::Slot(1), &few)],
-        vec![column(Source::Slot(0), &[7, u32::MAX]), column(Source::Storage { number: 1, word: 0 }, &few)],
-        vec![column(Source::Storage { number: 0, word: 1 }, &few), column(Source::Texel { number: 1 }, &few)],
+        vec![column(WordSource::Slot(0), &few), column(WordSource::Slot(1), &few)],
+        vec![
+            column(WordSource::Slot(0), &[7, u32::MAX]),
+            column(WordSource::Storage { number: 1, word: 0 }, &few),
+        ],
+        vec![
+            column(WordSource::Storage { number: 0, word: 1 }, &few),
+            column(WordSource::Texel { number: 1 }, &few),
+        ],
         // Too many rows for counters of the workgroup.
-        vec![column(Source::Slot(0), &many), column(Source::Slot(1), &many)],
+        vec![column(WordSource::Slot(0), &many), column(WordSource::Slot(1), &many)],
     ];
     let mut validator = Validator::new();
     for columns in tables {
-        let table = Table::new(columns).unwrap();
+        let table = RowTable::new(columns).unwrap();
         for (by_round, device_scope, storage_words) in
             [(false, true, 1), (true, true, 2), (false, false, 2), (true, false, 1)]
         {
-            let memory = Memory {
+            let memory = CountedMemory {
                 lanes: 8,
                 slots: 3,
                 storage_words,

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use rspirv::spirv::Op;
 use shaders::stress::Pattern;
-use shaders::variant::{Shape, Stage, Variant};
+use shaders::variant::{Stage, Variant, WorkgroupShape};
 use shaders::{Binding, Kernel, KernelConfig, Parameters, ResultSlot, StressParameters};
 
 const POISON: u32 = 0xdead_beef;
@@ -457,7 +457,7 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
             let turned = local / config.subgroup_size + p.turn;
             let subgroup = turned % (kernel.workgroup_size / config.subgroup_size).max(1);
             let (thread, slot) = match kernel.requirements.subgroup_size {
-                None if config.variant.shape != Shape::Fitting => {
+                None if config.variant.shape != WorkgroupShape::Fitting => {
                     let sharing = kernel.roles.classes.iter().map(Vec::len).max().unwrap() as u32;
                     let turned = (local / lanes + p.turn) % sharing;
                     let role =
@@ -677,7 +677,7 @@ fn kernels_keep_the_contract_in_every_shape() {
         ["size-1", "size-2", "size-3", "size-7", "size-9", "size-16", "size-4x2", "size-1x5", "size-3x1x5"];
     let (mut runs, mut idle) = (0, 0);
     for (index, test) in tests.iter().enumerate() {
-        let shape: Shape = words[index % words.len()].parse().unwrap();
+        let shape: WorkgroupShape = words[index % words.len()].parse().unwrap();
         let variant = Variant { shape, ..Variant::default() };
         let stressed = KernelConfig { stressed: true, variant, ..LAVAPIPE };
         let loops = KernelConfig { thread_loops: true, variant, ..NARROW };
@@ -687,7 +687,7 @@ fn kernels_keep_the_contract_in_every_shape() {
             runs += usize::from(kept && check(test, &config, waiting, &mut |_| 0));
             let kernel = shaders::compile(test, &config);
             idle += usize::from(kernel.is_ok_and(|kernel| {
-                assert_eq!(Shape::Sized(local_size(&kernel)), shape);
+                assert_eq!(WorkgroupShape::Sized(local_size(&kernel)), shape);
                 let sharing = kernel.roles.classes.iter().map(Vec::len).max().unwrap() as u32;
                 sharing * kernel.lanes < kernel.workgroup_size
             }));

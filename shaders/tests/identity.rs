@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use common::{LAVAPIPE, NARROW};
 use litmus::Test;
-use shaders::classify::{Column, Memory, Source, Table, count, reset};
+use shaders::classify::{CountedMemory, RowColumn, RowTable, WordSource, count, reset};
 use shaders::progress::ProgressConfig;
 use shaders::stress::stress_kernel;
 use shaders::variant::Stage;
@@ -147,18 +147,21 @@ fn stress() -> Hash {
 
 fn classification() -> Hash {
     let mut hash = Hash::EMPTY;
-    let column = |source, words: &[u32]| Column { source, words: words.to_vec() };
+    let column = |source, words: &[u32]| RowColumn { source, words: words.to_vec() };
     let few = [0, 1, 2];
     let many: Vec<u32> = (0..100).collect();
     let tables = [
-        vec![column(Source::Slot(0), &few), column(Source::Slot(1), &[7, u32::MAX])],
-        vec![column(Source::Storage { number: 0, word: 1 }, &few), column(Source::Texel { number: 1 }, &few)],
-        vec![column(Source::Slot(0), &many), column(Source::Slot(1), &many)],
+        vec![column(WordSource::Slot(0), &few), column(WordSource::Slot(1), &[7, u32::MAX])],
+        vec![
+            column(WordSource::Storage { number: 0, word: 1 }, &few),
+            column(WordSource::Texel { number: 1 }, &few),
+        ],
+        vec![column(WordSource::Slot(0), &many), column(WordSource::Slot(1), &many)],
     ];
     for columns in tables {
-        let table = Table::new(columns).unwrap();
+        let table = RowTable::new(columns).unwrap();
         for (by_round, device_scope, storage_words) in [(false, true, 1), (true, false, 2)] {
-            let memory = Memory {
+            let memory = CountedMemory {
                 lanes: 8,
                 slots: 3,
                 storage_words,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use common::{LAVAPIPE, NARROW, Validator, assert_clean};
-use litmus::cts::{self, Case};
+use litmus::cts::{self, CtsCase};
 use litmus::{Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, StorageClass};
@@ -152,7 +152,7 @@ fn names_of_the_cts_in_stages() {
         let mut made: BTreeMap<String, String> = BTreeMap::new();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for case in cts::cases() {
-            if !matches!(&case, Case::Generated(case) if case.stage == of_names) {
+            if !matches!(&case, CtsCase::Generated(case) if case.stage == of_names) {
                 continue;
             }
             let glsl = case.variant().starts_with("glsl450");

@@ -3,6 +3,8 @@
 mod code;
 mod corpus;
 mod edges;
+mod map;
+mod names;
 mod text;
 
 use std::fmt;
@@ -73,27 +75,33 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
             findings.extend(text::length(file));
             findings.extend(code::ash_outside_device(file));
             findings.extend(code::printing_in_libraries(file));
-            findings.extend(code::clocks_in_pure_crates(file));
+            findings.extend(code::written_types(file));
             findings.extend(code::unsafe_outside_device(file));
             findings.extend(code::ignored_tests(file));
         }
     }
     findings.extend(code::forgotten_tests(files));
+    findings.extend(code::impure_crates(files, &edges::manifests(files)));
+    findings.extend(code::catch_alls(files));
     findings.extend(edges::check(files));
+    findings.extend(names::check(files));
+    findings.extend(map::check(files));
     findings.extend(corpus::check(files));
     findings
 }
 
-/// Folders that hold no source: build outputs, results, version control.
+/// Folders that hold no source: build outputs and results.
 fn is_foreign(name: &str) -> bool {
-    name == "target" || name == ".git" || name.starts_with("vk-litmus-out")
+    name == "target" || name.starts_with("vk-litmus-out")
 }
 
 /// Every text file below `root`, in the order of the paths. Files that are not UTF-8 are no text and left out.
 fn read_tree(root: &Path) -> Result<Vec<SourceFile>, ReadError> {
     let mut files = Vec::new();
     let walk = WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(|entry| {
-        !(entry.file_type().is_dir() && entry.file_name().to_str().is_some_and(is_foreign))
+        // `.git` is a file in further work trees.
+        let name = entry.file_name().to_str().unwrap_or_default();
+        name != ".git" && !(entry.file_type().is_dir() && is_foreign(name))
     });
     for entry in walk {
         let entry = entry.map_err(|error| ReadError {

@@ -21,7 +21,7 @@ pub type Done = BTreeMap<(String, String), RunLine>;
 
 /// Where a run is kept, and how it begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct RunPlace<'a> {
     /// Its folder; a fresh one in [`DEFAULT_OUT`] where none is named.
     pub out: Option<&'a Path>,
     /// Whether it goes on with the run that is there.
@@ -32,7 +32,7 @@ pub struct Place<'a> {
     pub tells_seed: bool,
 }
 
-impl Place<'_> {
+impl RunPlace<'_> {
     /// Sees to it early that a run which does not go on finds nothing in its folder.
     ///
     /// # Errors

@@ -16,11 +16,11 @@ use shaders::variant::Images;
 
 /// Kernels to compile on one device.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Job {
+pub struct CompileJob {
     /// Selector of the device.
     pub device: String,
     /// The kernels.
-    pub kernels: Vec<Kernel>,
+    pub kernels: Vec<KernelToCompile>,
     /// Whether intermediate forms are wanted besides the last one.
     pub forms: bool,
     /// How the compiler is to behave, for this tool's own tests: `crash:OPCODE` or `hang:OPCODE`.
@@ -29,7 +29,7 @@ pub struct Job {
 
 /// A kernel to compile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Kernel {
+pub struct KernelToCompile {
     words: Vec<u32>,
     bindings: u32,
     images: Vec<(u8, bool)>,
@@ -50,16 +50,16 @@ enum Stage {
 
 /// What became of the kernels of a job.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Answer {
+pub struct CompileAnswer {
     /// In the order of the job: what the driver made of each, or why there is nothing.
-    pub kernels: Vec<Result<Compiled, Failure>>,
+    pub kernels: Vec<Result<Compiled, CompileFailure>>,
     /// Why the device was not asked about the rest.
-    pub failure: Option<Failure>,
+    pub failure: Option<CompileFailure>,
 }
 
 /// Why a kernel was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Failure {
+pub enum CompileFailure {
     /// The device lacks something, by name.
     Lacks(String),
     /// The driver gave an error.
@@ -86,15 +86,15 @@ impl Compiled {
     }
 }
 
-impl From<&shaders::Kernel> for Kernel {
+impl From<&shaders::Kernel> for KernelToCompile {
     /// A kernel as a worker takes it.
-    fn from(kernel: &shaders::Kernel) -> Kernel {
+    fn from(kernel: &shaders::Kernel) -> KernelToCompile {
         let shape = |shape: Images| match shape {
             Images::TwoDimensional => 2,
             Images::OneDimensional => 1,
             Images::TexelBuffer => 0,
         };
-        Kernel {
+        KernelToCompile {
             words: kernel.words.clone(),
             bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
             images: kernel.images.iter().map(|image| (shape(image.shape), image.float)).collect(),
@@ -110,7 +110,7 @@ impl From<&shaders::Kernel> for Kernel {
     }
 }
 
-impl Kernel {
+impl KernelToCompile {
     fn images(&self) -> Vec<Image> {
         let image = |(shape, float): &(u8, bool)| Image {
             shape: match shape {
@@ -143,7 +143,7 @@ impl Kernel {
     }
 }
 
-impl pool::Answer for Answer {
+impl pool::Answer for CompileAnswer {
     fn health(&self) -> Health {
         if self.failure.is_some() { Health::Unknown } else { Health::Good }
     }
@@ -159,8 +159,8 @@ impl pool::Answer for Answer {
 /// When the parent cannot be understood or told anything.
 pub fn serve() -> io::Result<()> {
     let mut devices: BTreeMap<String, VulkanDevice> = BTreeMap::new();
-    let _: ControlFlow<()> = runner::worker::serve_jobs::<Job, (), Answer>(&mut |job, say| {
-        let mut answer = Answer::default();
+    let _: ControlFlow<()> = runner::worker::serve_jobs::<CompileJob, (), CompileAnswer>(&mut |job, say| {
+        let mut answer = CompileAnswer::default();
         answer.failure = fill(&mut answer, job, &mut devices, say).err();
         answer
     })?;
@@ -168,11 +168,11 @@ pub fn serve() -> io::Result<()> {
 }
 
 fn fill(
-    answer: &mut Answer,
-    job: &Job,
+    answer: &mut CompileAnswer,
+    job: &CompileJob,
     devices: &mut BTreeMap<String, VulkanDevice>,
     say: Say<'_, ()>,
-) -> Result<(), Failure> {
+) -> Result<(), CompileFailure> {
     if !devices.contains_key(&job.device) {
         let device = if vendor::of_selector(&job.device).is_some() {
             compile_only(&job.device, Options::default())?
@@ -180,7 +180,7 @@ fn fill(
             let selector: Selector = job
                 .device
                 .parse()
-                .map_err(|error: device::SelectorError| Failure::Driver(error.to_string()))?;
+                .map_err(|error: device::SelectorError| CompileFailure::Driver(error.to_string()))?;
             VulkanDevice::open(&selector, Options::default())?
         };
         devices.insert(job.device.clone(), device);
@@ -193,7 +193,7 @@ fn fill(
         let started = Instant::now();
         let made = device.executables(&kernel.kernel(), &kernel.images());
         let made = made.map(|executables| compiled(executables, started.elapsed(), job.forms));
-        answer.kernels.push(made.map_err(Failure::from));
+        answer.kernels.push(made.map_err(CompileFailure::from));
     }
     Ok(())
 }
@@ -228,11 +228,11 @@ fn compiled(executables: Vec<Executable>, took: Duration, forms: bool) -> Compil
     compiled
 }
 
-impl From<DeviceError> for Failure {
-    fn from(error: DeviceError) -> Failure {
+impl From<DeviceError> for CompileFailure {
+    fn from(error: DeviceError) -> CompileFailure {
         match error {
-            DeviceError::Unsupported(what) => Failure::Lacks(what),
-            other => Failure::Driver(other.to_string()),
+            DeviceError::Unsupported(what) => CompileFailure::Lacks(what),
+            other => CompileFailure::Driver(other.to_string()),
         }
     }
 }

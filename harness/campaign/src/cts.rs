@@ -1,17 +1,17 @@
 //! Tests by the names of the Vulkan CTS.
 
 use globset::GlobBuilder;
-use litmus::cts::{self, Case, PREFIX};
+use litmus::cts::{self, CtsCase, PREFIX};
 
 use crate::Failure;
-use crate::source::{Origin, Source};
+use crate::source::{Origin, TestSource};
 
 /// The tests whose names match: a complete name, or a glob over complete names (`*` crosses dots), each with or without
 /// [`PREFIX`].
 ///
 /// # Errors
 /// When no name matches, or the glob is malformed.
-pub fn named(pattern: &str) -> Result<Vec<Source>, Failure> {
+pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
     let bare = pattern.strip_prefix(PREFIX).unwrap_or(pattern);
     let glob = GlobBuilder::new(bare)
         .build()
@@ -21,7 +21,7 @@ pub fn named(pattern: &str) -> Result<Vec<Source>, Failure> {
         .build()
         .map_err(|error| Failure::input_message(format!("--cts-name: {error}")))?
         .compile_matcher();
-    let found: Vec<Source> = cts::cases()
+    let found: Vec<TestSource> = cts::cases()
         .filter(|case| {
             let name = case.name();
             name == bare || glob.is_match(&name) || full.is_match(format!("{PREFIX}{name}"))
@@ -41,8 +41,8 @@ pub fn named(pattern: &str) -> Result<Vec<Source>, Failure> {
 }
 
 /// The programs of the CTS's names whose ids are chosen, each once.
-pub fn chosen(is_chosen: impl Fn(&str) -> bool) -> Vec<Source> {
-    let mut found: Vec<Source> =
+pub fn chosen(is_chosen: impl Fn(&str) -> bool) -> Vec<TestSource> {
+    let mut found: Vec<TestSource> =
         cts::cases().filter(|case| is_chosen(&case.id())).map(|case| source(&case, false)).collect();
     found.sort_by(|left, right| left.id.cmp(&right.id));
     found.dedup_by(|left, right| left.id == right.id);
@@ -55,14 +55,14 @@ pub fn list() -> String {
 }
 
 /// The id of a name's test with its variant.
-pub fn id(case: &Case) -> String {
+pub fn id(case: &CtsCase) -> String {
     let (id, variant) = (case.id(), case.variant());
     if variant.is_empty() { id } else { format!("{id}@{variant}") }
 }
 
-fn source(case: &Case, with_variant: bool) -> Source {
+fn source(case: &CtsCase, with_variant: bool) -> TestSource {
     let id = if with_variant { id(case) } else { case.id() };
     let variant = if with_variant { case.variant() } else { String::new() };
     let origin = Origin::Embedded(case.id());
-    Source { file: case.id(), argument: id.clone(), id, variant, origin, text: Ok(case.text()) }
+    TestSource { file: case.id(), argument: id.clone(), id, variant, origin, text: Ok(case.text()) }
 }

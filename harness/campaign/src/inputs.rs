@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use globset::GlobBuilder;
 use litmus::Suite;
-use litmus::corpus::{self, Entry};
+use litmus::corpus::{self, EmbeddedFile};
 use litmus::suite::{MAX_VARIANTS, alternatives};
 use litmus::syntax::MAX_TEXT_BYTES;
 use results::show;
 use walkdir::WalkDir;
 
 use crate::similar::{meant, similar};
-use crate::source::{Origin, Source, Unreadable};
+use crate::source::{Origin, TestSource, Unreadable};
 use crate::{Failure, cts};
 
 /// How the ids of the programs of CTS names begin; globs over other ids do not choose them.
@@ -33,8 +33,8 @@ pub fn collect(
     arguments: &[String],
     suite: Option<&str>,
     cts_name: Option<&str>,
-    default: impl FnOnce() -> Result<Vec<Source>, Failure>,
-) -> Result<Vec<Source>, Failure> {
+    default: impl FnOnce() -> Result<Vec<TestSource>, Failure>,
+) -> Result<Vec<TestSource>, Failure> {
     let mut sources = Vec::new();
     if let Some(name) = suite {
         sources.extend(of_suite(name)?);
@@ -59,7 +59,7 @@ pub fn collect(
 ///
 /// # Errors
 /// When there is no such suite, or it is wrong.
-pub fn of_suite(name: &str) -> Result<Vec<Source>, Failure> {
+pub fn of_suite(name: &str) -> Result<Vec<TestSource>, Failure> {
     if name == corpus::PROGRESS_SUITE {
         return Ok(corpus::progress_suite().iter().map(embedded).collect());
     }
@@ -76,7 +76,7 @@ pub fn of_suite(name: &str) -> Result<Vec<Source>, Failure> {
     let tests = corpus::tests();
     let suite = Suite::parse(entry.text, &entry.path).map_err(Failure::input)?;
     let chosen = suite.select(tests.iter().map(|test| test.id.as_str())).map_err(Failure::input)?;
-    let by_id: BTreeMap<&str, &Entry> = tests.iter().map(|test| (test.id.as_str(), test)).collect();
+    let by_id: BTreeMap<&str, &EmbeddedFile> = tests.iter().map(|test| (test.id.as_str(), test)).collect();
     let sources = chosen.iter().filter_map(|chosen| {
         let (id, variant) = chosen.split_once('@').unwrap_or((chosen, ""));
         let source = embedded(by_id.get(id)?);
@@ -86,12 +86,12 @@ pub fn of_suite(name: &str) -> Result<Vec<Source>, Failure> {
 }
 
 /// Every embedded test, those for models alone included.
-pub fn all_embedded() -> Vec<Source> {
+pub fn all_embedded() -> Vec<TestSource> {
     corpus::tests().iter().chain(&corpus::model_only()).chain(&corpus::progress()).map(embedded).collect()
 }
 
-fn embedded(entry: &Entry) -> Source {
-    Source {
+fn embedded(entry: &EmbeddedFile) -> TestSource {
+    TestSource {
         id: entry.id.clone(),
         file: format!("litmus/{}", entry.path),
         argument: entry.id.clone(),
@@ -103,7 +103,7 @@ fn embedded(entry: &Entry) -> Source {
 
 /// The sources of one argument: a file, a folder, or embedded tests. Never empty: what names nothing is a source
 /// without a text.
-pub fn of_argument(argument: &str) -> Vec<Source> {
+pub fn of_argument(argument: &str) -> Vec<TestSource> {
     if argument == STANDARD_INPUT {
         return vec![of_standard_input()];
     }
@@ -112,7 +112,7 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
         Ok(metadata) if metadata.is_dir() => of_folder(argument),
         Ok(_) => vec![of_file(path, stem(path))],
         Err(error) => {
-            let found: Vec<Source> = match_embedded(argument);
+            let found: Vec<TestSource> = match_embedded(argument);
             if !found.is_empty() {
                 return found;
             }
@@ -120,7 +120,7 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
                 let Some(variants) = alternatives(variant) else {
                     return vec![without_text(argument, format!("more than {MAX_VARIANTS} variants"))];
                 };
-                let told = |source: &Source| -> Vec<Source> {
+                let told = |source: &TestSource| -> Vec<TestSource> {
                     variants.iter().map(|variant| source.clone().told(variant)).collect()
                 };
                 return of_argument(tests).iter().flat_map(told).collect();
@@ -156,7 +156,7 @@ fn unknown(argument: &str) -> String {
 }
 
 /// Embedded tests by id or by a glob over ids.
-pub fn match_embedded(argument: &str) -> Vec<Source> {
+pub fn match_embedded(argument: &str) -> Vec<TestSource> {
     let all =
         if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| id == argument) } else { all_embedded() };
     if let Some(exact) = all.iter().find(|source| source.id == argument) {
@@ -173,7 +173,7 @@ pub fn match_embedded(argument: &str) -> Vec<Source> {
     }
 }
 
-fn of_folder(argument: &str) -> Vec<Source> {
+fn of_folder(argument: &str) -> Vec<TestSource> {
     let root = Path::new(argument);
     let mut sources = Vec::new();
     for entry in WalkDir::new(root).follow_links(true).sort_by_file_name() {
@@ -221,8 +221,8 @@ fn shown(path: &Path) -> String {
     text
 }
 
-fn without_text(file: &str, what: String) -> Source {
-    Source {
+fn without_text(file: &str, what: String) -> TestSource {
+    TestSource {
         id: file.to_owned(),
         file: file.to_owned(),
         argument: file.to_owned(),
@@ -232,10 +232,10 @@ fn without_text(file: &str, what: String) -> Source {
     }
 }
 
-fn of_file(path: &Path, id: String) -> Source {
+fn of_file(path: &Path, id: String) -> TestSource {
     let file = shown(path);
     let origin = Origin::File(path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-    Source { id, argument: file.clone(), file, variant: String::new(), origin, text: read(path) }
+    TestSource { id, argument: file.clone(), file, variant: String::new(), origin, text: read(path) }
 }
 
 /// What stands for standard input on the command line.
@@ -243,8 +243,8 @@ const STANDARD_INPUT: &str = "-";
 /// How long somebody may take who writes a test to a pipe that is named on the command line.
 const PIPE_PATIENCE: Duration = Duration::from_secs(10);
 
-fn of_standard_input() -> Source {
-    Source {
+fn of_standard_input() -> TestSource {
+    TestSource {
         id: "stdin".to_owned(),
         file: STANDARD_INPUT.to_owned(),
         argument: STANDARD_INPUT.to_owned(),
@@ -310,7 +310,7 @@ fn clamp(number: usize) -> u32 {
 /// Gives each test an id of its own. Where several have the same one, those that are files are called by their whole paths as
 /// they were named; where that does not tell them apart, with their extensions; and where nothing does, by a number behind the
 /// name (`x#2`).
-fn make_ids_unique(sources: &mut [Source]) {
+fn make_ids_unique(sources: &mut [TestSource]) {
     for with_extension in [false, true] {
         let twice = shared_ids(sources);
         if twice.is_empty() {
@@ -337,7 +337,7 @@ fn make_ids_unique(sources: &mut [Source]) {
     }
 }
 
-fn shared_ids(sources: &[Source]) -> BTreeSet<String> {
+fn shared_ids(sources: &[TestSource]) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     sources.iter().filter(|source| !seen.insert(&source.id)).map(|source| source.id.clone()).collect()
 }
@@ -348,9 +348,9 @@ mod tests {
 
     /// Files and embedded tests by file, id and variant.
     fn ids(sources: &[(&str, &str, &str)]) -> Vec<String> {
-        let mut sources: Vec<Source> = sources
+        let mut sources: Vec<TestSource> = sources
             .iter()
-            .map(|(file, id, variant)| Source {
+            .map(|(file, id, variant)| TestSource {
                 id: if variant.is_empty() { (*id).to_owned() } else { format!("{id}@{variant}") },
                 file: (*file).to_owned(),
                 argument: String::new(),

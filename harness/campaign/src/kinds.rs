@@ -11,7 +11,7 @@ pub mod shader;
 
 /// What a run is asked for besides its tests and devices.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct RunOptions {
     /// The model that is named, where one is.
     pub model: Option<String>,
     /// The stress that is named, where one is.

@@ -11,7 +11,7 @@ use runner::pool::{self, Calls, End, Event, Limits};
 use runner::wire::{Answer, Job, Snapshot};
 use runner::{Settings, Stress};
 
-use crate::kinds::litmus::plan::{Cell, Plan};
+use crate::kinds::litmus::plan::{Cell, LitmusPlan};
 use crate::kinds::litmus::{mutants, plausible};
 use crate::patience::patience;
 use crate::source::Loaded;
@@ -95,7 +95,7 @@ pub struct Relaxed {
 
 impl Relaxed {
     /// The relaxed tests of a plan for one device, in its order.
-    pub fn of_plan(plan: &Plan) -> Vec<Relaxed> {
+    pub fn of_plan(plan: &LitmusPlan) -> Vec<Relaxed> {
         let mut parents: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for cell in &plan.cells {
             for mutant in &cell.mutants {

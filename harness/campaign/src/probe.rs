@@ -20,9 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the listing process says.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Answer {
+pub struct DeviceList {
     /// The devices, or why there are none.
-    pub devices: Result<Vec<Found>, String>,
+    pub devices: Result<Vec<FoundDevice>, String>,
     /// Whether there is a Vulkan loader.
     pub loader: bool,
     /// Driver files that the loader passes over, with the reason.
@@ -50,7 +50,7 @@ impl Trouble {
 
 /// A device of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundDevice {
     /// Its place in the list.
     pub index: usize,
     /// Who it is.
@@ -140,8 +140,9 @@ pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Lis
     if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
         return Ok((vec![simulated(0, Fault::None)], Trouble::default()));
     }
-    let Answer { devices, loader, unusable } = list_vulkan(environment)?;
-    let listed = |f: Found| Listed { index: f.index, identity: f.identity, capabilities: f.capabilities };
+    let DeviceList { devices, loader, unusable } = list_vulkan(environment)?;
+    let listed =
+        |f: FoundDevice| Listed { index: f.index, identity: f.identity, capabilities: f.capabilities };
     let (mut all, no_driver): (Vec<Listed>, _) = match devices {
         Ok(found) => (found.into_iter().map(listed).collect(), None),
         Err(why) => (Vec::new(), Some(why)),
@@ -153,7 +154,7 @@ pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Lis
 }
 
 /// What the listing process says.
-fn list_vulkan(environment: &DriverEnvironment) -> Result<Answer, Failure> {
+fn list_vulkan(environment: &DriverEnvironment) -> Result<DeviceList, Failure> {
     let (answer, status) = ask(&Process::Drivers(environment.clone()))?;
     answer.ok_or_else(|| {
         Failure::environment_message(format!(
@@ -163,7 +164,7 @@ fn list_vulkan(environment: &DriverEnvironment) -> Result<Answer, Failure> {
 }
 
 /// Lets a process list its devices. No answer: a driver ended it.
-fn ask(process: &Process) -> Result<(Option<Answer>, ExitStatus), Failure> {
+fn ask(process: &Process) -> Result<(Option<DeviceList>, ExitStatus), Failure> {
     match workers::ask(process, &Task::List, PATIENCE)? {
         Said::Ended(text, status) => Ok((text.and_then(|text| serde_json::from_str(&text).ok()), status)),
         Said::Nothing => Err(Failure::environment_message(format!(

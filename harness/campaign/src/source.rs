@@ -10,7 +10,7 @@ use crate::Failure;
 
 /// A text that should be a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct TestSource {
     /// Path in its suite or folder without extension; unique among those of one call.
     pub id: String,
     /// The file, as messages name it.
@@ -51,7 +51,7 @@ pub struct Unreadable {
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// Where it comes from.
-    pub source: Source,
+    pub source: TestSource,
     /// Its text.
     pub text: String,
     /// The test.
@@ -67,13 +67,13 @@ pub enum Rejection {
     Malformed(ParseErrors),
 }
 
-impl Source {
+impl TestSource {
     /// The same test, told in another way.
-    pub(crate) fn told(self, variant: &str) -> Source {
+    pub(crate) fn told(self, variant: &str) -> TestSource {
         if self.text.is_err() || variant.is_empty() {
             return self;
         }
-        Source {
+        TestSource {
             id: format!("{}@{variant}", self.id),
             argument: format!("{}@{variant}", self.argument),
             variant: variant.to_owned(),
@@ -82,7 +82,7 @@ impl Source {
     }
 
     /// The same test, told in another way than it is.
-    pub(crate) fn told_anew(mut self, variant: &str) -> Source {
+    pub(crate) fn told_anew(mut self, variant: &str) -> TestSource {
         let behind = format!("@{}", self.variant);
         for name in [&mut self.id, &mut self.argument] {
             if let Some(plain) = name.strip_suffix(&behind) {
@@ -107,7 +107,7 @@ impl Source {
     ///
     /// # Errors
     /// When there is no text, or it is no test.
-    pub fn load(self) -> Result<Loaded, Box<(Source, Rejection)>> {
+    pub fn load(self) -> Result<Loaded, Box<(TestSource, Rejection)>> {
         let text = match &self.text {
             Ok(text) => text.clone(),
             Err(unreadable) => {

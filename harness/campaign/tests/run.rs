@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use campaign::book::{Done, Place};
-use campaign::kinds::litmus::plan::Plan;
-use campaign::kinds::litmus::{Budget, Litmus};
-use campaign::kinds::{Options, progress};
+use campaign::book::{Done, RunPlace};
+use campaign::kinds::litmus::plan::LitmusPlan;
+use campaign::kinds::litmus::{Litmus, TestBudget};
+use campaign::kinds::{RunOptions, progress};
 use campaign::misbehave::Misbehaviour;
 use campaign::run::{Ended, EventOf, Kind, Run, Watch, Workers};
 use campaign::shard::{Shard, part};
@@ -31,7 +31,7 @@ use sim::Fault;
 const MP: &str = "mp/MP+rel-acq";
 const SB: &str = "sb/SB+rlx-rlx";
 static NO_MISBEHAVIOUR: LazyLock<Misbehaviour> = LazyLock::new(Misbehaviour::default);
-const BUDGET: Budget = Budget::Instances(1000);
+const BUDGET: TestBudget = TestBudget::Instances(1000);
 
 /// A device of this name with the capabilities of the simulated GPU.
 fn target(name: &str) -> Target {
@@ -46,10 +46,10 @@ fn loaded(ids: &[&str]) -> Vec<Loaded> {
     sources.map(|source| source.load().unwrap_or_else(|rejected| panic!("{rejected:?}"))).collect()
 }
 
-fn plan(devices: &[&str], ids: &[&str]) -> Plan {
+fn plan(devices: &[&str], ids: &[&str]) -> LitmusPlan {
     let targets = devices.iter().map(|name| target(name)).collect();
     let skips = |_: &str, id: &str| (id == "coherence/CoRR+rlx").then(|| "skip list".to_owned());
-    Plan::new(targets, loaded(ids), None, None, &skips).unwrap()
+    LitmusPlan::new(targets, loaded(ids), None, None, &skips).unwrap()
 }
 
 /// How a scripted job ends.
@@ -118,8 +118,8 @@ struct Came<K: Kind> {
     asked: Vec<K::Job>,
 }
 
-fn place(folder: &Path, resume: bool, seed: Option<u64>) -> Place<'_> {
-    Place { out: Some(folder), resume, seed, tells_seed: false }
+fn place(folder: &Path, resume: bool, seed: Option<u64>) -> RunPlace<'_> {
+    RunPlace { out: Some(folder), resume, seed, tells_seed: false }
 }
 
 /// Runs a kind in a folder; `answer` may set the flag that interrupts it.
@@ -139,15 +139,15 @@ where
     Ok(Came { ended, written: writer.0, asked: script.asked.into_inner().unwrap() })
 }
 
-fn options(jobs: u32) -> Options {
-    Options { jobs, instances: Some(1000), ..Options::default() }
+fn options(jobs: u32) -> RunOptions {
+    RunOptions { jobs, instances: Some(1000), ..RunOptions::default() }
 }
 
 /// Runs litmus tests in a folder.
 fn run<'a>(
-    plan: &'a Plan,
-    options: &'a Options,
-    place: &Place<'_>,
+    plan: &'a LitmusPlan,
+    options: &'a RunOptions,
+    place: &RunPlace<'_>,
     interrupted: &AtomicBool,
     answer: &(dyn Fn(&wire::Job) -> Result<Answer, pool::Failure> + Sync),
 ) -> Result<(Came<Litmus<'a>>, u64), Failure> {
@@ -404,25 +404,25 @@ fn parts_are_the_whole_without_overlap() {
     assert_eq!(all, (0..10).collect::<Vec<u32>>());
 }
 
-fn progress_plan(ids: &[&str]) -> progress::Plan {
+fn progress_plan(ids: &[&str]) -> progress::ProgressPlan {
     let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
     let (tests, rejected) = progress::load(&ids, None, None).unwrap();
     assert!(rejected.is_empty());
     let chosen = choice::load(progress::MODEL).unwrap();
-    progress::Plan::new(vec![target("a")], tests, chosen, None, None).unwrap()
+    progress::ProgressPlan::new(vec![target("a")], tests, chosen, None, None).unwrap()
 }
 
 type ProgressEnds = Result<runner::progress::Answer, pool::Failure>;
 
 fn progress_run<'a>(
-    plan: &'a progress::Plan,
-    options: &'a Options,
-    place: &Place<'_>,
+    plan: &'a progress::ProgressPlan,
+    options: &'a RunOptions,
+    place: &RunPlace<'_>,
     time: Option<Duration>,
     answer: &(dyn Fn(&runner::progress::Job) -> ProgressEnds + Sync),
-) -> Result<Came<progress::Progress<'a>>, Failure> {
+) -> Result<Came<progress::ProgressKind<'a>>, Failure> {
     let (folder, seed, done) = place.open(plan.record(options)?, &|_| ())?;
-    let kind = progress::Progress { plan, options, time, seed, misbehaviour: &NO_MISBEHAVIOUR };
+    let kind = progress::ProgressKind { plan, options, time, seed, misbehaviour: &NO_MISBEHAVIOUR };
     execute(&kind, (folder, done), &never(), answer)
 }
 
@@ -443,7 +443,7 @@ fn progress_plans_are_whole_for_every_device() {
     cpu.listed.identity.kind = "cpu".to_owned();
     let (tests, _) = progress::load(&["progress/handoff-down".to_owned()], None, None).unwrap();
     let chosen = choice::load(progress::MODEL).unwrap();
-    let plan = progress::Plan::new(vec![target("a"), cpu], tests, chosen, None, None).unwrap();
+    let plan = progress::ProgressPlan::new(vec![target("a"), cpu], tests, chosen, None, None).unwrap();
     let (options, place) = (options(1), place(folder.path(), false, Some(1)));
     let came = progress_run(&plan, &options, &place, None, &went_on).unwrap();
     assert!(came.written.len() > 2, "{:?}", came.written);

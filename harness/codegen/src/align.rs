@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use litmus::{AccessKind, LocationId, MemoryPlace, Reference, StorageClass, Test, ThreadId};
 use shaders::ResultSlot;
 
-use crate::form::Unit;
-use crate::machine::{Access, LineKind, Machine, Operation, Path};
+use crate::form::FormKernel;
+use crate::machine::{CodeAccess, LineKind, Machine, Operation, Path};
 
 /// What a line of machine code comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum LineSource {
     /// An instruction of a thread of the test, by its index.
     Instruction(ThreadId, usize),
     /// The result of a thread that is written down.
@@ -27,29 +27,29 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alignment {
     /// In the order of the lines; `None` for what is no access, and for accesses that belong to no instruction.
-    pub sources: Vec<Option<Source>>,
+    pub sources: Vec<Option<LineSource>>,
     /// The accesses whose line is sure.
-    certain: Vec<Source>,
+    certain: Vec<LineSource>,
     /// Those whose line is so if results are written last.
-    likely: Vec<Source>,
+    likely: Vec<LineSource>,
 }
 
 impl Alignment {
     /// Whether the line of an access is sure: the only one of its kind that goes where the only such access of the test
     /// does. Others are known by their order alone, which compilers may change.
-    pub fn is_certain(&self, source: Source) -> bool {
+    pub fn is_certain(&self, source: LineSource) -> bool {
         self.certain.contains(&source)
     }
 
     /// Whether it is sure, or is so if a thread's results are written behind its accesses, as kernels say.
-    pub fn is_likely(&self, source: Source) -> bool {
+    pub fn is_likely(&self, source: LineSource) -> bool {
         self.is_certain(source) || self.likely.contains(&source)
     }
 }
 
 /// An access that some line should show.
 struct Expected {
-    source: Source,
+    source: LineSource,
     /// Which storage it goes to, results behind all others.
     storage: u32,
     /// The place in the text, where it is known by that.
@@ -62,7 +62,7 @@ struct Expected {
 }
 
 /// What each line comes from.
-pub fn align(test: &Test, unit: &Unit, machine: &Machine) -> Alignment {
+pub fn align(test: &Test, unit: &FormKernel, machine: &Machine) -> Alignment {
     let mut expected = expected(test, unit);
     let texts: Vec<&str> = machine.lines.iter().map(|line| line.text.as_str()).collect();
     let places = (machine.dialect.places)(&texts);
@@ -102,7 +102,11 @@ pub fn align(test: &Test, unit: &Unit, machine: &Machine) -> Alignment {
 }
 
 /// The accesses whose line is sure, and those whose line is so if results are written last.
-fn certain(expected: &[Expected], machine: &Machine, places: &[Option<u64>]) -> (Vec<Source>, Vec<Source>) {
+fn certain(
+    expected: &[Expected],
+    machine: &Machine,
+    places: &[Option<u64>],
+) -> (Vec<LineSource>, Vec<LineSource>) {
     let key = |one: &Expected| (one.operation, one.path, one.offset, one.place);
     let (mut sure, mut likely) = (Vec::new(), Vec::new());
     for one in expected {
@@ -120,7 +124,7 @@ fn certain(expected: &[Expected], machine: &Machine, places: &[Option<u64>]) -> 
         }
         if others.is_empty() {
             sure.push(one.source);
-        } else if others.iter().all(|other| matches!(other.source, Source::Result(_))) {
+        } else if others.iter().all(|other| matches!(other.source, LineSource::Result(_))) {
             likely.push(one.source);
         }
     }
@@ -128,7 +132,7 @@ fn certain(expected: &[Expected], machine: &Machine, places: &[Option<u64>]) -> 
 }
 
 /// Whether a line may be an access of the test.
-fn fits(one: &Expected, access: &Access, place: Option<u64>) -> bool {
+fn fits(one: &Expected, access: &CodeAccess, place: Option<u64>) -> bool {
     one.operation == access.operation
         && one.path == access.path
         && one.offset.is_none_or(|offset| offset == access.offset)
@@ -161,16 +165,16 @@ fn place(expected: &mut [Expected], machine: &Machine, places: &[Option<u64>]) {
     }
 }
 
-fn thread_of(source: Source) -> ThreadId {
+fn thread_of(source: LineSource) -> ThreadId {
     match source {
-        Source::Instruction(thread, _) | Source::Result(thread) => thread,
+        LineSource::Instruction(thread, _) | LineSource::Result(thread) => thread,
     }
 }
 
 /// The expected access that is most likely meant: of the thread at hand, if it has one.
 fn best(
     expected: &[Expected],
-    access: &Access,
+    access: &CodeAccess,
     place: Option<u64>,
     current: Option<ThreadId>,
 ) -> Option<usize> {
@@ -182,7 +186,7 @@ fn best(
     candidates.clone().find(of_thread).or_else(|| candidates.next())
 }
 
-fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
+fn expected(test: &Test, unit: &FormKernel) -> Vec<Expected> {
     let mut all = Vec::new();
     for thread in &unit.threads {
         for (index, instruction) in test.thread(*thread).instructions.iter().enumerate() {
@@ -198,7 +202,7 @@ fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
             };
             let path = path(test, location, class);
             all.push(Expected {
-                source: Source::Instruction(*thread, index),
+                source: LineSource::Instruction(*thread, index),
                 storage: storage_number(test, location),
                 place: None,
                 operation,
@@ -211,7 +215,7 @@ fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
             if slot_thread(slot, unit) == Some(*thread) {
                 let slot = unit.kernel.first_slot + number;
                 all.push(Expected {
-                    source: Source::Result(*thread),
+                    source: LineSource::Result(*thread),
                     storage: u32::MAX,
                     place: None,
                     operation: Operation::Store,
@@ -226,7 +230,7 @@ fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
 }
 
 /// The thread of the test that writes a slot of the kernel.
-fn slot_thread(slot: &ResultSlot, unit: &Unit) -> Option<ThreadId> {
+fn slot_thread(slot: &ResultSlot, unit: &FormKernel) -> Option<ThreadId> {
     let local = slot.thread()?;
     unit.threads.get(usize::from(local.0)).copied()
 }
@@ -241,7 +245,7 @@ fn path(test: &Test, location: LocationId, class: StorageClass) -> Path {
 }
 
 /// Byte offset of a location in the buffer, for the instance of slot 0.
-fn address(test: &Test, unit: &Unit, location: LocationId) -> u64 {
+fn address(test: &Test, unit: &FormKernel, location: LocationId) -> u64 {
     let number = storage_number(test, location);
     4 * u64::from(unit.parameters.unit(0, number)) * u64::from(unit.kernel.storage_words)
 }

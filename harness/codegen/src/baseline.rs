@@ -7,7 +7,7 @@ use crate::differ::line_diff;
 
 /// The code of one target. Sections are in the order of their names, so that a new test changes no other line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Baseline {
+pub struct CodeBaseline {
     /// Lines by section: `TEST FORM KERNEL`.
     pub sections: BTreeMap<String, Vec<String>>,
 }
@@ -20,12 +20,12 @@ const COMMENT: &str = "# ";
 /// A baseline that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected `== TEST FORM KERNEL` before any code")]
-pub struct BaselineError {
+pub struct CodeBaselineError {
     /// The line, from 1.
     pub line: usize,
 }
 
-impl Baseline {
+impl CodeBaseline {
     /// The text of a file; `about` says what made it, a line each.
     pub fn print(&self, about: &[String]) -> String {
         let mut text = String::new();
@@ -45,9 +45,9 @@ impl Baseline {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`BaselineError`] where code stands outside a section.
-    pub fn parse(text: &str) -> Result<Baseline, BaselineError> {
-        let mut baseline = Baseline::default();
+    /// [`CodeBaselineError`] where code stands outside a section.
+    pub fn parse(text: &str) -> Result<CodeBaseline, CodeBaselineError> {
+        let mut baseline = CodeBaseline::default();
         let mut section: Option<String> = None;
         for (number, line) in (1..).zip(text.lines()) {
             if line.trim().is_empty() || line.starts_with(COMMENT) {
@@ -59,13 +59,13 @@ impl Baseline {
                 continue;
             }
             let known = section.as_ref().and_then(|name| baseline.sections.get_mut(name));
-            known.ok_or(BaselineError { line: number })?.push(line.to_owned());
+            known.ok_or(CodeBaselineError { line: number })?.push(line.to_owned());
         }
         Ok(baseline)
     }
 
     /// What has changed since `self`, for sections that both have or one of them lacks; empty where nothing has.
-    pub fn changes(&self, now: &Baseline) -> Vec<Change> {
+    pub fn changes(&self, now: &CodeBaseline) -> Vec<SectionChange> {
         let names = self.sections.keys().chain(now.sections.keys());
         let mut names: Vec<&String> = names.collect();
         names.sort();
@@ -73,7 +73,7 @@ impl Baseline {
         let none = Vec::new();
         let change = |name: &String| {
             let (before, after) = (self.sections.get(name), now.sections.get(name));
-            (before != after).then(|| Change {
+            (before != after).then(|| SectionChange {
                 section: name.clone(),
                 kind: match (before, after) {
                     (None, _) => ChangeKind::New,
@@ -89,7 +89,7 @@ impl Baseline {
 
 /// A section that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct SectionChange {
     /// Its name.
     pub section: String,
     /// How.
@@ -113,9 +113,11 @@ pub enum ChangeKind {
 mod tests {
     use super::*;
 
-    fn baseline(sections: &[(&str, &[&str])]) -> Baseline {
+    fn baseline(sections: &[(&str, &[&str])]) -> CodeBaseline {
         let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
-        Baseline { sections: sections.iter().map(|(name, code)| ((*name).to_owned(), lines(code))).collect() }
+        CodeBaseline {
+            sections: sections.iter().map(|(name, code)| ((*name).to_owned(), lines(code))).collect(),
+        }
     }
 
     #[test]
@@ -123,8 +125,8 @@ mod tests {
         let written = baseline(&[("mp/MP merged P0,P1", &["a", "b"]), ("sb/SB merged P0,P1", &[])]);
         let text = written.print(&["radv:navi31".to_owned()]);
         assert!(text.starts_with("# radv:navi31\n\n== mp/MP merged P0,P1\na\nb\n"), "{text}");
-        assert_eq!(Baseline::parse(&text), Ok(written));
-        assert_eq!(Baseline::parse("# x\n\ncode\n"), Err(BaselineError { line: 3 }));
+        assert_eq!(CodeBaseline::parse(&text), Ok(written));
+        assert_eq!(CodeBaseline::parse("# x\n\ncode\n"), Err(CodeBaselineError { line: 3 }));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::machine::Machine;
 
 /// How two machine codes differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Difference {
+pub enum CodeDifference {
     /// In nothing but names of registers and labels.
     Same,
     /// In nothing that has to do with memory: other registers, or the same instructions in another place between the same
@@ -19,41 +19,41 @@ pub enum Difference {
     Memory,
 }
 
-impl Difference {
+impl CodeDifference {
     /// Compares the kernels of a form, one by one.
-    pub fn of(left: &[Machine], right: &[Machine]) -> Difference {
+    pub fn of(left: &[Machine], right: &[Machine]) -> CodeDifference {
         if left.len() != right.len() {
-            return Difference::Memory;
+            return CodeDifference::Memory;
         }
         left.iter()
             .zip(right)
-            .map(|(left, right)| Difference::between(left, right))
+            .map(|(left, right)| CodeDifference::between(left, right))
             .max()
-            .unwrap_or(Difference::Same)
+            .unwrap_or(CodeDifference::Same)
     }
 
     /// Compares two kernels.
-    pub fn between(left: &Machine, right: &Machine) -> Difference {
+    pub fn between(left: &Machine, right: &Machine) -> CodeDifference {
         if left.normal() == right.normal() {
-            Difference::Same
+            CodeDifference::Same
         } else if left.skeleton() == right.skeleton() && knows_memory(left) {
-            Difference::Schedule
+            CodeDifference::Schedule
         } else {
-            Difference::Memory
+            CodeDifference::Memory
         }
     }
 
     /// Whether the relaxation has no effect on what the machine does to memory.
     pub fn is_no_effect(self) -> bool {
-        self != Difference::Memory
+        self != CodeDifference::Memory
     }
 
     /// Its word in reports.
     pub fn word(self) -> &'static str {
         match self {
-            Difference::Same => "same",
-            Difference::Schedule => "schedule",
-            Difference::Memory => "differs",
+            CodeDifference::Same => "same",
+            CodeDifference::Schedule => "schedule",
+            CodeDifference::Memory => "differs",
         }
     }
 }
@@ -63,7 +63,7 @@ fn knows_memory(machine: &Machine) -> bool {
     !machine.skeleton().is_empty()
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for CodeDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
@@ -128,7 +128,7 @@ mod tests {
     fn a_lost_wait_or_bit_is_a_difference() {
         let full = machine(STORES);
         for weaker in [STORES.replace("s_waitcnt vmcnt(0)\n", ""), STORES.replacen(" glc", "", 1)] {
-            assert_eq!(Difference::between(&full, &machine(&weaker)), Difference::Memory, "{weaker}");
+            assert_eq!(CodeDifference::between(&full, &machine(&weaker)), CodeDifference::Memory, "{weaker}");
         }
     }
 
@@ -136,11 +136,11 @@ mod tests {
     fn registers_and_schedule_are_none() {
         let full = machine(STORES);
         let renamed = machine(&STORES.replace("s[4:7]", "s[8:11]"));
-        assert_eq!(Difference::between(&full, &renamed), Difference::Same);
+        assert_eq!(CodeDifference::between(&full, &renamed), CodeDifference::Same);
         let moved = machine(&format!("v_mov_b32_e32 v9, 1\n{STORES}"));
-        assert_eq!(Difference::between(&full, &moved), Difference::Schedule);
-        assert!(Difference::of(&[full.clone(), full.clone()], &[renamed, moved]).is_no_effect());
-        assert_eq!(Difference::of(std::slice::from_ref(&full), &[]), Difference::Memory);
+        assert_eq!(CodeDifference::between(&full, &moved), CodeDifference::Schedule);
+        assert!(CodeDifference::of(&[full.clone(), full.clone()], &[renamed, moved]).is_no_effect());
+        assert_eq!(CodeDifference::of(std::slice::from_ref(&full), &[]), CodeDifference::Memory);
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Role {
 
 /// A kernel of a test.
 #[derive(Clone, Debug)]
-pub struct Unit {
+pub struct FormKernel {
     /// Its form.
     pub form: Form,
     /// Which kernel of the form it is: the threads that it plays, such as `P0` or `P0,P1`.
@@ -218,17 +218,17 @@ pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<
 ///
 /// # Errors
 /// [`CompileError`]: the same rules as for running the test.
-pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Vec<Unit>, CompileError> {
+pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Vec<FormKernel>, CompileError> {
     Ok(units_of(test, form, program(test, form, told, sizes)?, Parameters::SINGLE))
 }
 
-fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -> Vec<Unit> {
+fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -> Vec<FormKernel> {
     let mut units = Vec::new();
     for (phase, parts) in program.phases.into_iter().enumerate() {
         for part in parts.parts {
             let names: Vec<String> =
                 part.threads.iter().map(|thread| format!("P{}", test.thread(*thread).number)).collect();
-            units.push(Unit {
+            units.push(FormKernel {
                 form,
                 name: names.join(","),
                 role: Role::of(test, &part.threads),

@@ -26,10 +26,10 @@ pub mod question;
 pub mod shrink;
 pub mod trust;
 
-pub use align::{Alignment, Source, align};
-pub use baseline::Baseline;
-pub use differ::Difference;
-pub use form::{Form, Role, Sizes, Unit, units};
+pub use align::{Alignment, LineSource, align};
+pub use baseline::CodeBaseline;
+pub use differ::CodeDifference;
+pub use form::{Form, FormKernel, Role, Sizes, units};
 pub use machine::{Dialect, Machine, NotMachineCode};
 pub use question::{Kernels, NoQuestion, question};
 pub use shrink::{Shrunk, shrink};

@@ -2,7 +2,7 @@
 //!
 //! How a line reads says the [`Dialect`] of its vendor.
 
-pub use vendor::text::{Access, Dialect, LineKind, Operation, PLAIN, Path};
+pub use vendor::text::{CodeAccess, Dialect, LineKind, Operation, PLAIN, Path};
 
 use crate::normal;
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     fn access(operation: Operation, path: Path, offset: u64) -> LineKind {
-        LineKind::Access(Access { operation, path, offset })
+        LineKind::Access(CodeAccess { operation, path, offset })
     }
 
     #[test]

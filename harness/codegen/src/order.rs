@@ -1,18 +1,18 @@
 //! Whether the order that a test asks for stands in machine code, by a table of what must stand between two accesses.
 //!
 //! Simpler than exploring, and there for every vendor with a table ([`vendor::order`]). It knows no more than its rows: what
-//! they do not speak of is [`Verdict::Unknown`], and so is a pair of accesses that the text does not tell apart.
+//! they do not speak of is [`OrderKept::Unknown`], and so is a pair of accesses that the text does not tell apart.
 
 use litmus::{InstructionKind, MemoryAccess, Scope, Semantics, Test};
-use vendor::order::{Need, Order, Place, Step, Without};
+use vendor::order::{Need, NeedPart, NeedPlace, Order, Without};
 
-use crate::align::{Alignment, Source};
-use crate::form::Unit;
+use crate::align::{Alignment, LineSource};
+use crate::form::FormKernel;
 use crate::machine::{LineKind, Machine, Operation, Path};
 
 /// What became of an order; of several parts the last of these decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum OrderKept {
     /// All that it needs is there.
     Kept,
     /// Part of it is there.
@@ -25,39 +25,39 @@ pub enum Verdict {
 
 /// Two accesses of a thread that an instruction of the test orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct AskedOrder {
     /// The order.
     pub order: Order,
     /// The widest scope at which it is asked for.
     pub scope: Scope,
     /// The first access.
-    pub first: Source,
+    pub first: LineSource,
     /// The second.
-    pub second: Source,
+    pub second: LineSource,
     /// Whether the second has to see what others have written: it is atomic or visible of its own, or made so.
     pub visible: bool,
 }
 
 /// What was found of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundOrder {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: OrderKept,
     /// What is there, or missing, in words.
     pub why: String,
     /// Who says what is needed.
     pub source: Option<&'static str>,
 }
 
-impl Found {
-    fn new(verdict: Verdict, why: impl Into<String>) -> Found {
-        Found { verdict, why: why.into(), source: None }
+impl FoundOrder {
+    fn new(verdict: OrderKept, why: impl Into<String>) -> FoundOrder {
+        FoundOrder { verdict, why: why.into(), source: None }
     }
 }
 
 /// The orders that a kernel's threads ask for: an acquire orders all accesses behind it, a release all before it, and a
 /// barrier those on its two sides of which the atomic one is its partner.
-pub fn asked(test: &Test, unit: &Unit) -> Vec<Asked> {
+pub fn asked(test: &Test, unit: &FormKernel) -> Vec<AskedOrder> {
     let mut all = Vec::new();
     for thread in &unit.threads {
         let instructions = &test.thread(*thread).instructions;
@@ -73,11 +73,13 @@ pub fn asked(test: &Test, unit: &Unit) -> Vec<Asked> {
             let visible = b.strength.scope().is_some() || semantics.make_visible;
             let ordered =
                 semantics.classes.contains(a.place.class) && semantics.classes.contains(b.place.class);
-            let (first, second) = (Source::Instruction(*thread, first), Source::Instruction(*thread, second));
-            let known =
-                all.iter().any(|one: &Asked| (one.order, one.first, one.second) == (order, first, second));
+            let (first, second) =
+                (LineSource::Instruction(*thread, first), LineSource::Instruction(*thread, second));
+            let known = all
+                .iter()
+                .any(|one: &AskedOrder| (one.order, one.first, one.second) == (order, first, second));
             if ordered && !known {
-                all.push(Asked { order, scope, first, second, visible });
+                all.push(AskedOrder { order, scope, first, second, visible });
             }
         };
         for &(index, access) in &accesses {
@@ -115,24 +117,25 @@ pub fn asked(test: &Test, unit: &Unit) -> Vec<Asked> {
 const NOT_TOLD: &str = "the text does not tell the accesses apart";
 
 /// Looks for what an order needs between the lines of its two accesses, on chips of a compiler's `target`.
-pub fn check(asked: &Asked, machine: &Machine, alignment: &Alignment, target: &str) -> Found {
+pub fn check(asked: &AskedOrder, machine: &Machine, alignment: &Alignment, target: &str) -> FoundOrder {
     let line_of = |source| alignment.sources.iter().position(|found| *found == Some(source));
     let (Some(first), Some(second)) = (line_of(asked.first), line_of(asked.second)) else {
-        return Found::new(Verdict::Unknown, "an access has no line");
+        return FoundOrder::new(OrderKept::Unknown, "an access has no line");
     };
     let access = |at: usize| match machine.lines.get(at).map(|line| line.kind) {
         Some(LineKind::Access(access)) => Some(access),
         _ => None,
     };
     let (Some(of_first), Some(of_second)) = (access(first), access(second)) else {
-        return Found::new(Verdict::Unknown, "an access has no line");
+        return FoundOrder::new(OrderKept::Unknown, "an access has no line");
     };
-    let both = |is: fn(&Alignment, Source) -> bool| is(alignment, asked.first) && is(alignment, asked.second);
+    let both =
+        |is: fn(&Alignment, LineSource) -> bool| is(alignment, asked.first) && is(alignment, asked.second);
     if !both(Alignment::is_likely) || (second < first && !both(Alignment::is_certain)) {
-        return Found::new(Verdict::Unknown, NOT_TOLD);
+        return FoundOrder::new(OrderKept::Unknown, NOT_TOLD);
     }
     if second < first {
-        return Found::new(Verdict::Lost, "the second access stands before the first");
+        return FoundOrder::new(OrderKept::Lost, "the second access stands before the first");
     }
     let holds = |need: &&Need| {
         need.order == asked.order
@@ -140,67 +143,67 @@ pub fn check(asked: &Asked, machine: &Machine, alignment: &Alignment, target: &s
             && (need.targets.is_empty() || need.targets.iter().any(|start| target.starts_with(start)))
     };
     let Some(need) = machine.dialect.needs.iter().find(holds) else {
-        return Found::new(Verdict::Unknown, "no table says what this order needs here");
+        return FoundOrder::new(OrderKept::Unknown, "no table says what this order needs here");
     };
     // No cache stands before the workgroup's memory.
     let cached = of_second.operation == Operation::Load && of_second.path != Path::Workgroup;
     let found = steps(need, machine, (first, second), cached && asked.visible);
-    let found = Found { source: Some(need.source), ..found };
+    let found = FoundOrder { source: Some(need.source), ..found };
     // What is only likely is not held against a compiler.
-    if found.verdict != Verdict::Kept && !both(Alignment::is_certain) {
-        return Found { verdict: Verdict::Unknown, why: NOT_TOLD.to_owned(), ..found };
+    if found.verdict != OrderKept::Kept && !both(Alignment::is_certain) {
+        return FoundOrder { verdict: OrderKept::Unknown, why: NOT_TOLD.to_owned(), ..found };
     }
     let narrow = !matches!(asked.scope, Scope::QueueFamily | Scope::Device | Scope::CrossDevice);
-    if narrow && found.verdict != Verdict::Kept {
+    if narrow && found.verdict != OrderKept::Kept {
         let why = format!("{}; but the scope is narrower than the table's, and less may do", found.why);
-        return Found { verdict: Verdict::Unknown, why, ..found };
+        return FoundOrder { verdict: OrderKept::Unknown, why, ..found };
     }
     found
 }
 
-fn steps(need: &Need, machine: &Machine, (first, second): (usize, usize), second_reads: bool) -> Found {
+fn steps(need: &Need, machine: &Machine, (first, second): (usize, usize), second_reads: bool) -> FoundOrder {
     let text = |at: usize| machine.lines.get(at).map_or("", |line| line.text.as_str());
     let mut from = first + 1;
-    let mut worst = Found::new(Verdict::Kept, "");
+    let mut worst = FoundOrder::new(OrderKept::Kept, "");
     for step in need.steps {
-        let Step { place, any, perhaps, without, words } = *step;
+        let NeedPart { place, any, perhaps, without, words } = *step;
         let has = |line: usize, parts: &[&str]| parts.iter().any(|part| text(line).contains(part));
         let there = match place {
-            Place::Between => {
+            NeedPlace::Between => {
                 let at = (from..second).find(|line| has(*line, any));
                 if let Some(at) = at {
                     from = at + 1;
                 }
                 at.is_some()
             }
-            Place::SecondLoad => {
+            NeedPlace::SecondLoad => {
                 !second_reads || has(second, any) || (from..second).any(|line| has(line, any))
             }
-            Place::NotOnEither => !has(first, any) && !has(second, any),
+            NeedPlace::NotOnEither => !has(first, any) && !has(second, any),
         };
         if there {
             continue;
         }
-        let uncertain = place == Place::Between && (from..second).any(|line| has(line, perhaps));
+        let uncertain = place == NeedPlace::Between && (from..second).any(|line| has(line, perhaps));
         let verdict = match without {
-            _ if uncertain => Verdict::Unknown,
-            Without::Lost => Verdict::Lost,
-            Without::Weakened => Verdict::Weakened,
-            Without::Unknown => Verdict::Unknown,
+            _ if uncertain => OrderKept::Unknown,
+            Without::Lost => OrderKept::Lost,
+            Without::Weakened => OrderKept::Weakened,
+            Without::Unknown => OrderKept::Unknown,
         };
         let why = match verdict {
             _ if uncertain => format!("perhaps there: {words}"),
-            Verdict::Unknown => format!("not there: {words}; what others need is not known"),
+            OrderKept::Unknown => format!("not there: {words}; what others need is not known"),
             _ => format!("missing: {words}"),
         };
         if verdict > worst.verdict {
-            worst = Found::new(verdict, why);
+            worst = FoundOrder::new(verdict, why);
         }
-        if verdict == Verdict::Lost {
+        if verdict == OrderKept::Lost {
             break;
         }
     }
-    if worst.verdict == Verdict::Kept {
+    if worst.verdict == OrderKept::Kept {
         let words: Vec<&str> = need.steps.iter().map(|step| step.words).collect();
         worst.why = words.join(", ");
     }
@@ -209,7 +212,7 @@ fn steps(need: &Need, machine: &Machine, (first, second): (usize, usize), second
 
 /// What became of an acquire between two loads in NIR, Mesa's form that all its compilers share, by the last text of it that a
 /// driver shows. Only in kernels with as many atomic loads as the test has: else nothing is known.
-pub fn check_nir(asked: &Asked, nir: &str, loads: usize) -> Option<Found> {
+pub fn check_nir(asked: &AskedOrder, nir: &str, loads: usize) -> Option<FoundOrder> {
     if asked.order != Order::Acquire {
         return None;
     }
@@ -221,19 +224,19 @@ pub fn check_nir(asked: &Asked, nir: &str, loads: usize) -> Option<Found> {
     let lines: Vec<&str> = main.lines().filter(|line| of_accesses(line) || is_fence(line)).collect();
     let found = lines.iter().filter(|line| of_accesses(line)).count();
     if found != loads || loads < 2 {
-        return Some(Found::new(Verdict::Unknown, "the loads of the test are not those of NIR"));
+        return Some(FoundOrder::new(OrderKept::Unknown, "the loads of the test are not those of NIR"));
     }
     let between = |window: &[&str]| window.iter().any(|line| is_fence(line));
     let first = lines.iter().position(of_accesses)?;
     let last = lines.iter().rposition(of_accesses)?;
     if !lines.get(first..last).is_some_and(between) {
-        return Some(Found::new(Verdict::Lost, "no barrier stands between the loads"));
+        return Some(FoundOrder::new(OrderKept::Lost, "no barrier stands between the loads"));
     }
     if lines.iter().filter(|line| of_accesses(line)).any(|line| line.contains("reorderable")) {
-        return Some(Found::new(
-            Verdict::Weakened,
+        return Some(FoundOrder::new(
+            OrderKept::Weakened,
             "a load is `reorderable` although it is `atomic`: a later pass or compiler may move it",
         ));
     }
-    Some(Found::new(Verdict::Kept, "a barrier between loads that are not `reorderable`"))
+    Some(FoundOrder::new(OrderKept::Kept, "a barrier between loads that are not `reorderable`"))
 }

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use isa::question::{Initial, Kernel, Observed, Resource, Shows, Space, Word, Workgroup};
-use isa::{Family, Program as Text, Question};
+use isa::question::{InitialMemory, MachineKernel, Observed, Resource, Shows, Space, Word, Workgroup};
+use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
 use litmus::{Place, Prediction, ScalarType, Test, ThreadId, Value};
 use shaders::carrier::Carrier;
 use shaders::contract::IMAGE_WIDTH;
@@ -33,7 +33,7 @@ pub struct Kernels<'a> {
     /// Their machine code, in the order of the program.
     pub texts: &'a [Text],
     /// The family that it is for.
-    pub family: &'a Family,
+    pub family: &'a AmdFamily,
     /// How the driver lays descriptors out.
     pub descriptors: Descriptors,
     /// Lanes of a wave.
@@ -81,7 +81,7 @@ pub enum NoQuestion {
 ///
 /// # Errors
 /// What the machine has no account of.
-pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, NoQuestion> {
+pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQuestion, NoQuestion> {
     let Kernels { test, program, texts, family, .. } = *of;
     if !program.apart().is_empty() {
         return Err(NoQuestion::TwoMemories);
@@ -121,7 +121,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
                 Images::OneDimensional => Shows::Image { space: IMAGES, row: 0 },
             }))
             .collect();
-        kernels.push(Kernel {
+        kernels.push(MachineKernel {
             program: text.clone(),
             resources: Resource::laid_out(&shows, of.descriptors),
             address: kernel.addresses.then_some(LOCATIONS),
@@ -153,7 +153,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
     let mut initial = Vec::new();
     for (storage, value) in (0..).zip(&program.initial) {
         let bytes = if program.storage_words > 1 && !in_image.contains(&storage) { 8 } else { 4 };
-        initial.push(Initial { place: place(storage, bytes), value: *value as u64 });
+        initial.push(InitialMemory { place: place(storage, bytes), value: *value as u64 });
     }
     let slot = |number: usize, bytes| {
         let word = parameters.result_word(program.lanes, number as u32, 0);
@@ -203,7 +203,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
             values
         })
         .collect();
-    Ok(Question { family: family.clone(), kernels, workgroups, initial, observed, allowed })
+    Ok(MachineQuestion { family: family.clone(), kernels, workgroups, initial, observed, allowed })
 }
 
 /// The lanes of each wave that play threads of the instance: subgroups in the order in which threads first name them, and

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use isa::edit::{self, Kind};
+use isa::edit::{self, EditKind};
 use isa::opcode::{Opcode, Path};
-use isa::survivor::{self, Class};
-use isa::text::Instruction;
-use isa::{Facts, Profile, Program, Question, Verdict, explore};
+use isa::survivor::{self, SurvivorClass};
+use isa::text::MachineInstruction;
+use isa::{Facts, MachineProgram, MachineQuestion, MachineVerdict, Profile, explore};
 
 /// Machine code with something taken away.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct Edited {
     /// Its instruction, as it was.
     pub text: String,
     /// What was taken away.
-    pub kind: Kind,
+    pub kind: EditKind,
     /// What the explorer says of the rest.
     pub fate: Fate,
 }
@@ -31,7 +31,7 @@ pub enum Fate {
     /// A register is used before its load need have returned.
     Hazard,
     /// Neither, and why that is so.
-    Survives(Class),
+    Survives(SurvivorClass),
     /// Neither, of a barrier that is the kernel's and not the test's: behind the initialization of workgroup memory, or before
     /// its final values are read.
     KernelsOwn,
@@ -63,8 +63,8 @@ impl fmt::Display for Fate {
 
 /// Every edit of the code of a question; nothing where the code itself is not `unreachable`, so that no edit of it tells
 /// anything.
-pub fn edits(question: &Question, profile: Profile, facts: &Facts) -> Option<Vec<Edited>> {
-    if !matches!(explore(question, profile, facts), Verdict::Unreachable(_)) {
+pub fn edits(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Vec<Edited>> {
+    if !matches!(explore(question, profile, facts), MachineVerdict::Unreachable(_)) {
         return None;
     }
     let generation = question.family.generation();
@@ -76,13 +76,15 @@ pub fn edits(question: &Question, profile: Profile, facts: &Facts) -> Option<Vec
                 kernel.program = edit.program;
             }
             let fate = match explore(&changed, profile, facts) {
-                Verdict::Reachable(_) => Fate::Reachable,
-                Verdict::Hazard(_) => Fate::Hazard,
-                Verdict::Unsupported(what) => Fate::Unsupported(what.what),
-                Verdict::Unreachable(_) if edit.kind == Kind::Barrier && is_own(code, edit.line) => {
+                MachineVerdict::Reachable(_) => Fate::Reachable,
+                MachineVerdict::Hazard(_) => Fate::Hazard,
+                MachineVerdict::Unsupported(what) => Fate::Unsupported(what.what),
+                MachineVerdict::Unreachable(_)
+                    if edit.kind == EditKind::Barrier && is_own(code, edit.line) =>
+                {
                     Fate::KernelsOwn
                 }
-                Verdict::Unreachable(_) => {
+                MachineVerdict::Unreachable(_) => {
                     let what = (kernel, edit.line, edit.kind);
                     survivor::class(question, &changed, what, profile, facts)
                         .map_or(Fate::Unexplained, Fate::Survives)
@@ -98,11 +100,13 @@ pub fn edits(question: &Question, profile: Profile, facts: &Facts) -> Option<Vec
 
 /// Whether a barrier is the kernel's own: around workgroup memory it has one first, behind the initialization, and one last,
 /// before what reads final values.
-fn is_own(code: &Program, line: u32) -> bool {
-    let is_barrier =
-        |instruction: &&Instruction| matches!(instruction.opcode, Opcode::Barrier | Opcode::BarrierWait);
+fn is_own(code: &MachineProgram, line: u32) -> bool {
+    let is_barrier = |instruction: &&MachineInstruction| {
+        matches!(instruction.opcode, Opcode::Barrier | Opcode::BarrierWait)
+    };
     let lines: Vec<u32> = code.instructions.iter().filter(is_barrier).map(|one| one.line).collect();
-    let lds = |one: &Instruction| matches!(&one.opcode, Opcode::Memory(memory) if memory.path == Path::Lds);
+    let lds =
+        |one: &MachineInstruction| matches!(&one.opcode, Opcode::Memory(memory) if memory.path == Path::Lds);
     lines.len() > 1
         && code.instructions.iter().any(lds)
         && [lines.first(), lines.last()].contains(&Some(&line))

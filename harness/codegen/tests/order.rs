@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use codegen::machine::LineKind;
-use codegen::order::{Found, Verdict, asked, check, check_nir};
-use codegen::{Dialect, Form, Machine, Sizes, Unit, align, units};
+use codegen::order::{FoundOrder, OrderKept, asked, check, check_nir};
+use codegen::{Dialect, Form, FormKernel, Machine, Sizes, align, units};
 use litmus::Test;
 
 /// Stands between NIR and machine code.
@@ -22,7 +22,7 @@ struct Given {
     name: String,
     dialect: &'static Dialect,
     target: &'static str,
-    unit: Unit,
+    unit: FormKernel,
     nir: String,
     code: String,
 }
@@ -32,7 +32,7 @@ fn test() -> Test {
     litmus::parse(found.text, &found.id).unwrap()
 }
 
-fn unit(test: &Test, form: Form, thread: &str) -> Unit {
+fn unit(test: &Test, form: Form, thread: &str) -> FormKernel {
     let sizes = Sizes { subgroup_size: 64, max_workgroup_invocations: 1024, device_scope: true, lanes: 64 };
     let all = units(test, form, shaders::Variant::default(), &sizes).unwrap();
     all.into_iter().find(|unit| unit.name == thread).unwrap()
@@ -68,7 +68,7 @@ fn given(test: &Test) -> Vec<Given> {
 }
 
 /// The one order of a kernel of the test.
-fn found(test: &Test, given: &Given, machine: &Machine) -> Found {
+fn found(test: &Test, given: &Given, machine: &Machine) -> FoundOrder {
     let [asked] = asked(test, &given.unit).try_into().unwrap();
     check(&asked, machine, &align(test, &given.unit, machine), given.target)
 }
@@ -79,10 +79,10 @@ fn orders_of_every_vendor() {
     let mut text = String::new();
     for given in given(&test) {
         let machine = Machine::read(&given.code, given.dialect).unwrap();
-        let Found { verdict, why, .. } = found(&test, &given, &machine);
+        let FoundOrder { verdict, why, .. } = found(&test, &given, &machine);
         writeln!(text, "{}: {verdict:?}: {why}", given.name).unwrap();
         let [asked] = asked(&test, &given.unit).try_into().unwrap();
-        if let Some(Found { verdict, why, .. }) = check_nir(&asked, &given.nir, 2) {
+        if let Some(FoundOrder { verdict, why, .. }) = check_nir(&asked, &given.nir, 2) {
             writeln!(text, "    NIR: {verdict:?}: {why}").unwrap();
         }
     }
@@ -97,7 +97,7 @@ fn a_line_less_is_noticed_where_it_counts() {
     let mut text = String::new();
     for given in given(&test) {
         let whole = Machine::read(&given.code, given.dialect).unwrap();
-        if found(&test, &given, &whole).verdict != Verdict::Kept {
+        if found(&test, &given, &whole).verdict != OrderKept::Kept {
             continue;
         }
         for (at, line) in whole.lines.iter().enumerate() {
@@ -106,8 +106,8 @@ fn a_line_less_is_noticed_where_it_counts() {
             }
             let mut less = whole.clone();
             less.lines.remove(at);
-            let Found { verdict, why, .. } = found(&test, &given, &less);
-            if verdict != Verdict::Kept {
+            let FoundOrder { verdict, why, .. } = found(&test, &given, &less);
+            if verdict != OrderKept::Kept {
                 writeln!(text, "{} without `{}`: {verdict:?}: {why}", given.name, line.text).unwrap();
             }
         }

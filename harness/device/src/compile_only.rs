@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use vendor::{Family, VENDORS, Vendor, Way};
+use vendor::{CompileWay, Family, VENDORS, Vendor};
 
 use crate::environment::{DriverEnvironment, EnvironmentError};
 
@@ -160,7 +160,9 @@ impl Mesa {
     /// Whether it ends the process that asks for a chip that it does not know, so that one may be asked for that no list has.
     /// Other shims take any text for some chip.
     pub fn refuses_unknown(&self) -> bool {
-        let names = |way: &Way| matches!(way, Way::NullBackEnd { .. } | Way::Shim { names_chips: true, .. });
+        let names = |way: &CompileWay| {
+            matches!(way, CompileWay::NullBackEnd { .. } | CompileWay::Shim { names_chips: true, .. })
+        };
         self.vendor.ways.iter().all(names)
     }
 
@@ -199,7 +201,7 @@ impl Mesa {
         let mut missing = None;
         for way in self.vendor.ways {
             match *way {
-                Way::NullBackEnd { variable, sign } => {
+                CompileWay::NullBackEnd { variable, sign } => {
                     let library = self.library().and_then(|path| fs::read(path).ok()).unwrap_or_default();
                     if !holds(&library, sign) {
                         continue;
@@ -210,7 +212,7 @@ impl Mesa {
                     let spellings = self.vendor.families.iter().filter_map(spelled).collect();
                     return Ok(Chosen { variable: Some(variable), shim: None, spellings });
                 }
-                Way::Shim { library: shim, variable, names_chips } => {
+                CompileWay::Shim { library: shim, variable, names_chips } => {
                     let looked = self.shim_folders();
                     let Some(path) =
                         looked.iter().map(|folder| folder.join(shim)).find(|path| path.is_file())
@@ -419,7 +421,7 @@ mod tests {
                 file(&folder, &path, driver.as_bytes());
             }
             for way in vendor.ways {
-                if let Way::Shim { library, .. } = way {
+                if let CompileWay::Shim { library, .. } = way {
                     file(&folder, &format!("{SHIMS}/{library}"), b"\0navi31\0");
                 }
             }
@@ -438,11 +440,11 @@ mod tests {
                 let shim = command.get_args().nth(3).unwrap().to_string_lossy().into_owned();
                 let shim = shim.rsplit('/').next().unwrap().to_owned();
                 let chip = mesa.vendor.ways.iter().find_map(|way| match way {
-                    Way::Shim { variable, .. } => Some(match variable {
+                    CompileWay::Shim { variable, .. } => Some(match variable {
                         Some(name) => format!("{name}={}", variable_of(&command, name)),
                         None => "no variable".to_owned(),
                     }),
-                    Way::NullBackEnd { .. } => None,
+                    CompileWay::NullBackEnd { .. } => None,
                 });
                 format!("{}:{} {shim} {}", mesa.vendor.word, family.name, chip.unwrap())
             })

@@ -145,45 +145,17 @@ pub(crate) fn jump_of(kind: &InstructionKind) -> Option<LabelId> {
 
 /// The register that an instruction computes without touching memory, and the registers that it needs.
 pub(crate) fn registers_of(kind: &InstructionKind) -> (Option<RegisterId>, Vec<RegisterId>) {
-    let registers = |operands: &[Operand]| {
-        let register = |operand: &Operand| match operand {
-            Operand::Register(register) => Some(*register),
-            Operand::Constant(_) => None,
-        };
-        operands.iter().filter_map(register).collect::<Vec<_>>()
+    let computed = if let InstructionKind::Compute(compute) = kind {
+        let (Compute::Arithmetic { destination, .. }
+        | Compute::Compare { destination, .. }
+        | Compute::Move { destination, .. }) = compute;
+        Some(*destination)
+    } else if let InstructionKind::Subgroup(operation) = kind {
+        operation.destination
+    } else {
+        None
     };
-    match kind {
-        InstructionKind::Compute(compute) => match compute {
-            Compute::Arithmetic { destination, left, right, .. }
-            | Compute::Compare { destination, left, right, .. } => {
-                (Some(*destination), registers(&[*left, *right]))
-            }
-            Compute::Move { destination, value } => (Some(*destination), registers(&[*value])),
-        },
-        InstructionKind::Flow(flow) => match flow {
-            Flow::Branch { left, right, .. } => (None, registers(&[*left, *right])),
-            Flow::BranchIf { condition, .. } => (None, vec![*condition]),
-            Flow::Goto(_) | Flow::Label(_) => (None, Vec::new()),
-        },
-        InstructionKind::Access(access) => match access.kind {
-            AccessKind::Load(_) => (None, Vec::new()),
-            AccessKind::Store(values) => (None, registers(&values.iter().collect::<Vec<_>>())),
-            AccessKind::Rmw { operation, .. } => match operation {
-                RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => (None, registers(&[value])),
-                RmwOperation::CompareExchange { compare, value, .. } => (None, registers(&[compare, value])),
-            },
-            AccessKind::Await { value, .. } => (None, registers(&[value])),
-        },
-        InstructionKind::Subgroup(operation) => {
-            (operation.destination, registers(&operation.value.into_iter().collect::<Vec<_>>()))
-        }
-        InstructionKind::Fence { .. }
-        | InstructionKind::ControlBarrier(_)
-        | InstructionKind::SplitBarrier(_)
-        | InstructionKind::System(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_) => (None, Vec::new()),
-    }
+    (computed, kind.registers_read().collect())
 }
 
 /// The type of a location of so many bytes.
@@ -270,6 +242,7 @@ impl Ordering {
 }
 
 /// An atomic or a barrier with more order; `None` for what cannot have it, or has it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "no other is made here")]
 pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<InstructionKind> {
     let mut changed = kind.clone();
     match &mut changed {
@@ -291,12 +264,7 @@ pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<Instruct
             let semantics = more.added_to(barrier.semantics.unwrap_or(Semantics::RELAXED));
             barrier.semantics = if fits { Some(semantics) } else { return None };
         }
-        InstructionKind::System(_)
-        | InstructionKind::Subgroup(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::Compute(_)
-        | InstructionKind::Flow(_) => return None,
+        _ => return None,
     }
     (changed != *kind).then_some(changed)
 }
@@ -304,21 +272,7 @@ pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<Instruct
 /// An atomic or a barrier of a wider memory scope; `None` for what has none, or one as wide.
 pub(crate) fn widened(kind: &InstructionKind, wide: Scope) -> Option<InstructionKind> {
     let mut changed = kind.clone();
-    let scope = match &mut changed {
-        InstructionKind::Access(access) => match &mut access.strength {
-            Access::Atomic { scope, .. } | Access::Coherent { scope } => scope,
-            Access::Private | Access::NonPrivate => return None,
-        },
-        InstructionKind::Fence { scope, .. } => scope,
-        InstructionKind::ControlBarrier(barrier) => &mut barrier.memory_scope,
-        InstructionKind::SplitBarrier(barrier) => &mut barrier.memory_scope,
-        InstructionKind::Subgroup(_)
-        | InstructionKind::System(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::Compute(_)
-        | InstructionKind::Flow(_) => return None,
-    };
+    let scope = changed.memory_scope_mut()?;
     if *scope >= wide {
         return None;
     }
@@ -378,6 +332,7 @@ pub(crate) fn writes(kind: &InstructionKind) -> Option<bool> {
 }
 
 /// What an instruction is, in the words of shaders; `None` for what is no event.
+#[expect(clippy::wildcard_enum_match_arm, reason = "no other is made here")]
 pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
     match kind {
         InstructionKind::Access(access) => {
@@ -396,11 +351,6 @@ pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
             SplitHalf::Arrive => "arrival",
             SplitHalf::Wait => "wait",
         }),
-        InstructionKind::Subgroup(_)
-        | InstructionKind::System(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::Compute(_)
-        | InstructionKind::Flow(_) => None,
+        _ => None,
     }
 }

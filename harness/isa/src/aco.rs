@@ -3,9 +3,10 @@
 //! `s4: %10:s[4-7] = s_load_dwordx4 %9:s[0-1], 16` says what `s_load_dwordx4 s[4:7], s[0:1], 16` does: each temporary stands
 //! with the register that it has. Buffer accesses have their operands in another order.
 
-use crate::opcode::{Action, Memory, Opcode, Path, Scalar, Vector};
+use crate::opcode::{Action, MemoryInstruction, Opcode, Path, Scalar, Vector};
 use crate::text::{
-    Instruction, Modifiers, Operand, ParseError, Program, Registers, is_mnemonic, operand, special, waits,
+    MachineInstruction, MachineOperand, MachineProgram, MachineTextError, Modifiers, Registers, is_mnemonic,
+    operand, special, waits,
 };
 
 /// The line before such a program.
@@ -15,8 +16,8 @@ pub(crate) const HEADING: &str = "After lowering to hw instructions:";
 const REMARKS: &[&str] = &["disable_wqm", "(is16bit)", "(is24bit)", "(kill)", "(latekill)", "(noCSE)"];
 
 /// Reads the program from its heading on; `skipped` lines stood before.
-pub(crate) fn parse(text: &str, skipped: u32) -> Result<Program, ParseError> {
-    let mut program = Program { instructions: Vec::new(), labels: Vec::new() };
+pub(crate) fn parse(text: &str, skipped: u32) -> Result<MachineProgram, MachineTextError> {
+    let mut program = MachineProgram { instructions: Vec::new(), labels: Vec::new() };
     for (number, raw) in (skipped + 1..).zip(text.lines()) {
         let code = raw.trim();
         if code.is_empty()
@@ -33,15 +34,15 @@ pub(crate) fn parse(text: &str, skipped: u32) -> Result<Program, ParseError> {
         let made = instruction(code, number);
         program
             .instructions
-            .push(made.ok_or_else(|| ParseError::Line { line: number, text: code.to_owned() })?);
+            .push(made.ok_or_else(|| MachineTextError::Line { line: number, text: code.to_owned() })?);
     }
     if program.instructions.is_empty() {
-        return Err(ParseError::Empty);
+        return Err(MachineTextError::Empty);
     }
     Ok(program)
 }
 
-fn instruction(code: &str, line: u32) -> Option<Instruction> {
+fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
     let (results, rest) = match code.split_once(" = ") {
         Some((results, rest)) => (results, rest),
         None => ("", code),
@@ -52,14 +53,14 @@ fn instruction(code: &str, line: u32) -> Option<Instruction> {
         return None;
     }
     let opcode = Opcode::of(mnemonic);
-    let mut operands: Vec<Operand> =
+    let mut operands: Vec<MachineOperand> =
         results.split(',').filter(|word| !word.trim().is_empty()).map(result).collect::<Option<_>>()?;
     let mut modifiers = Modifiers::default();
     match &opcode {
         Opcode::Waitcnt => modifiers = waits(rest),
         Opcode::Nothing | Opcode::Unknown => {}
         Opcode::Branch(_) => {
-            operands.push(Operand::Name(rest.trim().strip_prefix("block:")?.to_owned()));
+            operands.push(MachineOperand::Name(rest.trim().strip_prefix("block:")?.to_owned()));
         }
         _ => {
             // Lists behind `semantics:` have commas of their own.
@@ -76,7 +77,7 @@ fn instruction(code: &str, line: u32) -> Option<Instruction> {
         }
     }
     // What an instruction writes or reads besides its operands is none of them in machine text.
-    let special = |first, count| Operand::Scalar(Registers { first, count });
+    let special = |first, count| MachineOperand::Scalar(Registers { first, count });
     operands.retain(|operand| *operand != special(special::SCC, 1));
     match &opcode {
         Opcode::Scalar(Scalar::SaveExec { .. }) | Opcode::Vector(Vector::Compare { execute: true, .. }) => {
@@ -85,7 +86,7 @@ fn instruction(code: &str, line: u32) -> Option<Instruction> {
         Opcode::Memory(memory) => operands = in_order(*memory, operands)?,
         _ => {}
     }
-    Some(Instruction {
+    Some(MachineInstruction {
         line,
         text: code.to_owned(),
         mnemonic: mnemonic.to_owned(),
@@ -97,7 +98,7 @@ fn instruction(code: &str, line: u32) -> Option<Instruction> {
 }
 
 /// `s4: %10:s[4-7]`: the register behind the last colon but one.
-fn result(word: &str) -> Option<Operand> {
+fn result(word: &str) -> Option<MachineOperand> {
     let (_, named) = word.trim().split_once(": ")?;
     Some(source(bare(named.trim())))
 }
@@ -119,23 +120,23 @@ fn is_remark(word: &str) -> bool {
 }
 
 /// `%9:s[0-1]` as `s[0:1]`; numbers as they are.
-fn source(word: &str) -> Operand {
+fn source(word: &str) -> MachineOperand {
     let register =
         word.strip_prefix('%').and_then(|rest| rest.split_once(':')).map_or(word, |(_, register)| register);
     operand(register)
 }
 
 /// Buffer accesses print descriptor, address, offset, data; machine text has data, address, descriptor, offset.
-fn in_order(memory: Memory, operands: Vec<Operand>) -> Option<Vec<Operand>> {
+fn in_order(memory: MemoryInstruction, operands: Vec<MachineOperand>) -> Option<Vec<MachineOperand>> {
     if !matches!(memory.path, Path::Buffer | Path::Texel) {
         // The order of the others has not been compared with machine text.
         return Some(match memory.path {
             Path::Scalar | Path::ScalarBuffer => operands,
             Path::Lds => {
-                let m0 = Operand::Scalar(Registers { first: special::M0, count: 1 });
+                let m0 = MachineOperand::Scalar(Registers { first: special::M0, count: 1 });
                 operands.into_iter().filter(|operand| *operand != m0).collect()
             }
-            _ => vec![Operand::Unknown("an operand of ACO's own form".to_owned())],
+            _ => vec![MachineOperand::Unknown("an operand of ACO's own form".to_owned())],
         });
     }
     let loads = matches!(memory.action, Action::Load { .. });

@@ -4,11 +4,11 @@ use std::fmt;
 
 use crate::family::Generation;
 use crate::opcode::{Action, Counter, Opcode};
-use crate::text::Program;
+use crate::text::MachineProgram;
 
 /// What an edit takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum EditKind {
     /// The barrier, or the wait of a split one.
     Barrier,
     /// A wait for vector memory: loads, and up to GFX9 stores.
@@ -29,33 +29,33 @@ pub enum Kind {
     Invalidate,
 }
 
-impl Kind {
+impl EditKind {
     /// Every kind.
-    pub const ALL: [Kind; 9] = [
-        Kind::Barrier,
-        Kind::VectorWait,
-        Kind::StoreWait,
-        Kind::LdsWait,
-        Kind::ScalarWait,
-        Kind::LoadBit,
-        Kind::LoadArrayBit,
-        Kind::StoreBit,
-        Kind::Invalidate,
+    pub const ALL: [EditKind; 9] = [
+        EditKind::Barrier,
+        EditKind::VectorWait,
+        EditKind::StoreWait,
+        EditKind::LdsWait,
+        EditKind::ScalarWait,
+        EditKind::LoadBit,
+        EditKind::LoadArrayBit,
+        EditKind::StoreBit,
+        EditKind::Invalidate,
     ];
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EditKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Barrier => "barrier",
-            Kind::VectorWait => "vector wait",
-            Kind::StoreWait => "store wait",
-            Kind::LdsWait => "LDS wait",
-            Kind::ScalarWait => "scalar wait",
-            Kind::LoadBit => "load bit",
-            Kind::LoadArrayBit => "load dlc",
-            Kind::StoreBit => "store bit",
-            Kind::Invalidate => "invalidate",
+            EditKind::Barrier => "barrier",
+            EditKind::VectorWait => "vector wait",
+            EditKind::StoreWait => "store wait",
+            EditKind::LdsWait => "LDS wait",
+            EditKind::ScalarWait => "scalar wait",
+            EditKind::LoadBit => "load bit",
+            EditKind::LoadArrayBit => "load dlc",
+            EditKind::StoreBit => "store bit",
+            EditKind::Invalidate => "invalidate",
         })
     }
 }
@@ -64,52 +64,52 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug)]
 pub struct Edit {
     /// What was taken away.
-    pub kind: Kind,
+    pub kind: EditKind,
     /// The line that it was taken from.
     pub line: u32,
     /// What is left.
-    pub program: Program,
+    pub program: MachineProgram,
 }
 
 /// Every edit of a program.
-pub fn edits(program: &Program, generation: Generation) -> Vec<Edit> {
+pub fn edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> {
     let mut all = Vec::new();
     for (index, instruction) in program.instructions.iter().enumerate() {
-        let mut without = |kind: Kind, change: &dyn Fn(&mut Program)| {
+        let mut without = |kind: EditKind, change: &dyn Fn(&mut MachineProgram)| {
             let mut edited = program.clone();
             change(&mut edited);
             all.push(Edit { kind, line: instruction.line, program: edited });
         };
-        let nothing = |edited: &mut Program| {
+        let nothing = |edited: &mut MachineProgram| {
             if let Some(instruction) = edited.instructions.get_mut(index) {
                 instruction.opcode = Opcode::Nothing;
                 instruction.modifiers = Default::default();
             }
         };
         let flag = |word: &'static str| {
-            move |edited: &mut Program| {
+            move |edited: &mut MachineProgram| {
                 if let Some(instruction) = edited.instructions.get_mut(index) {
                     instruction.modifiers.flags.retain(|flag| flag != word);
                 }
             }
         };
-        let scope = |edited: &mut Program| {
+        let scope = |edited: &mut MachineProgram| {
             if let Some(instruction) = edited.instructions.get_mut(index) {
                 instruction.modifiers.values.retain(|(key, _)| key != "scope");
             }
         };
         match &instruction.opcode {
-            Opcode::Barrier | Opcode::BarrierWait => without(Kind::Barrier, &nothing),
-            Opcode::Cache(_) => without(Kind::Invalidate, &nothing),
+            Opcode::Barrier | Opcode::BarrierWait => without(EditKind::Barrier, &nothing),
+            Opcode::Cache(_) => without(EditKind::Invalidate, &nothing),
             Opcode::Waitcnt => {
                 for (name, _) in &instruction.modifiers.values {
                     let kind = match name.as_str() {
-                        "vmcnt" => Kind::VectorWait,
-                        "lgkmcnt" => Kind::LdsWait,
-                        "vscnt" => Kind::StoreWait,
+                        "vmcnt" => EditKind::VectorWait,
+                        "lgkmcnt" => EditKind::LdsWait,
+                        "vscnt" => EditKind::StoreWait,
                         _ => continue,
                     };
-                    without(kind, &|edited: &mut Program| {
+                    without(kind, &|edited: &mut MachineProgram| {
                         if let Some(instruction) = edited.instructions.get_mut(index) {
                             instruction.modifiers.values.retain(|(known, _)| known != name);
                         }
@@ -118,28 +118,28 @@ pub fn edits(program: &Program, generation: Generation) -> Vec<Edit> {
             }
             Opcode::Wait(counters) => {
                 let kind = match counters {
-                    [Counter::Vector, ..] => Kind::VectorWait,
-                    [Counter::Store, ..] => Kind::StoreWait,
-                    [Counter::Lds, ..] => Kind::LdsWait,
-                    [Counter::Scalar, ..] => Kind::ScalarWait,
+                    [Counter::Vector, ..] => EditKind::VectorWait,
+                    [Counter::Store, ..] => EditKind::StoreWait,
+                    [Counter::Lds, ..] => EditKind::LdsWait,
+                    [Counter::Scalar, ..] => EditKind::ScalarWait,
                     _ => continue,
                 };
                 without(kind, &nothing);
             }
             Opcode::Memory(memory) if memory.is_data() => {
                 let kind = match memory.action {
-                    Action::Load { .. } => Kind::LoadBit,
-                    Action::Store => Kind::StoreBit,
+                    Action::Load { .. } => EditKind::LoadBit,
+                    Action::Store => EditKind::StoreBit,
                     Action::Atomic(_) => continue,
                 };
                 if instruction.modifiers.has("glc") {
                     without(kind, &flag("glc"));
                 }
                 if instruction.modifiers.has("dlc")
-                    && kind == Kind::LoadBit
+                    && kind == EditKind::LoadBit
                     && generation == Generation::Gfx10
                 {
-                    without(Kind::LoadArrayBit, &flag("dlc"));
+                    without(EditKind::LoadArrayBit, &flag("dlc"));
                 }
                 if instruction.modifiers.value("scope").is_some() {
                     without(kind, &scope);

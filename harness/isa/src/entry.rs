@@ -1,7 +1,7 @@
 //! What registers hold when a wave starts, found by how the text uses them: drivers change the numbers.
 
 use crate::opcode::{Opcode, Scalar};
-use crate::text::{Instruction, Operand, Program, special};
+use crate::text::{MachineInstruction, MachineOperand, MachineProgram, special};
 
 /// What an ordinary scalar register holds at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Entry {
 ///
 /// RADV fills `s[0:1]` with what only scratch memory needs, then descriptor sets, then the push constants that are used,
 /// then the workgroup's number and the wave's where they are used.
-pub fn entry(program: &Program, address: bool) -> Result<Vec<(u16, Entry)>, String> {
+pub fn entry(program: &MachineProgram, address: bool) -> Result<Vec<(u16, Entry)>, String> {
     let live = live_at_entry(program);
     let mut found: Vec<(u16, Entry)> = Vec::new();
     let mut rest: Vec<u16> = Vec::new();
@@ -54,10 +54,12 @@ pub fn entry(program: &Program, address: bool) -> Result<Vec<(u16, Entry)>, Stri
 }
 
 /// `s_bfe_u32 d, s, 0x60006` up to RDNA 1, `0x50014` then: how RADV takes the wave's number from its register.
-fn wave_number(instruction: &Instruction, register: u16) -> Option<u8> {
-    let source = Operand::Scalar(crate::text::Registers { first: register, count: 1 });
+fn wave_number(instruction: &MachineInstruction, register: u16) -> Option<u8> {
+    let source = MachineOperand::Scalar(crate::text::Registers { first: register, count: 1 });
     match instruction.operands.as_slice() {
-        [_, from, Operand::Number(field)] if instruction.mnemonic == "s_bfe_u32" && *from == source => {
+        [_, from, MachineOperand::Number(field)]
+            if instruction.mnemonic == "s_bfe_u32" && *from == source =>
+        {
             match field {
                 0x6_0006 => Some(6),
                 0x5_0014 => Some(20),
@@ -69,7 +71,7 @@ fn wave_number(instruction: &Instruction, register: u16) -> Option<u8> {
 }
 
 /// Ordinary scalar registers that some path reads before it writes them.
-fn live_at_entry(program: &Program) -> Vec<u16> {
+fn live_at_entry(program: &MachineProgram) -> Vec<u16> {
     // Forward over all paths: what has surely been written before each instruction.
     let count = program.instructions.len();
     let mut written: Vec<Option<[bool; 128]>> = vec![None; count + 1];
@@ -105,7 +107,7 @@ fn live_at_entry(program: &Program) -> Vec<u16> {
         if !matches!(instruction.opcode, Opcode::End | Opcode::Branch(crate::opcode::When::Always)) {
             next.push(at + 1);
         }
-        if let (Opcode::Branch(_), Some(Operand::Name(label))) =
+        if let (Opcode::Branch(_), Some(MachineOperand::Name(label))) =
             (&instruction.opcode, instruction.operands.first())
         {
             next.extend(program.target(label));
@@ -129,7 +131,7 @@ fn live_at_entry(program: &Program) -> Vec<u16> {
 }
 
 /// Scalar registers that an instruction reads and writes.
-fn uses(instruction: &Instruction) -> (Vec<u16>, Vec<u16>) {
+fn uses(instruction: &MachineInstruction) -> (Vec<u16>, Vec<u16>) {
     let first_is_read = match &instruction.opcode {
         Opcode::Scalar(Scalar::Compare { .. } | Scalar::TestBit { .. }) => true,
         Opcode::Scalar(Scalar::Constant { accumulates, .. }) => *accumulates,
@@ -142,7 +144,7 @@ fn uses(instruction: &Instruction) -> (Vec<u16>, Vec<u16>) {
     let mut reads = Vec::new();
     let mut writes = Vec::new();
     for (number, operand) in instruction.operands.iter().enumerate() {
-        if let Operand::Scalar(registers) = operand {
+        if let MachineOperand::Scalar(registers) = operand {
             let all = registers.first..registers.first.saturating_add(registers.count);
             let carry = number == 1
                 && matches!(

@@ -11,7 +11,9 @@ use crate::family::Generation;
 use crate::machine::{Cell, Choice, Event, Machine, Record, Seats, State, Wave, in_lds};
 use crate::opcode::Action;
 use crate::placement::{Matter, placements};
-use crate::question::{Explored, Question, Space, Step, Unsupported, Verdict, Witness, Word};
+use crate::question::{
+    Explored, MachineQuestion, MachineVerdict, Space, Trace, TraceStep, Unsupported, Word,
+};
 use crate::wave::{self, Launch, Stop};
 
 /// What stands in for memory that nothing has written: values of no test.
@@ -22,16 +24,21 @@ pub const STATES: u64 = 2_000_000;
 /// Whether an outcome that the model does not allow can be seen.
 ///
 /// Pure: the same question, facts and profile give the same verdict, found in the same order.
-pub fn explore(question: &Question, profile: Profile, facts: &Facts) -> Verdict {
+pub fn explore(question: &MachineQuestion, profile: Profile, facts: &Facts) -> MachineVerdict {
     explore_up_to(question, profile, facts, STATES)
 }
 
 /// As [`explore`], with a limit of its own on the number of states.
-pub fn explore_up_to(question: &Question, profile: Profile, facts: &Facts, states: u64) -> Verdict {
+pub fn explore_up_to(
+    question: &MachineQuestion,
+    profile: Profile,
+    facts: &Facts,
+    states: u64,
+) -> MachineVerdict {
     let (machine, observed) = match prepare(question, profile, facts) {
         Ok(prepared) => prepared,
-        Err(Stop::Hazard(hazard)) => return Verdict::Hazard(hazard),
-        Err(Stop::Unsupported(unsupported)) => return Verdict::Unsupported(unsupported),
+        Err(Stop::Hazard(hazard)) => return MachineVerdict::Hazard(hazard),
+        Err(Stop::Unsupported(unsupported)) => return MachineVerdict::Unsupported(unsupported),
     };
     let mut explored = Explored {
         profile,
@@ -60,15 +67,15 @@ pub fn explore_up_to(question: &Question, profile: Profile, facts: &Facts, state
             Err(End::Limit) => return unsupported(format!("more than {states} states")),
             Err(End::Found(outcome)) => {
                 let steps = search.records.iter().map(|record| step(&machine, record)).collect();
-                return Verdict::Reachable(Box::new(Witness { outcome, placement, steps, explored }));
+                return MachineVerdict::Reachable(Box::new(Trace { outcome, placement, steps, explored }));
             }
         }
     }
-    Verdict::Unreachable(explored)
+    MachineVerdict::Unreachable(explored)
 }
 
-fn unsupported(what: String) -> Verdict {
-    Verdict::Unsupported(Unsupported { kernel: 0, line: None, what })
+fn unsupported(what: String) -> MachineVerdict {
+    MachineVerdict::Unsupported(Unsupported { kernel: 0, line: None, what })
 }
 
 /// A part of an outcome in the machine.
@@ -80,7 +87,7 @@ pub(crate) struct Seen {
 
 /// Builds the waves and numbers the memory that they touch.
 pub(crate) fn prepare(
-    question: &Question,
+    question: &MachineQuestion,
     profile: Profile,
     facts: &Facts,
 ) -> Result<(Machine, Vec<Seen>), Stop> {
@@ -119,7 +126,7 @@ pub(crate) fn prepare(
     if waves.len() > 64 {
         return Err(missing("more than 64 waves".to_owned()));
     }
-    let mut memory = Memory { cells: Vec::new(), numbers: FxHashMap::default(), question };
+    let mut memory = MemoryInstruction { cells: Vec::new(), numbers: FxHashMap::default(), question };
     for index in 0..waves.len() {
         let Some(wave) = waves.get(index) else { continue };
         let mut cells = Vec::with_capacity(wave.code.accesses.len());
@@ -155,14 +162,14 @@ pub(crate) fn prepare(
 }
 
 /// Numbers 8 bytes of memory at a time.
-struct Memory<'q> {
+struct MemoryInstruction<'q> {
     cells: Vec<Cell>,
     /// By workgroup (of LDS), space and 8 bytes.
     numbers: FxHashMap<(usize, Space, u32), u16>,
-    question: &'q Question,
+    question: &'q MachineQuestion,
 }
 
-impl Memory<'_> {
+impl MemoryInstruction<'_> {
     fn cell(&mut self, place: Word, workgroup: usize) -> Option<u16> {
         let key = (if in_lds(place) { workgroup + 1 } else { 0 }, place.space, place.offset >> 3);
         if let Some(number) = self.numbers.get(&key) {
@@ -237,7 +244,7 @@ enum End {
 
 struct Search<'m> {
     machine: &'m Machine,
-    question: &'m Question,
+    question: &'m MachineQuestion,
     observed: &'m [Seen],
     seats: Seats,
     seen: HashSet<State, BuildHasherDefault<FxHasher>>,
@@ -293,7 +300,7 @@ impl Search<'_> {
     }
 }
 
-fn step(machine: &Machine, record: &Record) -> Step {
+fn step(machine: &Machine, record: &Record) -> TraceStep {
     let (workgroup, wave, kernel) =
         machine.waves.get(record.wave).map_or((0, 0, 0), |wave| (wave.workgroup, wave.number, wave.kernel));
     let place =
@@ -311,7 +318,7 @@ fn step(machine: &Machine, record: &Record) -> Step {
         Event::Dropped => "drops cache lines".to_owned(),
         Event::Barrier => "passes the barrier".to_owned(),
     };
-    Step { workgroup, wave, kernel, line: record.line, what }
+    TraceStep { workgroup, wave, kernel, line: record.line, what }
 }
 
 fn name_of(space: Space) -> String {
@@ -319,7 +326,12 @@ fn name_of(space: Space) -> String {
 }
 
 /// The facts that matter for what the waves do.
-fn assumptions(question: &Question, profile: Profile, facts: &Facts, machine: &Machine) -> Vec<String> {
+fn assumptions(
+    question: &MachineQuestion,
+    profile: Profile,
+    facts: &Facts,
+    machine: &Machine,
+) -> Vec<String> {
     let codes = || machine.waves.iter().map(|wave| &wave.code);
     let accesses = || codes().flat_map(|code| &code.accesses);
     let nodes = |wanted: fn(&Node) -> bool| codes().flat_map(|code: &Code| &code.nodes).any(wanted);
@@ -357,20 +369,20 @@ fn assumptions(question: &Question, profile: Profile, facts: &Facts, machine: &M
 }
 
 /// Outcomes seen over all placements without regard to what is allowed; nothing where the question has no answer.
-pub fn outcomes(question: &Question, profile: Profile, facts: &Facts) -> Option<BTreeSet<Vec<u64>>> {
+pub fn outcomes(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<BTreeSet<Vec<u64>>> {
     let mut open = question.clone();
     let mut seen = BTreeSet::new();
     loop {
         match explore(&open, profile, facts) {
-            Verdict::Unreachable(explored) => {
+            MachineVerdict::Unreachable(explored) => {
                 seen.extend(explored.outcomes);
                 return Some(seen);
             }
-            Verdict::Reachable(witness) => {
+            MachineVerdict::Reachable(witness) => {
                 seen.insert(witness.outcome.clone());
                 open.allowed.insert(witness.outcome);
             }
-            Verdict::Hazard(_) | Verdict::Unsupported(_) => return None,
+            MachineVerdict::Hazard(_) | MachineVerdict::Unsupported(_) => return None,
         }
     }
 }

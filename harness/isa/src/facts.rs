@@ -16,7 +16,7 @@ pub struct Facts {
     #[serde(rename = "fact")]
     pub facts: Vec<Fact>,
     /// Which bits take which access past which cache.
-    pub bits: Vec<Bits>,
+    pub bits: Vec<BitRule>,
 }
 
 /// Something that is taken for granted.
@@ -93,7 +93,7 @@ pub struct UnknownProfile(pub String);
 /// A rule about one bit.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Bits {
+pub struct BitRule {
     /// Where it holds.
     pub generations: Vec<String>,
     /// For which accesses.
@@ -171,7 +171,7 @@ impl Facts {
         generation: Generation,
         access: Kind,
         modifiers: &'f Modifiers,
-    ) -> impl Iterator<Item = &'f Bits> {
+    ) -> impl Iterator<Item = &'f BitRule> {
         self.bits.iter().filter(move |rule| {
             rule.access == access
                 && rule.generations.iter().any(|name| name == generation.name())

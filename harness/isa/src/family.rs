@@ -72,7 +72,7 @@ impl fmt::Display for Generation {
 
 /// A chip family as drivers name it: `navi31`, `gfx1201`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Family {
+pub struct AmdFamily {
     name: String,
     generation: Generation,
 }
@@ -85,7 +85,7 @@ pub struct UnknownFamily {
     pub name: String,
 }
 
-impl Family {
+impl AmdFamily {
     /// The name in lower case.
     pub fn name(&self) -> &str {
         &self.name
@@ -97,20 +97,20 @@ impl Family {
     }
 }
 
-impl FromStr for Family {
+impl FromStr for AmdFamily {
     type Err = UnknownFamily;
 
-    fn from_str(text: &str) -> Result<Family, UnknownFamily> {
+    fn from_str(text: &str) -> Result<AmdFamily, UnknownFamily> {
         let name = text.trim().to_ascii_lowercase();
         let target = RADV.family(&name).map_or(name.as_str(), |family| family.target);
         match by_number(target) {
-            Some(generation) => Ok(Family { name, generation }),
+            Some(generation) => Ok(AmdFamily { name, generation }),
             None => Err(UnknownFamily { name: text.to_owned() }),
         }
     }
 }
 
-impl fmt::Display for Family {
+impl fmt::Display for AmdFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn names_and_numbers() {
         for family in RADV.families {
-            assert!(family.names().all(|name| name.parse::<Family>().is_ok()), "{family:?}");
+            assert!(family.names().all(|name| name.parse::<AmdFamily>().is_ok()), "{family:?}");
         }
         for (name, generation) in [
             ("tahiti", Generation::Gfx6),
@@ -164,10 +164,10 @@ mod tests {
             ("gfx1103_r1", Generation::Gfx11),
             ("gfx1201", Generation::Gfx12),
         ] {
-            assert_eq!(name.parse::<Family>().unwrap().generation(), generation, "{name}");
+            assert_eq!(name.parse::<AmdFamily>().unwrap().generation(), generation, "{name}");
         }
         for name in ["", "gfx", "gfx12", "gfx1400", "navi99", "gfxé00", "gfx10é"] {
-            assert!(name.parse::<Family>().is_err(), "{name}");
+            assert!(name.parse::<AmdFamily>().is_err(), "{name}");
         }
     }
 }

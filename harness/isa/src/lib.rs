@@ -37,6 +37,6 @@ mod wave;
 
 pub use explore::explore;
 pub use facts::{Facts, Profile};
-pub use family::{Family, Generation};
-pub use question::{Question, Verdict};
-pub use text::{ParseError, Program, parse};
+pub use family::{AmdFamily, Generation};
+pub use question::{MachineQuestion, MachineVerdict};
+pub use text::{MachineProgram, MachineTextError, parse};

@@ -10,7 +10,7 @@ mod words;
 
 use crate::code::{Access, Code, Node, Skips, Way};
 use crate::opcode::Action;
-use crate::question::{Placement, Word};
+use crate::question::{WavePlacement, Word};
 use words::apply;
 pub(crate) use words::{extract, in_lds, insert};
 
@@ -150,7 +150,7 @@ pub(crate) enum Event {
 
 impl Machine {
     /// Where waves run under a placement.
-    pub fn seats(&self, placement: &Placement) -> Seats {
+    pub fn seats(&self, placement: &WavePlacement) -> Seats {
         let unit_of = |wave: &Wave| {
             let units = placement.units.get(wave.workgroup).and_then(|units| units.get(wave.number));
             units.copied().map_or(0, usize::from)

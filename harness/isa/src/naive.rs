@@ -14,7 +14,7 @@ use crate::facts::{Facts, Profile};
 use crate::family::Generation;
 use crate::machine::{Machine, Wave, extract, insert};
 use crate::opcode::{Action, AtomicOperation, Cache};
-use crate::question::{Question, Word};
+use crate::question::{MachineQuestion, Word};
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum NoAnswer {
 /// # Errors
 /// [`NoAnswer`].
 pub fn outcomes(
-    question: &Question,
+    question: &MachineQuestion,
     profile: Profile,
     facts: &Facts,
     limit: usize,
@@ -60,7 +60,7 @@ type Seats = Vec<Vec<(usize, usize)>>;
 
 /// Workgroups in blocks that share a compute unit (from GFX10 on two of them), these in shader arrays; and where there are two,
 /// each wave on either.
-fn every_placement(question: &Question, generation: Generation) -> BTreeSet<Seats> {
+fn every_placement(question: &MachineQuestion, generation: Generation) -> BTreeSet<Seats> {
     let count = question.workgroups.len();
     let mut all = BTreeSet::new();
     for blocks in numberings(count) {

@@ -28,7 +28,7 @@ pub enum Opcode {
     /// Vector arithmetic.
     Vector(Vector),
     /// An access to memory.
-    Memory(Memory),
+    Memory(MemoryInstruction),
     /// A mnemonic that this reader does not know.
     Unknown,
 }
@@ -197,7 +197,7 @@ pub enum Kind {
 
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
+pub struct MemoryInstruction {
     /// On which path.
     pub path: Path,
     /// What it does.
@@ -210,7 +210,7 @@ pub struct Memory {
     pub half: bool,
 }
 
-impl Memory {
+impl MemoryInstruction {
     /// Whether it is more than a scalar load.
     pub fn is_data(&self) -> bool {
         !matches!(self.path, Path::Scalar)
@@ -522,8 +522,9 @@ fn vector(name: &str) -> Option<Vector> {
     }
 }
 
-fn memory(name: &str) -> Option<Memory> {
-    let plain = |path, action, bytes| Some(Memory { path, action, bytes, pair: None, half: false });
+fn memory(name: &str) -> Option<MemoryInstruction> {
+    let plain =
+        |path, action, bytes| Some(MemoryInstruction { path, action, bytes, pair: None, half: false });
     if let Some(rest) = name.strip_prefix("ds_") {
         return lds(rest);
     }
@@ -560,7 +561,7 @@ fn memory(name: &str) -> Option<Memory> {
     match size {
         "format_x" if path == Path::Buffer => plain(Path::Texel, action, 4),
         "format_d16_x" | "d16_format_x" if path == Path::Buffer && !load => {
-            Some(Memory { path: Path::Texel, action, bytes: 4, pair: None, half: true })
+            Some(MemoryInstruction { path: Path::Texel, action, bytes: 4, pair: None, half: true })
         }
         "ubyte" | "u8" if load => plain(path, action, 1),
         "sbyte" | "i8" if load => plain(path, Action::Load { signed: true }, 1),
@@ -632,9 +633,10 @@ fn atomic(name: &str) -> Option<(AtomicOperation, u8)> {
     Some((operation, bytes))
 }
 
-fn lds(name: &str) -> Option<Memory> {
+fn lds(name: &str) -> Option<MemoryInstruction> {
     use AtomicOperation as A;
-    let made = |action, bytes, pair| Some(Memory { path: Path::Lds, action, bytes, pair, half: false });
+    let made =
+        |action, bytes, pair| Some(MemoryInstruction { path: Path::Lds, action, bytes, pair, half: false });
     let load = Action::Load { signed: false };
     match name {
         "read_b32" | "load_b32" => made(load, 4, None),

@@ -1,7 +1,7 @@
 //! Where workgroups run: the placements that an exploration enumerates.
 
 use crate::family::Generation;
-use crate::question::{Placement, Workgroup};
+use crate::question::{WavePlacement, Workgroup};
 
 /// Workgroups up to which every placement is enumerated.
 const ALL_UP_TO: usize = 4;
@@ -22,7 +22,11 @@ pub(crate) struct Matter {
 /// queues, which only takes orders away. Where none of an array matters, arrays are all the same.
 ///
 /// With more than four workgroups: all apart, in one array or in several, all together, and each pair together.
-pub(crate) fn placements(generation: Generation, workgroups: &[Workgroup], matter: Matter) -> Vec<Placement> {
+pub(crate) fn placements(
+    generation: Generation,
+    workgroups: &[Workgroup],
+    matter: Matter,
+) -> Vec<WavePlacement> {
     let count = workgroups.len();
     let apart: Vec<u8> = (0..count).map(|number| number.min(120) as u8).collect();
     let one = vec![0; count];
@@ -61,7 +65,7 @@ pub(crate) fn placements(generation: Generation, workgroups: &[Workgroup], matte
     }
     let spreads =
         if generation.spreads_workgroups() { spreads(workgroups, matter) } else { vec![Vec::new()] };
-    let mut made: Vec<Placement> = Vec::new();
+    let mut made: Vec<WavePlacement> = Vec::new();
     for (units, array_of) in &seats {
         for halves in &spreads {
             let placement = seat(workgroups, units, array_of, halves);
@@ -107,9 +111,9 @@ fn spreads(workgroups: &[Workgroup], matter: Matter) -> Vec<Vec<Vec<bool>>> {
 }
 
 /// Two compute units for each seat. Which is the first of them is said by the first wave that is there.
-fn seat(workgroups: &[Workgroup], units: &[u8], array_of: &[u8], halves: &[Vec<bool>]) -> Placement {
+fn seat(workgroups: &[Workgroup], units: &[u8], array_of: &[u8], halves: &[Vec<bool>]) -> WavePlacement {
     let seats = units.iter().copied().max().map_or(0, |most| usize::from(most) + 1);
-    let mut placement = Placement { units: Vec::new(), arrays: vec![0; 2 * seats] };
+    let mut placement = WavePlacement { units: Vec::new(), arrays: vec![0; 2 * seats] };
     let mut swapped: Vec<Option<bool>> = vec![None; seats];
     for (number, ((workgroup, unit), array)) in workgroups.iter().zip(units).zip(array_of).enumerate() {
         let first = 2 * usize::from(*unit);

@@ -5,20 +5,20 @@ use std::collections::BTreeSet;
 use vendor::Descriptors;
 
 use crate::facts::Profile;
-use crate::family::Family;
-use crate::text::Program;
+use crate::family::AmdFamily;
+use crate::text::MachineProgram;
 
 /// Kernels that run at the same time, their memory, and the outcomes that a model allows.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct MachineQuestion {
     /// Whose machine text it is.
-    pub family: Family,
+    pub family: AmdFamily,
     /// The kernels.
-    pub kernels: Vec<Kernel>,
+    pub kernels: Vec<MachineKernel>,
     /// The workgroups that run, each an instance's worth.
     pub workgroups: Vec<Workgroup>,
     /// What memory holds at first; 0 elsewhere.
-    pub initial: Vec<Initial>,
+    pub initial: Vec<InitialMemory>,
     /// What an outcome is made of.
     pub observed: Vec<Observed>,
     /// The outcomes that the model allows, values in the order of `observed`. Every other one is looked for.
@@ -27,9 +27,9 @@ pub struct Question {
 
 /// A kernel: its text, and what its descriptors lead to.
 #[derive(Clone, Debug)]
-pub struct Kernel {
+pub struct MachineKernel {
     /// The text that was read.
-    pub program: Program,
+    pub program: MachineProgram,
     /// The descriptors of set 0.
     pub resources: Vec<Resource>,
     /// The space whose start the push constants hold as a device address, where the kernel has one.
@@ -87,7 +87,7 @@ impl Resource {
 /// A workgroup that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workgroup {
-    /// Which of [`Question::kernels`].
+    /// Which of [`MachineQuestion::kernels`].
     pub kernel: usize,
     /// Its number in x within its dispatch.
     pub id: u32,
@@ -99,7 +99,7 @@ pub struct Workgroup {
 
 /// What memory holds at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Initial {
+pub struct InitialMemory {
     /// Where.
     pub place: Word,
     /// What.
@@ -128,25 +128,25 @@ pub struct Observed {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum MachineVerdict {
     /// No placement and no interleaving shows an outcome that is not allowed.
     Unreachable(Explored),
     /// One does.
-    Reachable(Box<Witness>),
+    Reachable(Box<Trace>),
     /// A register is read or written before the load that writes it is known to be complete.
     Hazard(Hazard),
     /// The text holds what the machine does not know.
     Unsupported(Unsupported),
 }
 
-impl Verdict {
+impl MachineVerdict {
     /// The word for reports.
     pub fn word(&self) -> &'static str {
         match self {
-            Verdict::Unreachable(_) => "unreachable",
-            Verdict::Reachable(_) => "reachable",
-            Verdict::Hazard(_) => "hazard",
-            Verdict::Unsupported(_) => "unsupported",
+            MachineVerdict::Unreachable(_) => "unreachable",
+            MachineVerdict::Reachable(_) => "reachable",
+            MachineVerdict::Hazard(_) => "hazard",
+            MachineVerdict::Unsupported(_) => "unsupported",
         }
     }
 }
@@ -168,20 +168,20 @@ pub struct Explored {
 
 /// How an outcome comes about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Witness {
-    /// The outcome, values in the order of [`Question::observed`].
+pub struct Trace {
+    /// The outcome, values in the order of [`MachineQuestion::observed`].
     pub outcome: Vec<u64>,
     /// Where the workgroups were.
-    pub placement: Placement,
+    pub placement: WavePlacement,
     /// What happened, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TraceStep>,
     /// What the answer rests on, so far as it was explored.
     pub explored: Explored,
 }
 
 /// Where waves run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Placement {
+pub struct WavePlacement {
     /// For each workgroup, for each wave its compute unit.
     pub units: Vec<Vec<u8>>,
     /// For each compute unit its shader array.
@@ -190,7 +190,7 @@ pub struct Placement {
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct TraceStep {
     /// Workgroup of the wave.
     pub workgroup: usize,
     /// The wave within it.

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::code::{Code, Node, Way};
-use crate::edit::Kind;
+use crate::edit::EditKind;
 use crate::explore::prepare;
 use crate::facts::{Facts, Profile};
 use crate::machine::{Machine, Wave};
 use crate::opcode::Action;
-use crate::question::Question;
+use crate::question::MachineQuestion;
 
 /// What an instruction orders, over all waves that execute it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,7 +34,7 @@ struct Orders {
 
 /// A class of survivors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
+pub enum SurvivorClass {
     /// Nothing that another wave could notice comes before it: it waits for results of its own, or for nothing.
     NothingBefore,
     /// Nothing that another wave could notice comes behind it.
@@ -56,24 +56,30 @@ pub enum Class {
     Otherwise,
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for SurvivorClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Class::NothingBefore => "nothing shared before it",
-            Class::NothingBehind => "nothing shared behind it",
-            Class::StoresBeforeLoads => "stores before loads",
-            Class::NothingAcquired => "nothing acquired before it",
-            Class::Redundant => "another wait does it",
-            Class::OneCache => "one cache",
-            Class::OneLocation => "one location",
-            Class::OwnLine => "its own line",
-            Class::Otherwise => "forbidden otherwise",
+            SurvivorClass::NothingBefore => "nothing shared before it",
+            SurvivorClass::NothingBehind => "nothing shared behind it",
+            SurvivorClass::StoresBeforeLoads => "stores before loads",
+            SurvivorClass::NothingAcquired => "nothing acquired before it",
+            SurvivorClass::Redundant => "another wait does it",
+            SurvivorClass::OneCache => "one cache",
+            SurvivorClass::OneLocation => "one location",
+            SurvivorClass::OwnLine => "its own line",
+            SurvivorClass::Otherwise => "forbidden otherwise",
         })
     }
 }
 
 /// What the instruction at a line of a kernel orders; nothing where the question cannot be prepared.
-fn orders(question: &Question, kernel: usize, line: u32, profile: Profile, facts: &Facts) -> Option<Orders> {
+fn orders(
+    question: &MachineQuestion,
+    kernel: usize,
+    line: u32,
+    profile: Profile,
+    facts: &Facts,
+) -> Option<Orders> {
     let (machine, _) = prepare(question, profile, facts).ok()?;
     let mut orders = Orders::default();
     for wave in machine.waves.iter().filter(|wave| wave.kernel == kernel) {
@@ -96,26 +102,26 @@ fn orders(question: &Question, kernel: usize, line: u32, profile: Profile, facts
 /// The class of an edit of a kernel that the explorer does not notice; nothing where a question cannot be prepared. `edited` is
 /// the question with the edit.
 pub fn class(
-    question: &Question,
-    edited: &Question,
-    (kernel, line, kind): (usize, u32, Kind),
+    question: &MachineQuestion,
+    edited: &MachineQuestion,
+    (kernel, line, kind): (usize, u32, EditKind),
     profile: Profile,
     facts: &Facts,
-) -> Option<Class> {
+) -> Option<SurvivorClass> {
     let orders = orders(question, kernel, line, profile, facts)?;
     let generation = question.family.generation();
     Some(match kind {
-        Kind::StoreBit => Class::OwnLine,
-        Kind::LoadBit | Kind::LoadArrayBit => {
+        EditKind::StoreBit => SurvivorClass::OwnLine,
+        EditKind::LoadBit | EditKind::LoadArrayBit => {
             // From GFX10 on the waves of a workgroup may be on two compute units, and are in one array all the same.
-            let one_cache = kind == Kind::LoadArrayBit || !generation.spreads_workgroups();
+            let one_cache = kind == EditKind::LoadArrayBit || !generation.spreads_workgroups();
             class_of_load_bit(&orders, one_cache)
         }
-        _ => match class_of_wait(&orders, kind == Kind::VectorWait && !generation.spreads_workgroups()) {
-            Class::Otherwise
+        _ => match class_of_wait(&orders, kind == EditKind::VectorWait && !generation.spreads_workgroups()) {
+            SurvivorClass::Otherwise
                 if unordered(question, profile, facts)? == unordered(edited, profile, facts)? =>
             {
-                Class::Redundant
+                SurvivorClass::Redundant
             }
             class => class,
         },
@@ -124,32 +130,32 @@ pub fn class(
 
 /// The class of a wait or barrier, as far as what it orders says; `one_cache` where it is for vector memory and a workgroup's
 /// waves share their vector cache.
-fn class_of_wait(orders: &Orders, one_cache: bool) -> Class {
+fn class_of_wait(orders: &Orders, one_cache: bool) -> SurvivorClass {
     if !orders.loads && !orders.stores {
-        Class::NothingBefore
+        SurvivorClass::NothingBefore
     } else if !orders.later_loads && !orders.later_stores && !orders.later_barriers {
-        Class::NothingBehind
+        SurvivorClass::NothingBehind
     } else if !orders.loads && !orders.later_stores && !orders.later_barriers {
-        Class::StoresBeforeLoads
+        SurvivorClass::StoresBeforeLoads
     } else if !orders.several_locations && !orders.later_barriers {
-        Class::OneLocation
+        SurvivorClass::OneLocation
     } else if one_cache && !orders.elsewhere {
-        Class::OneCache
+        SurvivorClass::OneCache
     } else {
-        Class::Otherwise
+        SurvivorClass::Otherwise
     }
 }
 
 /// The class of a bit of a load; `one_cache` where the bit is about a cache that the workgroup's waves share.
-fn class_of_load_bit(orders: &Orders, one_cache: bool) -> Class {
+fn class_of_load_bit(orders: &Orders, one_cache: bool) -> SurvivorClass {
     if !orders.loads {
-        Class::NothingBefore
+        SurvivorClass::NothingBefore
     } else if !orders.acquired {
-        Class::NothingAcquired
+        SurvivorClass::NothingAcquired
     } else if one_cache && !orders.elsewhere {
-        Class::OneCache
+        SurvivorClass::OneCache
     } else {
-        Class::Otherwise
+        SurvivorClass::Otherwise
     }
 }
 
@@ -157,7 +163,7 @@ fn class_of_load_bit(orders: &Orders, one_cache: bool) -> Class {
 /// first between.
 type Pairs = BTreeSet<(usize, u32, u32)>;
 
-fn unordered(question: &Question, profile: Profile, facts: &Facts) -> Option<Pairs> {
+fn unordered(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Pairs> {
     let (machine, _) = prepare(question, profile, facts).ok()?;
     let mut pairs = Pairs::new();
     for wave in &machine.waves {

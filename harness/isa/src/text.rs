@@ -4,16 +4,16 @@ use crate::opcode::Opcode;
 
 /// A compiled kernel as text that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct MachineProgram {
     /// The instructions in the order of the text.
-    pub instructions: Vec<Instruction>,
+    pub instructions: Vec<MachineInstruction>,
     /// Labels with the index of the instruction that they stand before.
     pub labels: Vec<(String, usize)>,
 }
 
 /// One instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instruction {
+pub struct MachineInstruction {
     /// Line of the text, from 1.
     pub line: u32,
     /// The line as it stands, without encoding and white space around it.
@@ -23,16 +23,16 @@ pub struct Instruction {
     /// What it does.
     pub opcode: Opcode,
     /// Its operands, in the order of the text.
-    pub operands: Vec<Operand>,
+    pub operands: Vec<MachineOperand>,
     /// What stands behind them.
     pub modifiers: Modifiers,
     /// The other half of a dual instruction: both read before either writes.
-    pub second: Option<Box<Instruction>>,
+    pub second: Option<Box<MachineInstruction>>,
 }
 
 /// An operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operand {
+pub enum MachineOperand {
     /// Scalar registers from `first` on.
     Scalar(Registers),
     /// Vector registers from `first` on.
@@ -116,7 +116,7 @@ impl Modifiers {
 
 /// Text that is no machine text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseError {
+pub enum MachineTextError {
     /// The driver had no disassembler: what it gives instead holds no instructions.
     #[error("the text was not disassembled: {0}")]
     NotDisassembled(String),
@@ -155,16 +155,16 @@ const APOLOGIES: &[&str] = &[
 /// executes it is told.
 ///
 /// # Errors
-/// [`ParseError`] where the text was not disassembled, or a line is none of machine text.
-pub fn parse(text: &str) -> Result<Program, ParseError> {
+/// [`MachineTextError`] where the text was not disassembled, or a line is none of machine text.
+pub fn parse(text: &str) -> Result<MachineProgram, MachineTextError> {
     if let Some(at) = text.find(crate::aco::HEADING) {
         let skipped = text.get(..at).unwrap_or_default().lines().count();
         return crate::aco::parse(text.get(at..).unwrap_or_default(), skipped as u32);
     }
     if let Some(line) = text.lines().find(|line| APOLOGIES.iter().any(|phrase| line.contains(phrase))) {
-        return Err(ParseError::NotDisassembled(line.trim().to_owned()));
+        return Err(MachineTextError::NotDisassembled(line.trim().to_owned()));
     }
-    let mut program = Program { instructions: Vec::new(), labels: Vec::new() };
+    let mut program = MachineProgram { instructions: Vec::new(), labels: Vec::new() };
     for (number, raw) in (1..).zip(text.lines()) {
         let code = without_comment(raw).trim();
         if code.is_empty() {
@@ -172,7 +172,7 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
         }
         if let Some(label) = code.strip_suffix(':') {
             if !is_name(label) {
-                return Err(ParseError::Line { line: number, text: code.to_owned() });
+                return Err(MachineTextError::Line { line: number, text: code.to_owned() });
             }
             program.label(label, number)?;
             continue;
@@ -181,7 +181,7 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
             // Only padding may be abridged: it has no effect, so that nothing is lost.
             match program.instructions.last() {
                 Some(last) if times && last.opcode == Opcode::Nothing => continue,
-                _ => return Err(ParseError::Line { line: number, text: code.to_owned() }),
+                _ => return Err(MachineTextError::Line { line: number, text: code.to_owned() }),
             }
         }
         let mut halves = code.split("::");
@@ -191,22 +191,22 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
             made.second = Some(Box::new(instruction(second.trim(), number)?));
         }
         if halves.next().is_some() {
-            return Err(ParseError::Line { line: number, text: code.to_owned() });
+            return Err(MachineTextError::Line { line: number, text: code.to_owned() });
         }
         made.text = code.to_owned();
         program.instructions.push(made);
     }
     if program.instructions.is_empty() {
-        return Err(ParseError::Empty);
+        return Err(MachineTextError::Empty);
     }
     Ok(program)
 }
 
-impl Program {
+impl MachineProgram {
     /// Notes a label before the next instruction.
-    pub(crate) fn label(&mut self, label: &str, line: u32) -> Result<(), ParseError> {
+    pub(crate) fn label(&mut self, label: &str, line: u32) -> Result<(), MachineTextError> {
         if self.labels.iter().any(|(known, _)| known == label) {
-            return Err(ParseError::Label { line, label: label.to_owned() });
+            return Err(MachineTextError::Label { line, label: label.to_owned() });
         }
         self.labels.push((label.to_owned(), self.instructions.len()));
         Ok(())
@@ -248,21 +248,21 @@ pub(crate) fn is_mnemonic(text: &str) -> bool {
         && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
-fn instruction(code: &str, line: u32) -> Result<Instruction, ParseError> {
+fn instruction(code: &str, line: u32) -> Result<MachineInstruction, MachineTextError> {
     let (mnemonic, rest) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
     if !is_mnemonic(mnemonic) {
-        return Err(ParseError::Line { line, text: code.to_owned() });
+        return Err(MachineTextError::Line { line, text: code.to_owned() });
     }
     let opcode = Opcode::of(mnemonic);
     let (operands, modifiers) = match &opcode {
         // What these say is one expression, in words of its own.
         Opcode::Nothing | Opcode::Unknown => {
-            (vec![Operand::Name(rest.trim().to_owned())], Modifiers::default())
+            (vec![MachineOperand::Name(rest.trim().to_owned())], Modifiers::default())
         }
         Opcode::Waitcnt => (Vec::new(), waits(rest)),
         _ => split(rest),
     };
-    Ok(Instruction {
+    Ok(MachineInstruction {
         line,
         text: code.to_owned(),
         mnemonic: mnemonic.to_owned(),
@@ -287,7 +287,7 @@ pub(crate) fn waits(text: &str) -> Modifiers {
 }
 
 /// Operands stand between commas; modifiers stand behind the last one, divided by blanks.
-fn split(text: &str) -> (Vec<Operand>, Modifiers) {
+fn split(text: &str) -> (Vec<MachineOperand>, Modifiers) {
     let mut operands = Vec::new();
     let mut modifiers = Modifiers::default();
     let pieces = pieces(text);
@@ -295,7 +295,7 @@ fn split(text: &str) -> (Vec<Operand>, Modifiers) {
         let mut words = piece.split_whitespace();
         let Some(first) = words.next() else {
             if pieces.len() > 1 {
-                operands.push(Operand::Unknown(String::new()));
+                operands.push(MachineOperand::Unknown(String::new()));
             }
             continue;
         };
@@ -378,11 +378,11 @@ impl Modifiers {
 }
 
 /// Reads one operand.
-pub(crate) fn operand(word: &str) -> Operand {
-    let special_register = |first, count| Operand::Scalar(Registers { first, count });
+pub(crate) fn operand(word: &str) -> MachineOperand {
+    let special_register = |first, count| MachineOperand::Scalar(Registers { first, count });
     match word {
-        "null" => return Operand::Null,
-        "off" => return Operand::Off,
+        "null" => return MachineOperand::Null,
+        "off" => return MachineOperand::Off,
         "vcc" => return special_register(special::VCC, 2),
         "vcc_lo" => return special_register(special::VCC, 1),
         "vcc_hi" => return special_register(special::VCC + 1, 1),
@@ -394,36 +394,44 @@ pub(crate) fn operand(word: &str) -> Operand {
         _ => {}
     }
     if let Some(value) = number(word) {
-        return Operand::Number(value);
+        return MachineOperand::Number(value);
     }
     if word.contains('.')
         && let Ok(value) = word.parse::<f32>()
     {
-        return Operand::Float(value.to_bits());
+        return MachineOperand::Float(value.to_bits());
     }
     if let Some(list) = word.strip_prefix('[').and_then(|word| word.strip_suffix(']')) {
         let registers: Option<Vec<u16>> = list
             .split(',')
             .map(|one| match operand(one.trim()) {
-                Operand::Vector(Registers { first, count: 1 }) => Some(first),
+                MachineOperand::Vector(Registers { first, count: 1 }) => Some(first),
                 _ => None,
             })
             .collect();
-        return registers.map_or_else(|| Operand::Unknown(word.to_owned()), Operand::Vectors);
+        return registers.map_or_else(|| MachineOperand::Unknown(word.to_owned()), MachineOperand::Vectors);
     }
     for (suffix, high) in [(".l", false), (".h", true)] {
         if let Some(whole) = word.strip_suffix(suffix)
-            && let Operand::Vector(Registers { first, count: 1 }) = operand(whole)
+            && let MachineOperand::Vector(Registers { first, count: 1 }) = operand(whole)
         {
-            return Operand::Half { register: first, high };
+            return MachineOperand::Half { register: first, high };
         }
     }
     for (prefix, base, vector) in [("ttmp", special::TTMP, false), ("s", 0, false), ("v", 0, true)] {
         if let Some(registers) = word.strip_prefix(prefix).and_then(|rest| registers(rest, base)) {
-            return if vector { Operand::Vector(registers) } else { Operand::Scalar(registers) };
+            return if vector {
+                MachineOperand::Vector(registers)
+            } else {
+                MachineOperand::Scalar(registers)
+            };
         }
     }
-    if is_name(word) { Operand::Name(word.to_owned()) } else { Operand::Unknown(word.to_owned()) }
+    if is_name(word) {
+        MachineOperand::Name(word.to_owned())
+    } else {
+        MachineOperand::Unknown(word.to_owned())
+    }
 }
 
 /// `4` or `[4:7]`, of a file that has 256 registers at most.

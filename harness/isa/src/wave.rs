@@ -14,8 +14,8 @@ use crate::entry::{Entry, entry};
 use crate::facts::{Facts, Profile};
 use crate::family::Generation;
 use crate::opcode::{Opcode, When};
-use crate::question::{Hazard, Kernel, Unsupported};
-use crate::text::{Instruction, Operand, Registers, special};
+use crate::question::{Hazard, MachineKernel, Unsupported};
+use crate::text::{MachineInstruction, MachineOperand, Registers, special};
 use counters::Outstanding;
 
 /// Nodes of a tree at most.
@@ -46,7 +46,7 @@ pub(super) enum Halt {
 
 /// A wave to be built.
 pub(crate) struct Launch<'q> {
-    pub kernel: &'q Kernel,
+    pub kernel: &'q MachineKernel,
     /// Number of the kernel, for messages.
     pub number: usize,
     pub workgroup: u32,
@@ -309,12 +309,12 @@ fn scalar_name(register: u16) -> String {
 
 impl Builder<'_> {
     /// Executes an instruction; false where the wave ends. An instruction that halts has changed nothing.
-    fn execute(&mut self, state: &mut State, instruction: &Instruction) -> Result<bool, Halt> {
+    fn execute(&mut self, state: &mut State, instruction: &MachineInstruction) -> Result<bool, Halt> {
         if let Some(word) = instruction.modifiers.unknown.first() {
             return Err(Halt::Unknown(format!("modifier `{word}`")));
         }
         for operand in &instruction.operands {
-            if let Operand::Unknown(word) = operand {
+            if let MachineOperand::Unknown(word) = operand {
                 return Err(Halt::Unknown(format!("operand `{word}`")));
             }
         }
@@ -339,7 +339,12 @@ impl Builder<'_> {
         Ok(true)
     }
 
-    fn branch(&mut self, state: &mut State, instruction: &Instruction, when: When) -> Result<(), Halt> {
+    fn branch(
+        &mut self,
+        state: &mut State,
+        instruction: &MachineInstruction,
+        when: When,
+    ) -> Result<(), Halt> {
         let taken = match when {
             When::Always => true,
             When::SccZero => !self.decide(state, state.scc)?,
@@ -353,7 +358,7 @@ impl Builder<'_> {
             state.at += 1;
             return Ok(());
         }
-        let Some(Operand::Name(label)) = instruction.operands.first() else {
+        let Some(MachineOperand::Name(label)) = instruction.operands.first() else {
             return Err(Halt::Unknown("a jump without a label".to_owned()));
         };
         let target = self.launch.kernel.program.target(label);
@@ -411,14 +416,16 @@ impl Builder<'_> {
     }
 
     /// A word of a scalar operand: the `index`-th register of several, or half of a number.
-    fn scalar_operand(&self, state: &State, operand: &Operand, index: u16) -> Result<Value, Halt> {
+    fn scalar_operand(&self, state: &State, operand: &MachineOperand, index: u16) -> Result<Value, Halt> {
         match operand {
-            Operand::Scalar(Registers { first, count }) if index < *count => state.read_scalar(first + index),
-            Operand::Number(value) => {
+            MachineOperand::Scalar(Registers { first, count }) if index < *count => {
+                state.read_scalar(first + index)
+            }
+            MachineOperand::Number(value) => {
                 Ok(Value::Word(if index == 0 { *value as u32 } else { (*value >> 32) as u32 }))
             }
-            Operand::Float(bits) if index == 0 => Ok(Value::Word(*bits)),
-            Operand::Null => Ok(Value::Word(0)),
+            MachineOperand::Float(bits) if index == 0 => Ok(Value::Word(*bits)),
+            MachineOperand::Null => Ok(Value::Word(0)),
             other => Err(Halt::Unknown(format!("operand {other:?}"))),
         }
     }
@@ -427,18 +434,18 @@ impl Builder<'_> {
     fn lane_operand(
         &mut self,
         state: &State,
-        operand: &Operand,
+        operand: &MachineOperand,
         index: u16,
         lane: usize,
     ) -> Result<Value, Halt> {
         match operand {
-            Operand::Half { register, high } if index == 0 => {
+            MachineOperand::Half { register, high } if index == 0 => {
                 let whole = state.read_vector(*register, lane)?;
                 let shift = Value::Word(if *high { 16 } else { 0 });
                 let shifted = self.compute(Alu::ShiftRight, whole, shift, Value::Word(0))?;
                 self.compute(Alu::LowHalf, shifted, Value::Word(0), Value::Word(0))
             }
-            Operand::Vector(Registers { first, count }) if index < *count => {
+            MachineOperand::Vector(Registers { first, count }) if index < *count => {
                 state.read_vector(first + index, lane)
             }
             _ => self.scalar_operand(state, operand, index),
@@ -447,21 +454,21 @@ impl Builder<'_> {
 }
 
 /// The operand at a place.
-fn at(instruction: &Instruction, place: usize) -> Result<&Operand, Halt> {
+fn at(instruction: &MachineInstruction, place: usize) -> Result<&MachineOperand, Halt> {
     instruction.operands.get(place).ok_or_else(|| Halt::Unknown("too few operands".to_owned()))
 }
 
-fn scalar_at(instruction: &Instruction, place: usize) -> Result<Registers, Halt> {
+fn scalar_at(instruction: &MachineInstruction, place: usize) -> Result<Registers, Halt> {
     match at(instruction, place)? {
-        Operand::Scalar(registers) => Ok(*registers),
+        MachineOperand::Scalar(registers) => Ok(*registers),
         // What is written to `null` is lost.
         other => Err(Halt::Unknown(format!("operand {other:?}"))),
     }
 }
 
-fn vector_at(instruction: &Instruction, place: usize) -> Result<Registers, Halt> {
+fn vector_at(instruction: &MachineInstruction, place: usize) -> Result<Registers, Halt> {
     match at(instruction, place)? {
-        Operand::Vector(registers) => Ok(*registers),
+        MachineOperand::Vector(registers) => Ok(*registers),
         other => Err(Halt::Unknown(format!("operand {other:?}"))),
     }
 }

@@ -5,7 +5,7 @@
 //! depend on whether it is there. As long as every composition stays within one location, the flow is *local*: then the
 //! locations can be solved one by one. Everything else is *global* and is chosen first.
 
-use crate::cat::{AxiomKind, Kind, Node, NodeId, Value};
+use crate::cat::{AxiomKind, Node, NodeId, NodeKind, Value};
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
@@ -221,8 +221,8 @@ fn open_part<M: Matrix>(bounds: &Bounds<M>, node: NodeId) -> Value<M> {
         (Value::Set(may), Value::Set(must)) => Value::Set(may.difference(*must)),
         (Value::Relation(may), Value::Relation(must)) => Value::Relation(may.difference(must)),
         (may, _) => match may {
-            Value::Set(_) => Value::empty(Kind::Set, bounds.n),
-            Value::Relation(_) => Value::empty(Kind::Relation, bounds.n),
+            Value::Set(_) => Value::empty(NodeKind::Set, bounds.n),
+            Value::Relation(_) => Value::empty(NodeKind::Relation, bounds.n),
         },
     }
 }

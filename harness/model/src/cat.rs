@@ -18,7 +18,7 @@ pub mod vocabulary;
 
 pub use ast::Model;
 pub use compile::compile;
-pub use error::{CatError, CatErrors, Problem};
+pub use error::{CatError, CatErrors, CatProblem};
 pub(crate) use evaluate::apply_to;
 pub use evaluate::{
     BaseProvider, MissingBase, Value, apply_node, base_value, evaluate, evaluate_group, holds,
@@ -28,9 +28,9 @@ pub use load::parse;
 pub(crate) use load::with_uninitialised_reads;
 pub use options::Options;
 pub use plan::{
-    Axiom, AxiomKind, Base, Definition, Group, GroupId, Kind, Label, NameId, Node, NodeId, Plan, Size,
-    Statement, StatementId,
+    Axiom, AxiomKind, Base, CompiledModel, Definition, Group, GroupId, NameId, Node, NodeId, NodeKind,
+    NodeLabel, Size, Statement, StatementId,
 };
-pub use source::{Source, SourceId, Span};
+pub use source::{CatSpan, SourceId, SourceText};
 pub(crate) use specialize::{Known, specialize};
 pub use vocabulary::{Families, Membership, Vocabulary};

@@ -1,7 +1,7 @@
 //! Skeletons with few executions: each is evaluated as a whole, without the bounds that a search needs.
 
 use crate::PredictError;
-use crate::cat::{self, Node, Plan, Value, apply_to};
+use crate::cat::{self, CompiledModel, Node, Value, apply_to};
 use crate::combine::{Combiner, Findings, Sought};
 use crate::matrix::Matrix;
 use crate::prepared::Prepared;
@@ -156,7 +156,7 @@ impl<M: Matrix> Few<M> {
 }
 
 /// Evaluates the nodes of a range on one execution; the bases among them are set.
-fn evaluate<M: Matrix>(plan: &Plan, start: usize, end: usize, values: &mut [Value<M>], n: usize) {
+fn evaluate<M: Matrix>(plan: &CompiledModel, start: usize, end: usize, values: &mut [Value<M>], n: usize) {
     let mut index = start;
     while index < end {
         match plan.nodes[index] {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::cat::{Group, Kind, Node, NodeId, Plan, Value, apply_to};
+use crate::cat::{CompiledModel, Group, Node, NodeId, NodeKind, Value, apply_to};
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
 
@@ -90,7 +90,7 @@ impl<M: Matrix> Bounds<M> {
     }
 
     /// Evaluates all nodes but the bases, which must be set before.
-    pub(crate) fn evaluate_all(&mut self, plan: &Plan) {
+    pub(crate) fn evaluate_all(&mut self, plan: &CompiledModel) {
         let fixed = self.fixed;
         let mut index = 0;
         while index < plan.nodes.len() {
@@ -120,7 +120,7 @@ impl<M: Matrix> Bounds<M> {
 
     /// Evaluates what is wanted, in order. Whatever it is computed from must be set or evaluated before; groups are
     /// evaluated as a whole.
-    pub(crate) fn evaluate(&mut self, plan: &Plan, wanted: &[Wanted]) {
+    pub(crate) fn evaluate(&mut self, plan: &CompiledModel, wanted: &[Wanted]) {
         let mut skip: Range<u32> = 0..0;
         for &Wanted { node: id, must, may } in wanted {
             if skip.contains(&id.0) {
@@ -138,11 +138,11 @@ impl<M: Matrix> Bounds<M> {
         }
     }
 
-    fn evaluate_group(&mut self, plan: &Plan, group: &Group) {
+    fn evaluate_group(&mut self, plan: &CompiledModel, group: &Group) {
         let start = group.nodes.start as usize;
         let inner = start + group.bodies.len()..group.nodes.end as usize;
         for member in start..inner.start {
-            let kind: Kind = plan.nodes[member].kind();
+            let kind: NodeKind = plan.nodes[member].kind();
             self.set(NodeId(member as u32), Value::empty(kind, self.n), Value::empty(kind, self.n));
         }
         loop {

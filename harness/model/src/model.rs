@@ -12,7 +12,7 @@ use litmus::{
 use crate::cat::options::{
     AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, RmwEvents, Values,
 };
-use crate::cat::{self, CatErrors, Families, Membership, Plan, Vocabulary};
+use crate::cat::{self, CatErrors, CompiledModel, Families, Membership, Vocabulary};
 use crate::cells::Extent;
 use crate::prepared::Compiled;
 use crate::quick::QuickMap;
@@ -157,13 +157,13 @@ impl Model {
     }
 
     /// The whole plan for the storage classes that a test names.
-    pub(crate) fn plan_for(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
+    pub(crate) fn plan_for(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
         Ok(self.compiled_for(test)?.plan.clone())
     }
 
     /// The whole plan for the storage classes that a test names, with all that a test might have besides.
     #[cfg(any(test, feature = "testing"))]
-    pub(crate) fn plan_for_all(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
+    pub(crate) fn plan_for_all(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
         Ok(self.compiled_for_kind(classes_of(test), Features::ALL)?.plan.clone())
     }
 
@@ -373,11 +373,12 @@ mod tests {
         // The components of vectors are told apart by `sc` alone; the two halves of a barrier are for models of users.
         let unused = ["component", "ARRIVE", "WAIT"];
         let absent: Vec<&str> = Features::default().absent().filter(|name| !unused.contains(name)).collect();
-        let used = |plan: &Plan| plan.names.iter().filter(|name| absent.contains(&name.as_str())).count();
+        let used =
+            |plan: &CompiledModel| plan.names.iter().filter(|name| absent.contains(&name.as_str())).count();
         assert_eq!(used(&plain), 0);
         assert_eq!(used(&all), absent.len());
         assert!(plain.nodes.len() < all.nodes.len(), "{} of {}", plain.nodes.len(), all.nodes.len());
-        let axioms = |plan: &Plan| plan.axioms.len();
+        let axioms = |plan: &CompiledModel| plan.axioms.len();
         // The flag of uninitialised reads is for tests that may have some.
         assert_eq!(axioms(&plain) + 1, axioms(&all));
     }

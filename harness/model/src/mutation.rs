@@ -5,9 +5,9 @@ use std::sync::Arc;
 use litmus::{Race, Test};
 
 use crate::cat::ast::{Expression, ExpressionKind, StatementKind};
-use crate::cat::source::{Source, Span};
+use crate::cat::source::{CatSpan, SourceText};
 use crate::clauses::file_name;
-use crate::{Model, Options, Verdict, verdict};
+use crate::{Model, Options, Summary, verdict};
 
 /// One change of one statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub enum Difference {
 
 impl Difference {
     /// How two verdicts on one test differ; `None` when they agree or one of them is not known.
-    pub fn between(first: &Verdict, second: &Verdict) -> Option<Difference> {
+    pub fn between(first: &Summary, second: &Summary) -> Option<Difference> {
         match (first.race, second.race) {
             (Race::Unknown, _) | (_, Race::Unknown) => None,
             (Race::Free, Race::Free) => (first.allowed != second.allowed).then_some(Difference::Outcome),
@@ -74,7 +74,7 @@ pub const MUTATED: &[(&str, Option<&str>)] =
 
 /// Of what kind an argument is that no program tells a mutant from its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum EquivalenceReason {
     /// What stands beside the condition relates nothing else, by the kinds of the sets and relations of the engine.
     Implied,
     /// Other cases, of the statement or of those that it goes into, hold the same pairs.
@@ -87,19 +87,24 @@ pub enum Reason {
     Counted,
 }
 
-impl Reason {
+impl EquivalenceReason {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Reason; 5] =
-        [Reason::Implied, Reason::Contained, Reason::Discarded, Reason::Absent, Reason::Counted];
+    pub const ALL: [EquivalenceReason; 5] = [
+        EquivalenceReason::Implied,
+        EquivalenceReason::Contained,
+        EquivalenceReason::Discarded,
+        EquivalenceReason::Absent,
+        EquivalenceReason::Counted,
+    ];
 
     /// Its word in the list.
     pub fn word(self) -> &'static str {
         match self {
-            Reason::Implied => "implied",
-            Reason::Contained => "contained",
-            Reason::Discarded => "discarded",
-            Reason::Absent => "absent",
-            Reason::Counted => "counted",
+            EquivalenceReason::Implied => "implied",
+            EquivalenceReason::Contained => "contained",
+            EquivalenceReason::Discarded => "discarded",
+            EquivalenceReason::Absent => "absent",
+            EquivalenceReason::Counted => "counted",
         }
     }
 }
@@ -114,7 +119,7 @@ pub struct Unkilled {
     /// The change, as [`Mutation::change`] has it.
     pub change: &'static str,
     /// Why no program can tell the two apart; `None` where nobody has shown that.
-    pub argument: Option<(Reason, &'static str)>,
+    pub argument: Option<(EquivalenceReason, &'static str)>,
 }
 
 /// How far the mutants of the list were searched for a program that tells them apart, in words; and the list.
@@ -127,7 +132,7 @@ pub fn unkilled() -> (&'static str, Vec<Unkilled>) {
         let mut fields = line.split('\t');
         let (model, statement, change) = (fields.next()?, fields.next()?, fields.next()?);
         let word = fields.next()?;
-        let reason = Reason::ALL.into_iter().find(|reason| reason.word() == word);
+        let reason = EquivalenceReason::ALL.into_iter().find(|reason| reason.word() == word);
         Some(Unkilled { model, statement, change, argument: reason.zip(fields.next()) })
     };
     (bound, lines.filter_map(entry).collect())
@@ -209,7 +214,7 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
 /// The first of `tests` that tells a mutant from its model, whose verdicts are given beside them.
 pub fn killer<'t, T>(
     mutant: &Model,
-    tests: impl IntoIterator<Item = (T, &'t Test, &'t Verdict)>,
+    tests: impl IntoIterator<Item = (T, &'t Test, &'t Summary)>,
     options: &Options,
 ) -> Option<(T, Difference)> {
     tests.into_iter().find_map(|(key, test, expected)| {
@@ -226,7 +231,7 @@ struct Variant {
 }
 
 /// The text at a place, on one line.
-fn text_of(span: Span, sources: &[Source]) -> String {
+fn text_of(span: CatSpan, sources: &[SourceText]) -> String {
     let text = sources
         .get(usize::from(span.source.0))
         .and_then(|source| source.text.get(span.offset as usize..span.end() as usize))
@@ -243,7 +248,7 @@ fn text_of(span: Span, sources: &[Source]) -> String {
 }
 
 /// Every change of an expression and of its parts.
-fn variants(expression: &Expression, sources: &[Source]) -> Vec<Variant> {
+fn variants(expression: &Expression, sources: &[SourceText]) -> Vec<Variant> {
     let mut found = own_variants(expression, sources);
     for (index, child) in children(&expression.kind).into_iter().enumerate() {
         for Variant { change, expression: changed } in variants(child, sources) {
@@ -258,7 +263,7 @@ fn variants(expression: &Expression, sources: &[Source]) -> Vec<Variant> {
 }
 
 /// The changes of an expression itself: a case, a condition or an exception is dropped, or a repetition is cut.
-fn own_variants(expression: &Expression, sources: &[Source]) -> Vec<Variant> {
+fn own_variants(expression: &Expression, sources: &[SourceText]) -> Vec<Variant> {
     let text = |part: &Expression| text_of(part.span, sources);
     let with = |kind: ExpressionKind| Expression { kind, span: expression.span, depth: expression.depth };
     // A list with one part less; a list of one is that one.

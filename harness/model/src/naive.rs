@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test, Undefinedness};
 
-use crate::cat::{self, BaseProvider, Plan};
+use crate::cat::{self, BaseProvider, CompiledModel};
 use crate::combine::{Findings, Standing};
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
 use crate::search::Flags;
@@ -143,7 +143,7 @@ pub fn exists(test: &Test, model: &Model, query: &Query, limit: u64) -> Result<O
 fn meets_one<M: Matrix>(
     test: &Test,
     model: &Model,
-    plan: &Plan,
+    plan: &CompiledModel,
     query: &Query,
     skeleton: &Skeleton,
     left: &mut u64,
@@ -188,7 +188,7 @@ fn meets_one<M: Matrix>(
 fn enumerate_one<M: Matrix>(
     test: &Test,
     model: &Model,
-    plan: &Plan,
+    plan: &CompiledModel,
     skeleton: &Skeleton,
     left: &mut u64,
     found: &mut Findings,

@@ -98,7 +98,7 @@ pub(crate) fn predict_out_of(
 
 /// What tells models apart on a test: less than a [`Prediction`], and quicker to find.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Summary {
     /// Whether the program races; `Unknown` when time ran out, and then nothing may be concluded from the rest.
     pub race: Race,
     /// HSA's level of undefinedness.
@@ -111,7 +111,7 @@ pub struct Verdict {
 ///
 /// # Errors
 /// As for [`predict`].
-pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict, PredictError> {
+pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Summary, PredictError> {
     let purse = Purse::new(options.budget);
     let compiled = model.compiled_for(test)?;
     let findings =
@@ -119,7 +119,7 @@ pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict,
     let known = !findings.timed_out && !findings.unlisted && findings.cut == 0;
     let (race, level) = (race_of(&findings), findings.raised.level(&compiled.plan, known));
     let allowed = findings.outcomes.into_iter().filter(|(_, standing)| standing.is_allowed());
-    Ok(Verdict {
+    Ok(Summary {
         race: if known { race } else { Race::Unknown },
         level,
         allowed: allowed.map(|(outcome, _)| outcome).collect(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use litmus::QueryTerm;
 
-use crate::cat::{Base, Families, Group, Known, Node, NodeId, Plan, Vocabulary, specialize};
+use crate::cat::{Base, CompiledModel, Families, Group, Known, Node, NodeId, Vocabulary, specialize};
 use crate::facts::Facts;
 use crate::queries::query_plan;
 use crate::quick::QuickMap;
@@ -15,7 +15,7 @@ use crate::skeleton::Skeleton;
 #[derive(Debug)]
 pub(crate) struct Compiled {
     /// The whole model.
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Arc<CompiledModel>,
     vocabulary: Vocabulary,
     families: Families,
     prepared: Mutex<QuickMap<Facts, Arc<Prepared>>>,
@@ -29,7 +29,7 @@ type AskedQuery = (Vec<QueryTerm>, Option<Arc<Compiled>>);
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// Axioms, flags and sizes are those of the whole plan, as far as the program can show them.
-    pub(crate) plan: Plan,
+    pub(crate) plan: CompiledModel,
     /// The nodes below this number depend on the program alone.
     pub(crate) fixed: usize,
     /// The bases that depend on the program alone.
@@ -41,7 +41,7 @@ pub(crate) struct Prepared {
 }
 
 impl Compiled {
-    pub(crate) fn new(plan: Plan, vocabulary: Vocabulary, families: Families) -> Compiled {
+    pub(crate) fn new(plan: CompiledModel, vocabulary: Vocabulary, families: Families) -> Compiled {
         Compiled {
             plan: Arc::new(plan),
             vocabulary,
@@ -87,7 +87,7 @@ impl Compiled {
 }
 
 impl Prepared {
-    fn new(mut plan: Plan) -> Prepared {
+    fn new(mut plan: CompiledModel) -> Prepared {
         let changing = changing_nodes(&plan);
         // A stable partition keeps operands first and groups together.
         let count = plan.nodes.len();
@@ -125,7 +125,7 @@ impl Prepared {
 }
 
 /// Whether each node depends on reads-from or modification order.
-fn changing_nodes(plan: &Plan) -> Vec<bool> {
+fn changing_nodes(plan: &CompiledModel) -> Vec<bool> {
     let mut changing = vec![false; plan.nodes.len()];
     for (index, node) in plan.nodes.iter().enumerate() {
         changing[index] = match node {

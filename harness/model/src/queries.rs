@@ -3,7 +3,7 @@
 use litmus::{QueryTerm, Test};
 
 use crate::budget::Purse;
-use crate::cat::{NodeId, Plan, Size};
+use crate::cat::{CompiledModel, NodeId, Size};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
 use crate::search::{Ground, Search};
@@ -60,7 +60,7 @@ pub fn answer_queries(
 }
 
 /// The plan whose executions are those that meet the query; `None` where the model lacks a relation that it counts.
-pub(crate) fn query_plan(plan: &Plan, terms: &[QueryTerm]) -> Option<Plan> {
+pub(crate) fn query_plan(plan: &CompiledModel, terms: &[QueryTerm]) -> Option<CompiledModel> {
     let mut asked = plan.clone();
     let consistent = terms.contains(&QueryTerm::Consistent);
     let mut index = 0;
@@ -82,7 +82,7 @@ pub(crate) fn query_plan(plan: &Plan, terms: &[QueryTerm]) -> Option<Plan> {
 }
 
 /// The data races of a model: its `dr` or `race`.
-fn races(plan: &Plan) -> Option<NodeId> {
+fn races(plan: &CompiledModel) -> Option<NodeId> {
     plan.definition("dr").or_else(|| plan.definition("race"))
 }
 

@@ -13,7 +13,7 @@ use litmus::{LocationId, Undefinedness};
 use crate::PredictError;
 use crate::activity::Activity;
 use crate::budget::Purse;
-use crate::cat::{Axiom, AxiomKind, Base, Kind, NodeId, Plan, Size, Value};
+use crate::cat::{Axiom, AxiomKind, Base, CompiledModel, NodeId, NodeKind, Size, Value};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::local::{LocalPlan, LocalProblem, Solution};
 use crate::matrix::{Bits, Matrix};
@@ -66,7 +66,7 @@ impl Flags {
     }
 
     /// The level of undefinedness, for a model that has such levels; `None` also where it is not known.
-    pub(crate) fn level(self, plan: &Plan, complete: bool) -> Option<Undefinedness> {
+    pub(crate) fn level(self, plan: &CompiledModel, complete: bool) -> Option<Undefinedness> {
         let has_levels = plan.axioms.iter().any(|a| a.flag && a.name.as_deref() == Some(Flags::UNDEFINED));
         match self {
             _ if !has_levels => None,
@@ -533,15 +533,15 @@ fn plain<M: Matrix>(kind: AxiomKind, value: &Value<M>) -> bool {
 
 /// The value of a base that the program alone decides.
 pub(crate) fn base_value<M: Matrix>(
-    plan: &Plan,
+    plan: &CompiledModel,
     skeleton: &Skeleton,
-    kind: Kind,
+    kind: NodeKind,
     base: Base,
 ) -> Result<Value<M>, PredictError> {
     let name = plan.name(base.name);
     match kind {
-        Kind::Set => skeleton.base_set(name, base.mask).map(Value::Set),
-        Kind::Relation => skeleton.base_relation(name).map(Value::Relation),
+        NodeKind::Set => skeleton.base_set(name, base.mask).map(Value::Set),
+        NodeKind::Relation => skeleton.base_relation(name).map(Value::Relation),
     }
     .ok_or_else(|| PredictError::UnknownBase { name: name.to_owned() })
 }

@@ -6,7 +6,7 @@ use crate::vocabulary;
 use model::cat::options::{
     AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, Options, RmwEvents, Values,
 };
-use model::cat::{self, CatErrors, Families, Model, Plan};
+use model::cat::{self, CatErrors, CompiledModel, Families, Model};
 use proptest::prelude::*;
 use std::fmt::Write;
 
@@ -14,13 +14,13 @@ fn parse(text: &str) -> Result<Model, CatErrors> {
     cat::parse("model.cat", text, &|_| None)
 }
 
-fn compile(model: &Model, families: &Families) -> Plan {
+fn compile(model: &Model, families: &Families) -> CompiledModel {
     cat::compile(model, &vocabulary::vulkan(), families)
         .unwrap_or_else(|errors| panic!("{:?}", errors.errors.first()))
 }
 
 /// One line a node, for snapshots.
-fn listing(plan: &Plan) -> String {
+fn listing(plan: &CompiledModel) -> String {
     let mut text = String::new();
     for (index, node) in plan.nodes.iter().enumerate() {
         let line = plan.statement(plan.origins[index]).span.line;

@@ -11,7 +11,7 @@ use litmus::Test;
 use model::clauses::{Disposition, Specification, citations, clauses};
 use model::mutation::{Difference, MUTATED, Mutant, Mutation, Unkilled, killer, mutants, unkilled};
 use model::synthesis::{operations, pool, weakenings};
-use model::{BASE_RELATIONS, BASE_SETS, Budget, Model, Options, Verdict, verdict};
+use model::{BASE_RELATIONS, BASE_SETS, Budget, Model, Options, Summary, verdict};
 
 fn tests() -> Vec<(String, Test)> {
     let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
@@ -101,7 +101,7 @@ fn every_encoded_clause_has_what_encodes_it_and_every_other_a_reason() {
 const PATIENCE: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// The tests of a model's language with its verdicts, small ones first.
-fn judged(model: &Model) -> Vec<(String, Test, Verdict)> {
+fn judged(model: &Model) -> Vec<(String, Test, Summary)> {
     let mut own: Vec<(String, Test)> = tests();
     own.retain(|(_, test)| model.judges(test.dialect));
     own.sort_by_key(|(_, test)| operations(test));
@@ -114,7 +114,7 @@ fn judged(model: &Model) -> Vec<(String, Test, Verdict)> {
         .collect()
 }
 
-fn killed_by(mutant: &Mutant, judged: &[(String, Test, Verdict)]) -> Option<String> {
+fn killed_by(mutant: &Mutant, judged: &[(String, Test, Summary)]) -> Option<String> {
     let asked = judged.iter().map(|(id, test, verdict)| (id, test, verdict));
     killer(&mutant.model, asked, &PATIENCE).map(|(id, _)| id.clone())
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use litmus::Race;
-use litmus::cts::{self, Case, Type};
+use litmus::cts::{self, CtsCase, Type};
 use model::{Model, Options, predict};
 
 #[test]
@@ -12,8 +12,8 @@ fn every_program_is_free_of_races_and_forbids_its_question() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let chainless = Model::shipped("vulkan-nochains").unwrap().unwrap();
     // Types change nothing for the model.
-    let plain = |case: &Case| !matches!(case, Case::Generated(case) if case.scalar != Type::U32);
-    let texts: BTreeMap<String, (Case, String)> =
+    let plain = |case: &CtsCase| !matches!(case, CtsCase::Generated(case) if case.scalar != Type::U32);
+    let texts: BTreeMap<String, (CtsCase, String)> =
         cts::cases().filter(plain).map(|case| (case.id(), (case, case.text()))).collect();
     for (id, (case, text)) in &texts {
         let test = litmus::parse(text, id).unwrap();
@@ -21,7 +21,7 @@ fn every_program_is_free_of_races_and_forbids_its_question() {
         assert_eq!(prediction.race, Race::Free, "{id}\n{text}");
         assert_eq!(prediction.meets, Some(false), "{id}\n{text}");
         assert_eq!(prediction.misses, Some(true), "{id}: its question is never missed\n{text}");
-        if let Case::Transitive(_) = case {
+        if let CtsCase::Transitive(_) = case {
             let prediction = predict(&test, &chainless, &Options::default()).unwrap();
             assert_eq!(prediction.race, Race::Racy, "{id}\n{text}");
         }

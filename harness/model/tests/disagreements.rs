@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use litmus::{Race, Test};
-use model::synthesis::{Standing, standing_of};
+use model::synthesis::{TestStanding, standing_of};
 use model::{Budget, Model, Options, PredictError, verdict};
 
 const MODELS: &[&str] = &["vulkan", "vulkan-2024", "vulkan-1.2", "vulkan-2019", "khronos-alloy", "dartagnan"];
@@ -46,9 +46,9 @@ fn says(model: &Model, test: &Test) -> String {
         Err(PredictError::NotAvailable { .. }) => return "no words for it".to_owned(),
         Err(error) => panic!("{}: {error}", test.name),
     };
-    let free = model::Verdict { race: Race::Free, ..verdict.clone() };
+    let free = model::Summary { race: Race::Free, ..verdict.clone() };
     let reachable = match standing_of(test, &free) {
-        Standing::Allowed => "allowed",
+        TestStanding::Allowed => "allowed",
         _ => "forbidden",
     };
     match verdict.race {

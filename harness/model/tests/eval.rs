@@ -125,7 +125,7 @@ fn show<M: Matrix>(value: &Value<M>) -> String {
     words.join(" ")
 }
 
-fn check<M: Matrix>(path: &Path, fixture: &Fixture, plan: &cat::Plan) {
+fn check<M: Matrix>(path: &Path, fixture: &Fixture, plan: &cat::CompiledModel) {
     let values = cat::evaluate::<M>(plan, fixture, fixture.n).unwrap();
     for (name, expected) in &fixture.expected {
         let node =
@@ -146,7 +146,7 @@ fn check<M: Matrix>(path: &Path, fixture: &Fixture, plan: &cat::Plan) {
 }
 
 /// Operands come first, groups stand together, and no node stands twice.
-fn check_order(plan: &cat::Plan) {
+fn check_order(plan: &cat::CompiledModel) {
     for (index, node) in plan.nodes.iter().enumerate() {
         assert!(node.operands().all(|operand| operand.index() < index));
         assert!(!plan.nodes[..index].contains(node));

@@ -4,8 +4,8 @@
 use litmus::{Access, InstructionKind, Reachability, Test};
 use model::mutation::Difference;
 use model::synthesis::{
-    Cell, Distinction, SHAPES, Standing, Vocabulary, Wanted, distinguish, distinguish_all, minimal_below,
-    operations, placements, standing_of, weakenings,
+    Distinction, SHAPES, Telling, TestStanding, Vocabulary, Wanted, distinguish, distinguish_all,
+    minimal_below, operations, placements, standing_of, weakenings,
 };
 use model::{Budget, Model, Options, naive, verdict};
 
@@ -15,12 +15,12 @@ fn shipped(name: &str) -> Model {
     Model::shipped(name).unwrap().unwrap()
 }
 
-fn cells(name: &str, level: usize) -> Vec<Cell> {
+fn cells(name: &str, level: usize) -> Vec<Telling> {
     let shape = SHAPES.iter().find(|shape| shape.name == name).unwrap();
     shape.cells(&placements(shape.threads(), false)[level])
 }
 
-fn standing(test: &Test, model: &Model) -> Standing {
+fn standing(test: &Test, model: &Model) -> TestStanding {
     standing_of(test, &verdict(test, model, &PATIENCE).unwrap())
 }
 
@@ -43,7 +43,7 @@ fn every_strongest_test_reads_back_and_is_forbidden_under_sc() {
                 let standing = standing(&top, &sc);
                 // Control barriers meet inside a workgroup alone.
                 assert!(
-                    standing == Standing::Forbidden || shape.name.contains("cbar"),
+                    standing == TestStanding::Forbidden || shape.name.contains("cbar"),
                     "{}",
                     litmus::print(&top)
                 );
@@ -61,12 +61,12 @@ fn minimal(name: &str, plain: bool) -> usize {
         assert!(below.complete, "{}", cell.name());
         for minimal in &below.minimal {
             assert_reads_back(&minimal.test);
-            assert_eq!(standing(&minimal.test, &model), Standing::Forbidden);
+            assert_eq!(standing(&minimal.test, &model), TestStanding::Forbidden);
             for weaker in weakenings(&minimal.test) {
-                assert_ne!(standing(&weaker.test, &model), Standing::Forbidden, "{}", weaker.step);
+                assert_ne!(standing(&weaker.test, &model), TestStanding::Forbidden, "{}", weaker.step);
             }
             for twin in &minimal.twins {
-                assert_eq!(standing(&twin.test, &model), Standing::Allowed, "{}", twin.step);
+                assert_eq!(standing(&twin.test, &model), TestStanding::Allowed, "{}", twin.step);
             }
         }
         count += below.minimal.len();
@@ -98,9 +98,9 @@ fn naive_enumeration_agrees_that_minimal_tests_are_minimal() {
                 assert_eq!(slow.allowed.len(), fast.allowed.len());
                 standing_of(test, &fast)
             };
-            assert_eq!(stands(&minimal.test), Standing::Forbidden);
+            assert_eq!(stands(&minimal.test), TestStanding::Forbidden);
             for twin in &minimal.twins {
-                assert_eq!(stands(&twin.test), Standing::Allowed);
+                assert_eq!(stands(&twin.test), TestStanding::Allowed);
             }
         }
     }
@@ -117,7 +117,7 @@ st.atom.rel.dv.sc0.semsc0 x, 1   | st.atom.rel.dv.sc0.semsc0 y, 1   ;
 membar.acq_rel.dv.semsc0         | membar.acq_rel.dv.semsc0         ;
 ld.atom.acq.dv.sc0.semsc0 r0, y  | ld.atom.acq.dv.sc0.semsc0 r0, x  ;
 exists (P0:r0 == 0 /\ P1:r0 == 0)";
-    assert_eq!(standing(&litmus::parse(text, "SB").unwrap(), &model), Standing::Allowed);
+    assert_eq!(standing(&litmus::parse(text, "SB").unwrap(), &model), TestStanding::Allowed);
 }
 
 /// The smallest test, which must read back and say what the models say.

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use litmus::{Dialect, Race, Test};
 use model::mutation::Difference;
-use model::synthesis::{Standing, standing_of};
-use model::{Budget, Model, Options, Verdict, verdict};
+use model::synthesis::{TestStanding, standing_of};
+use model::{Budget, Model, Options, Summary, verdict};
 
 const OLD: &str = "vulkan-1.4.305";
 const NEW: &str = "vulkan";
@@ -46,9 +46,9 @@ fn changes() -> Vec<Change> {
 }
 
 /// What a model says of the outcome that a test asks about, and of races.
-fn said(test: &Test, verdict: &Verdict) -> String {
-    let free = Verdict { race: Race::Free, ..verdict.clone() };
-    let reachable = if standing_of(test, &free) == Standing::Allowed { "allowed" } else { "forbidden" };
+fn said(test: &Test, verdict: &Summary) -> String {
+    let free = Summary { race: Race::Free, ..verdict.clone() };
+    let reachable = if standing_of(test, &free) == TestStanding::Allowed { "allowed" } else { "forbidden" };
     match verdict.race {
         Race::Racy => format!("{reachable}, racy"),
         _ => reachable.to_owned(),

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use common::{Fake, Happening, kernel, store_buffering};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use runner::{Budget, Settings, Stress, run};
-use shaders::classify::{self, Column, Memory, Source, Table};
+use shaders::classify::{self, CountedMemory, RowColumn, RowTable, WordSource};
 
 const INSTANCES: u64 = 4_000_000;
 
@@ -54,7 +54,7 @@ fn kernels(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| bencher.iter(|| shaders::compile(&test, &config).unwrap()));
     }
     // What a device that counts needs besides.
-    let memory = Memory {
+    let memory = CountedMemory {
         lanes: 64,
         slots: 4,
         storage_words: 1,
@@ -65,8 +65,9 @@ fn kernels(criterion: &mut Criterion) {
         workgroups: 256,
         device_scope: true,
     };
-    let columns = (0..4).map(|slot| Column { source: Source::Slot(slot), words: vec![0, 1] }).collect();
-    let table = Table::new(columns).unwrap();
+    let columns =
+        (0..4).map(|slot| RowColumn { source: WordSource::Slot(slot), words: vec![0, 1] }).collect();
+    let table = RowTable::new(columns).unwrap();
     group.bench_function("reset and count on the device", |bencher| {
         bencher.iter(|| (classify::reset(&memory), classify::count(&memory, &table)));
     });

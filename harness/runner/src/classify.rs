@@ -3,7 +3,7 @@
 use plan::Capabilities;
 use serde::{Deserialize, Serialize};
 use shaders::Program;
-use shaders::classify::{self, Helper, Table};
+use shaders::classify::{self, Helper, RowTable};
 
 use crate::count::Counter;
 use crate::draw::Bounds;
@@ -37,7 +37,7 @@ const MAX_COUNTERS: u64 = 1 << 20;
 /// How a device counts the outcomes of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Classifier {
-    pub table: Table,
+    pub table: RowTable,
     /// Makes memory ready.
     pub reset: Helper,
     /// Counts.
@@ -89,7 +89,7 @@ impl Classifier {
         let workgroups = most.div_ceil(u64::from(workgroup_size) * EACH);
         let workgroups =
             workgroups.clamp(1, MAX_WORKGROUPS.min(capabilities.max_workgroups.max(1).into())) as u32;
-        let memory = classify::Memory {
+        let memory = classify::CountedMemory {
             lanes: bounds.lanes,
             slots: bounds.slots,
             storage_words: bounds.storage_words,

@@ -1,9 +1,9 @@
 //! AMD: RADV, Mesa's driver, on its null back end or a shim; LLVM's assembly for its graphics cores, or what ACO prints where it has
 //! no disassembler.
 
-use crate::order::{Need, Order, Place, Step, Without, no_places};
-use crate::text::{Access, Dialect, LineKind, Operation, Path, Rule, note};
-use crate::{Descriptors, Family, TextSource, Vendor, Way};
+use crate::order::{Need, NeedPart, NeedPlace, Order, Without, no_places};
+use crate::text::{CodeAccess, Dialect, LineKind, LineRule, Operation, Path, note};
+use crate::{CompileWay, Descriptors, Family, TextSource, Vendor};
 
 /// Mesa's RADV.
 pub const RADV: Vendor = Vendor {
@@ -14,8 +14,8 @@ pub const RADV: Vendor = Vendor {
     driver_id: 3,
     // Mesa 26.1 has removed the null back end.
     ways: &[
-        Way::NullBackEnd { variable: "RADV_FORCE_FAMILY", sign: "Null hardware" },
-        Way::Shim {
+        CompileWay::NullBackEnd { variable: "RADV_FORCE_FAMILY", sign: "Null hardware" },
+        CompileWay::Shim {
             library: "libamdgpu_noop_drm_shim.so",
             variable: Some("AMDGPU_GPU_ID"),
             names_chips: true,
@@ -109,8 +109,8 @@ pub const DIALECT: Dialect = Dialect {
 /// "Memory Model" of LLVM's User Guide for AMDGPU Backend, tables by generation, for the scopes agent and system.
 const GUIDE: &str = "LLVM, User Guide for AMDGPU Backend, Memory Model";
 /// Vector loads and scalar ones are counted apart.
-const LOADS: Step = Step {
-    place: Place::Between,
+const LOADS: NeedPart = NeedPart {
+    place: NeedPlace::Between,
     any: &["vmcnt(0)", "s_wait_loadcnt 0x0", "s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0"],
     perhaps: &["vmcnt(", "lgkmcnt(", "s_wait_loadcnt", "s_wait_kmcnt"],
     without: Without::Lost,
@@ -172,9 +172,9 @@ const NEEDS: &[Need] = &[
 ];
 
 /// A later load must not be answered by a cache that others' stores pass by.
-const fn fresh(any: &'static [&'static str]) -> Step {
-    Step {
-        place: Place::SecondLoad,
+const fn fresh(any: &'static [&'static str]) -> NeedPart {
+    NeedPart {
+        place: NeedPlace::SecondLoad,
         any,
         perhaps: &[],
         without: Without::Weakened,
@@ -182,9 +182,9 @@ const fn fresh(any: &'static [&'static str]) -> Step {
     }
 }
 
-const fn stores(any: &'static [&'static str]) -> Step {
-    Step {
-        place: Place::Between,
+const fn stores(any: &'static [&'static str]) -> NeedPart {
+    NeedPart {
+        place: NeedPlace::Between,
         any,
         perhaps: &["vscnt", "storecnt"],
         without: Without::Lost,
@@ -193,7 +193,7 @@ const fn stores(any: &'static [&'static str]) -> Step {
 }
 
 /// Words alone: what a line is says [`kind_of`].
-const RULES: &[Rule] = &[
+const RULES: &[LineRule] = &[
     note("vmcnt(0)", "wait until all earlier loads have returned, before GFX10 stores too"),
     note("vscnt", "wait until earlier stores are done"),
     note("loadcnt 0x0", "wait until all earlier loads have returned"),
@@ -295,7 +295,7 @@ fn kind_of(text: &str) -> LineKind {
     };
     // Formats and 16-bit halves: `buffer_load_format_x` goes the way of texels.
     let path = if mnemonic.contains("format") { Path::Image } else { path };
-    LineKind::Access(Access { operation, path, offset: offset_of(text) })
+    LineKind::Access(CodeAccess { operation, path, offset: offset_of(text) })
 }
 
 /// The constant of an address: `offset:256`, or the last operand of a scalar load.

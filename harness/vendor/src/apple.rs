@@ -1,8 +1,8 @@
 //! Apple: Honeykrisp, Mesa's driver, on the shim of asahi; its disassembly, which it prints on standard output.
 
 use crate::order::{Need, Order, between, number_behind};
-use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
-use crate::{TextSource, Vendor, Way, coded};
+use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
+use crate::{CompileWay, TextSource, Vendor, coded};
 
 /// Mesa's Honeykrisp.
 pub const HONEYKRISP: Vendor = Vendor {
@@ -11,7 +11,7 @@ pub const HONEYKRISP: Vendor = Vendor {
     driver_id: 26,
     driver_file: "asahi_icd",
     library: "libvulkan_asahi.so",
-    ways: &[Way::Shim { library: "libasahi_noop_drm_shim.so", variable: None, names_chips: false }],
+    ways: &[CompileWay::Shim { library: "libasahi_noop_drm_shim.so", variable: None, names_chips: false }],
     install: "Debian: mesa-vulkan-drivers and mesa-drm-shim, from Mesa 26.1 on amd64",
     settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
     debug_word: Some(("AGX_MESA_DEBUG", "shaders")),
@@ -35,7 +35,7 @@ pub const DIALECT: Dialect = Dialect {
     ..Dialect::new("agx", read)
 };
 
-const RULES: &[Rule] = &[
+const RULES: &[LineRule] = &[
     order("memory_barrier", "fence"),
     order("device_barrier", "fence of the device"),
     order("unknown_barrier", "part of a fence, by a bit that nobody has named"),
@@ -52,14 +52,14 @@ const RULES: &[Rule] = &[
     access("atomic", Operation::Atomic, Path::Address),
     access("load", Operation::Load, Path::Address),
     access("store", Operation::Store, Path::Address),
-    Rule { has: "jmp", kind: Some(LineKind::Jump), words: "" },
+    LineRule { has: "jmp", kind: Some(LineKind::Jump), words: "" },
     note("coherent", "coherent in the device"),
 ];
 
 /// What the compiler emits: a wait for the first access, then its fences.
 const SOURCE: &str = "Mesa, src/asahi/compiler, agx_compile.c and agx_insert_waits.c";
 const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
-const STEPS: &[crate::order::Step] =
+const STEPS: &[crate::order::NeedPart] =
     &[between(&["wait "], "wait for the first access"), between(&["memory_barrier"], "fence")];
 const NEEDS: &[Need] = &[
     Need { order: Order::Acquire, first: ALL, targets: &[], steps: STEPS, source: SOURCE },

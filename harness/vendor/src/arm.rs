@@ -1,7 +1,7 @@
 //! ARM: PanVK, Mesa's driver, on the shim of panfrost. Debian builds both for arm64 alone.
 
-use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
-use crate::{TextSource, Vendor, Way, coded};
+use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
+use crate::{CompileWay, TextSource, Vendor, coded};
 
 /// Mesa's PanVK.
 pub const PANVK: Vendor = Vendor {
@@ -10,7 +10,7 @@ pub const PANVK: Vendor = Vendor {
     driver_id: 20,
     driver_file: "panfrost_icd",
     library: "libvulkan_panfrost.so",
-    ways: &[Way::Shim {
+    ways: &[CompileWay::Shim {
         library: "libpanfrost_noop_drm_shim.so",
         variable: Some("PAN_GPU_ID"),
         names_chips: false,
@@ -42,15 +42,15 @@ pub const DIALECT: Dialect = Dialect {
     ..Dialect::new("valhall", read)
 };
 
-const RULES: &[Rule] = &[
+const RULES: &[LineRule] = &[
     order("BARRIER", "control barrier"),
     access("LD_PKA", Operation::Load, Path::Address),
     access("LOAD", Operation::Load, Path::Address),
     access("STORE", Operation::Store, Path::Address),
     access("ATOM", Operation::Atomic, Path::Address),
     access("LD_TEX", Operation::Load, Path::Image),
-    Rule { has: "LEA_", kind: Some(LineKind::Descriptor), words: "" },
-    Rule { has: "BRANCH", kind: Some(LineKind::Jump), words: "" },
+    LineRule { has: "LEA_", kind: Some(LineKind::Descriptor), words: "" },
+    LineRule { has: "BRANCH", kind: Some(LineKind::Jump), words: "" },
     note(".wait", "waits for the slots that are numbered"),
     note(".slot", "an answer in a slot"),
 ];

@@ -1,7 +1,7 @@
 //! Broadcom: V3DV, Mesa's driver, on the shim of v3d. Debian builds both for arm64 alone.
 
-use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, order};
-use crate::{TextSource, Vendor, Way, chip};
+use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, order};
+use crate::{CompileWay, TextSource, Vendor, chip};
 
 /// Mesa's V3DV.
 pub const V3DV: Vendor = Vendor {
@@ -10,7 +10,7 @@ pub const V3DV: Vendor = Vendor {
     driver_id: 19,
     driver_file: "broadcom_icd",
     library: "libvulkan_broadcom.so",
-    ways: &[Way::Shim { library: "libv3d_noop_drm_shim.so", variable: None, names_chips: false }],
+    ways: &[CompileWay::Shim { library: "libv3d_noop_drm_shim.so", variable: None, names_chips: false }],
     install: "Debian for arm64 alone, on such a machine or under qemu-user: mesa-vulkan-drivers and mesa-drm-shim, and a \
               preload that answers what the shim does not (DRM_V3D_GET_PARAM)",
     settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
@@ -31,12 +31,12 @@ pub const DIALECT: Dialect = Dialect {
     ..Dialect::new("qpu", read)
 };
 
-const RULES: &[Rule] = &[
+const RULES: &[LineRule] = &[
     access("ldtmu", Operation::Load, Path::Address),
     access("tmud", Operation::Store, Path::Address),
     order("tmuwt", "wait until all writes are done"),
     order("barrierid", "control barrier"),
-    Rule { has: "b.", kind: Some(LineKind::Jump), words: "" },
+    LineRule { has: "b.", kind: Some(LineKind::Jump), words: "" },
 ];
 
 fn read(line: &str) -> Option<(&str, LineKind)> {

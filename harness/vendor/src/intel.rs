@@ -1,12 +1,12 @@
 //! Intel: ANV and, for chips before Skylake, hasvk, Mesa's drivers, on a shim that no distribution packages; their assembly,
 //! in the form of Mesa before 26.2 and in that since.
 
-use crate::order::{Need, Order, Place, Step, Without, between, number_behind};
-use crate::text::{Access, Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
-use crate::{TextSource, Vendor, Way, chip};
+use crate::order::{Need, NeedPart, NeedPlace, Order, Without, between, number_behind};
+use crate::text::{CodeAccess, Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
+use crate::{CompileWay, TextSource, Vendor, chip};
 
 /// What both drivers have in common.
-const WAY: Way = Way::Shim {
+const WAY: CompileWay = CompileWay::Shim {
     library: "libintel_noop_drm_shim.so",
     variable: Some("INTEL_STUB_GPU_PLATFORM"),
     names_chips: false,
@@ -87,7 +87,7 @@ pub const DIALECT: Dialect = Dialect {
     ..Dialect::new("gen", read)
 };
 
-const RULES: &[Rule] = &[
+const RULES: &[LineRule] = &[
     order("fence.", "fence"),
     order("( fence,", "fence"),
     order("memory_fence", "fence"),
@@ -126,9 +126,9 @@ const RULES: &[Rule] = &[
     access("load_quad.tgm", Operation::Load, Path::Image),
     access("store_quad.tgm", Operation::Store, Path::Image),
     access("atomic.tgm", Operation::Atomic, Path::Image),
-    Rule { has: "jmpi", kind: Some(LineKind::Jump), words: "" },
-    Rule { has: "while", kind: Some(LineKind::Jump), words: "" },
-    Rule { has: "endif", kind: Some(LineKind::Label), words: "" },
+    LineRule { has: "jmpi", kind: Some(LineKind::Jump), words: "" },
+    LineRule { has: "while", kind: Some(LineKind::Jump), words: "" },
+    LineRule { has: "endif", kind: Some(LineKind::Label), words: "" },
     note("evict", "drops lines of the first-level cache"),
     note("tile", "scope: the tile, which is the device"),
     note("local", "scope: the core"),
@@ -169,16 +169,16 @@ const NEEDS: &[Need] = &[
     },
 ];
 
-const RETURNED: Step = Step {
-    place: Place::Between,
+const RETURNED: NeedPart = NeedPart {
+    place: NeedPlace::Between,
     any: &["sync.allwr", "sync allwr"],
     // The first access' own token would do.
     perhaps: &["sync"],
     without: Without::Weakened,
     words: "wait for the first access",
 };
-const ANSWERED: Step = Step {
-    place: Place::Between,
+const ANSWERED: NeedPart = NeedPart {
+    place: NeedPlace::Between,
     any: &[".dst"],
     perhaps: &["sync"],
     without: Without::Weakened,
@@ -204,7 +204,7 @@ fn read(line: &str) -> Option<(&str, LineKind)> {
         _ if text.ends_with(':') => LineKind::Label,
         // A message to the workgroup's memory.
         LineKind::Access(access) if text.contains(".slm.") || text.contains("slm MsgDesc") => {
-            LineKind::Access(Access { path: Path::Workgroup, ..access })
+            LineKind::Access(CodeAccess { path: Path::Workgroup, ..access })
         }
         kind => kind,
     };

@@ -35,7 +35,7 @@ pub struct Vendor {
     /// The library behind them, where a driver file names none that is found.
     pub library: &'static str,
     /// How it is made to compile for a chip that is not there: the first way that an installation has is taken.
-    pub ways: &'static [Way],
+    pub ways: &'static [CompileWay],
     /// Where the driver and what a way takes are to be had.
     pub install: &'static str,
     /// Variables that are set besides: caches would hide crashes and times.
@@ -56,7 +56,7 @@ pub struct Vendor {
 
 /// How a driver is made to compile for a chip that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CompileWay {
     /// By a back end of its own that has no hardware.
     NullBackEnd {
         /// The variable of the environment that chooses the chip.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::order::{Need, Order, Place, Step, Without, between};
-use crate::text::{Access, Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
-use crate::{Family, TextSource, Vendor, Way, coded};
+use crate::order::{Need, NeedPart, NeedPlace, Order, Without, between};
+use crate::text::{CodeAccess, Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
+use crate::{CompileWay, Family, TextSource, Vendor, coded};
 
 /// Mesa's NVK.
 pub const NVK: Vendor = Vendor {
@@ -13,7 +13,7 @@ pub const NVK: Vendor = Vendor {
     driver_id: 24,
     driver_file: "nouveau_icd",
     library: "libvulkan_nouveau.so",
-    ways: &[Way::Shim {
+    ways: &[CompileWay::Shim {
         library: "libnouveau_noop_drm_shim.so",
         variable: Some("NOUVEAU_CHIPSET"),
         names_chips: false,
@@ -72,7 +72,7 @@ pub const DIALECT: Dialect = Dialect {
     ..Dialect::new("nak", read)
 };
 
-const RULES: &[Rule] = &[
+const RULES: &[LineRule] = &[
     order("membar.sc..gpu", "fence of the GPU, sequentially consistent"),
     order("membar.sc..sys", "fence of the system, sequentially consistent"),
     order("membar.sc..cta", "fence of the workgroup, sequentially consistent"),
@@ -91,8 +91,8 @@ const RULES: &[Rule] = &[
     access("suld", Operation::Load, Path::Image),
     access("sust", Operation::Store, Path::Image),
     access("suatom", Operation::Atomic, Path::Image),
-    Rule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
-    Rule { has: "bra ", kind: Some(LineKind::Jump), words: "" },
+    LineRule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
+    LineRule { has: "bra ", kind: Some(LineKind::Jump), words: "" },
     note(".strong.gpu", "coherent in the GPU"),
     note(".strong.sys", "coherent in the system"),
     note(".strong.cta", "coherent in the workgroup"),
@@ -102,10 +102,10 @@ const RULES: &[Rule] = &[
 
 /// The fence that NVIDIA's mapping of scoped orders to its instructions has there. Whether it orders loads that are said to
 /// be of constant memory no source says.
-const FENCE: &[Step] = &[
+const FENCE: &[NeedPart] = &[
     between(&["membar.sc..gpu", "membar.sc..sys"], "fence of the GPU"),
-    Step {
-        place: Place::NotOnEither,
+    NeedPart {
+        place: NeedPlace::NotOnEither,
         any: &[".constant"],
         perhaps: &[],
         without: Without::Unknown,
@@ -173,7 +173,7 @@ fn read(line: &str) -> Option<(&str, LineKind)> {
     let kind = match kind_by(RULES, text) {
         _ if is_frame => LineKind::Label,
         LineKind::Access(access) if text.contains(".shared") => {
-            LineKind::Access(Access { path: Path::Workgroup, ..access })
+            LineKind::Access(CodeAccess { path: Path::Workgroup, ..access })
         }
         kind => kind,
     };

@@ -24,16 +24,16 @@ pub struct Need {
     /// What the targets of compilers begin with that it holds for; all where there is none.
     pub targets: &'static [&'static str],
     /// What must be found, each behind the one before.
-    pub steps: &'static [Step],
+    pub steps: &'static [NeedPart],
     /// Who says so.
     pub source: &'static str,
 }
 
 /// A part of what is needed.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct NeedPart {
     /// Where it stands.
-    pub place: Place,
+    pub place: NeedPlace,
     /// One of these parts of lines.
     pub any: &'static [&'static str],
     /// Parts of lines that may be it, or do some of it: then nothing is known.
@@ -46,7 +46,7 @@ pub struct Step {
 
 /// Where a part of what is needed stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum NeedPlace {
     /// On a line between the two accesses, or before the second on its own line.
     Between,
     /// On the line of the second access, where that reads.
@@ -67,8 +67,8 @@ pub enum Without {
 }
 
 /// A part between the two accesses without which nothing orders them.
-pub(crate) const fn between(any: &'static [&'static str], words: &'static str) -> Step {
-    Step { place: Place::Between, any, perhaps: &[], without: Without::Lost, words }
+pub(crate) const fn between(any: &'static [&'static str], words: &'static str) -> NeedPart {
+    NeedPart { place: NeedPlace::Between, any, perhaps: &[], without: Without::Lost, words }
 }
 
 /// What a line's place in memory is, so that two accesses of a kind are told apart: a number, in the order of bindings.

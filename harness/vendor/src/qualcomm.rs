@@ -1,8 +1,8 @@
 //! Qualcomm: Turnip, Mesa's driver, on the shim of freedreno; the assembly of its compiler ir3.
 
-use crate::order::{Need, Order, Place, Step, Without, between, number_behind};
-use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
-use crate::{TextSource, Vendor, Way, coded};
+use crate::order::{Need, NeedPart, NeedPlace, Order, Without, between, number_behind};
+use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
+use crate::{CompileWay, TextSource, Vendor, coded};
 
 /// Mesa's Turnip.
 pub const TURNIP: Vendor = Vendor {
@@ -11,7 +11,7 @@ pub const TURNIP: Vendor = Vendor {
     driver_id: 18,
     driver_file: "freedreno_icd",
     library: "libvulkan_freedreno.so",
-    ways: &[Way::Shim {
+    ways: &[CompileWay::Shim {
         library: "libfreedreno_noop_drm_shim.so",
         variable: Some("FD_GPU_ID"),
         names_chips: false,
@@ -51,7 +51,7 @@ pub const DIALECT: Dialect = Dialect {
     ..Dialect::new("ir3", read)
 };
 
-const RULES: &[Rule] = &[
+const RULES: &[LineRule] = &[
     order("fence.", "fence"),
     order("ccinv", "drops lines of the texture and storage caches"),
     order("bar.g", "control barrier"),
@@ -67,10 +67,10 @@ const RULES: &[Rule] = &[
     access("ldl", Operation::Load, Path::Workgroup),
     access("stl", Operation::Store, Path::Workgroup),
     access("atomic", Operation::Atomic, Path::Workgroup),
-    Rule { has: "resinfo", kind: Some(LineKind::Descriptor), words: "" },
-    Rule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
-    Rule { has: "jump", kind: Some(LineKind::Jump), words: "" },
-    Rule { has: "br ", kind: Some(LineKind::Jump), words: "" },
+    LineRule { has: "resinfo", kind: Some(LineKind::Descriptor), words: "" },
+    LineRule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
+    LineRule { has: "jump", kind: Some(LineKind::Jump), words: "" },
+    LineRule { has: "br ", kind: Some(LineKind::Jump), words: "" },
     note("isam", "through the texture cache"),
     note("fence.g.w", "of writes to memory"),
     note("fence.g.l.r.w", "of reads and writes, to memory and to the workgroup's"),
@@ -81,9 +81,9 @@ const RULES: &[Rule] = &[
 /// What Mesa puts there. Loads through the texture path have a cache of their own: no source says what a fence does to it.
 const SOURCE: &str = "Mesa, src/freedreno/ir3/ir3_compiler_nir.c, emit_intrinsic_barrier";
 const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
-const FENCE: Step = between(&["fence.g"], "fence");
-const NO_TEXTURE: Step = Step {
-    place: Place::NotOnEither,
+const FENCE: NeedPart = between(&["fence.g"], "fence");
+const NO_TEXTURE: NeedPart = NeedPart {
+    place: NeedPlace::NotOnEither,
     any: &["isam"],
     perhaps: &[],
     without: Without::Unknown,
@@ -96,8 +96,8 @@ const NEEDS: &[Need] = &[
         targets: &["a7xx", "a8xx"],
         steps: &[
             FENCE,
-            Step {
-                place: Place::Between,
+            NeedPart {
+                place: NeedPlace::Between,
                 any: &["ccinv"],
                 perhaps: &[],
                 without: Without::Weakened,

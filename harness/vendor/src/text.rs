@@ -16,7 +16,7 @@ pub struct Dialect {
     /// such as a heading, or figures that differ by run.
     pub read: fn(&str) -> Option<(&str, LineKind)>,
     /// What parts of a line mean: the first that says what a line is decides, all of them put it in words.
-    pub rules: &'static [Rule],
+    pub rules: &'static [LineRule],
     /// Accesses show the constant part of their address where it is known, and by which kind of reference they go to buffers.
     /// Otherwise they are told apart by their order alone.
     pub constant_addresses: bool,
@@ -53,7 +53,7 @@ pub const PLAIN: Dialect = Dialect {
 
 /// What a part of a line means.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule {
+pub struct LineRule {
     /// The part.
     pub has: &'static str,
     /// What it makes of the line, where it decides that.
@@ -63,23 +63,23 @@ pub struct Rule {
 }
 
 /// A part that makes a line one that orders accesses.
-pub(crate) const fn order(has: &'static str, words: &'static str) -> Rule {
-    Rule { has, kind: Some(LineKind::Order), words }
+pub(crate) const fn order(has: &'static str, words: &'static str) -> LineRule {
+    LineRule { has, kind: Some(LineKind::Order), words }
 }
 
 /// A part that makes a line an access.
-pub(crate) const fn access(has: &'static str, operation: Operation, path: Path) -> Rule {
-    Rule { has, kind: Some(LineKind::Access(Access { operation, path, offset: 0 })), words: "" }
+pub(crate) const fn access(has: &'static str, operation: Operation, path: Path) -> LineRule {
+    LineRule { has, kind: Some(LineKind::Access(CodeAccess { operation, path, offset: 0 })), words: "" }
 }
 
 /// A part that qualifies a line.
-pub(crate) const fn note(has: &'static str, words: &'static str) -> Rule {
-    Rule { has, kind: None, words }
+pub(crate) const fn note(has: &'static str, words: &'static str) -> LineRule {
+    LineRule { has, kind: None, words }
 }
 
 /// What a line is by the rules of its dialect.
-pub(crate) fn kind_by(rules: &[Rule], text: &str) -> LineKind {
-    let decides = |rule: &Rule| rule.kind.filter(|_| text.contains(rule.has));
+pub(crate) fn kind_by(rules: &[LineRule], text: &str) -> LineKind {
+    let decides = |rule: &LineRule| rule.kind.filter(|_| text.contains(rule.has));
     rules.iter().find_map(decides).unwrap_or(LineKind::Other)
 }
 
@@ -140,7 +140,7 @@ pub enum LineKind {
     /// A place to jump to.
     Label,
     /// Reads or writes memory that a test could see.
-    Access(Access),
+    Access(CodeAccess),
     /// Reads descriptors: memory that only the driver writes.
     Descriptor,
     /// Waits for accesses, waits for other subgroups, or changes what caches hold.
@@ -153,7 +153,7 @@ pub enum LineKind {
 
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Access {
+pub struct CodeAccess {
     /// What it does.
     pub operation: Operation,
     /// Which memory it goes to.

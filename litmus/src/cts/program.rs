@@ -1,7 +1,7 @@
 //! The program of a CTS name: two threads, or four for the transitive ones, as text in the native syntax.
 
 use super::{
-    Acquirer, Case, Coherence, Generated, GuardAccess, Permuted, Range, Shape, Storage, Sync, Transitive,
+    Acquirer, Coherence, CtsCase, Generated, GuardAccess, Permuted, Range, Shape, Storage, Sync, Transitive,
     Type,
 };
 
@@ -26,11 +26,11 @@ struct Column {
     lines: Vec<String>,
 }
 
-pub(super) fn text(case: &Case) -> String {
+pub(super) fn text(case: &CtsCase) -> String {
     match case {
-        Case::Generated(case) => generated(case),
-        Case::Transitive(case) => transitive(case),
-        Case::Permuted(case) => permuted(*case),
+        CtsCase::Generated(case) => generated(case),
+        CtsCase::Transitive(case) => transitive(case),
+        CtsCase::Permuted(case) => permuted(*case),
     }
 }
 
@@ -236,7 +236,7 @@ fn generated(case: &Generated) -> String {
     if !meet {
         declarations += &format!(" {} f = 0;", sides.guard.declaration(sides.scalar));
     }
-    assemble(&Case::Generated(*case).id(), "", &declarations, &columns, forbidden)
+    assemble(&CtsCase::Generated(*case).id(), "", &declarations, &columns, forbidden)
 }
 
 fn transitive(case: &Transitive) -> String {
@@ -297,7 +297,7 @@ fn transitive(case: &Transitive) -> String {
     let reader = columns.len() - 1;
     let forbidden = format!("P{reader}:r0 == 1 /\\ P{reader}:r1 == 0");
     let expect = "expect: vulkan-nochains allowed racy\n";
-    assemble(&Case::Transitive(*case).id(), expect, &declarations, &columns, &forbidden)
+    assemble(&CtsCase::Transitive(*case).id(), expect, &declarations, &columns, &forbidden)
 }
 
 fn permuted(case: Permuted) -> String {
@@ -327,7 +327,7 @@ fn permuted(case: Permuted) -> String {
         Column { workgroup: 1, subgroup: 0, lines: reader },
     ];
     let declarations = "buffer u32 x = 0; buffer u32 f = 0;";
-    assemble(&Case::Permuted(case).id(), "", declarations, &columns, "P1:r0 == 1 /\\ P1:r1 == 0")
+    assemble(&CtsCase::Permuted(case).id(), "", declarations, &columns, "P1:r0 == 1 /\\ P1:r1 == 0")
 }
 
 /// The line under a branch on the guard.

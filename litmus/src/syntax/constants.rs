@@ -87,6 +87,10 @@ fn filter_span(test: &Test) -> Span {
 }
 
 /// The operands of an instruction, each with its type.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "`litmus` says the operands; without a type of their own they are u32"
+)]
 fn operands(test: &Test, thread: ThreadId, kind: &InstructionKind) -> Vec<(Operand, ScalarType)> {
     let register = |operand: &Operand| match operand {
         Operand::Register(register) => Some(test.register_type(thread, *register)),
@@ -117,16 +121,7 @@ fn operands(test: &Test, thread: ThreadId, kind: &InstructionKind) -> Vec<(Opera
             let ty = register(left).or(register(right)).unwrap_or_default();
             vec![(*left, ty), (*right, ty)]
         }
-        InstructionKind::Subgroup(operation) => {
-            operation.value.iter().map(|value| (*value, ScalarType::default())).collect()
-        }
-        InstructionKind::Fence { .. }
-        | InstructionKind::ControlBarrier(_)
-        | InstructionKind::SplitBarrier(_)
-        | InstructionKind::System(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::BranchIf { .. }) => Vec::new(),
+        _ => kind.operands().into_iter().map(|operand| (operand, ScalarType::default())).collect(),
     }
 }
 

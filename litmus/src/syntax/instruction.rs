@@ -1,5 +1,7 @@
 //! Reads one cell of the table: an instruction with its modifiers and operands, or a label.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::MAX_INSTRUCTIONS;
 use super::declarations::vector_too_wide;
 use super::lexer::{Token, TokenKind};
@@ -404,13 +406,11 @@ impl<'a> Parser<'a> {
     /// The instance or the resource of a control barrier: a number or a word, kept as text.
     pub(super) fn barrier_name(&mut self) -> Parsed<String> {
         let token = self.peek();
-        match token.kind {
-            TokenKind::Number | TokenKind::Hexadecimal | TokenKind::Word => {
-                self.next();
-                Ok(self.word(token).to_owned())
-            }
-            _ => Err(ParseError::MissingBarrierId { span: self.after_previous() }),
+        if !matches!(token.kind, TokenKind::Number | TokenKind::Hexadecimal | TokenKind::Word) {
+            return Err(ParseError::MissingBarrierId { span: self.after_previous() });
         }
+        self.next();
+        Ok(self.word(token).to_owned())
     }
 
     /// The accesses after `avdevice` and `visdevice`; `None` where there are none, which means all of the device.

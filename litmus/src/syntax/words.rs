@@ -30,6 +30,11 @@ pub(super) const EXECUTION_SCOPES: Words<Scope> = &[
     ("execfi", Scope::FragmentInterlock),
 ];
 
+const _: () = assert!(
+    SCOPES.len() == Scope::ALL.len() && EXECUTION_SCOPES.len() == Scope::ALL.len(),
+    "every scope has its words"
+);
+
 pub(super) const CLASSES: Words<StorageClass> = &[
     ("sc0", StorageClass::Buffer),
     ("sc1", StorageClass::Workgroup),

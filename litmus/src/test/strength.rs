@@ -25,7 +25,7 @@ pub enum Scope {
 
 impl Scope {
     /// All of them, from narrow to wide.
-    pub const ALL: [Scope; 8] = [
+    pub const ALL: [Scope; Scope::CrossDevice as usize + 1] = [
         Scope::Invocation,
         Scope::Subgroup,
         Scope::Workgroup,

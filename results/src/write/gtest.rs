@@ -56,7 +56,7 @@ pub fn list<'a>(ids: impl IntoIterator<Item = &'a str>) -> String {
 
 /// What the protocol knows of a test's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum GtestEnd {
     /// `OK`.
     Ok,
     /// `FAILED`.
@@ -67,27 +67,27 @@ pub enum Ended {
 
 /// What a verdict is in the protocol. It has no word for a test that says nothing: one that races or was not exercised
 /// is skipped, or, under `strict`, the latter has failed.
-pub fn ended(line: &RunLine, standing: &Standing, strict: bool) -> Ended {
+pub fn ended(line: &RunLine, standing: &Standing, strict: bool) -> GtestEnd {
     if standing.is_unmet() {
-        return Ended::Failed;
+        return GtestEnd::Failed;
     }
     match Status::of(line) {
-        Status::Skip => Ended::Skipped,
-        _ if standing.is_excused() => Ended::Ok,
-        Status::Pass if line.verdict == VerdictWord::Undefined => Ended::Skipped,
-        Status::Pass => Ended::Ok,
-        Status::Warn if !strict => Ended::Skipped,
-        Status::Warn | Status::Fail | Status::Crash | Status::Timeout | Status::Missing => Ended::Failed,
+        Status::Skip => GtestEnd::Skipped,
+        _ if standing.is_excused() => GtestEnd::Ok,
+        Status::Pass if line.verdict == VerdictWord::Undefined => GtestEnd::Skipped,
+        Status::Pass => GtestEnd::Ok,
+        Status::Warn if !strict => GtestEnd::Skipped,
+        Status::Warn | Status::Fail | Status::Crash | Status::Timeout | Status::Missing => GtestEnd::Failed,
     }
 }
 
 /// A test with its end.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct GtestCase {
     /// The test's id.
     pub id: String,
     /// Its end.
-    pub ended: Ended,
+    pub ended: GtestEnd,
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Particulars, a line each.
@@ -103,7 +103,7 @@ pub struct Gtest<'a, W> {
     standing: Standings<'a>,
     strict: bool,
     running: Option<String>,
-    cases: Vec<Case>,
+    cases: Vec<GtestCase>,
 }
 
 impl<'a, W: Write> Gtest<'a, W> {
@@ -113,11 +113,11 @@ impl<'a, W: Write> Gtest<'a, W> {
     }
 
     /// The tests that have ended.
-    pub fn cases(&self) -> &[Case] {
+    pub fn cases(&self) -> &[GtestCase] {
         &self.cases
     }
 
-    fn below(&mut self, word: &str, ended: Ended) -> io::Result<usize> {
+    fn below(&mut self, word: &str, ended: GtestEnd) -> io::Result<usize> {
         let names: Vec<String> =
             self.cases.iter().filter(|case| case.ended == ended).map(|case| name(&case.id)).collect();
         if !names.is_empty() {
@@ -205,12 +205,12 @@ impl<W: Write> RunWriter for Gtest<'_, W> {
             writeln!(self.out, "{}", harmless(text))?;
         }
         let word = match ended {
-            Ended::Ok => "[       OK ]",
-            Ended::Failed => "[  FAILED  ]",
-            Ended::Skipped => "[  SKIPPED ]",
+            GtestEnd::Ok => "[       OK ]",
+            GtestEnd::Failed => "[  FAILED  ]",
+            GtestEnd::Skipped => "[  SKIPPED ]",
         };
         writeln!(self.out, "{word} {} ({} ms)", name(&line.id), milliseconds(line.seconds))?;
-        self.cases.push(Case { id: line.id.clone(), ended, seconds: line.seconds, message });
+        self.cases.push(GtestCase { id: line.id.clone(), ended, seconds: line.seconds, message });
         self.out.flush()
     }
 
@@ -219,10 +219,10 @@ impl<W: Write> RunWriter for Gtest<'_, W> {
         let number = tests(self.cases.len());
         writeln!(self.out, "[----------] {number} from {SUITE} ({total} ms total)\n")?;
         writeln!(self.out, "[==========] {number} from 1 test suite ran. ({total} ms total)")?;
-        let passed = self.cases.iter().filter(|case| case.ended == Ended::Ok).count();
+        let passed = self.cases.iter().filter(|case| case.ended == GtestEnd::Ok).count();
         writeln!(self.out, "[  PASSED  ] {}.", tests(passed))?;
-        self.below("SKIPPED", Ended::Skipped)?;
-        let failed = self.below("FAILED ", Ended::Failed)?;
+        self.below("SKIPPED", GtestEnd::Skipped)?;
+        let failed = self.below("FAILED ", GtestEnd::Failed)?;
         if failed > 0 {
             writeln!(self.out, "\n {failed} FAILED TEST{}", if failed == 1 { "" } else { "S" })?;
         }
@@ -231,14 +231,14 @@ impl<W: Write> RunWriter for Gtest<'_, W> {
 }
 
 /// The XML file of Google Test: `xml` of `--gtest_output`.
-pub fn xml(cases: &[Case]) -> String {
+pub fn xml(cases: &[GtestCase]) -> String {
     let count = |ended| cases.iter().filter(|case| case.ended == ended).count();
     let seconds: f64 = cases.iter().map(|case| case.seconds).sum();
     let numbers = format!(
         r#"tests="{}" failures="{}" disabled="0" errors="0" skipped="{}" time="{seconds:.3}""#,
         cases.len(),
-        count(Ended::Failed),
-        count(Ended::Skipped),
+        count(GtestEnd::Failed),
+        count(GtestEnd::Skipped),
     );
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"AllTests\" {numbers}>\n  <testsuite name=\"{SUITE}\" {numbers}>\n"
@@ -246,7 +246,7 @@ pub fn xml(cases: &[Case]) -> String {
     for case in cases {
         let name = name(&case.id);
         let test = name.split_once('.').map_or(name.as_str(), |(_, test)| test);
-        let result = if case.ended == Ended::Skipped { "skipped" } else { "completed" };
+        let result = if case.ended == GtestEnd::Skipped { "skipped" } else { "completed" };
         let _ = write!(
             text,
             "    <testcase name=\"{}\" status=\"run\" result=\"{result}\" time=\"{:.3}\" classname=\"{SUITE}\"",
@@ -255,15 +255,15 @@ pub fn xml(cases: &[Case]) -> String {
         );
         let message = case.message.join("\n");
         match case.ended {
-            Ended::Ok => text += " />\n",
-            Ended::Failed => {
+            GtestEnd::Ok => text += " />\n",
+            GtestEnd::Failed => {
                 let _ = writeln!(
                     text,
                     ">\n      <failure message=\"{}\" type=\"\"></failure>\n    </testcase>",
                     attribute(&message)
                 );
             }
-            Ended::Skipped => {
+            GtestEnd::Skipped => {
                 let _ = writeln!(
                     text,
                     ">\n      <skipped message=\"{}\" />\n    </testcase>",
@@ -294,7 +294,7 @@ fn attribute(text: &str) -> String {
 }
 
 /// The JSON file of Google Test: `json` of `--gtest_output`.
-pub fn json(cases: &[Case]) -> serde_json::Value {
+pub fn json(cases: &[GtestCase]) -> serde_json::Value {
     let count = |ended| cases.iter().filter(|case| case.ended == ended).count();
     let time = format!("{:.3}s", cases.iter().map(|case| case.seconds).sum::<f64>());
     let list: Vec<serde_json::Value> = cases
@@ -304,15 +304,15 @@ pub fn json(cases: &[Case]) -> serde_json::Value {
             let mut value = json!({
                 "name": name.split_once('.').map_or(name.as_str(), |(_, test)| test),
                 "status": "RUN",
-                "result": if case.ended == Ended::Skipped { "SKIPPED" } else { "COMPLETED" },
+                "result": if case.ended == GtestEnd::Skipped { "SKIPPED" } else { "COMPLETED" },
                 "time": format!("{:.3}s", case.seconds),
                 "classname": SUITE,
             });
             let message = json!([{ "failure": case.message.join("\n"), "type": "" }]);
             let key = match case.ended {
-                Ended::Ok => None,
-                Ended::Failed => Some("failures"),
-                Ended::Skipped => Some("skipped"),
+                GtestEnd::Ok => None,
+                GtestEnd::Failed => Some("failures"),
+                GtestEnd::Skipped => Some("skipped"),
             };
             if let (Some(key), Some(object)) = (key, value.as_object_mut()) {
                 object.insert(key.to_owned(), message);
@@ -321,10 +321,10 @@ pub fn json(cases: &[Case]) -> serde_json::Value {
         })
         .collect();
     json!({
-        "tests": cases.len(), "failures": count(Ended::Failed), "disabled": 0, "errors": 0, "time": time,
+        "tests": cases.len(), "failures": count(GtestEnd::Failed), "disabled": 0, "errors": 0, "time": time,
         "name": "AllTests",
         "testsuites": [{
-            "name": SUITE, "tests": cases.len(), "failures": count(Ended::Failed), "disabled": 0, "errors": 0,
+            "name": SUITE, "tests": cases.len(), "failures": count(GtestEnd::Failed), "disabled": 0, "errors": 0,
             "time": time, "testsuite": list,
         }],
     })

@@ -105,7 +105,7 @@ fn a_missing_verdict_is_told_in_every_format() {
     assert_eq!((results[0].missing(), results[0].every().len()), (1, 9));
     let laid = Report::new(&results);
     assert_eq!((laid.devices[0].unfinished, laid.totals()[0].of(VerdictWord::Inconclusive)), (1, 5));
-    for format in results::write::REPORT_FORMATS.map(|(_, format)| format) {
+    for format in results::write::ReportFormat::ALL {
         let mut out = Vec::new();
         write::report(format, &results, &laid, &[], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
@@ -145,7 +145,7 @@ fn what_was_not_executed_is_told_in_every_format() {
     }
     let results = [Results { lines: lines.clone(), ..Results::default() }];
     let laid = Report::new(&results);
-    for format in results::write::REPORT_FORMATS.map(|(_, format)| format) {
+    for format in results::write::ReportFormat::ALL {
         let mut out = Vec::new();
         write::report(format, &results, &laid, &[], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();

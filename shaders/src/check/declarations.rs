@@ -8,7 +8,7 @@ use rspirv::spirv::{
     StorageClass,
 };
 
-use super::{Checker, Fault, Number};
+use super::{Checker, ModuleFault, Number};
 use crate::reader::{Reader, ids};
 
 /// The stages that kernels are made for.
@@ -17,10 +17,10 @@ const STAGES: [ExecutionModel; 3] =
 
 impl Checker<'_> {
     /// What is wrong with a declaration, or with an instruction for what it needs to be declared.
-    pub(super) fn declaration(&self, instruction: &Instruction, report: &mut impl FnMut(Fault)) {
+    pub(super) fn declaration(&self, instruction: &Instruction, report: &mut impl FnMut(ModuleFault)) {
         let op = instruction.class.opcode;
         if !crate::OPCODES.contains(&op) && !crate::STAGE_OPCODES.contains(&op) {
-            report(Fault::Foreign);
+            report(ModuleFault::Foreign);
         }
         if let Some(capability) = crate::subgroup::capability(op) {
             self.need(capability, report);
@@ -33,27 +33,27 @@ impl Checker<'_> {
                     AddressingModel::PhysicalStorageBuffer64 => {
                         self.need(Capability::PhysicalStorageBufferAddresses, report);
                     }
-                    _ => report(Fault::Addressing),
+                    _ => report(ModuleFault::Addressing),
                 }
                 if *model == MemoryModel::Vulkan && !self.has(Capability::VulkanMemoryModel) {
-                    report(Fault::ModelWithoutCapability);
+                    report(ModuleFault::ModelWithoutCapability);
                 }
             }
             (Op::EntryPoint, [Operand::ExecutionModel(model), ..]) => {
                 if !STAGES.contains(model) {
-                    report(Fault::ExecutionModel(*model));
+                    report(ModuleFault::ExecutionModel(*model));
                 }
                 self.modes(instruction, *model, report);
                 self.interface(instruction, report);
             }
             (Op::ExecutionMode, [_, _, sizes @ ..]) if sizes.contains(&Operand::LiteralBit32(0)) => {
-                report(Fault::EmptyWorkgroup);
+                report(ModuleFault::EmptyWorkgroup);
             }
             (
                 Op::Decorate | Op::MemberDecorate,
                 [.., Operand::Decoration(Decoration::Coherent | Decoration::Volatile)],
             ) if self.vulkan => {
-                report(Fault::DeprecatedDecoration);
+                report(ModuleFault::DeprecatedDecoration);
             }
             (Op::TypeInt, [Operand::LiteralBit32(width), ..]) => match width {
                 8 => self.need(Capability::Int8, report),
@@ -63,7 +63,7 @@ impl Checker<'_> {
             },
             (Op::TypeFloat, [Operand::LiteralBit32(64), ..]) => self.need(Capability::Float64, report),
             (Op::TypeImage, operands) if operands.contains(&Operand::ImageFormat(ImageFormat::Unknown)) => {
-                report(Fault::ImageFormat);
+                report(ModuleFault::ImageFormat);
             }
             (Op::TypeImage, [_, Operand::Dim(dimension), ..]) => match dimension {
                 rspirv::spirv::Dim::Dim1D => self.need(Capability::Image1D, report),
@@ -96,7 +96,7 @@ impl Checker<'_> {
     }
 
     /// A workgroup's size is of compute shaders alone, and fragment shaders alone say where their coordinates begin.
-    fn modes(&self, entry_point: &Instruction, model: ExecutionModel, report: &mut impl FnMut(Fault)) {
+    fn modes(&self, entry_point: &Instruction, model: ExecutionModel, report: &mut impl FnMut(ModuleFault)) {
         let own = |mode: &&Instruction| mode.operands.first() == entry_point.operands.get(1);
         let modes = self.reader.module.execution_modes.iter().filter(own);
         let modes: Vec<_> = modes.filter_map(|mode| mode.operands.get(1)).collect();
@@ -104,13 +104,13 @@ impl Checker<'_> {
         let sized = has(ExecutionMode::LocalSize) && model != ExecutionModel::GLCompute;
         let placed = has(ExecutionMode::OriginUpperLeft) != (model == ExecutionModel::Fragment);
         if STAGES.contains(&model) && (sized || placed) {
-            report(Fault::StageModes(model));
+            report(ModuleFault::StageModes(model));
         }
     }
 
-    fn need(&self, capability: Capability, report: &mut impl FnMut(Fault)) {
+    fn need(&self, capability: Capability, report: &mut impl FnMut(ModuleFault)) {
         if !self.has(capability) {
-            report(Fault::MissingCapability(capability));
+            report(ModuleFault::MissingCapability(capability));
         }
     }
 
@@ -118,7 +118,7 @@ impl Checker<'_> {
         self.reader.module.header.as_ref().map_or((1, 0), |header| header.version())
     }
 
-    fn capability(&self, capability: Capability, report: &mut impl FnMut(Fault)) {
+    fn capability(&self, capability: Capability, report: &mut impl FnMut(ModuleFault)) {
         let from = match capability {
             Capability::VulkanMemoryModel if self.version() < (1, 5) => "SPV_KHR_vulkan_memory_model",
             Capability::PhysicalStorageBufferAddresses if self.version() < (1, 5) => {
@@ -137,16 +137,16 @@ impl Checker<'_> {
         };
         let named = |instruction: &Instruction| matches!(instruction.operands.first(), Some(Operand::LiteralString(name)) if name == from);
         if !from.is_empty() && !self.reader.module.extensions.iter().any(named) {
-            report(Fault::MissingExtension(capability));
+            report(ModuleFault::MissingExtension(capability));
         }
         let of_model = [Capability::VulkanMemoryModel, Capability::VulkanMemoryModelDeviceScope];
         if of_model.contains(&capability) && !self.vulkan {
-            report(Fault::CapabilityWithoutModel);
+            report(ModuleFault::CapabilityWithoutModel);
         }
     }
 
     /// From SPIR-V 1.4 on, entry points list all global variables; before, inputs and outputs.
-    fn interface(&self, entry_point: &Instruction, report: &mut impl FnMut(Fault)) {
+    fn interface(&self, entry_point: &Instruction, report: &mut impl FnMut(ModuleFault)) {
         let listed: BTreeSet<_> = ids(entry_point).into_iter().skip(1).collect();
         let all = self.version() >= (1, 4);
         for variable in
@@ -158,14 +158,14 @@ impl Checker<'_> {
             );
             let is_listed = variable.result_id.is_some_and(|id| listed.contains(&id));
             if is_listed != (all || input) {
-                report(Fault::Interface);
+                report(ModuleFault::Interface);
                 return;
             }
         }
     }
 
     /// Numbers of 8 and 16 bits in buffers have capabilities of their own.
-    fn small_numbers(&self, class: StorageClass, to: u32, report: &mut impl FnMut(Fault)) {
+    fn small_numbers(&self, class: StorageClass, to: u32, report: &mut impl FnMut(ModuleFault)) {
         let buffer = matches!(class, StorageClass::StorageBuffer | StorageClass::PhysicalStorageBuffer);
         match self.number_of(to) {
             Some(Number::Integer(8)) if buffer => self.need(Capability::StorageBuffer8BitAccess, report),
@@ -174,7 +174,7 @@ impl Checker<'_> {
         }
     }
 
-    fn variable(&self, variable: &Instruction, class: StorageClass, report: &mut impl FnMut(Fault)) {
+    fn variable(&self, variable: &Instruction, class: StorageClass, report: &mut impl FnMut(ModuleFault)) {
         let Some(id) = variable.result_id else { return };
         let pointer = variable.result_type.and_then(|ty| self.reader.maker(ty));
         let pointee = pointer.and_then(|pointer| ids(pointer).first().copied());
@@ -182,7 +182,7 @@ impl Checker<'_> {
             && !(self.is_decorated(id, Decoration::Binding)
                 && self.is_decorated(id, Decoration::DescriptorSet))
         {
-            report(Fault::NoBinding);
+            report(ModuleFault::NoBinding);
         }
         if !matches!(class, StorageClass::StorageBuffer | StorageClass::PushConstant) {
             return;
@@ -190,11 +190,11 @@ impl Checker<'_> {
         let Some(block) = pointee.and_then(|id| self.reader.maker(id)) else { return };
         let Some(block_id) = block.result_id else { return };
         if block.class.opcode != Op::TypeStruct || !self.is_decorated(block_id, Decoration::Block) {
-            report(Fault::NoBlock);
+            report(ModuleFault::NoBlock);
             return;
         }
         if !self.is_laid_out(block_id) {
-            report(Fault::NoLayout);
+            report(ModuleFault::NoLayout);
         }
     }
 

@@ -14,13 +14,13 @@ pub struct Violation {
     /// Its number among all instructions of the module, from 0.
     pub number: usize,
     /// What is wrong with it.
-    pub fault: Fault,
+    pub fault: ModuleFault,
 }
 
 /// What is wrong with an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum ModuleFault {
     /// Its memory semantics break a rule.
     #[error(transparent)]
     Semantics(#[from] SemanticsRule),

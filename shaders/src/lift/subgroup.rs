@@ -6,7 +6,7 @@ use litmus::ThreadId;
 use rspirv::dr::{Block, Instruction, Operand};
 use rspirv::spirv::{Op, Scope, Word};
 
-use super::{Event, LiftError};
+use super::{KernelEvent, LiftError};
 use crate::reader::{Reader, ids};
 
 /// Whether an instruction is one: those that the kernels have.
@@ -17,7 +17,7 @@ pub(super) fn is_operation(op: Op) -> bool {
 }
 
 /// The event of one.
-pub(super) fn event(reader: &Reader, instruction: &Instruction) -> Result<Event, LiftError> {
+pub(super) fn event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent, LiftError> {
     let op = instruction.class.opcode;
     let (mut span, mut numbers) = (None, Vec::new());
     for (position, operand) in instruction.operands.iter().enumerate() {
@@ -36,7 +36,7 @@ pub(super) fn event(reader: &Reader, instruction: &Instruction) -> Result<Event,
             _ => return Err(LiftError::Malformed(op)),
         }
     }
-    Ok(Event::Subgroup { instruction: op, span, numbers })
+    Ok(KernelEvent::Subgroup { instruction: op, span, numbers })
 }
 
 /// The threads that come to a block by the branch before it: those that its condition names.

@@ -9,7 +9,7 @@ use litmus::{
 };
 use rspirv::spirv::{GroupOperation, Op};
 
-use super::{Event, LiftError, Memory, Site, Written, lift};
+use super::{KernelEvent, LiftError, Memory, Site, Written, lift};
 use crate::kernel::{Kernel, ResultSlot};
 use crate::variant::MemoryModel;
 
@@ -45,14 +45,18 @@ pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
     verify_outside(test, kernel, &sites, &lifted.outside)
 }
 
-fn differs(thread: ThreadId, position: usize, expected: &str, found: &Event) -> LiftError {
+fn differs(thread: ThreadId, position: usize, expected: &str, found: &KernelEvent) -> LiftError {
     LiftError::Differs { thread, position, expected: expected.to_owned(), found: format!("{found:?}") }
 }
 
 /// What stands between the meeting behind the making of workgroup memory and the one before it is read.
-fn within_meetings(id: ThreadId, found: &[Event], model: MemoryModel) -> Result<&[Event], LiftError> {
+fn within_meetings(
+    id: ThreadId,
+    found: &[KernelEvent],
+    model: MemoryModel,
+) -> Result<&[KernelEvent], LiftError> {
     let domains = model == MemoryModel::Vulkan;
-    let meeting = Event::ControlBarrier {
+    let meeting = KernelEvent::ControlBarrier {
         execution: Scope::Workgroup,
         memory: Scope::Workgroup,
         semantics: Semantics {
@@ -70,7 +74,12 @@ fn within_meetings(id: ThreadId, found: &[Event], model: MemoryModel) -> Result<
 }
 
 /// Whether the kernel makes its workgroup memory and reads what belongs to the outcome.
-fn verify_outside(test: &Test, kernel: &Kernel, sites: &Sites, outside: &[Event]) -> Result<(), LiftError> {
+fn verify_outside(
+    test: &Test,
+    kernel: &Kernel,
+    sites: &Sites,
+    outside: &[KernelEvent],
+) -> Result<(), LiftError> {
     let mut expected = Vec::new();
     let mut finals = Vec::new();
     let mut mine: Vec<&WorkgroupStorage> = sites.workgroup.iter().collect();
@@ -92,7 +101,7 @@ fn verify_outside(test: &Test, kernel: &Kernel, sites: &Sites, outside: &[Event]
             Written::Constant(bits(storage.site.element, value.0))
         };
         let values = (0..storage.site.components).map(initial).collect();
-        expected.push(Event::Store { site: storage.site, volatile: false, access, values });
+        expected.push(KernelEvent::Store { site: storage.site, volatile: false, access, values });
         let slots = kernel.results.iter().filter(|slot| {
             matches!(slot, ResultSlot::Register(Observable::Location(location, _))
                 | ResultSlot::High(Observable::Location(location, _))
@@ -100,8 +109,8 @@ fn verify_outside(test: &Test, kernel: &Kernel, sites: &Sites, outside: &[Event]
         });
         let slots = slots.count();
         if slots > 0 {
-            finals.push(Event::Load { site: storage.site, volatile: false, access });
-            finals.extend(std::iter::repeat_n(Event::Report, slots));
+            finals.push(KernelEvent::Load { site: storage.site, volatile: false, access });
+            finals.extend(std::iter::repeat_n(KernelEvent::Report, slots));
         }
     }
     expected.extend(finals);
@@ -292,7 +301,7 @@ fn reachable(thread: &Thread) -> Vec<bool> {
 
 struct Comparison<'a> {
     thread: ThreadId,
-    found: &'a [Event],
+    found: &'a [KernelEvent],
     position: usize,
 }
 
@@ -310,14 +319,14 @@ impl Comparison<'_> {
                 continue;
             }
             if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
-                let meets = Event::ControlBarrier {
+                let meets = KernelEvent::ControlBarrier {
                     execution: barrier.execution_scope,
                     memory: barrier.memory_scope,
                     semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
                 };
                 self.barrier(&meets)?;
             } else if let InstructionKind::SplitBarrier(barrier) = &instruction.kind {
-                let meets = Event::SplitBarrier {
+                let meets = KernelEvent::SplitBarrier {
                     half: barrier.half,
                     execution: barrier.execution_scope,
                     memory: barrier.memory_scope,
@@ -335,11 +344,11 @@ impl Comparison<'_> {
         }
         for _ in 0..reports {
             match self.found.get(self.position) {
-                Some(Event::Report) => self.position += 1,
+                Some(KernelEvent::Report) => self.position += 1,
                 _ => return Err(self.differs("a result".to_owned())),
             }
         }
-        while let Some(Event::ControlBarrier { .. } | Event::SplitBarrier { .. }) =
+        while let Some(KernelEvent::ControlBarrier { .. } | KernelEvent::SplitBarrier { .. }) =
             self.found.get(self.position)
         {
             self.position += 1;
@@ -356,7 +365,7 @@ impl Comparison<'_> {
     }
 
     /// A control barrier or a half of a split one: as it stands in the test, or bare between memory barriers.
-    fn barrier(&mut self, whole: &Event) -> Result<(), LiftError> {
+    fn barrier(&mut self, whole: &KernelEvent) -> Result<(), LiftError> {
         let Some((half, execution, memory, wanted)) = meeting(whole) else { return Ok(()) };
         if self.found.get(self.position) == Some(whole) {
             self.position += 1;
@@ -369,7 +378,7 @@ impl Comparison<'_> {
                 return Ok(());
             }
         }
-        let fence = |semantics| Event::Fence { scope: memory, semantics };
+        let fence = |semantics| KernelEvent::Fence { scope: memory, semantics };
         if wanted.order.releases() {
             let release = Semantics { order: litmus::Order::Release, make_visible: false, ..wanted };
             self.expect(&fence(release))?;
@@ -390,7 +399,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    fn expect(&mut self, expected: &Event) -> Result<(), LiftError> {
+    fn expect(&mut self, expected: &KernelEvent) -> Result<(), LiftError> {
         if self.found.get(self.position) != Some(expected) {
             return Err(self.differs(format!("{expected:?}")));
         }
@@ -408,7 +417,7 @@ impl Comparison<'_> {
 }
 
 /// What the kernel has for a subgroup operation.
-fn subgroup_event(operation: &SubgroupOperation) -> Event {
+fn subgroup_event(operation: &SubgroupOperation) -> KernelEvent {
     let name = match operation.kind {
         SubgroupKind::Elect => Op::GroupNonUniformElect,
         SubgroupKind::All => Op::GroupNonUniformAll,
@@ -444,16 +453,16 @@ fn subgroup_event(operation: &SubgroupOperation) -> Event {
         SubgroupKind::Shuffle(_) => Vec::new(),
         kind => kind.numbers(),
     };
-    Event::Subgroup { instruction: name, span, numbers }
+    KernelEvent::Subgroup { instruction: name, span, numbers }
 }
 
 /// Which half a barrier is, if it is one, its scopes of execution and memory, and its semantics.
-fn meeting(event: &Event) -> Option<(Option<SplitHalf>, Scope, Scope, Semantics)> {
+fn meeting(event: &KernelEvent) -> Option<(Option<SplitHalf>, Scope, Scope, Semantics)> {
     match event {
-        Event::ControlBarrier { execution, memory, semantics } => {
+        KernelEvent::ControlBarrier { execution, memory, semantics } => {
             Some((None, *execution, *memory, *semantics))
         }
-        Event::SplitBarrier { half, execution, memory, semantics } => {
+        KernelEvent::SplitBarrier { half, execution, memory, semantics } => {
             Some((Some(*half), *execution, *memory, *semantics))
         }
         _ => None,
@@ -461,9 +470,9 @@ fn meeting(event: &Event) -> Option<(Option<SplitHalf>, Scope, Scope, Semantics)
 }
 
 /// The event of an instruction of the test; what is computed may turn out to be a constant.
-fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind) -> Option<Event> {
+fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind) -> Option<KernelEvent> {
     if let InstructionKind::Fence { scope, semantics } = kind {
-        return Some(Event::Fence { scope: *scope, semantics: *semantics });
+        return Some(KernelEvent::Fence { scope: *scope, semantics: *semantics });
     }
     let (location, scalar, offset, class) = accessed(test, kind)?;
     let access = kind.access()?;
@@ -482,10 +491,10 @@ fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind)
     };
     let (volatile, strength) = (is_volatile(&access.strength), access.strength);
     Some(match &access.kind {
-        AccessKind::Load(_) => Event::Load { site, volatile, access: strength },
+        AccessKind::Load(_) => KernelEvent::Load { site, volatile, access: strength },
         AccessKind::Store(values) => {
             let values = values.iter().map(|value| written(&value)).collect();
-            Event::Store { site, volatile, access: strength, values }
+            KernelEvent::Store { site, volatile, access: strength, values }
         }
         AccessKind::Rmw { operation, .. } => {
             let Access::Atomic { scope, semantics } = strength else { return None };
@@ -498,7 +507,15 @@ fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind)
                     (Op::AtomicCompareExchange, Some(*unequal), vec![written(value), written(compare)])
                 }
             };
-            Event::Rmw { site, volatile: asked && vulkan, instruction, scope, semantics, unequal, values }
+            KernelEvent::Rmw {
+                site,
+                volatile: asked && vulkan,
+                instruction,
+                scope,
+                semantics,
+                unequal,
+                values,
+            }
         }
         AccessKind::Await { .. } => return None,
     })
@@ -529,21 +546,21 @@ fn fetch(arithmetic: ArithmeticOperation, scalar: ScalarType) -> Option<Op> {
 }
 
 /// Whether the kernel's event is the test's. A register that still holds its initial value is a constant in the kernel.
-fn agrees(expected: &Event, found: &Event) -> bool {
+fn agrees(expected: &KernelEvent, found: &KernelEvent) -> bool {
     let same_value = |left: &Written, right: &Written| *left == Written::Computed || left == right;
     match (expected, found) {
-        (Event::Store { values, .. }, Event::Store { values: found_values, .. }) => {
+        (KernelEvent::Store { values, .. }, KernelEvent::Store { values: found_values, .. }) => {
             let mut with = found.clone();
-            if let Event::Store { values: with, .. } = &mut with {
+            if let KernelEvent::Store { values: with, .. } = &mut with {
                 with.clone_from(values);
             }
             *expected == with
                 && values.len() == found_values.len()
                 && values.iter().zip(found_values).all(|(left, right)| same_value(left, right))
         }
-        (Event::Rmw { values, .. }, Event::Rmw { values: found_values, .. }) => {
+        (KernelEvent::Rmw { values, .. }, KernelEvent::Rmw { values: found_values, .. }) => {
             let mut with = found.clone();
-            if let Event::Rmw { values: with, .. } = &mut with {
+            if let KernelEvent::Rmw { values: with, .. } = &mut with {
                 with.clone_from(values);
             }
             *expected == with

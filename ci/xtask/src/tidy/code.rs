@@ -1,5 +1,8 @@
 //! Rules on Rust code: who may use `ash`, print, or be unsafe. Comments and string literals do not count.
 
+use std::collections::BTreeMap;
+
+use super::edges::{MAP, Manifest};
 use super::{Finding, SourceFile};
 
 /// Refuses the Vulkan bindings outside the crate that wraps them.
@@ -32,24 +35,115 @@ pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
     .collect()
 }
 
-/// The crates that are pure in all they do; of `results` that is the judging alone.
-const WITHOUT_CLOCK: [&str; 6] = [
-    "litmus/src",
-    "shaders/src",
-    "harness/model/src",
-    "harness/isa/src",
-    "harness/codegen/src",
-    "results/src/judge",
+/// The sentence of ARCHITECTURE.md that lists the pure crates: what stands in backticks before its end.
+const PURE_START: &str = "- **`litmus`";
+const PURE_END: &str = "are pure**";
+
+/// The one crate of which only a part is pure, and that part.
+const PARTLY_PURE: (&str, &str) = ("results", "results/src/judge");
+
+/// Refuses clocks, randomness, files and the environment in the crates that ARCHITECTURE.md calls pure.
+pub fn impure_crates(files: &[SourceFile], manifests: &BTreeMap<String, Manifest>) -> Vec<Finding> {
+    let map = files.iter().find(|file| file.path == MAP);
+    let listed = map.and_then(|map| {
+        let start = map.text.find(PURE_START)?;
+        map.text[start..].split_once(PURE_END).map(|(list, _)| list)
+    });
+    let Some(listed) = listed else {
+        let message = format!("no sentence from {PURE_START:?} to {PURE_END:?}");
+        return vec![Finding { file: MAP.to_owned(), line: 0, message }];
+    };
+    let mut findings = Vec::new();
+    for name in listed.split('`').skip(1).step_by(2) {
+        let folder = match manifests.get(name).and_then(|manifest| manifest.path.strip_suffix("Cargo.toml")) {
+            _ if name == PARTLY_PURE.0 => PARTLY_PURE.1.to_owned(),
+            Some(folder) => format!("{folder}src"),
+            None => {
+                let message = format!("`{name}` is called pure and is no crate");
+                findings.push(Finding { file: MAP.to_owned(), line: 0, message });
+                continue;
+            }
+        };
+        for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
+            if in_folder(file, &folder) || file.path == format!("{folder}.rs") {
+                findings.extend(impurities(file));
+            }
+        }
+    }
+    findings
+}
+
+fn impurities(file: &SourceFile) -> Vec<Finding> {
+    code_lines(
+        file,
+        "no clock, randomness, file or environment here: the caller gives what is needed",
+        |line| {
+            words(line).any(|word| matches!(word, "Instant" | "SystemTime"))
+                || ["std::fs", "std::env", "rand::"].iter().any(|path| {
+                    line.match_indices(path).any(|(at, _)| {
+                        !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
+                    })
+                })
+        },
+    )
+}
+
+/// Where types may be written to files and streams: the wire types of `results`; and what the processes of a run say to one
+/// another, with what they say it of.
+const WRITTEN: [&str; 7] = [
+    "results/src/wire",
+    "results/src/bench",
+    "results/src/power",
+    "harness/plan/src",
+    "harness/runner/src",
+    "harness/campaign/src",
+    "harness/isa/src/facts",
 ];
 
-/// Refuses clocks in the crates that must answer the same whenever they are asked.
-pub fn clocks_in_pure_crates(file: &SourceFile) -> Vec<Finding> {
-    if !WITHOUT_CLOCK.iter().any(|folder| in_folder(file, folder) || file.path == format!("{folder}.rs")) {
+/// Refuses types that are written to files or streams and stand elsewhere.
+pub fn written_types(file: &SourceFile) -> Vec<Finding> {
+    let is_source = file.path.contains("/src/");
+    let may = |place: &&str| in_folder(file, place) || file.path == format!("{place}.rs");
+    if !is_source || WRITTEN.iter().any(may) {
         return Vec::new();
     }
-    code_lines(file, "no clock here: the caller says when to stop", |line| {
-        words(line).any(|word| matches!(word, "Instant" | "SystemTime"))
+    code_lines(file, "what is written to files and streams belongs in results/src/wire", |line| {
+        line.contains("derive(") && words(line).any(|word| word == "Serialize")
     })
+}
+
+/// What stands at the top of a module that must know every kind of instruction.
+const NO_CATCH_ALL: &str = "#![deny(clippy::wildcard_enum_match_arm)]";
+/// How a module begins the reason why it need not.
+const CATCH_ALL: &str = "#![expect(clippy::wildcard_enum_match_arm,";
+
+/// Refuses modules that name every kind of instruction and would pass over a new one.
+pub fn catch_alls(files: &[SourceFile]) -> Vec<Finding> {
+    let tree = files.iter().find(|file| file.path == "litmus/src/test/instruction.rs");
+    let Some(kinds) = tree.map(|tree| variants(&masked(&tree.text), "InstructionKind")) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    for file in files.iter().filter(|file| file.path.ends_with(".rs") && file.path.contains("/src/")) {
+        let text = masked(&file.text);
+        let names_all = kinds.iter().all(|kind| text.contains(&format!("InstructionKind::{kind}")));
+        let dense: String = text.split_whitespace().collect();
+        if names_all && ![NO_CATCH_ALL, CATCH_ALL].iter().any(|lint| dense.contains(lint)) {
+            let message = format!("names every kind of instruction: `{NO_CATCH_ALL}`, or why not");
+            findings.push(Finding { file: file.path.clone(), line: 0, message });
+        }
+    }
+    findings
+}
+
+/// The variants of an enum: the first words of the lines that are indented once.
+fn variants(text: &str, name: &str) -> Vec<String> {
+    let body = text.split_once(&format!("enum {name} {{")).map(|(_, rest)| rest);
+    let body = body.and_then(|rest| rest.split_once("\n}")).map_or("", |(body, _)| body);
+    let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
+    let first =
+        lines.filter_map(|line| words(line).next().filter(|word| word.starts_with(char::is_uppercase)));
+    first.map(str::to_owned).collect()
 }
 
 /// Refuses `unsafe` outside the crate that talks to drivers.
@@ -104,7 +198,7 @@ fn in_folder(file: &SourceFile, folder: &str) -> bool {
     file.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn words(line: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(line: &str) -> impl DoubleEndedIterator<Item = &str> {
     line.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
@@ -118,7 +212,7 @@ fn code_lines(file: &SourceFile, message: &str, is_bad: impl Fn(&str) -> bool) -
 }
 
 /// The text with comments, string literals and character literals blanked out; lines stay where they are.
-fn masked(text: &str) -> String {
+pub(super) fn masked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -258,15 +352,69 @@ mod tests {
         assert_eq!(lines(&unsafe_outside_device(&file("harness/devices/src/a.rs", text))), [2]);
     }
 
+    fn impure(list: &str, path: &str, text: &str) -> Vec<String> {
+        let files = [
+            file(MAP, &format!("# Map\n- **`litmus`{list} are pure**: no clock\n")),
+            file("litmus/Cargo.toml", "[package]\nname = \"litmus\"\n"),
+            file("harness/model/Cargo.toml", "[package]\nname = \"model\"\n"),
+            file(path, text),
+        ];
+        let findings = impure_crates(&files, &crate::tidy::edges::manifests(&files));
+        findings.iter().map(Finding::to_string).collect()
+    }
+
     #[test]
-    fn pure_crates_have_no_clock() {
-        let text =
-            "use std::time::Duration;\nuse std::time::Instant;\n// Instant\nlet t = SystemTime::now();\n";
-        assert_eq!(lines(&clocks_in_pure_crates(&file("harness/model/src/a.rs", text))), [2, 4]);
-        assert_eq!(lines(&clocks_in_pure_crates(&file("results/src/judge.rs", text))), [2, 4]);
-        for path in ["harness/model/benches/a.rs", "harness/cli/src/a.rs", "results/src/journal.rs"] {
-            assert!(clocks_in_pure_crates(&file(path, text)).is_empty(), "{path}");
+    fn pure_crates_are_those_of_the_map_and_have_neither_clock_nor_files() {
+        let says = "no clock, randomness, file or environment here: the caller gives what is needed";
+        let text = "use std::time::Duration;\nuse std::time::Instant;\n// Instant\nlet t = SystemTime::now();\n\
+                    std::fs::read(a);\nstd::env::var(b);\nrand::rng();\nmy_rand::rng();\n\"std::fs\";\n";
+        for (list, path) in [
+            (", `model`", "harness/model/src/a.rs"),
+            (" and the judging in `results`", "results/src/judge.rs"),
+            (" and the judging in `results`", "results/src/judge/rates.rs"),
+        ] {
+            let expected = [2, 4, 5, 6, 7].map(|line| format!("{path}:{line}: {says}"));
+            assert_eq!(impure(list, path, text), expected);
         }
+        for path in ["harness/model/src/a.rs", "harness/cli/src/a.rs", "results/src/journal.rs"] {
+            assert_eq!(impure(" and the judging in `results`", path, text), Vec::<String>::new(), "{path}");
+        }
+        assert_eq!(
+            impure(", `gone`", "a.rs", ""),
+            ["ARCHITECTURE.md: `gone` is called pure and is no crate"]
+        );
+    }
+
+    #[test]
+    fn a_map_without_the_list_of_pure_crates_is_refused() {
+        assert!(impure_crates(&[file(MAP, "")], &BTreeMap::new())[0].message.starts_with("no sentence from"));
+    }
+
+    #[test]
+    fn what_is_written_is_a_wire_type() {
+        let text = "use serde::Serialize;\n#[derive(Clone, Serialize)]\nstruct Row;\n// derive(Serialize)\n\
+                    #[derive(Deserialize)]\nstruct Read;\n";
+        assert_eq!(lines(&written_types(&file("harness/cli/src/a.rs", text))), [2]);
+        assert_eq!(lines(&written_types(&file("results/src/judge.rs", text))), [2]);
+        for path in ["results/src/wire.rs", "results/src/wire/plan.rs", "harness/cli/tests/all/a.rs"] {
+            assert!(written_types(&file(path, text)).is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn who_names_every_kind_of_instruction_denies_catch_alls() {
+        let tree = "pub enum InstructionKind {\n    /// A store.\n    Access(u8),\n    Fence {\n        scope: u8,\n    },\n}\n\
+                    pub enum Other {\n    Third,\n}\n";
+        let named = "InstructionKind::Access(_) => 1, InstructionKind::Fence { .. } => 2,";
+        let found = |text: &str| {
+            let files = [file("litmus/src/test/instruction.rs", tree), file("shaders/src/a.rs", text)];
+            catch_alls(&files).iter().map(|finding| finding.file.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(named), ["shaders/src/a.rs"]);
+        assert_eq!(found(&format!("{NO_CATCH_ALL}\n{named}")), Vec::<String>::new());
+        assert_eq!(found(&format!("{CATCH_ALL} reason = \"refused\")]\n{named}")), Vec::<String>::new());
+        assert_eq!(found(&format!("// {NO_CATCH_ALL}\n{named}")), ["shaders/src/a.rs"]);
+        assert_eq!(found("InstructionKind::Access(_) => 1, _ => 2"), Vec::<String>::new());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Finding, SourceFile};
 
-const MAP: &str = "ARCHITECTURE.md";
+pub(super) const MAP: &str = "ARCHITECTURE.md";
 
 /// Where the list stands in ARCHITECTURE.md.
 const START: &str = "<!-- crate edges -->";
@@ -68,13 +68,13 @@ fn listed_edges(text: &str) -> Option<Edges> {
     Some(edges)
 }
 
-struct Manifest {
-    path: String,
+pub(super) struct Manifest {
+    pub path: String,
     table: toml::Table,
 }
 
 /// The manifests of packages, by the package's name.
-fn manifests(files: &[SourceFile]) -> BTreeMap<String, Manifest> {
+pub(super) fn manifests(files: &[SourceFile]) -> BTreeMap<String, Manifest> {
     let mut found = BTreeMap::new();
     for file in files.iter().filter(|file| file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml")) {
         // A manifest that is no TOML stops cargo, which says so better than we could.

@@ -13,30 +13,30 @@ use runner::Settings;
 use runner::pool::{Limits, Report};
 use runner::wire::{Answer, Failure, Job, Snapshot};
 
-use super::{Options, seed_of};
+use super::{RunOptions, seed_of};
 use crate::misbehave::Misbehaviour;
 use crate::run::{self, Judged, Kind};
 use crate::targets::Target;
 use crate::workers::Task;
-use plan::{Cell, Plan};
+use plan::{Cell, LitmusPlan};
 
 /// The least time for the tests of a device, however long the predictions took.
 const LEAST_TIME: Duration = Duration::from_millis(500);
 
 /// How long each test is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Budget {
+pub enum TestBudget {
     /// All tests on one device together.
     Time(Duration),
     /// Each test on each device.
     Instances(u64),
 }
 
-impl std::fmt::Display for Budget {
+impl std::fmt::Display for TestBudget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Budget::Time(time) => write!(f, "{} a device", humantime::format_duration(*time)),
-            Budget::Instances(instances) => write!(f, "{instances} instances a test"),
+            TestBudget::Time(time) => write!(f, "{} a device", humantime::format_duration(*time)),
+            TestBudget::Instances(instances) => write!(f, "{instances} instances a test"),
         }
     }
 }
@@ -44,11 +44,11 @@ impl std::fmt::Display for Budget {
 /// A plan that is run.
 pub struct Litmus<'a> {
     /// The plan.
-    pub plan: &'a Plan,
+    pub plan: &'a LitmusPlan,
     /// What was asked for.
-    pub options: &'a Options,
+    pub options: &'a RunOptions,
     /// How long.
-    pub budget: Budget,
+    pub budget: TestBudget,
     /// The seed of the whole run.
     pub seed: u64,
     /// When the program started: predictions count against the time.
@@ -123,14 +123,14 @@ impl Litmus<'_> {
     /// The time for all devices, where it is bounded.
     pub fn whole_time(&self) -> Option<Duration> {
         match self.budget {
-            Budget::Time(time) => Some(time * u32::try_from(self.plan.targets.len()).unwrap_or(u32::MAX)),
-            Budget::Instances(_) => None,
+            TestBudget::Time(time) => Some(time * u32::try_from(self.plan.targets.len()).unwrap_or(u32::MAX)),
+            TestBudget::Instances(_) => None,
         }
     }
 
     /// The time for `waiting` of the tests of one device. The first device pays for the predictions.
     fn share_of(&self, target: usize, waiting: usize) -> Option<Duration> {
-        let Budget::Time(time) = self.budget else { return None };
+        let TestBudget::Time(time) = self.budget else { return None };
         let time = if target == 0 { time.saturating_sub(self.started.elapsed()) } else { time };
         let runnable = self.plan.cells.iter().filter(|c| c.target == target && c.ready.is_ok()).count();
         let share = waiting as f64 / runnable.max(1) as f64;
@@ -142,8 +142,8 @@ impl Litmus<'_> {
         let item = &self.plan.items[cell.item];
         let target = &self.plan.targets[cell.target];
         let instances = match self.budget {
-            Budget::Instances(instances) => Some(instances),
-            Budget::Time(_) => None,
+            TestBudget::Instances(instances) => Some(instances),
+            TestBudget::Time(_) => None,
         };
         Job {
             id: item.loaded.source.id.clone(),

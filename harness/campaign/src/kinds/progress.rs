@@ -22,7 +22,7 @@ use runner::progress::{Answer, Job, PLACEMENTS, Placement, Seen};
 use runner::wire;
 use sim::SimDevice;
 
-use super::{Options, seed_of};
+use super::{RunOptions, seed_of};
 use crate::choice::{self, Chosen};
 use crate::misbehave::Misbehaviour;
 use crate::parallel::map;
@@ -77,7 +77,7 @@ pub fn targets(devices: &[String], scheduled: bool, tell: Tell<'_>) -> Result<Ve
 }
 
 /// A test, and the placements that were asked for.
-pub type Asked = (Loaded, Vec<Placement>);
+pub type AskedPlacements = (Loaded, Vec<Placement>);
 
 /// The tests that are named, else the suite; and what is no test.
 ///
@@ -87,7 +87,7 @@ pub fn load(
     tests: &[String],
     suite: Option<&str>,
     shard: Option<Shard>,
-) -> Result<(Vec<Asked>, Vec<Failure>), Failure> {
+) -> Result<(Vec<AskedPlacements>, Vec<Failure>), Failure> {
     let sources = if tests.is_empty() {
         inputs::of_suite(suite.unwrap_or(PROGRESS_SUITE))?
     } else {
@@ -233,7 +233,7 @@ fn id(item: &Item, placement: Placement) -> String {
 }
 
 /// Tests × devices × placements.
-pub struct Plan {
+pub struct ProgressPlan {
     items: Vec<Item>,
     devices: Vec<Tested>,
     cells: Vec<Cell>,
@@ -241,7 +241,7 @@ pub struct Plan {
     scheduler: Option<ProgressModel>,
 }
 
-impl Plan {
+impl ProgressPlan {
     /// Asks the checker and compiles. The simulated GPU keeps the promises of `scheduler` and no more; what devices claim
     /// stands in files of the folder `claims`.
     ///
@@ -249,11 +249,11 @@ impl Plan {
     /// When a claim is wrong.
     pub fn new(
         targets: Vec<Target>,
-        tests: Vec<Asked>,
+        tests: Vec<AskedPlacements>,
         chosen: Chosen,
         scheduler: Option<ProgressModel>,
         claims: Option<&Path>,
-    ) -> Result<Plan, Failure> {
+    ) -> Result<ProgressPlan, Failure> {
         let verdicts = map(&tests, |(loaded, _)| ask(&loaded.test, &chosen));
         let items: Vec<Item> = tests
             .into_iter()
@@ -283,7 +283,7 @@ impl Plan {
             devices.push(Tested { target, selector, claim, ends_under_claim });
         }
         let cells = cells(&items, &devices);
-        Ok(Plan { items, devices, cells, chosen, scheduler })
+        Ok(ProgressPlan { items, devices, cells, chosen, scheduler })
     }
 
     /// The ids of its cells.
@@ -317,7 +317,7 @@ impl Plan {
     ///
     /// # Errors
     /// When a device cannot be written.
-    pub fn record(&self, options: &Options) -> Result<PlanRecord, Failure> {
+    pub fn record(&self, options: &RunOptions) -> Result<PlanRecord, Failure> {
         let model = ModelRecord { name: self.chosen.model.name().to_owned(), hash: self.chosen.hash.clone() };
         Ok(PlanRecord {
             schema: PLAN_SCHEMA.to_owned(),
@@ -351,16 +351,16 @@ impl Plan {
 }
 
 /// Dispatches of each placement.
-fn runs(options: &Options) -> u32 {
+fn runs(options: &RunOptions) -> u32 {
     options.instances.map_or(RUNS, |instances| u32::try_from(instances).unwrap_or(u32::MAX))
 }
 
 /// A plan that is run.
-pub struct Progress<'a> {
+pub struct ProgressKind<'a> {
     /// The plan.
-    pub plan: &'a Plan,
+    pub plan: &'a ProgressPlan,
     /// What was asked for.
-    pub options: &'a Options,
+    pub options: &'a RunOptions,
     /// How long tests of a device begin, where that is bounded.
     pub time: Option<Duration>,
     /// The seed of the whole run.
@@ -369,7 +369,7 @@ pub struct Progress<'a> {
     pub misbehaviour: &'a Misbehaviour,
 }
 
-impl Kind for Progress<'_> {
+impl Kind for ProgressKind<'_> {
     type Job = Job;
     type Snapshot = Seen;
     type Answer = Answer;

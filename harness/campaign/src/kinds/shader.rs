@@ -16,8 +16,8 @@ use runner::pool::{Limits, Report};
 use runner::shader::{Answer, Job, Seen};
 use runner::wire::Failure as Told;
 
-use super::litmus::Budget;
-use super::{Options, seed_of};
+use super::litmus::TestBudget;
+use super::{RunOptions, seed_of};
 use crate::Failure;
 use crate::choice::{self, Chosen};
 use crate::misbehave::Misbehaviour;
@@ -27,7 +27,7 @@ use crate::workers::Task;
 
 /// A number in a buffer whose final values are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct FinalNumber {
     /// What the shader calls it.
     pub name: String,
     /// Number of the buffer among those that may be written.
@@ -53,7 +53,7 @@ pub enum Expected {
     /// All of them: numbers, and what they may hold together; every other word stays as it is.
     Known {
         /// The numbers that some invocation writes.
-        cells: Vec<Cell>,
+        cells: Vec<FinalNumber>,
         /// By what they hold.
         contents: BTreeMap<Vec<u64>, Says>,
     },
@@ -75,11 +75,11 @@ pub type Names = Arc<dyn Fn(&[(u32, u64)]) -> Vec<String> + Send + Sync>;
 
 /// What is claimed of all contents.
 #[derive(Clone)]
-pub struct Claim {
+pub struct ShaderClaim {
     /// In words.
     pub text: String,
     /// The numbers that it is about.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<FinalNumber>,
     /// Whether it holds of them.
     pub holds: Holds,
 }
@@ -114,7 +114,7 @@ pub struct Shader {
     /// What it may leave.
     pub expected: Expected,
     /// What is claimed of that.
-    pub claim: Option<Claim>,
+    pub claim: Option<ShaderClaim>,
     /// What else a reader should know.
     pub notes: Vec<String>,
     /// Why no device is asked at all.
@@ -191,12 +191,12 @@ impl Shader {
 const NEWEST_MINOR: u32 = 6;
 
 /// The words of its buffer in which a number lies.
-fn words_of(cell: &Cell) -> std::ops::RangeInclusive<u64> {
+fn words_of(cell: &FinalNumber) -> std::ops::RangeInclusive<u64> {
     cell.offset / 4..=(cell.offset + u64::from(cell.bytes.clamp(1, 8)) - 1) / 4
 }
 
 /// Shaders × devices.
-pub struct Plan {
+pub struct ShaderPlan {
     shaders: Vec<Shader>,
     hashes: Vec<String>,
     targets: Vec<Target>,
@@ -205,9 +205,9 @@ pub struct Plan {
     chosen: Chosen,
 }
 
-impl Plan {
+impl ShaderPlan {
     /// Asks what the devices lack.
-    pub fn new(targets: Vec<Target>, shaders: Vec<Shader>, chosen: Chosen) -> Plan {
+    pub fn new(targets: Vec<Target>, shaders: Vec<Shader>, chosen: Chosen) -> ShaderPlan {
         let lack = |target: &Target, shader: &Shader| {
             shader.lack(&target.listed.identity, &target.listed.capabilities)
         };
@@ -216,7 +216,7 @@ impl Plan {
             .flat_map(|target| shaders.iter().map(move |shader| lack(target, shader)))
             .collect();
         let hashes = shaders.iter().map(Shader::hash).collect();
-        Plan { shaders, hashes, targets, missing, chosen }
+        ShaderPlan { shaders, hashes, targets, missing, chosen }
     }
 
     /// The ids of its shaders.
@@ -261,7 +261,7 @@ impl Plan {
     ///
     /// # Errors
     /// When a device cannot be written.
-    pub fn record(&self, options: &Options, budget: Budget) -> Result<PlanRecord, Failure> {
+    pub fn record(&self, options: &RunOptions, budget: TestBudget) -> Result<PlanRecord, Failure> {
         let model = ModelRecord { name: self.chosen.model.name().to_owned(), hash: self.chosen.hash.clone() };
         let test = |(shader, hash): (&Shader, &String)| TestRecord {
             id: shader.id.clone(),
@@ -296,11 +296,11 @@ impl Plan {
 /// A plan that is run.
 pub struct Shaders<'a> {
     /// The plan.
-    pub plan: &'a Plan,
+    pub plan: &'a ShaderPlan,
     /// What was asked for.
-    pub options: &'a Options,
+    pub options: &'a RunOptions,
     /// How long.
-    pub budget: Budget,
+    pub budget: TestBudget,
     /// The seed of the whole run.
     pub seed: u64,
     /// A hook for tests.
@@ -331,13 +331,13 @@ impl Kind for Shaders<'_> {
 
     fn limits(&self, target: usize, waiting: usize) -> Limits {
         let time = match self.budget {
-            Budget::Time(time) => {
+            TestBudget::Time(time) => {
                 let count = self.plan.shaders.len();
                 let own = self.plan.missing.iter().skip(target * count).take(count);
                 let runnable = own.filter(|missing| missing.is_none()).count().max(1);
                 Some(time.mul_f64((waiting as f64 / runnable as f64).clamp(0.0, 1.0)))
             }
-            Budget::Instances(_) => None,
+            TestBudget::Instances(_) => None,
         };
         Limits { workers: self.options.jobs, time, retries: self.options.retries, ..Limits::DEFAULT }
     }
@@ -350,8 +350,8 @@ impl Kind for Shaders<'_> {
             shader: shader.shader.clone(),
             watched: shader.watched(),
             instances: match self.budget {
-                Budget::Instances(instances) => Some(instances),
-                Budget::Time(_) => None,
+                TestBudget::Instances(instances) => Some(instances),
+                TestBudget::Time(_) => None,
             },
             seconds: share.map(|share| share.as_secs_f64()),
             seed: seed_of(self.seed, hash),
@@ -389,8 +389,8 @@ pub fn model(named: Option<&str>) -> Result<Chosen, Failure> {
 mod tests {
     use super::*;
 
-    fn cell(offset: u64, bytes: u32) -> Cell {
-        Cell { name: "x".to_owned(), buffer: 0, offset, bytes }
+    fn cell(offset: u64, bytes: u32) -> FinalNumber {
+        FinalNumber { name: "x".to_owned(), buffer: 0, offset, bytes }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use campaign::inputs;
 use campaign::parallel::in_order;
 use campaign::patience::patience;
 use campaign::similar::similar;
-use campaign::source::{Loaded, Source};
+use campaign::source::{Loaded, TestSource};
 use litmus::{Dialect, Prediction, Race, Span, Test};
 use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
 use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
@@ -229,7 +229,7 @@ pub struct Asked {
     progress: Option<(ProgressModel, Fairness)>,
 }
 
-fn one(source: Source, models: &Models, asked: Asked) -> Checked {
+fn one(source: TestSource, models: &Models, asked: Asked) -> Checked {
     let started = Instant::now();
     let file = source.file.clone();
     let loaded = match source.load() {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use campaign::parallel::in_order;
 use litmus::{Test, corpus};
 use model::clauses::{Clause, Disposition, citations, clauses as inventory};
-use model::mutation::{Difference, MUTATED, Mutant, Reason, Unkilled, killer, mutants, unkilled};
+use model::mutation::{Difference, EquivalenceReason, MUTATED, Mutant, Unkilled, killer, mutants, unkilled};
 use model::synthesis::operations;
-use model::{Budget, Model, Options, PredictError, Verdict, verdict};
+use model::{Budget, Model, Options, PredictError, Summary, verdict};
 use results::wire::{
     Argument, ClauseRow, ClausesRecord, DifferenceWord, DispositionWord, MutantRow, MutantStatus, ReasonWord,
 };
@@ -98,7 +98,7 @@ fn row(
 /// A test and what its model says of it.
 struct Judged<'t> {
     embedded: &'t Embedded,
-    verdict: Verdict,
+    verdict: Summary,
 }
 
 fn mutant_rows(tests: &[Embedded]) -> Result<Vec<MutantRow>, Failure> {
@@ -191,13 +191,13 @@ fn mutant_row(
 }
 
 /// The published form of a kind of argument.
-fn reason_word(reason: Reason) -> ReasonWord {
+fn reason_word(reason: EquivalenceReason) -> ReasonWord {
     match reason {
-        Reason::Implied => ReasonWord::Implied,
-        Reason::Contained => ReasonWord::Contained,
-        Reason::Discarded => ReasonWord::Discarded,
-        Reason::Absent => ReasonWord::Absent,
-        Reason::Counted => ReasonWord::Counted,
+        EquivalenceReason::Implied => ReasonWord::Implied,
+        EquivalenceReason::Contained => ReasonWord::Contained,
+        EquivalenceReason::Discarded => ReasonWord::Discarded,
+        EquivalenceReason::Absent => ReasonWord::Absent,
+        EquivalenceReason::Counted => ReasonWord::Counted,
     }
 }
 
@@ -264,7 +264,7 @@ fn text(record: &ClausesRecord) -> String {
     for model in models {
         let rows: Vec<&MutantRow> = record.mutants.iter().filter(|row| row.model == model).collect();
         let count = |wanted: MutantStatus| rows.iter().filter(|row| row.status == wanted).count();
-        let reasons: Vec<String> = Reason::ALL
+        let reasons: Vec<String> = EquivalenceReason::ALL
             .into_iter()
             .map(|reason| {
                 let is_it = |row: &&&MutantRow| {

@@ -3,11 +3,11 @@
 use campaign::choice::{self, Chosen};
 use campaign::inputs;
 use campaign::parallel::in_order;
-use campaign::source::Source;
+use campaign::source::TestSource;
 use litmus::{Observable, Race, Test};
 use model::mutation::Difference;
 use model::synthesis::{LARGEST, Wanted, distinguish_all, operations};
-use model::{Budget, Options, Verdict, verdict};
+use model::{Budget, Options, Summary, verdict};
 use results::state::state;
 use results::wire::{
     COMPARE_SCHEMA, CompareRecord, CompareRow, DifferenceWord, NextTest, RaceWord, RejectedLine,
@@ -175,7 +175,7 @@ fn over_tests(
     Ok(outcome)
 }
 
-fn one(source: Source, [first, second]: &[Chosen; 2]) -> Compared {
+fn one(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
     let loaded = match source.load() {
         Ok(loaded) => loaded,
         Err(rejected) => {
@@ -217,7 +217,7 @@ fn one(source: Source, [first, second]: &[Chosen; 2]) -> Compared {
 }
 
 /// Whether the question of a test holds under a model that gives this verdict.
-fn holds(test: &Test, verdict: &Verdict) -> Option<bool> {
+fn holds(test: &Test, verdict: &Summary) -> Option<bool> {
     let question = test.question.as_ref()?;
     let observables = test.observables();
     let mut meets =
@@ -230,7 +230,7 @@ fn holds(test: &Test, verdict: &Verdict) -> Option<bool> {
 }
 
 /// The outcomes that the one allows and the other does not.
-fn only(test: &Test, one: &Verdict, other: &Verdict) -> Vec<results::state::State> {
+fn only(test: &Test, one: &Summary, other: &Summary) -> Vec<results::state::State> {
     let observables: Vec<Observable> = test.observables();
     one.allowed.difference(&other.allowed).map(|outcome| state(test, &observables, outcome)).collect()
 }

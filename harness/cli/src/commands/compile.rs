@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use campaign::compiling::Kernel;
+use campaign::compiling::KernelToCompile;
 use campaign::probe;
 use device::Listed;
 use litmus::convert::for_device;
@@ -132,7 +132,7 @@ const ANY_DEVICE: &str = "gpu";
 /// What a device's compiler makes of the kernels, as it prints it.
 fn machine_code(target: &Target, program: &shaders::Program) -> Result<Vec<Vec<u8>>, Failure> {
     let asking = Asking { forms: false, patience: PATIENCE, misbehave: None };
-    let kernels: Vec<Kernel> = program.kernels().map(Kernel::from).collect();
+    let kernels: Vec<KernelToCompile> = program.kernels().map(KernelToCompile::from).collect();
     let made = asking.compile(&engine::program()?, target, &kernels);
     made.into_iter()
         .map(|made| match made {

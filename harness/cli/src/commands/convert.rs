@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use campaign::inputs;
-use campaign::source::{Loaded, Source};
+use campaign::source::{Loaded, TestSource};
 use litmus::convert::{to_khronos, to_vulkan};
 use litmus::glsl::{Glsl, to_glsl};
 
@@ -53,7 +53,7 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
 }
 
 /// The text of a test in a syntax.
-fn converted(source: Source, to: Syntax) -> Result<String, Failure> {
+fn converted(source: TestSource, to: Syntax) -> Result<String, Failure> {
     let loaded = source.load().map_err(|rejected| {
         let (source, rejection) = *rejected;
         rejection.failure(&source.file)

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use campaign::targets::{self, Target};
 use litmus::convert::for_device;
 use litmus::corpus;
-use litmus::cts::{self, Case, Stage};
+use litmus::cts::{self, CtsCase, Stage};
 
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, say};
@@ -93,8 +93,8 @@ fn names_of_the_cts(targets: &[Target], stage: Stage, name: &str) -> Result<Stri
     let mut all = Row::default();
     for case in cts::cases() {
         let own = match &case {
-            Case::Generated(case) => case.stage,
-            Case::Transitive(_) | Case::Permuted(_) => Stage::Compute,
+            CtsCase::Generated(case) => case.stage,
+            CtsCase::Transitive(_) | CtsCase::Permuted(_) => Stage::Compute,
         };
         if own != stage {
             continue;
@@ -150,9 +150,9 @@ fn own_tests(targets: &[Target], variant: &str, heading: &str) -> Result<String,
 }
 
 /// The parameters of a name, each with its value.
-fn words(case: &Case) -> Vec<(&'static str, &'static str)> {
+fn words(case: &CtsCase) -> Vec<(&'static str, &'static str)> {
     match case {
-        Case::Generated(case) => vec![
+        CtsCase::Generated(case) => vec![
             ("shape", case.shape.word()),
             ("model", case.model.word()),
             ("type", case.scalar.word()),
@@ -165,8 +165,8 @@ fn words(case: &Case) -> Vec<(&'static str, &'static str)> {
             ("guard memory", case.guard.locality.word()),
             ("guard storage", case.guard.storage.word()),
         ],
-        Case::Transitive(case) => vec![("shape", "transitive"), ("transitive", case.acquirer.word())],
-        Case::Permuted(case) => vec![("shape", "permuted_index"), ("permuted_index", case.word())],
+        CtsCase::Transitive(case) => vec![("shape", "transitive"), ("transitive", case.acquirer.word())],
+        CtsCase::Permuted(case) => vec![("shape", "permuted_index"), ("permuted_index", case.word())],
     }
 }
 

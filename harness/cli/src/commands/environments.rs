@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use campaign::inputs;
-use campaign::kinds::litmus::plan::Plan;
+use campaign::kinds::litmus::plan::LitmusPlan;
 use campaign::measure::{self, Relaxed, Trial};
-use campaign::source::{Loaded, Source};
+use campaign::source::{Loaded, TestSource};
 use campaign::targets;
 use results::bench::Counts;
 use runner::Stress;
@@ -101,8 +101,13 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
     let mut targets = targets::targets(&devices, None, &say)?;
     targets::refuse_compile_only(&targets)?;
     targets.truncate(1);
-    let plan =
-        &Plan::new(targets, tests(&arguments.tests, arguments.suite.as_deref())?, None, None, &|_, _| None)?;
+    let plan = &LitmusPlan::new(
+        targets,
+        tests(&arguments.tests, arguments.suite.as_deref())?,
+        None,
+        None,
+        &|_, _| None,
+    )?;
     let Some(target) = plan.targets.first() else { return Err(Failure::environment_message("no device")) };
     let mut environments = vec![target.stress.clone()];
     for name in &arguments.stress {
@@ -191,13 +196,14 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
 /// # Errors
 /// When there is no such suite, or one is no test.
 pub fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>, Failure> {
-    let mut sources: Vec<Source> = named.iter().flat_map(|argument| inputs::of_argument(argument)).collect();
+    let mut sources: Vec<TestSource> =
+        named.iter().flat_map(|argument| inputs::of_argument(argument)).collect();
     match suite {
         Some(suite) => sources.extend(inputs::of_suite(suite)?),
         None if named.is_empty() => sources.extend(inputs::of_suite(SUITE)?),
         None => {}
     }
-    let load = |source: Source| {
+    let load = |source: TestSource| {
         source.load().map_err(|rejected| {
             let (source, rejection) = *rejected;
             rejection.failure(&source.file)

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use campaign::choice::{self, Chosen};
 use campaign::inputs;
-use campaign::source::Source;
+use campaign::source::TestSource;
 use litmus::{Dialect, Observation, Prediction, Race, Test};
 use model::{Options, predict};
 use plan::Device;
+use results::wire::{FaultSearch, FaultsRecord, SoughtFault};
 use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
 use runner::{Budget, Cause, Known, Runnable, Settings, Stress, Variant};
-use serde::Serialize;
 use sim::{Expect, FAULTS, Fault, SimDevice};
 
 use crate::arguments::ListFormat;
@@ -42,46 +42,6 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 const ROUNDS: [u64; 4] = [1_000, 4_000, 20_000, 200_000];
 /// Instances of each test on the sound device.
 const SOUND_INSTANCES: u64 = 20_000;
-
-/// What became of a fault.
-#[derive(Clone, Debug, Serialize)]
-struct Found {
-    fault: &'static str,
-    rule: &'static str,
-    expect: &'static str,
-    /// Whether every seed led to what is expected.
-    found: bool,
-    seeds: Vec<Search>,
-}
-
-/// What one seed led to.
-#[derive(Clone, Debug, Serialize)]
-struct Search {
-    seed: u64,
-    /// `violates`, `inconclusive`, or `invisible` for nothing.
-    verdict: &'static str,
-    /// The test that showed it.
-    test: Option<String>,
-    /// Instances of all tests until then.
-    instances: u64,
-    /// Seconds until then.
-    seconds: f64,
-    detail: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Campaign {
-    schema: &'static str,
-    suite: &'static str,
-    tests: usize,
-    faults: Vec<Found>,
-    /// Faults that led to something else than expected.
-    missed: Vec<&'static str>,
-    /// What a sound device was accused of.
-    false_alarms: Vec<String>,
-    /// Instances of the sound device.
-    sound_instances: u64,
-}
 
 /// A test of the suite.
 struct Case {
@@ -112,20 +72,20 @@ pub fn faults(format: ListFormat, matrix: Option<&Path>) -> Result<Outcome, Fail
     let mut faults = Vec::with_capacity(FAULTS.len());
     for row in FAULTS {
         let limit = if matches!(row.expect, Expect::Invisible(_)) { INVISIBLE_LIMIT } else { LIMIT };
-        let seeds: Vec<Search> =
+        let seeds: Vec<FaultSearch> =
             (0..SEEDS).map(|seed| search(&cases, row.fault, seed, limit)).collect::<Result<_, _>>()?;
         let expect = row.expect.word();
         let found = seeds.iter().all(|search| search.verdict == expect);
         if format == ListFormat::Text {
             Data::new().print(&line(row.name, expect, found, &seeds))?;
         }
-        faults.push(Found { fault: row.name, rule: row.rule, expect, found, seeds });
+        faults.push(SoughtFault { fault: row.name, rule: row.rule, expect, found, seeds });
     }
     let (false_alarms, sound_instances) = sound(&cases)?;
     let missed: Vec<&str> = faults.iter().filter(|fault| !fault.found).map(|fault| fault.fault).collect();
     let outcome =
         if missed.is_empty() && false_alarms.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
-    let record = Campaign {
+    let record = FaultsRecord {
         schema: SCHEMA,
         suite: SUITE,
         tests: cases.len(),
@@ -150,8 +110,8 @@ pub fn faults(format: ListFormat, matrix: Option<&Path>) -> Result<Outcome, Fail
     Ok(outcome)
 }
 
-fn line(name: &str, expect: &str, found: bool, seeds: &[Search]) -> String {
-    let mut sorted: Vec<&Search> = seeds.iter().collect();
+fn line(name: &str, expect: &str, found: bool, seeds: &[FaultSearch]) -> String {
+    let mut sorted: Vec<&FaultSearch> = seeds.iter().collect();
     sorted.sort_by(|left, right| left.seconds.total_cmp(&right.seconds));
     let Some(median) = sorted.get(sorted.len() / 2) else { return String::new() };
     let by = median.test.as_deref().unwrap_or("-");
@@ -174,7 +134,7 @@ fn cases() -> Result<Vec<Case>, Failure> {
 }
 
 /// A test with what the model says of it; none where the device cannot run it.
-fn case(source: Source, chosen: &Chosen) -> Result<Option<Case>, Failure> {
+fn case(source: TestSource, chosen: &Chosen) -> Result<Option<Case>, Failure> {
     let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
     let Ok(loaded) = source.load() else { return Ok(None) };
     let whole = loaded.test.filter.is_none() && loaded.test.khronos.is_none();
@@ -252,7 +212,7 @@ fn found(judgement: &Judgement) -> Option<&'static str> {
 }
 
 /// Goes through the suite, each time with more instances, until something is seen.
-fn search(cases: &[Case], fault: Fault, seed: u64, limit: u64) -> Result<Search, Failure> {
+fn search(cases: &[Case], fault: Fault, seed: u64, limit: u64) -> Result<FaultSearch, Failure> {
     let device = SimDevice::new(fault);
     let since = Instant::now();
     let mut instances = 0;
@@ -265,7 +225,7 @@ fn search(cases: &[Case], fault: Fault, seed: u64, limit: u64) -> Result<Search,
                 None if instances < limit => continue,
                 None => return Ok(nothing(seed, instances, since)),
             };
-            return Ok(Search {
+            return Ok(FaultSearch {
                 seed,
                 verdict,
                 test: Some(case.id.clone()),
@@ -278,9 +238,9 @@ fn search(cases: &[Case], fault: Fault, seed: u64, limit: u64) -> Result<Search,
     Ok(nothing(seed, instances, since))
 }
 
-fn nothing(seed: u64, instances: u64, since: Instant) -> Search {
+fn nothing(seed: u64, instances: u64, since: Instant) -> FaultSearch {
     let seconds = since.elapsed().as_secs_f64();
-    Search { seed, verdict: "invisible", test: None, instances, seconds, detail: None }
+    FaultSearch { seed, verdict: "invisible", test: None, instances, seconds, detail: None }
 }
 
 /// What a device without a fault is accused of.
@@ -306,7 +266,7 @@ mod tests {
 
     /// Everything about a search but its seconds.
     fn told(cases: &[Case], fault: Fault, limit: u64) -> (&'static str, Option<String>, u64, Option<String>) {
-        let Search { verdict, test, instances, detail, .. } = search(cases, fault, 1, limit).unwrap();
+        let FaultSearch { verdict, test, instances, detail, .. } = search(cases, fault, 1, limit).unwrap();
         (verdict, test, instances, detail)
     }
 

@@ -7,7 +7,9 @@ use campaign::choice;
 use campaign::parallel::in_order;
 use litmus::{Dialect, Expectation, Race, Reachability, Span, Test};
 use model::mutation::mutants;
-use model::synthesis::{Below, Cell, SHAPES, Weakened, distinguish, minimal_below, operations, placements};
+use model::synthesis::{
+    Below, SHAPES, Telling, Weakened, distinguish, minimal_below, operations, placements,
+};
 use model::{Budget, Model, Options};
 
 use crate::arguments::Generate;
@@ -75,7 +77,7 @@ impl<'a> Written<'a> {
 }
 
 /// The strongest tests within the bounds.
-fn cells(threads: usize, events: usize) -> Vec<Cell> {
+fn cells(threads: usize, events: usize) -> Vec<Telling> {
     SHAPES
         .iter()
         .filter(|shape| shape.threads() <= threads)

@@ -5,8 +5,8 @@ use std::time::Duration;
 use campaign::measure::{self, Subject};
 use campaign::targets;
 use litmus::Observation;
+use results::wire::{GrowthRecord, GrowthRow};
 use runner::Stress;
-use serde::Serialize;
 
 use crate::arguments::{Bench, ListFormat};
 use crate::exit::{Failure, Outcome};
@@ -22,24 +22,6 @@ const FIRST: u64 = 1_000_000;
 /// Everything has ended by then.
 const LIMIT: Duration = Duration::from_secs(3600);
 const SEED: u64 = 5;
-
-#[derive(Debug, Serialize)]
-struct Growth {
-    schema: &'static str,
-    device: String,
-    preset: String,
-    test: &'static str,
-    rows: Vec<Row>,
-}
-
-#[derive(Debug, Serialize)]
-struct Row {
-    instances: u64,
-    seconds: f64,
-    instances_per_second: f64,
-    /// Host memory of the worker process at most, up to the end of this run; absent where the platform does not say.
-    peak_memory_bytes: Option<u64>,
-}
 
 /// Runs the command.
 ///
@@ -71,18 +53,28 @@ pub fn growth(arguments: &Bench, most: u64) -> Result<Outcome, Failure> {
         let seen = Observation::from(&answer.observation);
         let (instances, seconds) = (seen.instances(), seen.seconds);
         let instances_per_second = if seconds > 0.0 { instances as f64 / seconds } else { 0.0 };
-        rows.push(Row { instances, seconds, instances_per_second, peak_memory_bytes: answer.peak_bytes });
+        rows.push(GrowthRow {
+            instances,
+            seconds,
+            instances_per_second,
+            peak_memory_bytes: answer.peak_bytes,
+        });
     }
-    let growth =
-        Growth { schema: SCHEMA, device: target.name.clone(), preset: stress.name.clone(), test: TEST, rows };
+    let growth = GrowthRecord {
+        schema: SCHEMA,
+        device: target.name.clone(),
+        preset: stress.name.clone(),
+        test: TEST,
+        rows,
+    };
     match arguments.format {
         ListFormat::Json => print_json(&growth),
         ListFormat::Text => print_text(&growth),
     }
 }
 
-fn print_text(growth: &Growth) -> Result<Outcome, Failure> {
-    let Growth { device, preset, test, rows, .. } = growth;
+fn print_text(growth: &GrowthRecord) -> Result<Outcome, Failure> {
+    let GrowthRecord { device, preset, test, rows, .. } = growth;
     let mut text = format!("{test} on {device}, preset {preset}\n\n");
     text += &format!("{:>16}{:>12}{:>16}{:>16}\n", "instances", "seconds", "millions a s", "peak memory");
     for row in rows {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use campaign::probe::{self, Found};
+use campaign::probe::{self, FoundDevice};
 use campaign::{cts, inputs};
 use clap::CommandFactory;
 use clap_complete::Shell;
-use litmus::corpus::{self, Entry};
+use litmus::corpus::{self, EmbeddedFile};
 use model::Model;
 use plan::Identity;
-use serde::Serialize;
+use results::wire::{CtsEntry, FaultEntry, ModelEntry, TestEntry};
 use sim::{Expect, FAULTS};
 
 use crate::arguments::{CommandLine, ListFormat, Tests};
@@ -28,9 +28,9 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
     if let Some(why) = trouble.text() {
         say(&why);
     }
-    let mut devices: Vec<Found> = devices
+    let mut devices: Vec<FoundDevice> = devices
         .into_iter()
-        .map(|d| Found { index: d.index, identity: d.identity, capabilities: d.capabilities })
+        .map(|d| FoundDevice { index: d.index, identity: d.identity, capabilities: d.capabilities })
         .collect();
     let mesas = probe::mesas(None)?;
     let compile_only = probe::all_compile_only(&mesas);
@@ -38,13 +38,13 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
     for device in compile_only {
         let identity = Identity { name: device.name(), ..device.listed.identity };
         let capabilities = device.listed.capabilities;
-        devices.push(Found { index: devices.len(), identity, capabilities });
+        devices.push(FoundDevice { index: devices.len(), identity, capabilities });
     }
     if format == ListFormat::Json {
         return print_json(&devices);
     }
     let mut text = String::new();
-    for Found { index, identity, capabilities } in &devices {
+    for FoundDevice { index, identity, capabilities } in &devices {
         // Drivers say what they like.
         let [name, kind, device_name, driver_name, driver_info, api_version, uuid] = [
             &identity.name,
@@ -93,13 +93,6 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-#[derive(Serialize)]
-struct ModelEntry {
-    name: &'static str,
-    description: &'static str,
-    hash: String,
-}
-
 /// `models`.
 ///
 /// # Errors
@@ -121,15 +114,6 @@ pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
         Model::names().iter().map(|(name, says)| format!("{name:width$}  {says}\n")).collect();
     Data::new().print(&lines.concat())?;
     Ok(Outcome::Success)
-}
-
-#[derive(Serialize)]
-struct FaultEntry {
-    name: &'static str,
-    family: &'static str,
-    rule: &'static str,
-    reference: Option<&'static str>,
-    expect: &'static str,
 }
 
 /// `faults`.
@@ -164,12 +148,6 @@ pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-#[derive(Serialize)]
-struct TestEntry {
-    id: String,
-    file: String,
-}
-
 /// `tests`.
 ///
 /// # Errors
@@ -181,7 +159,7 @@ pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
     if arguments.cts {
         return list_cts(arguments.format);
     }
-    let mut tests: Vec<Entry> =
+    let mut tests: Vec<EmbeddedFile> =
         corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress()).collect();
     if let Some(pattern) = &arguments.pattern {
         let globs: BTreeSet<String> =
@@ -209,16 +187,10 @@ pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-#[derive(Serialize)]
-struct CtsEntry {
-    cts: String,
-    id: String,
-}
-
 /// `tests --cts`.
 fn list_cts(format: ListFormat) -> Result<Outcome, Failure> {
     if format == ListFormat::Json {
-        let entry = |case: litmus::cts::Case| CtsEntry {
+        let entry = |case: litmus::cts::CtsCase| CtsEntry {
             cts: format!("{}{case}", litmus::cts::PREFIX),
             id: cts::id(&case),
         };

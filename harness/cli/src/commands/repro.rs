@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use campaign::choice::{self, Chosen};
 use campaign::kinds::litmus::plan::without_filter;
 use campaign::patience::patience;
-use campaign::source::{Loaded, Origin, Source};
+use campaign::source::{Loaded, Origin, TestSource};
 use explanation::Explained;
 use litmus::convert::{for_device, to_vulkan};
 use litmus::glsl::to_glsl;
@@ -211,7 +211,7 @@ fn of_results(arguments: &Repro, results: &[Results]) -> Result<(Loaded, Seen), 
         one(&line.id)?
     } else {
         let (id, variant) = line.id.split_once('@').unwrap_or((&line.id, ""));
-        let source = Source {
+        let source = TestSource {
             id: line.id.clone(),
             file: id.to_owned(),
             argument: line.id.clone(),

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use campaign::book::{Done, Place};
+use campaign::book::{Done, RunPlace};
 use campaign::expect::{self, Expected};
-use campaign::kinds::litmus::plan::Plan;
-use campaign::kinds::litmus::{Budget, Litmus};
-use campaign::kinds::{Options, progress as forward};
+use campaign::kinds::litmus::plan::LitmusPlan;
+use campaign::kinds::litmus::{Litmus, TestBudget};
+use campaign::kinds::{RunOptions, progress as forward};
 use campaign::misbehave::Misbehaviour;
 use campaign::run::{self, Ended, Kind, Processes};
 use campaign::source::Loaded;
@@ -194,7 +194,8 @@ fn forward_progress(
     if tests.is_empty() {
         return Err(Failure::input_message("no test to run"));
     }
-    let mut plan = forward::Plan::new(targets, tests, chosen, scheduler, arguments.expect.as_deref())?;
+    let mut plan =
+        forward::ProgressPlan::new(targets, tests, chosen, scheduler, arguments.expect.as_deref())?;
     let devices = plan.devices()?;
     let expectations = expectations(arguments, &devices)?;
     let expected = Expected::new(expectations, &plan.ids(), devices);
@@ -205,8 +206,13 @@ fn forward_progress(
     let options = &options(arguments);
     let (folder, seed, done) = place.open(plan.record(options)?, &say)?;
     let started = Instant::now();
-    let kind =
-        forward::Progress { plan: &plan, options, time: arguments.time, seed, misbehaviour: &misbehaviour };
+    let kind = forward::ProgressKind {
+        plan: &plan,
+        options,
+        time: arguments.time,
+        seed,
+        misbehaviour: &misbehaviour,
+    };
     keep_command(arguments, folder.path())?;
     let stop = arguments.bisect.then(|| interrupted.clone());
     let bar = Bar::new(kind.cells().len(), shows(arguments, quiet), None, stop);
@@ -218,8 +224,8 @@ fn forward_progress(
 }
 
 /// Where a run is kept.
-fn place(arguments: &Run, quiet: bool) -> Place<'_> {
-    Place {
+fn place(arguments: &Run, quiet: bool) -> RunPlace<'_> {
+    RunPlace {
         out: arguments.out.as_deref(),
         resume: arguments.resume,
         seed: arguments.seed,
@@ -228,8 +234,8 @@ fn place(arguments: &Run, quiet: bool) -> Place<'_> {
 }
 
 /// What is asked for besides tests and devices.
-fn options(arguments: &Run) -> Options {
-    Options {
+fn options(arguments: &Run) -> RunOptions {
+    RunOptions {
         model: arguments.model.clone(),
         stress: arguments.stress.clone(),
         fault: arguments.fault.clone(),
@@ -312,15 +318,15 @@ impl Prepared<'_> {
         place.check()?;
         let targets = devices(arguments, writer.is_none())?;
         let prediction_time = match budget {
-            Budget::Time(time) => Some(time / PREDICTION_PART),
-            Budget::Instances(_) => None,
+            TestBudget::Time(time) => Some(time / PREDICTION_PART),
+            TestBudget::Instances(_) => None,
         };
         let records: Vec<DeviceRecord> =
             targets.iter().map(targets::device_record).collect::<Result<_, _>>()?;
         let expectations = expectations(arguments, &records)?;
         let expected = Expected::new(expectations, &self.ids, records);
         let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
-        let plan = &Plan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
+        let plan = &LitmusPlan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
 
         // From the journal's first moment on, an interruption ends in order.
         let interrupted = interrupted()?;
@@ -359,15 +365,15 @@ impl Prepared<'_> {
     }
 
     /// How long the tests of this part are run.
-    fn budget(&self, tests: usize) -> Budget {
+    fn budget(&self, tests: usize) -> TestBudget {
         match (self.arguments.instances, self.arguments.time) {
-            (Some(instances), _) => Budget::Instances(instances),
-            (None, Some(time)) => Budget::Time(time),
+            (Some(instances), _) => TestBudget::Instances(instances),
+            (None, Some(time)) => TestBudget::Time(time),
             // Of a suite that a runner asks for piece by piece, each piece has its share of the time.
             (None, None) if self.arguments.gtest_filter.is_some() => {
-                Budget::Time(DEFAULT_TIME.mul_f64(tests as f64 / self.ids.len().max(tests).max(1) as f64))
+                TestBudget::Time(DEFAULT_TIME.mul_f64(tests as f64 / self.ids.len().max(tests).max(1) as f64))
             }
-            (None, None) => Budget::Time(DEFAULT_TIME),
+            (None, None) => TestBudget::Time(DEFAULT_TIME),
         }
     }
 

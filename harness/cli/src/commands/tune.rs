@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use campaign::choice;
-use campaign::kinds::litmus::plan::Plan;
+use campaign::kinds::litmus::plan::LitmusPlan;
 use campaign::measure::{self, Relaxed, Subject, Trial};
 use campaign::targets::{self, Target};
 use rand::Rng;
@@ -114,7 +114,7 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
         Some(suite) => environments::tests(&[], Some(suite))?,
         None => Vec::new(),
     };
-    let plan = Plan::new(targets, of_suite, None, None, &|_, _| None)?;
+    let plan = LitmusPlan::new(targets, of_suite, None, None, &|_, _| None)?;
     let Some(target) = plan.targets.first() else { return Err(Failure::environment_message("no device")) };
     let capabilities = &target.listed.capabilities;
     let mut unseen = Vec::new();

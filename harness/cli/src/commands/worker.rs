@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use campaign::compiling;
 use campaign::misbehave;
-use campaign::probe::{Answer, Found};
+use campaign::probe::{DeviceList, FoundDevice};
 use campaign::targets::SCHEDULER;
 use campaign::workers::SEPARATOR;
 use device::{DriverEnvironment, Options, VulkanDevice};
@@ -90,12 +90,12 @@ fn list() -> Result<Outcome, Failure> {
     let devices = listed.map_err(|error| error.to_string()).map(|devices| {
         devices
             .into_iter()
-            .map(|d| Found { index: d.index, identity: d.identity, capabilities: d.capabilities })
+            .map(|d| FoundDevice { index: d.index, identity: d.identity, capabilities: d.capabilities })
             .collect()
     });
     let environment = DriverEnvironment::discover().map_err(Failure::environment_error)?;
     let unusable = device::unusable(environment.files()).iter().map(ToString::to_string).collect();
-    let answer = Answer { devices, loader, unusable };
+    let answer = DeviceList { devices, loader, unusable };
     let text = serde_json::to_string(&answer).map_err(Failure::environment_error)?;
     Data::new().print(&format!("{SEPARATOR}{text}\n"))?;
     Ok(Outcome::Success)

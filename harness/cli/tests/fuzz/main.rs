@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use litmus::corpus::{self, Entry};
+use litmus::corpus::{self, EmbeddedFile};
 use litmus::{Dialect, Test};
 use mutate::Numbers;
 use plan::{Buffer, Device, Kernel, Memory, Plan, Queue};
@@ -91,7 +91,7 @@ fn fuzz(name: &str, mut corpus: Vec<Vec<u8>>, mutate: Mutate, read: impl Fn(&[u8
     println!("{name}: {tried} inputs, {taken} of them taken; the slowest took {slowest:?}");
 }
 
-fn embedded() -> Vec<Entry> {
+fn embedded() -> Vec<EmbeddedFile> {
     corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress()).collect()
 }
 
@@ -102,7 +102,9 @@ fn some<T>(all: Vec<T>, most: usize) -> Vec<T> {
 }
 
 fn texts(dialect: Dialect) -> Vec<Vec<u8>> {
-    let of = |entry: &Entry| litmus::parse(entry.text, &entry.path).is_ok_and(|test| test.dialect == dialect);
+    let of = |entry: &EmbeddedFile| {
+        litmus::parse(entry.text, &entry.path).is_ok_and(|test| test.dialect == dialect)
+    };
     let texts = embedded().into_iter().filter(of).map(|entry| entry.text.as_bytes().to_vec()).collect();
     some(texts, 120)
 }

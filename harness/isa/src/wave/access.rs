@@ -5,9 +5,9 @@ use super::{ADDRESS_BASE, Builder, Halt, State, at, scalar_at, vector_at};
 use crate::code::{Access, Expression, LDS, Node, Part, Skips, Value, Way};
 use crate::facts;
 use crate::family::Generation;
-use crate::opcode::{Action, AtomicOperation, Cache, Memory, Path};
+use crate::opcode::{Action, AtomicOperation, Cache, MemoryInstruction, Path};
 use crate::question::{Shows, Space, Word};
-use crate::text::{Instruction, Modifiers, Operand, Registers};
+use crate::text::{MachineInstruction, MachineOperand, Modifiers, Registers};
 
 /// Elements that one lane accesses, and the registers of data.
 struct Lane {
@@ -29,8 +29,8 @@ impl Builder<'_> {
     pub(super) fn memory(
         &mut self,
         state: &mut State,
-        instruction: &Instruction,
-        memory: Memory,
+        instruction: &MachineInstruction,
+        memory: MemoryInstruction,
     ) -> Result<(), Halt> {
         if self.generation == Generation::Gfx940 {
             return Err(Halt::Unknown("the memory system of GFX90A and GFX94x is not modelled".to_owned()));
@@ -46,7 +46,7 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn cache(&mut self, instruction: &Instruction, cache: Cache) -> Result<(), Halt> {
+    pub(super) fn cache(&mut self, instruction: &MachineInstruction, cache: Cache) -> Result<(), Halt> {
         let scope = match instruction.modifiers.value("scope") {
             None | Some("SCOPE_CU") => 0,
             Some("SCOPE_SE") => 1,
@@ -62,8 +62,8 @@ impl Builder<'_> {
     fn scalar_load(
         &mut self,
         state: &mut State,
-        instruction: &Instruction,
-        memory: Memory,
+        instruction: &MachineInstruction,
+        memory: MemoryInstruction,
     ) -> Result<(), Halt> {
         let to = scalar_at(instruction, 0)?;
         let base = scalar_at(instruction, 1)?;
@@ -74,14 +74,14 @@ impl Builder<'_> {
         let mut offset =
             instruction.modifiers.number("offset").ok_or_else(|| Halt::Unknown("offset".to_owned()))?;
         match at(instruction, 2)? {
-            Operand::Null => {}
-            Operand::Number(number) => offset += number,
-            operand @ Operand::Scalar(_) => {
+            MachineOperand::Null => {}
+            MachineOperand::Number(number) => offset += number,
+            operand @ MachineOperand::Scalar(_) => {
                 offset += i64::from(state.known(self.scalar_operand(state, operand, 0)?)?);
             }
             other => return Err(Halt::Unknown(format!("operand {other:?}"))),
         }
-        if let Some(Operand::Number(more)) = instruction.operands.get(3) {
+        if let Some(MachineOperand::Number(more)) = instruction.operands.get(3) {
             offset += more;
         }
         let start = u32::try_from(offset).map_err(|_| Halt::Unknown("a negative offset".to_owned()))?;
@@ -145,8 +145,8 @@ impl Builder<'_> {
     fn vector_access(
         &mut self,
         state: &mut State,
-        instruction: &Instruction,
-        memory: Memory,
+        instruction: &MachineInstruction,
+        memory: MemoryInstruction,
     ) -> Result<(), Halt> {
         let atomic = matches!(memory.action, Action::Atomic(_));
         let returns = match memory.action {
@@ -170,7 +170,12 @@ impl Builder<'_> {
                         |builder: &mut Self, registers: Option<Registers>| -> Result<[Value; 2], Halt> {
                             let Some(registers) = registers else { return Ok([Value::Word(0); 2]) };
                             let mut word = |index: u16| {
-                                builder.lane_operand(state, &Operand::Vector(registers), first + index, *lane)
+                                builder.lane_operand(
+                                    state,
+                                    &MachineOperand::Vector(registers),
+                                    first + index,
+                                    *lane,
+                                )
                             };
                             let high = if place.bytes == 8 { word(1)? } else { Value::Word(0) };
                             Ok([word(0)?, high])
@@ -230,7 +235,7 @@ impl Builder<'_> {
     }
 
     /// Whether an atomic returns what it found.
-    fn returns(&self, instruction: &Instruction, path: Path) -> bool {
+    fn returns(&self, instruction: &MachineInstruction, path: Path) -> bool {
         if path == Path::Lds {
             return instruction.mnemonic.contains("_rtn");
         }
@@ -244,8 +249,8 @@ impl Builder<'_> {
     fn shape(
         &mut self,
         state: &State,
-        instruction: &Instruction,
-        memory: Memory,
+        instruction: &MachineInstruction,
+        memory: MemoryInstruction,
         returns: bool,
         active: &[usize],
     ) -> Result<(Shape, Vec<Lane>), Halt> {
@@ -275,8 +280,8 @@ impl Builder<'_> {
                 let first = usize::from(returns);
                 let data = if load { None } else { Some(vector_at(instruction, first + 1)?) };
                 let base = match instruction.operands.get(first + if load { 1 } else { 2 }) {
-                    None | Some(Operand::Off | Operand::Null) => None,
-                    Some(Operand::Scalar(registers)) => Some(*registers),
+                    None | Some(MachineOperand::Off | MachineOperand::Null) => None,
+                    Some(MachineOperand::Scalar(registers)) => Some(*registers),
                     Some(other) => return Err(Halt::Unknown(format!("operand {other:?}"))),
                 };
                 let offset = offset(&instruction.modifiers)?;
@@ -339,8 +344,8 @@ impl Builder<'_> {
     fn resource_addresses(
         &self,
         state: &State,
-        instruction: &Instruction,
-        memory: Memory,
+        instruction: &MachineInstruction,
+        memory: MemoryInstruction,
         active: &[usize],
     ) -> Result<Vec<Lane>, Halt> {
         let shows = self.descriptor(state, scalar_at(instruction, 2)?)?;
@@ -349,13 +354,13 @@ impl Builder<'_> {
         let (offen, idxen) = (modifiers.has("offen"), modifiers.has("idxen"));
         let coordinate = |lane: usize, index: u16| -> Result<u32, Halt> {
             let value = match at(instruction, 1)? {
-                Operand::Vectors(list) => {
+                MachineOperand::Vectors(list) => {
                     let register = list.get(usize::from(index)).copied();
                     let register = register.ok_or_else(|| Halt::Unknown("too few coordinates".to_owned()))?;
                     state.read_vector(register, lane)?
                 }
                 // Printed as the first of several where the dimension is not known to the printer.
-                Operand::Vector(registers) => state.read_vector(registers.first + index, lane)?,
+                MachineOperand::Vector(registers) => state.read_vector(registers.first + index, lane)?,
                 other => return Err(Halt::Unknown(format!("operand {other:?}"))),
             };
             state.known(value)
@@ -379,7 +384,7 @@ impl Builder<'_> {
                 }
                 (Path::Buffer | Path::Texel, Shows::Buffer(space) | Shows::Texels(space)) => {
                     let scalar = match at(instruction, 3)? {
-                        Operand::Null => 0,
+                        MachineOperand::Null => 0,
                         operand => state.known(self.scalar_operand(state, operand, 0)?)?,
                     };
                     let mut start = i64::from(scalar) + immediate;
@@ -489,7 +494,7 @@ impl Builder<'_> {
     fn issue(
         &mut self,
         state: &mut State,
-        instruction: &Instruction,
+        instruction: &MachineInstruction,
         path: Path,
         returns: bool,
         access: Option<u16>,

@@ -4,7 +4,7 @@ use super::{Builder, Halt, State, at, scalar_at, vector_at};
 use crate::alu::Alu;
 use crate::code::Value;
 use crate::opcode::{Flag, Kind, Opcode, Relation, Scalar, Vector};
-use crate::text::{Instruction, Operand, Registers, special};
+use crate::text::{MachineInstruction, MachineOperand, Registers, special};
 
 /// What an instruction writes.
 #[derive(Default)]
@@ -24,7 +24,11 @@ impl Writes {
 }
 
 impl Builder<'_> {
-    pub(super) fn arithmetic(&mut self, state: &mut State, instruction: &Instruction) -> Result<(), Halt> {
+    pub(super) fn arithmetic(
+        &mut self,
+        state: &mut State,
+        instruction: &MachineInstruction,
+    ) -> Result<(), Halt> {
         let mut writes = Writes::default();
         for half in [Some(instruction), instruction.second.as_deref()].into_iter().flatten() {
             match half.opcode {
@@ -48,7 +52,7 @@ impl Builder<'_> {
     fn scalar(
         &mut self,
         state: &State,
-        instruction: &Instruction,
+        instruction: &MachineInstruction,
         operation: Scalar,
         writes: &mut Writes,
     ) -> Result<(), Halt> {
@@ -77,7 +81,7 @@ impl Builder<'_> {
             Scalar::Constant { alu, accumulates } => {
                 count(instruction, 2)?;
                 let to = scalar_at(instruction, 0)?;
-                let Operand::Number(number) = at(instruction, 1)? else {
+                let MachineOperand::Number(number) = at(instruction, 1)? else {
                     return Err(Halt::Unknown("a constant that is no number".to_owned()));
                 };
                 // The constant has 16 bits and is sign-extended.
@@ -255,7 +259,7 @@ impl Builder<'_> {
     fn vector(
         &mut self,
         state: &State,
-        instruction: &Instruction,
+        instruction: &MachineInstruction,
         operation: Vector,
         writes: &mut Writes,
     ) -> Result<(), Halt> {
@@ -273,8 +277,8 @@ impl Builder<'_> {
                 count(instruction, 1 + alu.operands())?;
                 let (alu, kept) = with_selection(alu, instruction)?;
                 let (register, kept) = match at(instruction, 0)? {
-                    Operand::Half { register, high: false } => (*register, Some(0xffff)),
-                    Operand::Vector(registers) => (registers.first, kept),
+                    MachineOperand::Half { register, high: false } => (*register, Some(0xffff)),
+                    MachineOperand::Vector(registers) => (registers.first, kept),
                     other => return Err(Halt::Unknown(format!("operand {other:?}"))),
                 };
                 for lane in active {
@@ -344,7 +348,7 @@ impl Builder<'_> {
                     count(instruction, 3)?;
                 }
                 let by = match instruction.operands.get(3) {
-                    Some(Operand::Scalar(registers)) => *registers,
+                    Some(MachineOperand::Scalar(registers)) => *registers,
                     None => Registers { first: special::VCC, count: 2 },
                     Some(other) => return Err(Halt::Unknown(format!("operand {other:?}"))),
                 };
@@ -416,7 +420,7 @@ fn lane_bit(state: &State, lane: usize) -> u64 {
 }
 
 /// Refuses an instruction with more or fewer operands: it would be another one than this reader takes it for.
-fn count(instruction: &Instruction, operands: usize) -> Result<(), Halt> {
+fn count(instruction: &MachineInstruction, operands: usize) -> Result<(), Halt> {
     if instruction.operands.len() == operands {
         return Ok(());
     }
@@ -424,7 +428,7 @@ fn count(instruction: &Instruction, operands: usize) -> Result<(), Halt> {
 }
 
 /// The operation that a selection of bytes makes of a move, and the bits of the destination that it writes if not all.
-fn with_selection(alu: Alu, instruction: &Instruction) -> Result<(Alu, Option<u32>), Halt> {
+fn with_selection(alu: Alu, instruction: &MachineInstruction) -> Result<(Alu, Option<u32>), Halt> {
     let modifiers = &instruction.modifiers;
     let unknown = |key: &str| Halt::Unknown(format!("{key}:{}", modifiers.value(key).unwrap_or_default()));
     if modifiers.value("src1_sel").is_some_and(|value| value != "DWORD") {

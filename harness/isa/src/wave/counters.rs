@@ -4,7 +4,7 @@ use super::{Builder, Halt, State};
 use crate::code::Node;
 use crate::family::Generation;
 use crate::opcode::{Counter, Path};
-use crate::text::{Instruction, Operand};
+use crate::text::{MachineInstruction, MachineOperand};
 
 /// An operation that has been issued and is not known to be complete.
 #[derive(Clone, Debug)]
@@ -44,7 +44,11 @@ pub(super) fn counters(generation: Generation, path: Path, returns: bool) -> (Ve
 
 impl Builder<'_> {
     /// `s_waitcnt vmcnt(0) lgkmcnt(0)`.
-    pub(super) fn wait_by_name(&mut self, state: &mut State, instruction: &Instruction) -> Result<(), Halt> {
+    pub(super) fn wait_by_name(
+        &mut self,
+        state: &mut State,
+        instruction: &MachineInstruction,
+    ) -> Result<(), Halt> {
         let mut waits = Vec::new();
         for (name, count) in &instruction.modifiers.values {
             let counter = match name.as_str() {
@@ -67,11 +71,11 @@ impl Builder<'_> {
     pub(super) fn wait(
         &mut self,
         state: &mut State,
-        instruction: &Instruction,
+        instruction: &MachineInstruction,
         counters: &[Counter],
     ) -> Result<(), Halt> {
         let count = match instruction.operands.as_slice() {
-            [Operand::Number(count)] | [Operand::Null, Operand::Number(count)] => {
+            [MachineOperand::Number(count)] | [MachineOperand::Null, MachineOperand::Number(count)] => {
                 usize::try_from(*count).ok()
             }
             _ => None,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use codegen::trust::{self, Fate};
-use isa::edit::Kind;
-use isa::survivor::Class;
+use isa::edit::EditKind;
+use isa::survivor::SurvivorClass;
 use isa::{Facts, Profile};
 
 use crate::sample::{FAMILIES, is_conformance, parsed, question, samples};
@@ -17,13 +17,13 @@ fn one_instruction_less() {
     let mut table = String::new();
     let mut otherwise = BTreeSet::new();
     for family in FAMILIES {
-        let mut counts: BTreeMap<Kind, BTreeMap<String, u32>> = BTreeMap::new();
+        let mut counts: BTreeMap<EditKind, BTreeMap<String, u32>> = BTreeMap::new();
         for sample in samples(family).iter().filter(|sample| sample.is_merged() && is_conformance(sample)) {
             let whole = question(family, sample, &parsed(sample));
             for edited in trust::edits(&whole, Profile::Documented, &facts).unwrap_or_default() {
                 let what = format!("{family} {} {}: {}", sample.name, edited.kind, edited.text);
                 // Each barrier of a test that is missing is found.
-                if edited.kind == Kind::Barrier {
+                if edited.kind == EditKind::Barrier {
                     assert!(
                         matches!(edited.fate, Fate::Reachable | Fate::KernelsOwn),
                         "{what} {}",
@@ -31,7 +31,7 @@ fn one_instruction_less() {
                     );
                 }
                 assert_ne!(edited.fate, Fate::Unexplained, "{what}");
-                if edited.fate == Fate::Survives(Class::Otherwise) {
+                if edited.fate == Fate::Survives(SurvivorClass::Otherwise) {
                     otherwise.insert(what);
                 }
                 *counts.entry(edited.kind).or_default().entry(edited.fate.to_string()).or_default() += 1;

@@ -1,18 +1,18 @@
 //! Bugs that compilers have had, put back into code that is right: the explorer finds each.
 
 use isa::opcode::{Cache, Counter, Opcode};
-use isa::text::Instruction;
-use isa::{Facts, Profile, Program, Verdict, explore};
+use isa::text::MachineInstruction;
+use isa::{Facts, MachineProgram, MachineVerdict, Profile, explore};
 
 use crate::sample::{parsed, question, samples};
 
 /// Explores a merged sample whose text has been changed; it was right before.
-fn broken(family: &str, name: &str, change: impl Fn(&mut Program)) -> Verdict {
+fn broken(family: &str, name: &str, change: impl Fn(&mut MachineProgram)) -> MachineVerdict {
     let facts = Facts::shipped().unwrap();
     let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
     let mut texts = parsed(&sample);
     let before = explore(&question(family, &sample, &texts), Profile::Documented, &facts);
-    assert!(matches!(before, Verdict::Unreachable(_)), "{family} {name}: {before:?}");
+    assert!(matches!(before, MachineVerdict::Unreachable(_)), "{family} {name}: {before:?}");
     let untouched = texts.clone();
     for text in &mut texts {
         change(text);
@@ -22,11 +22,11 @@ fn broken(family: &str, name: &str, change: impl Fn(&mut Program)) -> Verdict {
 }
 
 #[track_caller]
-fn found(verdict: Verdict) {
-    assert!(matches!(verdict, Verdict::Reachable(_)), "{verdict:?}");
+fn found(verdict: MachineVerdict) {
+    assert!(matches!(verdict, MachineVerdict::Reachable(_)), "{verdict:?}");
 }
 
-fn remove(text: &mut Program, unwanted: impl Fn(&Instruction) -> bool) {
+fn remove(text: &mut MachineProgram, unwanted: impl Fn(&MachineInstruction) -> bool) {
     for instruction in &mut text.instructions {
         if unwanted(instruction) {
             instruction.opcode = Opcode::Nothing;
@@ -35,7 +35,7 @@ fn remove(text: &mut Program, unwanted: impl Fn(&Instruction) -> bool) {
     }
 }
 
-fn waits_for_stores(instruction: &Instruction) -> bool {
+fn waits_for_stores(instruction: &MachineInstruction) -> bool {
     matches!(&instruction.opcode, Opcode::Wait(counters) if counters.contains(&Counter::Store))
 }
 
@@ -153,7 +153,7 @@ fn caches_dropped_in_the_wrong_order() {
         explore(&question("navi21", &sample, &texts), Profile::Documented, &facts)
     };
     // With both in either order one wave alone is safe: the other order needs someone who loads in between.
-    assert!(matches!(with([Cache::DropArray, Cache::DropVector]), Verdict::Unreachable(_)));
+    assert!(matches!(with([Cache::DropArray, Cache::DropVector]), MachineVerdict::Unreachable(_)));
     found(with([Cache::DropVector, Cache::DropVector]));
     found(with([Cache::DropArray, Cache::DropArray]));
 }

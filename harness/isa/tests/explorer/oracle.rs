@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use isa::naive::{self, NoAnswer};
-use isa::question::{Kernel, Observed, Resource, Shows, Space, Word, Workgroup};
-use isa::{Facts, Profile, Question, parse};
+use isa::question::{MachineKernel, Observed, Resource, Shows, Space, Word, Workgroup};
+use isa::{Facts, MachineQuestion, Profile, parse};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -242,12 +242,12 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
     lines.join("\n")
 }
 
-fn asked(spelling: &Spelling, workgroups: &[Vec<Vec<Step>>]) -> Question {
+fn asked(spelling: &Spelling, workgroups: &[Vec<Vec<Step>>]) -> MachineQuestion {
     let mut kernels = Vec::new();
     let mut placed = Vec::new();
     let mut first = 0;
     for (number, waves) in workgroups.iter().enumerate() {
-        kernels.push(Kernel {
+        kernels.push(MachineKernel {
             program: parse(&text(spelling, waves, first)).unwrap(),
             resources: Resource::laid_out(
                 &[Shows::Buffer(LOCATIONS), Shows::Buffer(RESULTS)],
@@ -260,7 +260,7 @@ fn asked(spelling: &Spelling, workgroups: &[Vec<Vec<Step>>]) -> Question {
     }
     let word = |space, offset| Observed { place: Word { space, offset, bytes: 4 }, required: None };
     let results = (0..first).map(|wave| word(RESULTS, 8 * wave as u32));
-    Question {
+    MachineQuestion {
         family: spelling.family.parse().unwrap(),
         kernels,
         workgroups: placed,
@@ -322,7 +322,7 @@ fn random_programs_have_the_same_outcomes() {
                 Err(NoAnswer::NotExecuted) => {
                     let verdict = isa::explore(&question, profile, &facts);
                     // A register is read although another counter than the one that was waited for has its load.
-                    prop_assert!(matches!(verdict, isa::Verdict::Hazard(_)), "{verdict:?}");
+                    prop_assert!(matches!(verdict, isa::MachineVerdict::Hazard(_)), "{verdict:?}");
                 }
             }
             Ok(())

@@ -1,7 +1,7 @@
 //! Text that is wrong: nothing panics, and no line is lost in silence.
 
 use isa::explore::explore_up_to;
-use isa::text::ParseError;
+use isa::text::MachineTextError;
 use isa::{Facts, Profile, parse};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -78,10 +78,10 @@ fn mutated_text() {
                         prop_assert_eq!(program.instructions.len() + program.labels.len(), said(text));
                         read.push(program);
                     }
-                    Err(ParseError::Line { line, .. } | ParseError::Label { line, .. }) => {
+                    Err(MachineTextError::Line { line, .. } | MachineTextError::Label { line, .. }) => {
                         prop_assert!(line >= 1 && line as usize <= text.lines().count());
                     }
-                    Err(ParseError::Empty | ParseError::NotDisassembled(_)) => {}
+                    Err(MachineTextError::Empty | MachineTextError::NotDisassembled(_)) => {}
                 }
             }
             if read.len() == texts.len() {
@@ -141,8 +141,8 @@ fn text_that_was_not_disassembled() {
         "Shader disassembly is not supported in the current configuration, falling back to print_program.\n",
         "BB0:\n\t(invalid instruction) ; 12345678\n",
     ] {
-        assert!(matches!(parse(text), Err(ParseError::NotDisassembled(_))), "{text}");
+        assert!(matches!(parse(text), Err(MachineTextError::NotDisassembled(_))), "{text}");
     }
-    assert_eq!(parse(""), Err(ParseError::Empty));
-    assert!(matches!(parse("s_endpgm\nThe end."), Err(ParseError::Line { line: 2, .. })));
+    assert_eq!(parse(""), Err(MachineTextError::Empty));
+    assert!(matches!(parse("s_endpgm\nThe end."), Err(MachineTextError::Line { line: 2, .. })));
 }

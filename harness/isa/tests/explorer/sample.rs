@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use codegen::{Form, Kernels, Sizes, form};
-use isa::{Family, Program as Text, Question};
+use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
 use litmus::{Prediction, Test};
 use shaders::{Program, Variant};
 
@@ -87,13 +87,19 @@ fn tell(name: &str, model: &model::Model) -> Told {
 }
 
 /// The question that a sample answers, with its texts or with others.
-pub fn question(family: &str, sample: &Sample, texts: &[Text]) -> Question {
+pub fn question(family: &str, sample: &Sample, texts: &[Text]) -> MachineQuestion {
     let told = told().get(&sample.name).unwrap();
     asks(family, sample, told, texts, &told.prediction)
 }
 
-fn asks(family: &str, sample: &Sample, told: &Told, texts: &[Text], prediction: &Prediction) -> Question {
-    let family: Family = family.parse().unwrap();
+fn asks(
+    family: &str,
+    sample: &Sample,
+    told: &Told,
+    texts: &[Text],
+    prediction: &Prediction,
+) -> MachineQuestion {
+    let family: AmdFamily = family.parse().unwrap();
     let kernels = Kernels {
         test: &told.test,
         program: &told.program,

@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
-use isa::{Facts, Profile, Verdict, explore};
+use isa::{Facts, MachineVerdict, Profile, explore};
 
 use crate::sample::{FAMILIES, PRINTED, allowed_but_weak, parsed, question, samples};
 
-fn word(verdict: &Verdict) -> String {
+fn word(verdict: &MachineVerdict) -> String {
     match verdict {
-        Verdict::Unreachable(_) => "-".to_owned(),
-        Verdict::Reachable(witness) => format!("reachable {:?}", witness.outcome),
-        Verdict::Hazard(hazard) => format!("hazard: {hazard}"),
-        Verdict::Unsupported(what) => format!("unsupported: {what}"),
+        MachineVerdict::Unreachable(_) => "-".to_owned(),
+        MachineVerdict::Reachable(witness) => format!("reachable {:?}", witness.outcome),
+        MachineVerdict::Hazard(hazard) => format!("hazard: {hazard}"),
+        MachineVerdict::Unsupported(what) => format!("unsupported: {what}"),
     }
 }
 
@@ -28,16 +28,16 @@ fn emitted_code() {
             writeln!(table, "{}: {} / {}", sample.name, word(&documented), word(&paranoid)).unwrap();
 
             // Whatever is found where less is taken for granted stays found, and nothing is in doubt.
-            if let Verdict::Reachable(_) = documented {
-                assert!(matches!(paranoid, Verdict::Reachable(_)), "{family} {}", sample.name);
+            if let MachineVerdict::Reachable(_) = documented {
+                assert!(matches!(paranoid, MachineVerdict::Reachable(_)), "{family} {}", sample.name);
             }
             assert!(
-                !matches!(documented, Verdict::Hazard(_) | Verdict::Unsupported(_)),
+                !matches!(documented, MachineVerdict::Hazard(_) | MachineVerdict::Unsupported(_)),
                 "{family} {}: {documented:?}",
                 sample.name
             );
             // RDNA: merged kernels show nothing that is forbidden. GCN: only the workgroup's release is not cumulative.
-            if sample.is_merged() && matches!(documented, Verdict::Reachable(_)) {
+            if sample.is_merged() && matches!(documented, MachineVerdict::Reachable(_)) {
                 let old = ["tahiti", "polaris10", "vega10"].contains(&family);
                 let cumulative = sample.name.contains("ISA2+rel-acqrel-acq.wg-dv")
                     || sample.name.contains("ISA2+cbar-rel-acq.atomic");
@@ -76,7 +76,7 @@ fn witnesses() {
     let find = |family: &str, name: &str| {
         let sample = samples(family).into_iter().find(|sample| sample.name == name).unwrap();
         let texts = parsed(&sample);
-        let Verdict::Reachable(witness) =
+        let MachineVerdict::Reachable(witness) =
             explore(&question(family, &sample, &texts), Profile::Documented, &facts)
         else {
             panic!("{family} {name}");

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::plan::AxiomKind;
-use super::source::{Source, Span};
+use super::source::{CatSpan, SourceText};
 use std::sync::Arc;
 
 /// A model as read: includes are already in place.
@@ -15,7 +15,7 @@ pub struct Model {
     /// The statements in the order of the text.
     pub statements: Vec<Statement>,
     /// The texts: the model's own first, then each included one.
-    pub sources: Arc<[Source]>,
+    pub sources: Arc<[SourceText]>,
 }
 
 /// One statement.
@@ -24,7 +24,7 @@ pub struct Statement {
     /// What it does.
     pub kind: StatementKind,
     /// Where it stands.
-    pub span: Span,
+    pub span: CatSpan,
     /// Clause ids from the comments at it.
     pub clauses: Vec<String>,
 }
@@ -68,7 +68,7 @@ pub struct Procedure {
     /// Its parameters.
     pub parameters: Vec<Name>,
     /// Its statements.
-    pub body: Vec<(StatementKind, Span)>,
+    pub body: Vec<(StatementKind, CatSpan)>,
 }
 
 /// A name at its place.
@@ -77,7 +77,7 @@ pub struct Name {
     /// The name.
     pub text: String,
     /// Where it stands.
-    pub span: Span,
+    pub span: CatSpan,
 }
 
 /// The definitions of one `let`.
@@ -106,7 +106,7 @@ pub struct Expression {
     /// What it is.
     pub kind: ExpressionKind,
     /// Where it stands.
-    pub span: Span,
+    pub span: CatSpan,
     /// How deep expressions nest in it.
     pub(crate) depth: u16,
 }
@@ -162,18 +162,18 @@ pub struct Comprehension {
     /// The names bound to each member.
     pub variables: Vec<Name>,
     /// What is iterated over.
-    pub family: Family,
+    pub family: Iterated,
     /// The body.
     pub body: Expression,
 }
 
 /// What a comprehension iterates over.
 #[derive(Clone, Debug)]
-pub enum Family {
+pub enum Iterated {
     /// `masks`, `classes`, or a mask, whose classes are meant.
     Named(Name),
     /// `{a, b}` or `{(a, b), (c, d)}`.
-    Listed(Vec<(Vec<Expression>, Span)>),
+    Listed(Vec<(Vec<Expression>, CatSpan)>),
 }
 
 impl ExpressionKind {
@@ -200,8 +200,8 @@ impl ExpressionKind {
             }
             ExpressionKind::Comprehension(comprehension) => {
                 let members = match &comprehension.family {
-                    Family::Named(_) => 0,
-                    Family::Listed(members) => {
+                    Iterated::Named(_) => 0,
+                    Iterated::Listed(members) => {
                         members.iter().map(|(member, _)| deepest(member)).max().unwrap_or(0)
                     }
                 };

@@ -6,13 +6,13 @@ mod procedures;
 mod recursion;
 
 use super::ast::{Binding, Bindings, Expression, Model, Procedure, StatementKind};
-use super::error::{CatError, CatErrors, Problem};
+use super::error::{CatError, CatErrors, CatProblem};
 use super::graph::Graph;
 use super::layout::{RawGroup, lay_out};
 use super::load::clauses_cited_before;
-use super::plan::{Axiom, Definition, Label, NodeId, Plan, Statement, StatementId};
+use super::plan::{Axiom, CompiledModel, Definition, NodeId, NodeLabel, Statement, StatementId};
 use super::prelude;
-use super::source::{Source, Span};
+use super::source::{CatSpan, SourceText};
 use super::vocabulary::{Families, Vocabulary};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,11 @@ const SHOWN_CALLS: usize = 3;
 /// # Errors
 /// All mistakes of meaning: unknown names, sets where relations must stand, recursion without least fixpoint, and
 /// expansions past the limits.
-pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> Result<Plan, CatErrors> {
+pub fn compile(
+    model: &Model,
+    vocabulary: &Vocabulary,
+    families: &Families,
+) -> Result<CompiledModel, CatErrors> {
     let mut compiler = Compiler {
         model,
         vocabulary,
@@ -96,7 +100,7 @@ pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> R
     }
     let (axioms, labels) = (compiler.axioms, compiler.labels);
     let sources = Arc::clone(&model.sources);
-    let plan = Plan { axioms, definitions, labels, statements, sources, ..Plan::default() };
+    let plan = CompiledModel { axioms, definitions, labels, statements, sources, ..CompiledModel::default() };
     Ok(lay_out(compiler.graph, &compiler.groups, plan))
 }
 
@@ -159,15 +163,15 @@ struct Compiler<'m> {
     groups: Vec<RawGroup>,
     /// Whether the body of a `let rec` is being lowered.
     recursion: bool,
-    calls: Vec<(&'m str, Span)>,
+    calls: Vec<(&'m str, CatSpan)>,
     /// What calls have given: the function by its place, what it sees, and its arguments.
-    results: HashMap<(Span, Scope, Vec<Lowered<'m>>), Lowered<'m>>,
+    results: HashMap<(CatSpan, Scope, Vec<Lowered<'m>>), Lowered<'m>>,
     /// The procedures in the order of the text, each with what it sees.
     procedures: Vec<(&'m Procedure, Scope)>,
     axioms: Vec<Axiom>,
     /// The statements that define functions, by the place of the function's name.
-    functions: HashMap<Span, StatementId>,
-    labels: Vec<Label>,
+    functions: HashMap<CatSpan, StatementId>,
+    labels: Vec<NodeLabel>,
     depth: usize,
     steps: usize,
     /// A limit is passed: nothing more is lowered.
@@ -176,11 +180,16 @@ struct Compiler<'m> {
 }
 
 impl<'m> Compiler<'m> {
-    fn report(&mut self, problem: Problem, span: Span) -> Reported {
+    fn report(&mut self, problem: CatProblem, span: CatSpan) -> Reported {
         self.report_with(problem, span, Vec::new())
     }
 
-    fn report_with(&mut self, problem: Problem, span: Span, mut related: Vec<(String, Span)>) -> Reported {
+    fn report_with(
+        &mut self,
+        problem: CatProblem,
+        span: CatSpan,
+        mut related: Vec<(String, CatSpan)>,
+    ) -> Reported {
         let repeated = |error: &CatError| {
             error.problem == problem && error.span.source == span.source && error.span.offset == span.offset
         };
@@ -190,7 +199,7 @@ impl<'m> Compiler<'m> {
         for (name, call) in self.calls.iter().rev().take(SHOWN_CALLS) {
             related.push((format!("in this use of `{name}`"), *call));
         }
-        let unknown = Source { name: String::new(), text: Arc::from("") };
+        let unknown = SourceText { name: String::new(), text: Arc::from("") };
         let source = self
             .model
             .sources
@@ -216,7 +225,7 @@ impl<'m> Compiler<'m> {
         };
         let clauses =
             self.model.statements.get(statement.0 as usize).map_or(Vec::new(), |s| s.clauses.clone());
-        self.label(Label {
+        self.label(NodeLabel {
             node,
             function: Some(function.name.text.clone()),
             statement: *statement,
@@ -237,11 +246,17 @@ impl<'m> Compiler<'m> {
             && !cited.is_empty()
         {
             let statement = self.graph.statement;
-            self.label(Label { node, function: None, statement, span: part.span, clauses: cited.clone() });
+            self.label(NodeLabel {
+                node,
+                function: None,
+                statement,
+                span: part.span,
+                clauses: cited.clone(),
+            });
         }
     }
 
-    fn label(&mut self, label: Label) {
+    fn label(&mut self, label: NodeLabel) {
         if !self.labels.contains(&label) {
             self.labels.push(label);
         }
@@ -253,7 +268,7 @@ impl<'m> Compiler<'m> {
         for (index, binding) in bindings.bindings.iter().enumerate() {
             let earlier = &bindings.bindings[..index];
             if let Some(first) = earlier.iter().find(|other| other.name.text == binding.name.text) {
-                let problem = Problem::DuplicateName { name: binding.name.text.clone() };
+                let problem = CatProblem::DuplicateName { name: binding.name.text.clone() };
                 self.report_with(problem, binding.name.span, vec![("first here".into(), first.name.span)]);
                 broken = true;
             }

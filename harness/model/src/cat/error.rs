@@ -1,6 +1,6 @@
 //! What can be wrong with a model's text, each with the place and with what was expected there.
 
-use super::source::{Source, Span};
+use super::source::{CatSpan, SourceText};
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// One mistake, without its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
-pub enum Problem {
+pub enum CatProblem {
     #[error("unexpected character {character:?}")]
     UnexpectedCharacter { character: char },
     #[error("unclosed comment")]
@@ -86,74 +86,78 @@ pub enum Problem {
     NotShown { more: usize },
 }
 
-impl Problem {
+impl CatProblem {
     /// What the label at the place says.
     fn label(&self) -> String {
         match self {
-            Problem::UnexpectedCharacter { .. } => "not part of the language".into(),
-            Problem::UnterminatedComment => "opened here, missing `*)`".into(),
-            Problem::UnterminatedString => "opened here, missing `\"`".into(),
-            Problem::TextTooLong { limit, .. } => format!("longer than {limit} bytes"),
-            Problem::Unexpected { expected, .. } => format!("expected {expected}"),
-            Problem::Unsupported { .. } => "not supported".into(),
-            Problem::NestedTooDeep { .. } => "nested too deep".into(),
-            Problem::TooManyStatements { .. } => "one too many".into(),
-            Problem::IncludeNotFound { .. } => "no such file".into(),
-            Problem::IncludeCycle { .. } => "includes itself".into(),
-            Problem::TooManyIncludes { .. } => "one too many".into(),
-            Problem::MalformedOption { .. } => "expected `key=value`".into(),
-            Problem::UnknownOption { .. } => "not an option".into(),
-            Problem::UnknownOptionValue { .. } => "not a value of this option".into(),
-            Problem::RepeatedOption { .. } => "already given".into(),
-            Problem::MisplacedOptions => "must be the first comment of the file".into(),
-            Problem::UnknownName { .. } => "neither defined above nor a base set or relation".into(),
-            Problem::DuplicateName { .. } => "already defined".into(),
-            Problem::RecursiveFunction { .. } => "a function cannot use itself".into(),
-            Problem::FunctionInRecursion { .. } => "only sets and relations can be recursive".into(),
-            Problem::NotMonotone { name } => format!("depends on `{name}`, which is being defined"),
-            Problem::NestedRecursion => "inside the body of another `let rec`".into(),
-            Problem::WrongKind { found, .. } => format!("this is {found}"),
-            Problem::MixedKinds { right, .. } => format!("this is a {right}"),
-            Problem::NotAFunction { .. } => "takes no arguments".into(),
-            Problem::FunctionAsValue { .. } => "needs its arguments".into(),
-            Problem::MissingIndex { .. } => "indexed by storage classes".into(),
-            Problem::WrongArgumentCount { expected, .. } => match expected {
+            CatProblem::UnexpectedCharacter { .. } => "not part of the language".into(),
+            CatProblem::UnterminatedComment => "opened here, missing `*)`".into(),
+            CatProblem::UnterminatedString => "opened here, missing `\"`".into(),
+            CatProblem::TextTooLong { limit, .. } => format!("longer than {limit} bytes"),
+            CatProblem::Unexpected { expected, .. } => format!("expected {expected}"),
+            CatProblem::Unsupported { .. } => "not supported".into(),
+            CatProblem::NestedTooDeep { .. } => "nested too deep".into(),
+            CatProblem::TooManyStatements { .. } => "one too many".into(),
+            CatProblem::IncludeNotFound { .. } => "no such file".into(),
+            CatProblem::IncludeCycle { .. } => "includes itself".into(),
+            CatProblem::TooManyIncludes { .. } => "one too many".into(),
+            CatProblem::MalformedOption { .. } => "expected `key=value`".into(),
+            CatProblem::UnknownOption { .. } => "not an option".into(),
+            CatProblem::UnknownOptionValue { .. } => "not a value of this option".into(),
+            CatProblem::RepeatedOption { .. } => "already given".into(),
+            CatProblem::MisplacedOptions => "must be the first comment of the file".into(),
+            CatProblem::UnknownName { .. } => "neither defined above nor a base set or relation".into(),
+            CatProblem::DuplicateName { .. } => "already defined".into(),
+            CatProblem::RecursiveFunction { .. } => "a function cannot use itself".into(),
+            CatProblem::FunctionInRecursion { .. } => "only sets and relations can be recursive".into(),
+            CatProblem::NotMonotone { name } => format!("depends on `{name}`, which is being defined"),
+            CatProblem::NestedRecursion => "inside the body of another `let rec`".into(),
+            CatProblem::WrongKind { found, .. } => format!("this is {found}"),
+            CatProblem::MixedKinds { right, .. } => format!("this is a {right}"),
+            CatProblem::NotAFunction { .. } => "takes no arguments".into(),
+            CatProblem::FunctionAsValue { .. } => "needs its arguments".into(),
+            CatProblem::MissingIndex { .. } => "indexed by storage classes".into(),
+            CatProblem::WrongArgumentCount { expected, .. } => match expected {
                 1 => "takes 1 argument".into(),
                 n => format!("takes {n} arguments"),
             },
-            Problem::LinearOrder => "only `0` is ordered so".into(),
-            Problem::UnknownProcedure { .. } => "not defined above".into(),
-            Problem::NotAFamily { .. } => "expected `masks`, `classes`, a mask, or a list in braces".into(),
-            Problem::FamilyAsValue { .. } => "only iterated over".into(),
-            Problem::WrongMemberSize { expected, .. } => format!("expected {expected}, one for each name"),
-            Problem::ExpansionTooLarge { .. } => "reached here".into(),
-            Problem::NotShown { .. } => "the last one shown".into(),
+            CatProblem::LinearOrder => "only `0` is ordered so".into(),
+            CatProblem::UnknownProcedure { .. } => "not defined above".into(),
+            CatProblem::NotAFamily { .. } => {
+                "expected `masks`, `classes`, a mask, or a list in braces".into()
+            }
+            CatProblem::FamilyAsValue { .. } => "only iterated over".into(),
+            CatProblem::WrongMemberSize { expected, .. } => format!("expected {expected}, one for each name"),
+            CatProblem::ExpansionTooLarge { .. } => "reached here".into(),
+            CatProblem::NotShown { .. } => "the last one shown".into(),
         }
     }
 
     fn help(&self) -> Option<String> {
         match self {
-            Problem::UnknownName { similar: Some(similar), .. } => Some(format!("did you mean `{similar}`?")),
-            Problem::UnknownOption { known, .. } => Some(format!("the options are {}", known.join(", "))),
-            Problem::UnknownOptionValue { key, allowed, .. } => {
+            CatProblem::UnknownName { similar: Some(similar), .. } => {
+                Some(format!("did you mean `{similar}`?"))
+            }
+            CatProblem::UnknownOption { known, .. } => Some(format!("the options are {}", known.join(", "))),
+            CatProblem::UnknownOptionValue { key, allowed, .. } => {
                 Some(format!("{key} is one of {}", allowed.join(", ")))
             }
-            Problem::IncludeCycle { chain, name } => {
+            CatProblem::IncludeCycle { chain, name } => {
                 Some(format!("{} includes {name}", chain.join(" includes ")))
             }
-            Problem::WrongKind { expected: "a relation", found: "a set" } => {
+            CatProblem::WrongKind { expected: "a relation", found: "a set" } => {
                 Some("write `[S]` for the identity on the set S".into())
             }
-            Problem::MixedKinds { .. } => Some("write `[S]` for the identity on the set S".into()),
-            Problem::LinearOrder => Some(
+            CatProblem::MixedKinds { .. } => Some("write `[S]` for the identity on the set S".into()),
+            CatProblem::LinearOrder => Some(
                 "one order alone is tried for every execution, the modification order of each location"
                     .into(),
             ),
-            Problem::FamilyAsValue { name } => Some(format!("write `union(M in {name}: …)`")),
-            Problem::MissingIndex { name } => {
+            CatProblem::FamilyAsValue { name } => Some(format!("write `union(M in {name}: …)`")),
+            CatProblem::MissingIndex { name } => {
                 Some(format!("write `{name}(M)` with M from `union(M in masks: …)`"))
             }
-            Problem::NotMonotone { .. } => Some(
+            CatProblem::NotMonotone { .. } => Some(
                 "a recursive name must not stand right of `\\`, under `~` or in `imm(…)`: \
                  a least fixpoint is found by growing"
                     .into(),
@@ -164,41 +168,41 @@ impl Problem {
 
     fn code(&self) -> &'static str {
         match self {
-            Problem::UnexpectedCharacter { .. } => "model::cat::unexpected_character",
-            Problem::UnterminatedComment => "model::cat::unterminated_comment",
-            Problem::UnterminatedString => "model::cat::unterminated_string",
-            Problem::TextTooLong { .. } => "model::cat::text_too_long",
-            Problem::Unexpected { .. } => "model::cat::syntax",
-            Problem::Unsupported { .. } => "model::cat::unsupported",
-            Problem::NestedTooDeep { .. } => "model::cat::nested_too_deep",
-            Problem::TooManyStatements { .. } => "model::cat::too_many_statements",
-            Problem::IncludeNotFound { .. } => "model::cat::include_not_found",
-            Problem::IncludeCycle { .. } => "model::cat::include_cycle",
-            Problem::TooManyIncludes { .. } => "model::cat::too_many_includes",
-            Problem::MalformedOption { .. } => "model::cat::malformed_option",
-            Problem::UnknownOption { .. } => "model::cat::unknown_option",
-            Problem::UnknownOptionValue { .. } => "model::cat::unknown_option_value",
-            Problem::RepeatedOption { .. } => "model::cat::repeated_option",
-            Problem::MisplacedOptions => "model::cat::misplaced_options",
-            Problem::UnknownName { .. } => "model::cat::unknown_name",
-            Problem::DuplicateName { .. } => "model::cat::duplicate_name",
-            Problem::RecursiveFunction { .. } => "model::cat::recursive_function",
-            Problem::FunctionInRecursion { .. } => "model::cat::function_in_recursion",
-            Problem::NotMonotone { .. } => "model::cat::not_monotone",
-            Problem::NestedRecursion => "model::cat::nested_recursion",
-            Problem::WrongKind { .. } => "model::cat::wrong_kind",
-            Problem::MixedKinds { .. } => "model::cat::mixed_kinds",
-            Problem::NotAFunction { .. } => "model::cat::not_a_function",
-            Problem::FunctionAsValue { .. } => "model::cat::function_as_value",
-            Problem::MissingIndex { .. } => "model::cat::missing_index",
-            Problem::WrongArgumentCount { .. } => "model::cat::wrong_argument_count",
-            Problem::LinearOrder => "model::cat::linear_order",
-            Problem::UnknownProcedure { .. } => "model::cat::unknown_procedure",
-            Problem::NotAFamily { .. } => "model::cat::not_a_family",
-            Problem::FamilyAsValue { .. } => "model::cat::family_as_value",
-            Problem::WrongMemberSize { .. } => "model::cat::wrong_member_size",
-            Problem::ExpansionTooLarge { .. } => "model::cat::expansion_too_large",
-            Problem::NotShown { .. } => "model::cat::not_shown",
+            CatProblem::UnexpectedCharacter { .. } => "model::cat::unexpected_character",
+            CatProblem::UnterminatedComment => "model::cat::unterminated_comment",
+            CatProblem::UnterminatedString => "model::cat::unterminated_string",
+            CatProblem::TextTooLong { .. } => "model::cat::text_too_long",
+            CatProblem::Unexpected { .. } => "model::cat::syntax",
+            CatProblem::Unsupported { .. } => "model::cat::unsupported",
+            CatProblem::NestedTooDeep { .. } => "model::cat::nested_too_deep",
+            CatProblem::TooManyStatements { .. } => "model::cat::too_many_statements",
+            CatProblem::IncludeNotFound { .. } => "model::cat::include_not_found",
+            CatProblem::IncludeCycle { .. } => "model::cat::include_cycle",
+            CatProblem::TooManyIncludes { .. } => "model::cat::too_many_includes",
+            CatProblem::MalformedOption { .. } => "model::cat::malformed_option",
+            CatProblem::UnknownOption { .. } => "model::cat::unknown_option",
+            CatProblem::UnknownOptionValue { .. } => "model::cat::unknown_option_value",
+            CatProblem::RepeatedOption { .. } => "model::cat::repeated_option",
+            CatProblem::MisplacedOptions => "model::cat::misplaced_options",
+            CatProblem::UnknownName { .. } => "model::cat::unknown_name",
+            CatProblem::DuplicateName { .. } => "model::cat::duplicate_name",
+            CatProblem::RecursiveFunction { .. } => "model::cat::recursive_function",
+            CatProblem::FunctionInRecursion { .. } => "model::cat::function_in_recursion",
+            CatProblem::NotMonotone { .. } => "model::cat::not_monotone",
+            CatProblem::NestedRecursion => "model::cat::nested_recursion",
+            CatProblem::WrongKind { .. } => "model::cat::wrong_kind",
+            CatProblem::MixedKinds { .. } => "model::cat::mixed_kinds",
+            CatProblem::NotAFunction { .. } => "model::cat::not_a_function",
+            CatProblem::FunctionAsValue { .. } => "model::cat::function_as_value",
+            CatProblem::MissingIndex { .. } => "model::cat::missing_index",
+            CatProblem::WrongArgumentCount { .. } => "model::cat::wrong_argument_count",
+            CatProblem::LinearOrder => "model::cat::linear_order",
+            CatProblem::UnknownProcedure { .. } => "model::cat::unknown_procedure",
+            CatProblem::NotAFamily { .. } => "model::cat::not_a_family",
+            CatProblem::FamilyAsValue { .. } => "model::cat::family_as_value",
+            CatProblem::WrongMemberSize { .. } => "model::cat::wrong_member_size",
+            CatProblem::ExpansionTooLarge { .. } => "model::cat::expansion_too_large",
+            CatProblem::NotShown { .. } => "model::cat::not_shown",
         }
     }
 }
@@ -207,17 +211,17 @@ impl Problem {
 #[derive(Clone, Debug)]
 pub struct CatError {
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: CatProblem,
     /// Where.
-    pub span: Span,
+    pub span: CatSpan,
     /// More places that have to do with it, each with what it is.
-    pub related: Vec<(String, Span)>,
+    pub related: Vec<(String, CatSpan)>,
     source: NamedSource<Arc<str>>,
 }
 
 impl CatError {
     /// The mistake at a place of `source`.
-    pub(crate) fn new(problem: Problem, span: Span, source: &Source) -> Self {
+    pub(crate) fn new(problem: CatProblem, span: CatSpan, source: &SourceText) -> Self {
         CatError {
             problem,
             span,
@@ -240,7 +244,7 @@ impl fmt::Display for CatError {
 
 impl std::error::Error for CatError {}
 
-fn source_span(span: Span) -> SourceSpan {
+fn source_span(span: CatSpan) -> SourceSpan {
     SourceSpan::new((span.offset as usize).into(), span.length as usize)
 }
 
@@ -291,7 +295,7 @@ impl CatErrors {
         if more > 0
             && let Some(last) = errors.last().cloned()
         {
-            errors.push(CatError { problem: Problem::NotShown { more }, related: Vec::new(), ..last });
+            errors.push(CatError { problem: CatProblem::NotShown { more }, related: Vec::new(), ..last });
         }
         CatErrors { name, errors }
     }

@@ -1,6 +1,6 @@
 //! Evaluation of a plan on one concrete execution.
 
-use super::plan::{Axiom, AxiomKind, Base, Group, Kind, Node, NodeId, Plan};
+use super::plan::{Axiom, AxiomKind, Base, CompiledModel, Group, Node, NodeId, NodeKind};
 use crate::matrix::{Bits, Matrix};
 
 /// The value of a node.
@@ -14,10 +14,10 @@ pub enum Value<M: Matrix> {
 
 impl<M: Matrix> Value<M> {
     /// The empty set or relation over n events.
-    pub fn empty(kind: Kind, n: usize) -> Self {
+    pub fn empty(kind: NodeKind, n: usize) -> Self {
         match kind {
-            Kind::Set => Value::Set(M::Set::empty()),
-            Kind::Relation => Value::Relation(M::empty(n)),
+            NodeKind::Set => Value::Set(M::Set::empty()),
+            NodeKind::Relation => Value::Relation(M::empty(n)),
         }
     }
 
@@ -119,7 +119,7 @@ pub(crate) fn apply_to<'v, M: Matrix>(
 /// Evaluates a recursive group to its least fixpoint; the values of all nodes that it uses must be in `values`.
 ///
 /// Monotone bodies over finite sets grow at most as often as there are pairs, so this ends.
-pub fn evaluate_group<M: Matrix>(plan: &Plan, group: &Group, values: &mut [Value<M>], n: usize) {
+pub fn evaluate_group<M: Matrix>(plan: &CompiledModel, group: &Group, values: &mut [Value<M>], n: usize) {
     let start = group.nodes.start as usize;
     let inner = start + group.bodies.len()..group.nodes.end as usize;
     for (value, node) in values.iter_mut().zip(&plan.nodes).take(inner.start).skip(start) {
@@ -149,15 +149,15 @@ pub fn evaluate_group<M: Matrix>(plan: &Plan, group: &Group, values: &mut [Value
 /// # Errors
 /// When the provider has no such base.
 pub fn base_value<M: Matrix>(
-    plan: &Plan,
+    plan: &CompiledModel,
     base: Base,
-    kind: Kind,
+    kind: NodeKind,
     provider: &impl BaseProvider<M>,
 ) -> Result<Value<M>, MissingBase> {
     let name = plan.name(base.name);
     match kind {
-        Kind::Set => provider.set(name, base.mask).map(Value::Set),
-        Kind::Relation => provider.relation(name, base.mask).map(Value::Relation),
+        NodeKind::Set => provider.set(name, base.mask).map(Value::Set),
+        NodeKind::Relation => provider.relation(name, base.mask).map(Value::Relation),
     }
     .ok_or_else(|| MissingBase { name: name.to_owned() })
 }
@@ -167,7 +167,7 @@ pub fn base_value<M: Matrix>(
 /// # Errors
 /// When the provider lacks a base that the plan uses.
 pub fn evaluate<M: Matrix>(
-    plan: &Plan,
+    plan: &CompiledModel,
     provider: &impl BaseProvider<M>,
     n: usize,
 ) -> Result<Vec<Value<M>>, MissingBase> {

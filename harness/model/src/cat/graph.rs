@@ -3,7 +3,7 @@
 //! Each method makes the node of its name or a cheaper one of the same value. `[s]; r` and `r; [s]` become restrictions
 //! of rows and columns, which cost a mask where composition costs a product.
 
-use super::plan::{Base, GroupId, Kind, NameId, Node, NodeId, StatementId};
+use super::plan::{Base, GroupId, NameId, Node, NodeId, NodeKind, StatementId};
 use super::vocabulary::{Families, Membership, Vocabulary};
 use std::collections::HashMap;
 
@@ -72,26 +72,26 @@ impl<'a> Graph<'a> {
     }
 
     /// A base set or relation.
-    pub(crate) fn base(&mut self, name: &str, kind: Kind) -> NodeId {
+    pub(crate) fn base(&mut self, name: &str, kind: NodeKind) -> NodeId {
         if self.families.absent.iter().any(|absent| absent == name) {
             return match kind {
-                Kind::Set => self.empty_set(),
-                Kind::Relation => self.empty(),
+                NodeKind::Set => self.empty_set(),
+                NodeKind::Relation => self.empty(),
             };
         }
         let base = Base { name: self.name_id(name), mask: None };
         self.add(match kind {
-            Kind::Set => Node::BaseSet(base),
-            Kind::Relation => Node::BaseRelation(base),
+            NodeKind::Set => Node::BaseSet(base),
+            NodeKind::Relation => Node::BaseRelation(base),
         })
     }
 
     /// A base set or relation as the engine supplies it, whatever is known of it.
-    pub(crate) fn leaf(&mut self, name: &str, kind: Kind, mask: Option<u8>) -> NodeId {
+    pub(crate) fn leaf(&mut self, name: &str, kind: NodeKind, mask: Option<u8>) -> NodeId {
         let base = Base { name: self.name_id(name), mask };
         self.add(match kind {
-            Kind::Set => Node::BaseSet(base),
-            Kind::Relation => Node::BaseRelation(base),
+            NodeKind::Set => Node::BaseSet(base),
+            NodeKind::Relation => Node::BaseRelation(base),
         })
     }
 
@@ -111,7 +111,7 @@ impl<'a> Graph<'a> {
         self.add(Node::BaseSet(base))
     }
 
-    pub(crate) fn recursive(&mut self, group: GroupId, index: u32, kind: Kind) -> NodeId {
+    pub(crate) fn recursive(&mut self, group: GroupId, index: u32, kind: NodeKind) -> NodeId {
         self.add(Node::Recursive { group, index, kind })
     }
 

@@ -1,7 +1,7 @@
 //! The order of a plan's nodes: what nothing uses is dropped, and each recursive group stands together.
 
 use super::graph::Graph;
-use super::plan::{Group, Node, NodeId, Plan};
+use super::plan::{CompiledModel, Group, Node, NodeId};
 
 /// A recursive group as it was built: its nodes lie among others that it uses.
 pub(crate) struct RawGroup {
@@ -12,9 +12,10 @@ pub(crate) struct RawGroup {
 }
 
 /// Adds the nodes and groups to `plan`, whose axioms and definitions speak of `graph`, and renumbers these.
-pub(crate) fn lay_out(graph: Graph<'_>, groups: &[RawGroup], mut plan: Plan) -> Plan {
+pub(crate) fn lay_out(graph: Graph<'_>, groups: &[RawGroup], mut plan: CompiledModel) -> CompiledModel {
     let used = used_nodes(&graph, groups, &plan);
-    let mut layout = Layout { graph: &graph, places: vec![None; graph.nodes.len()], plan: Plan::default() };
+    let mut layout =
+        Layout { graph: &graph, places: vec![None; graph.nodes.len()], plan: CompiledModel::default() };
     let mut next = 0;
     for group in groups {
         if !group.members.iter().any(|member| used[member.index()]) {
@@ -46,14 +47,14 @@ pub(crate) fn lay_out(graph: Graph<'_>, groups: &[RawGroup], mut plan: Plan) -> 
         label.node = place.unwrap_or(label.node);
         place.is_some()
     });
-    let Plan { nodes, origins, groups, .. } = layout.plan;
-    Plan { nodes, origins, groups, names: graph.names, ..plan }
+    let CompiledModel { nodes, origins, groups, .. } = layout.plan;
+    CompiledModel { nodes, origins, groups, names: graph.names, ..plan }
 }
 
 struct Layout<'a> {
     graph: &'a Graph<'a>,
     places: Vec<Option<NodeId>>,
-    plan: Plan,
+    plan: CompiledModel,
 }
 
 impl Layout<'_> {
@@ -83,7 +84,7 @@ impl Layout<'_> {
 }
 
 /// Whether each node is used by an axiom or a definition; the members of a group are used together.
-fn used_nodes(graph: &Graph<'_>, groups: &[RawGroup], plan: &Plan) -> Vec<bool> {
+fn used_nodes(graph: &Graph<'_>, groups: &[RawGroup], plan: &CompiledModel) -> Vec<bool> {
     let mut used = vec![false; graph.nodes.len()];
     let axioms = plan.axioms.iter().map(|axiom| axiom.node);
     let mut open: Vec<NodeId> =

@@ -1,7 +1,7 @@
 //! Text to tokens; comments are kept apart, because options and clause citations stand in them.
 
-use super::error::Problem;
-use super::source::{SourceId, Span};
+use super::error::CatProblem;
+use super::source::{CatSpan, SourceId};
 
 /// A word or sign of the language.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl Token {
 pub(crate) struct Comment {
     pub(crate) text: String,
     /// The whole comment, delimiters included.
-    pub(crate) span: Span,
+    pub(crate) span: CatSpan,
     /// The line on which it ends.
     pub(crate) last_line: u32,
     /// Bytes of its opening delimiter.
@@ -155,9 +155,9 @@ pub(crate) struct Comment {
 /// The result of reading a text into tokens; the last token is [`Token::End`].
 #[derive(Debug, Default)]
 pub(crate) struct Lexed {
-    pub(crate) tokens: Vec<(Token, Span)>,
+    pub(crate) tokens: Vec<(Token, CatSpan)>,
     pub(crate) comments: Vec<Comment>,
-    pub(crate) problems: Vec<(Problem, Span)>,
+    pub(crate) problems: Vec<(CatProblem, CatSpan)>,
 }
 
 struct Lexer<'a> {
@@ -182,8 +182,8 @@ impl Lexer<'_> {
         self.text.get(self.offset..).unwrap_or("")
     }
 
-    fn here(&self) -> Span {
-        Span {
+    fn here(&self) -> CatSpan {
+        CatSpan {
             source: self.source,
             offset: u32::try_from(self.offset).unwrap_or(u32::MAX),
             length: 0,
@@ -193,7 +193,7 @@ impl Lexer<'_> {
     }
 
     /// Steps over `bytes` bytes, which must end at a character.
-    fn advance(&mut self, bytes: usize) -> Span {
+    fn advance(&mut self, bytes: usize) -> CatSpan {
         let start = self.here();
         let skipped = self.text.get(self.offset..self.offset + bytes).unwrap_or("");
         for character in skipped.chars() {
@@ -205,7 +205,7 @@ impl Lexer<'_> {
             }
         }
         self.offset += skipped.len();
-        Span { length: u32::try_from(skipped.len()).unwrap_or(u32::MAX), ..start }
+        CatSpan { length: u32::try_from(skipped.len()).unwrap_or(u32::MAX), ..start }
     }
 
     /// Reads one token or comment; false at the end of the text.
@@ -282,7 +282,7 @@ impl Lexer<'_> {
             ':' => Token::Colon,
             character => {
                 let span = self.advance(character.len_utf8());
-                lexed.problems.push((Problem::UnexpectedCharacter { character }, span));
+                lexed.problems.push((CatProblem::UnexpectedCharacter { character }, span));
                 return true;
             }
         };
@@ -318,7 +318,7 @@ impl Lexer<'_> {
         let Some(length) = rest.get(1..).and_then(|inner| inner.find('"')) else {
             let span = self.advance(1);
             self.advance(self.rest().len());
-            lexed.problems.push((Problem::UnterminatedString, span));
+            lexed.problems.push((CatProblem::UnterminatedString, span));
             return;
         };
         let text = rest.get(1..=length).unwrap_or("").to_owned();
@@ -360,7 +360,7 @@ impl Lexer<'_> {
         }
         let span = self.advance(open.len());
         self.advance(self.rest().len());
-        lexed.problems.push((Problem::UnterminatedComment, span));
+        lexed.problems.push((CatProblem::UnterminatedComment, span));
     }
 }
 

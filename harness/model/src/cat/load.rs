@@ -1,11 +1,11 @@
 //! Reads a model with its includes, its options and the clauses that its comments cite.
 
 use super::ast::{Model, Name, Statement};
-use super::error::{CatError, CatErrors, Problem};
+use super::error::{CatError, CatErrors, CatProblem};
 use super::lexer::{Comment, lex};
 use super::options::WrittenOptions;
 use super::parser::{Item, parse_tokens};
-use super::source::{Source, SourceId, Span};
+use super::source::{CatSpan, SourceId, SourceText};
 use std::sync::Arc;
 
 /// Bytes of one text.
@@ -74,7 +74,7 @@ pub(crate) fn with_uninitialised_reads(model: &Model) -> Result<Model, CatErrors
 struct Loader<'a> {
     resolve: &'a dyn Fn(&str) -> Option<String>,
     first: SourceId,
-    sources: Vec<Source>,
+    sources: Vec<SourceText>,
     /// The files that are being read, each included by the one before.
     open: Vec<String>,
     options: WrittenOptions,
@@ -86,11 +86,11 @@ impl Loader<'_> {
     fn load(&mut self, name: &str, text: &str) -> Option<String> {
         let index = self.sources.len();
         let id = SourceId(self.first.0 + index as u16);
-        let source = Source { name: name.to_owned(), text: Arc::from(text) };
+        let source = SourceText { name: name.to_owned(), text: Arc::from(text) };
         self.sources.push(source.clone());
         if text.len() > TEXT_LIMIT {
-            let problem = Problem::TextTooLong { bytes: text.len(), limit: TEXT_LIMIT };
-            let start = Span { source: id, line: 1, column: 1, ..Span::default() };
+            let problem = CatProblem::TextTooLong { bytes: text.len(), limit: TEXT_LIMIT };
+            let start = CatSpan { source: id, line: 1, column: 1, ..CatSpan::default() };
             self.errors.push(CatError::new(problem, start, &source));
             return None;
         }
@@ -104,7 +104,7 @@ impl Loader<'_> {
         problems.sort_by_key(|(_, span)| span.offset);
         self.errors.extend(problems.into_iter().map(|(problem, span)| CatError::new(problem, span, &source)));
 
-        let spans: Vec<Span> = parsed
+        let spans: Vec<CatSpan> = parsed
             .items
             .iter()
             .map(|item| match item {
@@ -119,7 +119,7 @@ impl Loader<'_> {
                 Item::Statement(kind, span) => {
                     self.statements.push(Statement { kind, span, clauses });
                     if self.statements.len() == STATEMENT_LIMIT + 1 {
-                        let problem = Problem::TooManyStatements { limit: STATEMENT_LIMIT };
+                        let problem = CatProblem::TooManyStatements { limit: STATEMENT_LIMIT };
                         self.errors.push(CatError::new(problem, span, &source));
                     }
                 }
@@ -130,12 +130,12 @@ impl Loader<'_> {
         parsed.name
     }
 
-    fn include(&mut self, file: &Name, source: &Source) {
+    fn include(&mut self, file: &Name, source: &SourceText) {
         let name = file.text.clone();
         let problem = if self.open.contains(&name) {
-            Problem::IncludeCycle { name, chain: self.open.clone() }
+            CatProblem::IncludeCycle { name, chain: self.open.clone() }
         } else if self.sources.len() > INCLUDE_LIMIT {
-            Problem::TooManyIncludes { limit: INCLUDE_LIMIT }
+            CatProblem::TooManyIncludes { limit: INCLUDE_LIMIT }
         } else if name == NAMES_OF_HERD && self.sources.iter().any(|source| source.name == name) {
             return;
         } else if let Some(text) = (self.resolve)(&name) {
@@ -148,10 +148,10 @@ impl Loader<'_> {
             }
             return;
         } else {
-            Problem::IncludeNotFound { name }
+            CatProblem::IncludeNotFound { name }
         };
         // One report is enough: each further include would repeat it.
-        let repeated = matches!(problem, Problem::TooManyIncludes { .. })
+        let repeated = matches!(problem, CatProblem::TooManyIncludes { .. })
             && self.errors.iter().any(|error| error.problem == problem);
         if !repeated {
             self.errors.push(CatError::new(problem, file.span, source));
@@ -160,13 +160,17 @@ impl Loader<'_> {
 }
 
 /// Reads the options from the first comment, if it holds any.
-fn read_options(comments: &[Comment], options: &mut WrittenOptions, problems: &mut Vec<(Problem, Span)>) {
+fn read_options(
+    comments: &[Comment],
+    options: &mut WrittenOptions,
+    problems: &mut Vec<(CatProblem, CatSpan)>,
+) {
     for (index, comment) in comments.iter().enumerate() {
         let Some(words) = comment.text.trim_start().strip_prefix("options:") else {
             continue;
         };
         if index > 0 {
-            problems.push((Problem::MisplacedOptions, comment.span));
+            problems.push((CatProblem::MisplacedOptions, comment.span));
             continue;
         }
         let list_start = comment.text.len() - words.len();
@@ -181,14 +185,14 @@ fn read_options(comments: &[Comment], options: &mut WrittenOptions, problems: &m
 }
 
 /// The span of a part of a comment's text.
-fn place_in(comment: &Comment, start: usize, length: usize) -> Span {
+fn place_in(comment: &Comment, start: usize, length: usize) -> CatSpan {
     let before = comment.text.get(..start).unwrap_or("");
     let line = comment.span.line + before.matches('\n').count() as u32;
     let column = match before.rsplit_once('\n') {
         Some((_, last)) => 1 + last.chars().count() as u32,
         None => comment.span.column + comment.opening + before.chars().count() as u32,
     };
-    Span {
+    CatSpan {
         source: comment.span.source,
         offset: comment.span.offset + comment.opening + start as u32,
         length: length as u32,
@@ -229,8 +233,8 @@ pub(crate) fn clauses_cited_before(text: &str) -> Vec<String> {
 
 /// For each statement the clauses that are cited inside it, after it on its last line, or before it: on its first
 /// line, or on the lines directly above.
-fn cited_clauses(comments: &[Comment], statements: &[Span], text: &str) -> Vec<Vec<String>> {
-    let last_line = |span: &Span| {
+fn cited_clauses(comments: &[Comment], statements: &[CatSpan], text: &str) -> Vec<Vec<String>> {
+    let last_line = |span: &CatSpan| {
         let lines = text.get(span.offset as usize..span.end() as usize).unwrap_or("").matches('\n').count();
         span.line + lines as u32
     };

@@ -1,6 +1,6 @@
 //! What cat cannot say: choices about candidate executions, written in the first comment of the file.
 
-use super::error::Problem;
+use super::error::CatProblem;
 
 /// How a read-modify-write is represented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -122,9 +122,9 @@ const KEYS: &[&str] = &["rmw", "init", "barrier", "asmo", "final", "values", "te
 
 impl WrittenOptions {
     /// Reads one `key=value` word.
-    pub(crate) fn read(&mut self, word: &str) -> Result<(), Problem> {
+    pub(crate) fn read(&mut self, word: &str) -> Result<(), CatProblem> {
         let Some((key, value)) = word.split_once('=') else {
-            return Err(Problem::MalformedOption { word: word.to_owned() });
+            return Err(CatProblem::MalformedOption { word: word.to_owned() });
         };
         match key {
             "rmw" => {
@@ -175,7 +175,7 @@ impl WrittenOptions {
             "events" => {
                 choose(&mut self.events, "events", value, [Events::Basic, Events::All], &["basic", "all"])
             }
-            _ => Err(Problem::UnknownOption { key: key.to_owned(), known: KEYS }),
+            _ => Err(CatProblem::UnknownOption { key: key.to_owned(), known: KEYS }),
         }
     }
 
@@ -214,13 +214,13 @@ fn choose<T: Copy>(
     value: &str,
     choices: [T; 2],
     words: &'static [&'static str; 2],
-) -> Result<(), Problem> {
+) -> Result<(), CatProblem> {
     let Some(chosen) = words.iter().zip(choices).find(|(word, _)| **word == value).map(|(_, choice)| choice)
     else {
-        return Err(Problem::UnknownOptionValue { key, value: value.to_owned(), allowed: words });
+        return Err(CatProblem::UnknownOptionValue { key, value: value.to_owned(), allowed: words });
     };
     if slot.replace(chosen).is_some() {
-        return Err(Problem::RepeatedOption { key });
+        return Err(CatProblem::RepeatedOption { key });
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! Tokens to syntax tree, one text at a time. The grammar is in `reference.md`.
 
 use super::ast::{
-    Binding, Bindings, Comprehension, Expression, ExpressionKind, Family, Name, Procedure, StatementKind,
+    Binding, Bindings, Comprehension, Expression, ExpressionKind, Iterated, Name, Procedure, StatementKind,
 };
-use super::error::Problem;
+use super::error::CatProblem;
 use super::lexer::{Keyword, Token};
 use super::plan::AxiomKind;
-use super::source::Span;
+use super::source::CatSpan;
 use std::sync::Arc;
 
 /// How deep parentheses, and expressions, may nest.
@@ -15,7 +15,7 @@ pub(crate) const DEPTH_LIMIT: usize = 128;
 /// What stands between two statements' starts.
 #[derive(Debug)]
 pub(crate) enum Item {
-    Statement(StatementKind, Span),
+    Statement(StatementKind, CatSpan),
     Include(Name),
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum Item {
 pub(crate) struct Parsed {
     pub(crate) name: Option<String>,
     pub(crate) items: Vec<Item>,
-    pub(crate) problems: Vec<(Problem, Span)>,
+    pub(crate) problems: Vec<(CatProblem, CatSpan)>,
 }
 
 /// A problem was reported; the statement is given up.
@@ -33,14 +33,14 @@ struct GivenUp;
 type Parse<T> = Result<T, GivenUp>;
 
 struct Parser {
-    tokens: Vec<(Token, Span)>,
+    tokens: Vec<(Token, CatSpan)>,
     position: usize,
     depth: usize,
-    problems: Vec<(Problem, Span)>,
+    problems: Vec<(CatProblem, CatSpan)>,
 }
 
 /// Parses the tokens of one text, which end with [`Token::End`].
-pub(crate) fn parse_tokens(tokens: Vec<(Token, Span)>) -> Parsed {
+pub(crate) fn parse_tokens(tokens: Vec<(Token, CatSpan)>) -> Parsed {
     let mut parser = Parser { tokens, position: 0, depth: 0, problems: Vec::new() };
     let name = parser.model_name();
     let mut items = Vec::new();
@@ -71,16 +71,16 @@ impl Parser {
         self.tokens.get(self.position + distance).map_or(&Token::End, |(token, _)| token)
     }
 
-    fn span(&self) -> Span {
+    fn span(&self) -> CatSpan {
         self.tokens.get(self.position).or(self.tokens.last()).map(|(_, span)| *span).unwrap_or_default()
     }
 
-    fn previous_span(&self) -> Span {
+    fn previous_span(&self) -> CatSpan {
         let previous = self.position.checked_sub(1).and_then(|position| self.tokens.get(position));
         previous.map(|(_, span)| *span).unwrap_or_default()
     }
 
-    fn next(&mut self) -> Span {
+    fn next(&mut self) -> CatSpan {
         let span = self.span();
         if self.position + 1 < self.tokens.len() {
             self.position += 1;
@@ -100,19 +100,19 @@ impl Parser {
         self.eat(&Token::Keyword(keyword))
     }
 
-    fn expect(&mut self, token: &Token, expected: &'static str) -> Parse<Span> {
+    fn expect(&mut self, token: &Token, expected: &'static str) -> Parse<CatSpan> {
         if self.peek() == token { Ok(self.next()) } else { Err(self.unexpected(expected)) }
     }
 
     fn unexpected(&mut self, expected: &'static str) -> GivenUp {
         let problem = match self.peek() {
-            Token::Unsupported(word) => Problem::Unsupported { word: word.clone() },
-            token => Problem::Unexpected { found: token.describe(), expected },
+            Token::Unsupported(word) => CatProblem::Unsupported { word: word.clone() },
+            token => CatProblem::Unexpected { found: token.describe(), expected },
         };
         self.report(problem, self.span())
     }
 
-    fn report(&mut self, problem: Problem, span: Span) -> GivenUp {
+    fn report(&mut self, problem: CatProblem, span: CatSpan) -> GivenUp {
         self.problems.push((problem, span));
         GivenUp
     }
@@ -289,10 +289,10 @@ impl Parser {
             ("generate_cos" | "generate_orders" | "linearisations", found) => {
                 let expected = if generator.text == "generate_cos" { 1 } else { 2 };
                 let found = found.len();
-                let problem = Problem::WrongArgumentCount { name: generator.text, expected, found };
+                let problem = CatProblem::WrongArgumentCount { name: generator.text, expected, found };
                 return Err(self.report(problem, generator.span));
             }
-            _ => return Err(self.report(Problem::Unsupported { word: generator.text }, generator.span)),
+            _ => return Err(self.report(CatProblem::Unsupported { word: generator.text }, generator.span)),
         };
         let both = named(ExpressionKind::Product(Box::new([set.clone(), set])));
         let part = named(ExpressionKind::Intersection(vec![word("co"), both.clone()]));
@@ -394,7 +394,7 @@ impl Parser {
 
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth >= DEPTH_LIMIT {
-            return Err(self.report(Problem::NestedTooDeep { limit: DEPTH_LIMIT }, self.span()));
+            return Err(self.report(CatProblem::NestedTooDeep { limit: DEPTH_LIMIT }, self.span()));
         }
         self.depth += 1;
         let result = parse(self);
@@ -402,11 +402,11 @@ impl Parser {
         result
     }
 
-    fn make(&mut self, kind: ExpressionKind, start: Span) -> Parse<Expression> {
+    fn make(&mut self, kind: ExpressionKind, start: CatSpan) -> Parse<Expression> {
         let span = start.to(self.previous_span());
         let depth = 1 + kind.inner_depth();
         if usize::from(depth) > DEPTH_LIMIT {
-            return Err(self.report(Problem::NestedTooDeep { limit: DEPTH_LIMIT }, start));
+            return Err(self.report(CatProblem::NestedTooDeep { limit: DEPTH_LIMIT }, start));
         }
         Ok(Expression { kind, span, depth })
     }
@@ -609,9 +609,9 @@ impl Parser {
         }
         self.expect(&Token::Keyword(Keyword::In), "`in`")?;
         let family = if *self.peek() == Token::LeftBrace {
-            Family::Listed(self.members(variables.len())?)
+            Iterated::Listed(self.members(variables.len())?)
         } else {
-            Family::Named(self.name("`masks`, `classes`, a mask, or a list in braces")?)
+            Iterated::Named(self.name("`masks`, `classes`, a mask, or a list in braces")?)
         };
         self.expect(&Token::Colon, "`:`")?;
         let body = self.expression()?;
@@ -619,7 +619,7 @@ impl Parser {
         Ok(ExpressionKind::Comprehension(Box::new(Comprehension { union, variables, family, body })))
     }
 
-    fn members(&mut self, arity: usize) -> Parse<Vec<(Vec<Expression>, Span)>> {
+    fn members(&mut self, arity: usize) -> Parse<Vec<(Vec<Expression>, CatSpan)>> {
         self.next();
         let mut members = Vec::new();
         loop {

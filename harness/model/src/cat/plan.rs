@@ -1,14 +1,14 @@
 //! A cat model compiled for one kind of program: operations on sets and relations in the order of their evaluation.
 //!
-//! [`Plan::nodes`] is sorted so that each node comes after its operands, equal expressions are one node, and what the
+//! [`CompiledModel::nodes`] is sorted so that each node comes after its operands, equal expressions are one node, and what the
 //! laws of relation algebra and the storage classes of the program settle is already worked out. Base sets and
 //! relations are leaves; the engine supplies them.
 
-use super::source::{Source, Span};
+use super::source::{CatSpan, SourceText};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Index of a node in [`Plan::nodes`].
+/// Index of a node in [`CompiledModel::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
@@ -20,21 +20,21 @@ impl NodeId {
     }
 }
 
-/// Index of a base name in [`Plan::names`].
+/// Index of a base name in [`CompiledModel::names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(pub u32);
 
-/// Index of a group of mutually recursive definitions in [`Plan::groups`].
+/// Index of a group of mutually recursive definitions in [`CompiledModel::groups`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub u32);
 
-/// Index of a statement in [`Plan::statements`]: statements are numbered in the order of the text, includes in place.
+/// Index of a statement in [`CompiledModel::statements`]: statements are numbered in the order of the text, includes in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatementId(pub u32);
 
 /// Whether a node is a set of events or a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum NodeKind {
     /// Events.
     Set,
     /// Pairs of events.
@@ -44,7 +44,7 @@ pub enum Kind {
 /// A set or relation that the engine supplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Base {
-    /// Its name, in [`Plan::names`].
+    /// Its name, in [`CompiledModel::names`].
     pub name: NameId,
     /// The storage classes of a base that is indexed by a set of them (bit i = class i), as `SEM(M)`.
     pub mask: Option<u8>,
@@ -116,7 +116,7 @@ pub enum Node {
         /// Which of its members.
         index: u32,
         /// Whether it is a set or a relation.
-        kind: Kind,
+        kind: NodeKind,
     },
 }
 
@@ -157,7 +157,7 @@ impl Node {
     }
 
     /// Whether the node is a set or a relation.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> NodeKind {
         match self {
             Node::BaseSet(_)
             | Node::EmptySet
@@ -167,7 +167,7 @@ impl Node {
             | Node::SetDifference(..)
             | Node::SetComplement(_)
             | Node::Domain(_)
-            | Node::Range(_) => Kind::Set,
+            | Node::Range(_) => NodeKind::Set,
             Node::Recursive { kind, .. } => kind,
             Node::BaseRelation(_)
             | Node::Empty
@@ -186,7 +186,7 @@ impl Node {
             | Node::Optional(_)
             | Node::Immediate(_)
             | Node::RestrictRows(..)
-            | Node::RestrictColumns(..) => Kind::Relation,
+            | Node::RestrictColumns(..) => NodeKind::Relation,
         }
     }
 
@@ -283,7 +283,7 @@ pub struct Statement {
     /// The names that it defines, or the name of the axiom.
     pub names: Vec<String>,
     /// Where it stands.
-    pub span: Span,
+    pub span: CatSpan,
     /// Clauses of the specification that it encodes, as its comment cites them.
     pub clauses: Vec<String>,
 }
@@ -302,7 +302,7 @@ pub struct Definition {
 /// What explanations call a node that is no definition of its own: the call of a function, or a part of a union at which
 /// the text cites clauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label {
+pub struct NodeLabel {
     /// The node.
     pub node: NodeId,
     /// The function's name; `None` for a part of a union.
@@ -310,14 +310,14 @@ pub struct Label {
     /// The statement that defines the function, or in which the part stands.
     pub statement: StatementId,
     /// The function's definition, or the part of the union.
-    pub span: Span,
+    pub span: CatSpan,
     /// The clauses that are cited there.
     pub clauses: Vec<String>,
 }
 
 /// A compiled model.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct CompiledModel {
     /// The operations, operands first.
     pub nodes: Vec<Node>,
     /// For each node the first statement that uses it.
@@ -335,14 +335,14 @@ pub struct Plan {
     /// The definitions in the order of the text; a later one of the same name hides an earlier one.
     pub definitions: Vec<Definition>,
     /// Names for explanations, innermost first; a node may have several.
-    pub labels: Vec<Label>,
+    pub labels: Vec<NodeLabel>,
     /// The statements in the order of the text.
     pub statements: Vec<Statement>,
     /// The texts that the statements' spans point into.
-    pub sources: Arc<[Source]>,
+    pub sources: Arc<[SourceText]>,
 }
 
-impl Plan {
+impl CompiledModel {
     /// The node.
     ///
     /// # Panics

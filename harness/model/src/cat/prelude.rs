@@ -2,7 +2,7 @@
 
 use super::ast::{Binding, Model, Procedure, StatementKind};
 use super::load::parse_from;
-use super::source::{Source, SourceId};
+use super::source::{SourceId, SourceText};
 use std::sync::LazyLock;
 
 /// The number of the prelude's text: past any text that a model can have.
@@ -37,7 +37,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The prelude's text, for messages.
-pub(crate) fn source(id: SourceId) -> Option<&'static Source> {
+pub(crate) fn source(id: SourceId) -> Option<&'static SourceText> {
     PRELUDE.as_ref().filter(|_| id == SOURCE).and_then(|model| model.sources.first())
 }
 

@@ -8,7 +8,7 @@ pub struct SourceId(pub u16);
 
 /// One text: the model, or an included file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceText {
     /// Its name, as given by the caller or written after `include`.
     pub name: String,
     /// The whole text.
@@ -17,7 +17,7 @@ pub struct Source {
 
 /// A place in one of the texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Span {
+pub struct CatSpan {
     /// Which text.
     pub source: SourceId,
     /// Byte offset of the first character.
@@ -30,14 +30,14 @@ pub struct Span {
     pub column: u32,
 }
 
-impl Span {
+impl CatSpan {
     /// Byte offset of the end.
     pub fn end(self) -> u32 {
         self.offset + self.length
     }
 
     /// From the start of `self` to the end of `other`, which must not start before it.
-    pub fn to(self, other: Span) -> Span {
-        Span { length: other.end().saturating_sub(self.offset), ..self }
+    pub fn to(self, other: CatSpan) -> CatSpan {
+        CatSpan { length: other.end().saturating_sub(self.offset), ..self }
     }
 }

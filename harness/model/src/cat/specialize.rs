@@ -3,7 +3,7 @@
 
 use super::graph::Graph;
 use super::layout::{RawGroup, lay_out};
-use super::plan::{Base, Definition, GroupId, Kind, Node, NodeId, Plan};
+use super::plan::{Base, CompiledModel, Definition, GroupId, Node, NodeId, NodeKind};
 use super::vocabulary::{Families, Vocabulary};
 
 /// What is known of a base set or relation in all programs of one kind.
@@ -20,11 +20,11 @@ pub(crate) enum Known<'a> {
 /// The plan with the same axioms, flags and sizes on every program for which `known` is true, without definitions and
 /// labels. Axioms and flags that no such program can break or raise are left out.
 pub(crate) fn specialize(
-    plan: &Plan,
+    plan: &CompiledModel,
     vocabulary: &Vocabulary,
     families: &Families,
     known: &dyn Fn(&str, Base) -> Known<'static>,
-) -> Plan {
+) -> CompiledModel {
     let mut graph = Graph::new(vocabulary, families);
     let mut places: Vec<NodeId> = Vec::with_capacity(plan.nodes.len());
     let mut groups: Vec<RawGroup> = Vec::new();
@@ -62,8 +62,12 @@ pub(crate) fn specialize(
         node: places[size.node.index()],
         statement: plan.origins[size.node.index()],
     });
-    let draft =
-        Plan { axioms, definitions: counted.collect(), sources: plan.sources.clone(), ..Plan::default() };
+    let draft = CompiledModel {
+        axioms,
+        definitions: counted.collect(),
+        sources: plan.sources.clone(),
+        ..CompiledModel::default()
+    };
     let mut special = lay_out(graph, &groups, draft);
     special.sizes = plan.sizes.clone();
     for (size, definition) in special.sizes.iter_mut().zip(std::mem::take(&mut special.definitions)) {
@@ -74,7 +78,7 @@ pub(crate) fn specialize(
 
 fn place(
     graph: &mut Graph<'_>,
-    plan: &Plan,
+    plan: &CompiledModel,
     node: Node,
     places: &[NodeId],
     groups: &[RawGroup],
@@ -86,8 +90,8 @@ fn place(
             let name = plan.name(base.name);
             let kind = node.kind();
             match (known(name, base), kind) {
-                (Known::Empty, Kind::Set) => graph.empty_set(),
-                (Known::Empty, Kind::Relation) => graph.empty(),
+                (Known::Empty, NodeKind::Set) => graph.empty_set(),
+                (Known::Empty, NodeKind::Relation) => graph.empty(),
                 (Known::Same(other), _) => graph.leaf(other, kind, None),
                 (Known::Nothing, _) => graph.leaf(name, kind, base.mask),
             }

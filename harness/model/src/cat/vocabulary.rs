@@ -1,6 +1,6 @@
 //! The names of base sets and relations that a model may use.
 
-use super::plan::Kind;
+use super::plan::NodeKind;
 use std::collections::BTreeMap;
 
 /// What a set indexed by a set of storage classes has as members.
@@ -15,7 +15,7 @@ pub enum Membership {
 /// A base name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    Plain(Kind),
+    Plain(NodeKind),
     Indexed(Membership),
     /// An indexed set at one storage class: `SC0` is `SC` at class 0.
     Class {
@@ -40,13 +40,14 @@ impl Vocabulary {
 
     /// Adds base sets.
     pub fn with_sets<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        self.entries.extend(names.into_iter().map(|name| (name.to_owned(), Entry::Plain(Kind::Set))));
+        self.entries.extend(names.into_iter().map(|name| (name.to_owned(), Entry::Plain(NodeKind::Set))));
         self
     }
 
     /// Adds base relations.
     pub fn with_relations<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        self.entries.extend(names.into_iter().map(|name| (name.to_owned(), Entry::Plain(Kind::Relation))));
+        self.entries
+            .extend(names.into_iter().map(|name| (name.to_owned(), Entry::Plain(NodeKind::Relation))));
         self
     }
 

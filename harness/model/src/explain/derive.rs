@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::cat::{Definition, Label, Node, NodeId, Plan, Span, StatementId, Value};
+use crate::cat::{CatSpan, CompiledModel, Definition, Node, NodeId, NodeLabel, StatementId, Value};
 use crate::explain::{Edge, EventId, Place};
 use crate::matrix::{Bits, Matrix};
 
@@ -22,13 +22,13 @@ struct Named<'a> {
     /// `None` for a part of a union that is no more than cited.
     name: Option<&'a str>,
     statement: StatementId,
-    span: Span,
+    span: CatSpan,
     clauses: &'a [String],
 }
 
 /// Derives pairs of one evaluated execution.
 pub(super) struct Deriver<'a, M: Matrix> {
-    plan: &'a Plan,
+    plan: &'a CompiledModel,
     values: &'a [Value<M>],
     named: HashMap<NodeId, Named<'a>>,
     costs: HashMap<(NodeId, usize, usize), u32>,
@@ -38,7 +38,7 @@ pub(super) struct Deriver<'a, M: Matrix> {
 }
 
 impl<'a, M: Matrix> Deriver<'a, M> {
-    pub(super) fn new(plan: &'a Plan, values: &'a [Value<M>]) -> Self {
+    pub(super) fn new(plan: &'a CompiledModel, values: &'a [Value<M>]) -> Self {
         let mut named = HashMap::new();
         for Definition { name, node, statement } in &plan.definitions {
             let statement_of = plan.statement(*statement);
@@ -50,7 +50,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
             });
         }
         for functions in [true, false] {
-            for Label { node, function, statement, span, clauses } in
+            for NodeLabel { node, function, statement, span, clauses } in
                 plan.labels.iter().filter(|label| label.function.is_some() == functions)
             {
                 let new = Named { name: function.as_deref(), statement: *statement, span: *span, clauses };
@@ -323,7 +323,7 @@ fn is_balanced(text: &str) -> bool {
 }
 
 /// Where a statement of a model stands.
-pub(super) fn place(plan: &Plan, statement: StatementId) -> Place {
+pub(super) fn place(plan: &CompiledModel, statement: StatementId) -> Place {
     let span = plan.statement(statement).span;
     let file = plan.sources.get(usize::from(span.source.0)).map_or("", |source| &source.name);
     // The text of a model itself goes by the model's name.
@@ -332,7 +332,7 @@ pub(super) fn place(plan: &Plan, statement: StatementId) -> Place {
 }
 
 /// The text of a place without comments, on one line.
-pub(super) fn text_at(plan: &Plan, span: Span) -> String {
+pub(super) fn text_at(plan: &CompiledModel, span: CatSpan) -> String {
     let source = plan.sources.get(usize::from(span.source.0));
     let mut text = source
         .and_then(|source| source.text.get(span.offset as usize..span.end() as usize))

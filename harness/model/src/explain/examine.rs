@@ -11,7 +11,7 @@ use super::events::{events, text_of};
 use super::mend::Mend;
 use super::{Answer, Broken, Edge, EventId, Execution, ExplainOptions, RaceFound, Uninitialised};
 use crate::budget::Purse;
-use crate::cat::{self, Axiom, AxiomKind, BaseProvider, Node, NodeId, Plan};
+use crate::cat::{self, Axiom, AxiomKind, BaseProvider, CompiledModel, Node, NodeId};
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
 use crate::search::Flags;
 use crate::skeleton::{Skeleton, Tags};
@@ -24,7 +24,7 @@ const DRAWN: [&str; 3] = ["fr", "sw", "locord"];
 /// One test under one model, ready to be searched.
 pub(super) struct Search<'a> {
     test: &'a Test,
-    plan: Arc<Plan>,
+    plan: Arc<CompiledModel>,
     skeletons: Vec<Skeleton>,
     options: &'a ExplainOptions<'a>,
     purse: &'a Purse<'a>,

@@ -7,7 +7,8 @@ use super::*;
 use crate::Model;
 
 fn corpus() -> Vec<(String, Test)> {
-    let parsed = |entry: litmus::corpus::Entry| (litmus::parse(entry.text, &entry.id).unwrap(), entry.id);
+    let parsed =
+        |entry: litmus::corpus::EmbeddedFile| (litmus::parse(entry.text, &entry.id).unwrap(), entry.id);
     litmus::corpus::progress().into_iter().map(parsed).map(|(test, id)| (id, test)).collect()
 }
 

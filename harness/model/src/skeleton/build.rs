@@ -1,5 +1,7 @@
 //! Builds the events of an execution from the paths of its threads.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
     Dialect, InstructionKind, InterlockEnd, LocationId, Observable, Order, Place, Reference, Scope,
     Semantics, SplitHalf, StorageClass, SystemOperation, Test, ThreadId, Value,
@@ -520,10 +522,8 @@ impl<'t> Builder<'t> {
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => {}
         }
-        let next = match kind {
-            InstructionKind::System(SystemOperation::Wait(_)) => before,
-            _ => self.here(),
-        };
+        let waits = matches!(kind, InstructionKind::System(SystemOperation::Wait(_)));
+        let next = if waits { before } else { self.here() };
         self.marks.push(Mark { thread, instruction, next });
     }
 

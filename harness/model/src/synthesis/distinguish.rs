@@ -11,11 +11,11 @@ use litmus::{
 
 use super::draft::question;
 use super::enumerate::{LARGEST, Vocabulary};
-use super::minimal::{Standing, standing_of};
-use super::shape::{Cell, SHAPES, operations, placements};
+use super::minimal::{TestStanding, standing_of};
+use super::shape::{SHAPES, Telling, operations, placements};
 use super::weaken::weakenings;
 use crate::mutation::Difference;
-use crate::{Model, Options, PredictError, Verdict, verdict};
+use crate::{Model, Options, PredictError, Summary, verdict};
 
 /// A test that tells two models apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub struct Distinction {
     /// What differs.
     pub difference: Difference,
     /// What the first model says.
-    pub first: Verdict,
+    pub first: Summary,
     /// What the second model says.
-    pub second: Verdict,
+    pub second: Summary,
 }
 
 /// Tests that are asked about at once.
@@ -238,7 +238,7 @@ impl Best {
 }
 
 impl Pair<'_> {
-    fn verdicts(&self, test: &Test) -> Result<(Verdict, Verdict), PredictError> {
+    fn verdicts(&self, test: &Test) -> Result<(Summary, Summary), PredictError> {
         Ok((verdict(test, self.first, &self.options)?, verdict(test, self.second, &self.options)?))
     }
 
@@ -330,7 +330,7 @@ impl Pair<'_> {
                     return Ok(best);
                 }
             }
-            let forbids = |verdict| standing_of(&test, verdict) == Standing::Forbidden;
+            let forbids = |verdict| standing_of(&test, verdict) == TestStanding::Forbidden;
             if asked >= MOST_BELOW || !(forbids(&first) || forbids(&second)) {
                 continue;
             }
@@ -406,7 +406,7 @@ impl Pair<'_> {
 }
 
 /// What a test expects of a model that gives this verdict.
-pub fn expectation(test: &Test, model: &Model, verdict: &Verdict) -> Expectation {
+pub fn expectation(test: &Test, model: &Model, verdict: &Summary) -> Expectation {
     let observables = test.observables();
     let meets = test.question.as_ref().is_none_or(|question| {
         verdict.allowed.iter().any(|outcome| outcome.meets(test, &observables, &question.condition))
@@ -421,22 +421,22 @@ pub fn expectation(test: &Test, model: &Model, verdict: &Verdict) -> Expectation
 }
 
 /// An outcome that one of the models alone allows, or one that both do where only the race differs.
-fn telling<'v>(first: &'v Verdict, second: &'v Verdict) -> Option<&'v Outcome> {
+fn telling<'v>(first: &'v Summary, second: &'v Summary) -> Option<&'v Outcome> {
     let alone = first.allowed.symmetric_difference(&second.allowed).next();
     alone.or_else(|| first.allowed.intersection(&second.allowed).last())
 }
 
 /// The cell with its payload and what carries synchronization in one storage class, and in two; and with scopes that are
 /// no wider than they need to be.
-fn variants(cell: Cell) -> Vec<Cell> {
-    let two = |payload, carrier| Cell { payload, carrier, ..cell.clone() };
+fn variants(cell: Telling) -> Vec<Telling> {
+    let two = |payload, carrier| Telling { payload, carrier, ..cell.clone() };
     let mut found = vec![
         cell.clone(),
         two(StorageClass::Workgroup, StorageClass::Buffer),
         two(StorageClass::Buffer, StorageClass::Workgroup),
     ];
     if cell.places.len() > 2 {
-        found.push(Cell { tight: true, ..cell });
+        found.push(Telling { tight: true, ..cell });
     }
     found
 }

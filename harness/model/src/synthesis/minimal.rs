@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use litmus::{Race, Test};
 
 use super::weaken::{Weakened, weakenings};
-use crate::{Model, Options, PredictError, Verdict, verdict};
+use crate::{Model, Options, PredictError, Summary, verdict};
 
 /// What a model makes of a test and its question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TestStanding {
     /// Race-free, and no execution shows the outcome asked about.
     Forbidden,
     /// Race-free, and some execution shows it.
@@ -42,17 +42,17 @@ pub struct Below {
 }
 
 /// Whether a test's outcome is forbidden, as far as a verdict says.
-pub fn standing_of(test: &Test, verdict: &Verdict) -> Standing {
+pub fn standing_of(test: &Test, verdict: &Summary) -> TestStanding {
     let observables = test.observables();
     let meets =
         |condition| verdict.allowed.iter().any(|outcome| outcome.meets(test, &observables, condition));
     match verdict.race {
-        Race::Unknown => Standing::Unknown,
-        Race::Racy => Standing::Racy,
+        Race::Unknown => TestStanding::Unknown,
+        Race::Racy => TestStanding::Racy,
         Race::Free if test.question.as_ref().is_some_and(|question| meets(&question.condition)) => {
-            Standing::Allowed
+            TestStanding::Allowed
         }
-        Race::Free => Standing::Forbidden,
+        Race::Free => TestStanding::Forbidden,
     }
 }
 
@@ -67,8 +67,8 @@ pub fn minimal_below(
     most: usize,
 ) -> Result<Below, PredictError> {
     let mut below = Below { complete: true, ..Below::default() };
-    let mut known: BTreeMap<String, Standing> = BTreeMap::new();
-    let mut ask = |test: &Test, below: &mut Below| -> Result<Standing, PredictError> {
+    let mut known: BTreeMap<String, TestStanding> = BTreeMap::new();
+    let mut ask = |test: &Test, below: &mut Below| -> Result<TestStanding, PredictError> {
         let text = litmus::print(test);
         if let Some(standing) = known.get(&text) {
             return Ok(*standing);
@@ -81,7 +81,7 @@ pub fn minimal_below(
     let mut found: BTreeMap<String, Minimal> = BTreeMap::new();
     let mut seen: HashSet<String> = HashSet::from([litmus::print(top)]);
     let mut open = vec![top.clone()];
-    if ask(top, &mut below)? != Standing::Forbidden {
+    if ask(top, &mut below)? != TestStanding::Forbidden {
         return Ok(below);
     }
     while let Some(test) = open.pop() {
@@ -89,15 +89,15 @@ pub fn minimal_below(
         let mut is_minimal = true;
         for weaker in weakenings(&test) {
             match ask(&weaker.test, &mut below)? {
-                Standing::Forbidden => {
+                TestStanding::Forbidden => {
                     is_minimal = false;
                     if seen.insert(litmus::print(&weaker.test)) {
                         open.push(weaker.test);
                     }
                 }
-                Standing::Allowed => twins.push(weaker),
-                Standing::Racy => {}
-                Standing::Unknown => below.complete = false,
+                TestStanding::Allowed => twins.push(weaker),
+                TestStanding::Racy => {}
+                TestStanding::Unknown => below.complete = false,
             }
         }
         if is_minimal {

@@ -82,7 +82,7 @@ impl Style {
 
 /// One way to tell a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct Telling {
     /// The shape.
     pub shape: Shape,
     /// How releases are told.
@@ -113,7 +113,7 @@ impl Shape {
     }
 
     /// The styles and forms in which it can be told on these places, in one storage class.
-    pub fn cells(&self, places: &[Placement]) -> Vec<Cell> {
+    pub fn cells(&self, places: &[Placement]) -> Vec<Telling> {
         let releases = self.has(|word| matches!(word, Word::Write { carrier: true, .. })) && !self.relaxed;
         let acquires = self.has(|word| matches!(word, Word::Read { carrier: true, .. })) && !self.relaxed;
         let meets = self.has(|word| *word == Word::Barrier);
@@ -134,7 +134,7 @@ impl Shape {
             }
             for release in some(releases) {
                 for acquire in some(acquires) {
-                    cells.push(Cell {
+                    cells.push(Telling {
                         shape: *self,
                         release: *release,
                         acquire: *acquire,
@@ -244,10 +244,10 @@ fn placed(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Placement> 
         .collect()
 }
 
-impl Cell {
+impl Telling {
     /// What it is called.
     pub fn name(&self) -> String {
-        let Cell { shape, release, acquire, plain, places, .. } = self;
+        let Telling { shape, release, acquire, plain, places, .. } = self;
         let mut name = shape.name.to_owned();
         let carries = shape.has(|word| matches!(word, Word::Write { carrier: true, .. }));
         let meets = shape.has(|word| *word == Word::Barrier);
@@ -316,7 +316,7 @@ impl Cell {
 }
 
 struct Column<'a> {
-    cell: &'a Cell,
+    cell: &'a Telling,
     draft: &'a mut Draft,
     thread: ThreadId,
     /// Of what is being written.

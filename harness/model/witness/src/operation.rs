@@ -121,6 +121,9 @@ pub const LEVELS: [Scope; 7] = [
     Scope::Device,
 ];
 
+// CrossDevice is the host's alone.
+const _: () = assert!(LEVELS.len() + 1 == Scope::ALL.len(), "every scope of shaders is a level");
+
 /// The index of a scope among [`LEVELS`].
 pub fn level(scope: Scope) -> usize {
     LEVELS.iter().position(|known| *known == scope).unwrap_or(0)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shaders::classify::{self, Table};
+use shaders::classify::{self, RowTable};
 
 use super::{Batching, Column, Counter, KEY_BITS, MAX_ROWS, Source};
 
@@ -25,21 +25,21 @@ impl Counted {
 impl Counter {
     /// The table of all rows made of `numbers`, which are those of the test; `None` where that is too large. Storages of
     /// `in_image` are read from texels.
-    pub fn table(&self, numbers: &[u32], in_image: &[u32]) -> Option<Table> {
+    pub fn table(&self, numbers: &[u32], in_image: &[u32]) -> Option<RowTable> {
         let column = |column: &Column| {
             let source = match column.source {
-                Source::Slot(slot) => classify::Source::Slot(slot as u32),
+                Source::Slot(slot) => classify::WordSource::Slot(slot as u32),
                 Source::Storage(storage) if in_image.contains(&(storage as u32)) => {
-                    classify::Source::Texel { number: storage as u32 }
+                    classify::WordSource::Texel { number: storage as u32 }
                 }
                 Source::Storage(storage) => {
-                    classify::Source::Storage { number: storage as u32, word: column.word as u32 }
+                    classify::WordSource::Storage { number: storage as u32, word: column.word as u32 }
                 }
             };
             let words = numbers.iter().filter_map(|number| column.word(*number)).collect();
-            classify::Column { source, words }
+            classify::RowColumn { source, words }
         };
-        Table::new(self.columns.iter().map(column).collect())
+        RowTable::new(self.columns.iter().map(column).collect())
     }
 
     /// The slots that say whether a thread has ended.
@@ -58,7 +58,7 @@ impl Counter {
     }
 
     /// What the counters of `table` say, one row of counters for each of `parts`.
-    pub fn counted(&self, table: &Table, counters: &[u32]) -> Counted {
+    pub fn counted(&self, table: &RowTable, counters: &[u32]) -> Counted {
         let (rows, width) = (table.rows() as usize, table.counters() as usize);
         let mut counted = Counted::default();
         let mut digits = Vec::new();

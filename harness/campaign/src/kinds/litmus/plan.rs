@@ -13,7 +13,7 @@ use results::wire::{ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
 use runner::Variant;
 use shaders::variant::{MemoryModel, Target as Version};
 
-use super::Budget;
+use super::TestBudget;
 use crate::choice::{self, Chosen};
 use crate::parallel::map;
 use crate::patience::patience;
@@ -60,9 +60,9 @@ pub struct FromHsa {
 /// A test on a device.
 #[derive(Debug)]
 pub struct Cell {
-    /// Index into [`Plan::items`].
+    /// Index into [`LitmusPlan::items`].
     pub item: usize,
-    /// Index into [`Plan::targets`].
+    /// Index into [`LitmusPlan::targets`].
     pub target: usize,
     /// The model that judges.
     pub model: Arc<Chosen>,
@@ -78,7 +78,7 @@ pub struct Cell {
 
 /// Tests × devices.
 #[derive(Debug)]
-pub struct Plan {
+pub struct LitmusPlan {
     /// The devices, in the order in which they were named.
     pub targets: Vec<Target>,
     /// The tests, in order.
@@ -87,7 +87,7 @@ pub struct Plan {
     pub cells: Vec<Cell>,
 }
 
-impl Plan {
+impl LitmusPlan {
     /// Chooses models, compiles and predicts. `time`, where there is one, bounds all predictions together; `skips` says for
     /// what a test is not to be run on a device, both by name.
     ///
@@ -99,7 +99,7 @@ impl Plan {
         model: Option<&str>,
         time: Option<Duration>,
         skips: &dyn Fn(&str, &str) -> Option<String>,
-    ) -> Result<Plan, Failure> {
+    ) -> Result<LitmusPlan, Failure> {
         let items = told_for(&targets, tests)?
             .into_iter()
             .map(|mut loaded| {
@@ -166,14 +166,14 @@ impl Plan {
             .collect::<Vec<Cell>>();
         let mutants = super::mutants::of(&items, &cells);
         let cells = cells.into_iter().zip(mutants).map(|(cell, mutants)| Cell { mutants, ..cell }).collect();
-        Ok(Plan { targets, items, cells })
+        Ok(LitmusPlan { targets, items, cells })
     }
 
     /// The published form, without its hash and seed.
     ///
     /// # Errors
     /// When the stress of a device cannot be written.
-    pub fn record(&self, options: &kinds::Options, budget: Budget) -> Result<PlanRecord, Failure> {
+    pub fn record(&self, options: &kinds::RunOptions, budget: TestBudget) -> Result<PlanRecord, Failure> {
         let models = |item: usize| {
             self.cells
                 .iter()

@@ -11,7 +11,7 @@ use runner::pool::{Attempt, End, Report};
 use runner::wire::{Answer, Snapshot, WireObservation};
 
 use super::Litmus;
-use super::plan::{Cell, Plan, mark_filtered};
+use super::plan::{Cell, LitmusPlan, mark_filtered};
 use crate::kinds::{driver_record, quoted};
 use crate::patience::patience;
 use crate::run::{Judged, ending, failure_of};
@@ -101,7 +101,7 @@ fn early_reads(test: &Test, cell: &Cell, seen: &Observation) -> u64 {
 const SETTLING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The prediction with the outcomes that were seen, where it lists none; nothing where it stands as it is.
-fn settled(plan: &Plan, cell: &Cell, prediction: &Prediction, ran: &Ran) -> Option<Prediction> {
+fn settled(plan: &LitmusPlan, cell: &Cell, prediction: &Prediction, ran: &Ran) -> Option<Prediction> {
     if prediction.complete {
         return None;
     }

@@ -17,7 +17,7 @@ use runner::progress::{Answer, Hang, Seen, Thread};
 use runner::wire::Failure as Told;
 use shaders::progress::{Level, ProgressKernel};
 
-use super::{Cell, Progress};
+use super::{Cell, ProgressKind};
 use crate::kinds::{driver_record, quoted};
 use crate::probe;
 use crate::run::{Judged, ending, failure_of};
@@ -58,7 +58,7 @@ impl Says {
 }
 
 /// The line of a test that has no kernel, or that nothing can be asked about.
-pub fn skipped(whole: &Progress<'_>, cell: &Cell, why: &str) -> RunLine {
+pub fn skipped(whole: &ProgressKind<'_>, cell: &Cell, why: &str) -> RunLine {
     let says = Says {
         verdict: VerdictWord::Skipped,
         reason: Some(why.to_owned()),
@@ -70,13 +70,13 @@ pub fn skipped(whole: &Progress<'_>, cell: &Cell, why: &str) -> RunLine {
 
 /// The line of what a worker reported.
 pub fn judged(
-    whole: &Progress<'_>,
+    whole: &ProgressKind<'_>,
     cell: &Cell,
     report: Report<Seen, Answer>,
     before: Option<Reason>,
 ) -> Judged {
     let Attempt { end, snapshot, .. } = report.last;
-    let ending = ending::<Progress<'_>>(&end, before);
+    let ending = ending::<ProgressKind<'_>>(&end, before);
     let failure = failure_of(&ending);
     let says_of = |ending: &Ending| match ending {
         Ending::Finished => None,
@@ -107,7 +107,7 @@ pub fn judged(
 }
 
 fn says(
-    whole: &Progress<'_>,
+    whole: &ProgressKind<'_>,
     cell: &Cell,
     seen: &Seen,
     progress: &ProgressRun,
@@ -152,7 +152,7 @@ fn says(
 }
 
 /// What was seen, in words.
-fn detail(whole: &Progress<'_>, seen: &Seen, progress: &ProgressRun) -> String {
+fn detail(whole: &ProgressKind<'_>, seen: &Seen, progress: &ProgressRun) -> String {
     let mut text = format!("ended {} of {}", seen.ended, seen.runs);
     let Some(hang) = progress.hangs.first() else {
         return match whole.plan.scheduler {
@@ -173,7 +173,7 @@ fn detail(whole: &Progress<'_>, seen: &Seen, progress: &ProgressRun) -> String {
     text
 }
 
-fn progress(whole: &Progress<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
+fn progress(whole: &ProgressKind<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
     let item = &whole.plan.items[cell.item];
     let tested = &whole.plan.devices[cell.device];
     let test = &item.loaded.test;
@@ -311,7 +311,7 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
     hang.witnesses.iter().any(|witness| !keeps_promises(test, &own, &watched(test, &witness.threads), beside))
 }
 
-fn breaks_claim(whole: &Progress<'_>, cell: &Cell, seen: &Seen, claim: &ProgressModel) -> bool {
+fn breaks_claim(whole: &ProgressKind<'_>, cell: &Cell, seen: &Seen, claim: &ProgressModel) -> bool {
     let tested = &whole.plan.devices[cell.device];
     let ends = tested.ends_under_claim.get(cell.item).copied().flatten() == Some(true);
     let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
@@ -378,7 +378,7 @@ fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
 }
 
 fn line(
-    whole: &Progress<'_>,
+    whole: &ProgressKind<'_>,
     cell: &Cell,
     says: Says,
     seen: &Seen,
@@ -387,7 +387,7 @@ fn line(
     let item = &whole.plan.items[cell.item];
     let tested = &whole.plan.devices[cell.device];
     let test = &item.loaded.test;
-    let Progress { seed, .. } = *whole;
+    let ProgressKind { seed, .. } = *whole;
     let id = cell.id.clone();
     let bare = item.loaded.source.argument.split('@').next().unwrap_or_default();
     let argument = format!("{bare}@{}", cell.placement.name());

@@ -15,7 +15,7 @@ use results::{Ending, Reason};
 use runner::pool::{Attempt, End, Report};
 use runner::shader::{Answer, Content, Seen};
 
-use super::{Cell, Expected, Shader, Shaders, words_of};
+use super::{Expected, FinalNumber, Shader, Shaders, words_of};
 use crate::kinds::{driver_record, quoted};
 use crate::run::{Judged, ending, failure_of};
 
@@ -159,8 +159,8 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
 }
 
 /// What cells hold in a content.
-fn values(cells: &[Cell], watched: &[(u32, u64)], content: &Content) -> Vec<u64> {
-    let value = |cell: &Cell| {
+fn values(cells: &[FinalNumber], watched: &[(u32, u64)], content: &Content) -> Vec<u64> {
+    let value = |cell: &FinalNumber| {
         let word = |number: u64| {
             let position = watched.binary_search(&(cell.buffer, number)).ok();
             position.and_then(|position| content.watched.get(position)).copied().unwrap_or(0)
@@ -173,7 +173,7 @@ fn values(cells: &[Cell], watched: &[(u32, u64)], content: &Content) -> Vec<u64>
     cells.iter().map(value).collect()
 }
 
-fn state(cells: &[Cell], values: &[u64]) -> State {
+fn state(cells: &[FinalNumber], values: &[u64]) -> State {
     cells.iter().zip(values).map(|(cell, value)| (cell.name.clone(), (*value).into())).collect()
 }
 
@@ -224,7 +224,7 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
             }
             found.forbidden.1 = most.1;
             // What the claim is about may be more than what is written; then it is known of what was seen alone.
-            let position = |cell: &Cell| {
+            let position = |cell: &FinalNumber| {
                 cells.iter().position(|own| {
                     (own.buffer, own.offset, own.bytes) == (cell.buffer, cell.offset, cell.bytes)
                 })

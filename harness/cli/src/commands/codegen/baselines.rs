@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ::campaign::compiling::Compiled;
 use codegen::baseline::ChangeKind;
-use codegen::{Baseline, Machine, Unit};
+use codegen::{CodeBaseline, FormKernel, Machine};
 
 use crate::arguments::Codegen;
 use crate::exit::{Failure, Outcome};
@@ -31,7 +31,7 @@ pub fn baselines(
     by_device(
         asked,
         |target| baseline(&asking, &program, target, asked),
-        |target, (now, crashed): (Baseline, Vec<String>)| {
+        |target, (now, crashed): (CodeBaseline, Vec<String>)| {
             for how in crashed {
                 say(&format!("{}: {how}", target.name));
                 outcome.note(Outcome::RuleBroken);
@@ -56,7 +56,7 @@ pub fn baselines(
                     now.sections.len()
                 ));
             };
-            let old = Baseline::parse(&text)
+            let old = CodeBaseline::parse(&text)
                 .map_err(|error| Failure::input_message(format!("{}: {error}", path.display())))?;
             let mut changes = old.changes(&now);
             // What was not asked about has not gone.
@@ -93,7 +93,7 @@ fn file_of(folder: &Path, target: &Target) -> PathBuf {
 }
 
 /// What has to do with memory in the code of every kernel, and what ended a compiler.
-fn baseline(asking: &Asking, program: &Path, target: &Target, asked: &Asked) -> (Baseline, Vec<String>) {
+fn baseline(asking: &Asking, program: &Path, target: &Target, asked: &Asked) -> (CodeBaseline, Vec<String>) {
     let mut questions: Vec<&Question> = Vec::new();
     let mut ids = Vec::new();
     for (item, told) in asked.items.iter().zip(asked.told_for(target)) {
@@ -105,15 +105,16 @@ fn baseline(asking: &Asking, program: &Path, target: &Target, asked: &Asked) -> 
         }
     }
     let dialect = target.dialect();
-    let keep = |_: &Question, _: &Unit, compiled: &Compiled| match Machine::read(compiled.assembly(), dialect)
-    {
-        Ok(machine) => {
-            let skeleton = machine.skeleton();
-            if skeleton.is_empty() { machine.normal() } else { skeleton }
-        }
-        Err(error) => vec![format!("({error})")],
-    };
-    let mut baseline = Baseline::default();
+    let keep =
+        |_: &Question, _: &FormKernel, compiled: &Compiled| match Machine::read(compiled.assembly(), dialect)
+        {
+            Ok(machine) => {
+                let skeleton = machine.skeleton();
+                if skeleton.is_empty() { machine.normal() } else { skeleton }
+            }
+            Err(error) => vec![format!("({error})")],
+        };
+    let mut baseline = CodeBaseline::default();
     let mut crashed = Vec::new();
     let answers = asking.ask(program, target, &questions, &keep);
     for ((question, made), id) in questions.iter().zip(answers).zip(ids) {

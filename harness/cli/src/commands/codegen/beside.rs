@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::campaign::compiling::Kernel;
-use ::campaign::kinds::litmus::plan::{self, Plan};
+use ::campaign::compiling::KernelToCompile;
+use ::campaign::kinds::litmus::plan::{self, LitmusPlan};
 use ::campaign::probe;
 use ::campaign::targets;
 use codegen::Form;
@@ -99,7 +99,7 @@ pub fn text(line: &CodegenLine) -> (String, Outcome) {
 /// # Errors
 /// When no worker can be started.
 pub fn violations(
-    plan: &Plan,
+    plan: &LitmusPlan,
     lines: &[RunLine],
     known: Vec<MachineCodeLine>,
 ) -> Result<Vec<MachineCodeLine>, Failure> {
@@ -179,7 +179,8 @@ fn that_ran(
     let test = &item.loaded.test;
     let told = of_run.told(test, item.variant).map_err(NoCode::Other)?;
     let parts: Vec<_> = told.program.phases.iter().flat_map(|phase| &phase.parts).collect();
-    let kernels: Vec<Kernel> = parts.iter().map(|part| Kernel::from(&part.kernel)).collect();
+    let kernels: Vec<KernelToCompile> =
+        parts.iter().map(|part| KernelToCompile::from(&part.kernel)).collect();
     let asking = Asking { forms: false, patience: SHORT_PATIENCE, misbehave: None };
     let mut ran = Vec::new();
     for (part, made) in parts.into_iter().zip(asking.compile(program, target, &kernels)) {

@@ -2,7 +2,7 @@
 
 use ::campaign::compiling::Compiled;
 use codegen::machine::Dialect;
-use codegen::{Machine, Source, Unit, align};
+use codegen::{FormKernel, LineSource, Machine, align};
 use litmus::Test;
 use results::wire::{
     CODEGEN_SCHEMA, CodegenCode, CodegenForm, CodegenKernel, CodegenLine, CodegenOrder, CodegenOrderVerdict,
@@ -68,7 +68,7 @@ pub fn lines(
     emit: Option<CodegenEmit>,
 ) -> Vec<CodegenLine> {
     let dialect = target.dialect();
-    let keep = |question: &Question, unit: &Unit, compiled: &Compiled| {
+    let keep = |question: &Question, unit: &FormKernel, compiled: &Compiled| {
         kernel(&question.test, unit, compiled, (dialect, target.compiler_target()), emit)
     };
     let mut lines: Vec<CodegenLine> = Vec::new();
@@ -165,7 +165,7 @@ fn reduced(
     lines
 }
 
-fn blank(unit: &Unit) -> CodegenKernel {
+fn blank(unit: &FormKernel) -> CodegenKernel {
     CodegenKernel {
         form: unit.form.to_string(),
         kernel: unit.name.clone(),
@@ -184,7 +184,7 @@ fn blank(unit: &Unit) -> CodegenKernel {
 
 fn kernel(
     test: &Test,
-    unit: &Unit,
+    unit: &FormKernel,
     compiled: &Compiled,
     (dialect, compiler_target): (&'static Dialect, &str),
     emit: Option<CodegenEmit>,
@@ -224,7 +224,7 @@ fn kernel(
     }
 }
 
-fn aligned(test: &Test, unit: &Unit, machine: &Machine) -> Vec<CodegenCode> {
+fn aligned(test: &Test, unit: &FormKernel, machine: &Machine) -> Vec<CodegenCode> {
     let lines = machine.lines.iter().zip(align(test, unit, machine).sources);
     lines
         .map(|(line, source)| CodegenCode {
@@ -236,13 +236,13 @@ fn aligned(test: &Test, unit: &Unit, machine: &Machine) -> Vec<CodegenCode> {
 }
 
 /// What a line comes from, as reports name it.
-pub fn source_text(test: &Test, source: Source) -> String {
+pub fn source_text(test: &Test, source: LineSource) -> String {
     match source {
-        Source::Instruction(thread, index) => {
+        LineSource::Instruction(thread, index) => {
             let column = test.thread(thread);
             let text = column.instructions.get(index).map(|instruction| instruction.kind.text(test, thread));
             format!("P{}.{index}: {}", column.number, text.unwrap_or_default())
         }
-        Source::Result(thread) => format!("P{}: results", test.thread(thread).number),
+        LineSource::Result(thread) => format!("P{}: results", test.thread(thread).number),
     }
 }

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::campaign::compiling::{Answer, Compiled, Failure as Told, Job, Kernel};
-use codegen::{Form, Unit};
+use ::campaign::compiling::{CompileAnswer, CompileFailure as Told, CompileJob, Compiled, KernelToCompile};
+use codegen::{Form, FormKernel};
 use litmus::Test;
 use runner::pool::{self, Calls, End, Event, Limits};
 
@@ -27,7 +27,7 @@ pub struct Question {
     /// The form.
     pub form: Form,
     /// Its kernels.
-    pub units: Vec<Unit>,
+    pub units: Vec<FormKernel>,
 }
 
 /// How compilers are asked.
@@ -53,7 +53,7 @@ pub enum Made<K> {
 }
 
 /// What is kept of a compiled kernel, made from the question, the kernel and what the driver said.
-pub type Keep<'a, K> = &'a (dyn Fn(&Question, &Unit, &Compiled) -> K + Sync);
+pub type Keep<'a, K> = &'a (dyn Fn(&Question, &FormKernel, &Compiled) -> K + Sync);
 
 /// Kernels of a job: so many that talking costs little beside compiling.
 const KERNELS_OF_A_JOB: usize = 16;
@@ -68,12 +68,12 @@ impl Asking {
         questions: &[&Question],
         keep: Keep<'_, K>,
     ) -> Vec<Vec<Made<K>>> {
-        let mut numbers: BTreeMap<Kernel, usize> = BTreeMap::new();
-        let mut kernels: Vec<Kernel> = Vec::new();
+        let mut numbers: BTreeMap<KernelToCompile, usize> = BTreeMap::new();
+        let mut kernels: Vec<KernelToCompile> = Vec::new();
         let mut places: Vec<Vec<usize>> = Vec::with_capacity(questions.len());
         for question in questions {
-            let number_of = |unit: &Unit| {
-                let kernel = Kernel::from(&unit.kernel);
+            let number_of = |unit: &FormKernel| {
+                let kernel = KernelToCompile::from(&unit.kernel);
                 *numbers.entry(kernel).or_insert_with_key(|kernel| {
                     kernels.push(kernel.clone());
                     kernels.len() - 1
@@ -82,7 +82,7 @@ impl Asking {
             places.push(question.units.iter().map(number_of).collect());
         }
         let made = self.compile(program, target, &kernels);
-        let one = |question: &Question, unit: &Unit, number: &usize| match made.get(*number) {
+        let one = |question: &Question, unit: &FormKernel, number: &usize| match made.get(*number) {
             Some(Made::Compiled(compiled)) => Made::Compiled(keep(question, unit, compiled)),
             Some(Made::Crashed(how)) => Made::Crashed(how.clone()),
             Some(Made::Lacks(what)) => Made::Lacks(what.clone()),
@@ -98,8 +98,13 @@ impl Asking {
     }
 
     /// What became of each kernel.
-    pub fn compile(&self, program: &Path, target: &Target, kernels: &[Kernel]) -> Vec<Made<Compiled>> {
-        let jobs: Vec<&[Kernel]> = kernels.chunks(KERNELS_OF_A_JOB).collect();
+    pub fn compile(
+        &self,
+        program: &Path,
+        target: &Target,
+        kernels: &[KernelToCompile],
+    ) -> Vec<Made<Compiled>> {
+        let jobs: Vec<&[KernelToCompile]> = kernels.chunks(KERNELS_OF_A_JOB).collect();
         let answers = self.run(program, target, &jobs);
         let mut found = Vec::with_capacity(kernels.len());
         for (kernels, answer) in jobs.into_iter().zip(answers) {
@@ -112,7 +117,7 @@ impl Asking {
     }
 
     /// Whether a compiler ends on the kernels, without a look at which of them it is.
-    pub fn ends(&self, program: &Path, target: &Target, kernels: &[Kernel]) -> bool {
+    pub fn ends(&self, program: &Path, target: &Target, kernels: &[KernelToCompile]) -> bool {
         self.run(program, target, &[kernels]).into_iter().any(|answer| match answer {
             Ok(answer) => made(kernels.len(), answer).iter().any(|made| matches!(made, Made::Crashed(_))),
             Err(_) => true,
@@ -123,10 +128,10 @@ impl Asking {
         &self,
         program: &Path,
         target: &Target,
-        kernels: &[Kernel],
+        kernels: &[KernelToCompile],
         together: &str,
     ) -> Vec<Made<Compiled>> {
-        let each: Vec<&[Kernel]> = kernels.chunks(1).collect();
+        let each: Vec<&[KernelToCompile]> = kernels.chunks(1).collect();
         let answers = self.run(program, target, &each);
         let mut found: Vec<Made<Compiled>> = answers
             .into_iter()
@@ -145,7 +150,12 @@ impl Asking {
     }
 
     /// Runs jobs in a pool of one worker; for each job the answer, or how its worker ended.
-    fn run(&self, program: &Path, target: &Target, jobs: &[&[Kernel]]) -> Vec<Result<Answer, String>> {
+    fn run(
+        &self,
+        program: &Path,
+        target: &Target,
+        jobs: &[&[KernelToCompile]],
+    ) -> Vec<Result<CompileAnswer, String>> {
         let mut answers = Vec::with_capacity(jobs.len());
         if jobs.is_empty() {
             return answers;
@@ -154,9 +164,9 @@ impl Asking {
         pool::run(
             &limits,
             jobs.len(),
-            Calls::<Job, (), Answer> {
+            Calls::<CompileJob, (), CompileAnswer> {
                 command: &mut || target.command(program),
-                job: &mut |number, _| Job {
+                job: &mut |number, _| CompileJob {
                     device: target.selector.clone(),
                     kernels: jobs.get(number).map(|kernels| kernels.to_vec()).unwrap_or_default(),
                     forms: self.forms,
@@ -182,7 +192,7 @@ impl Asking {
 const NEVER_GIVE_UP: u32 = 1 << 24;
 
 /// What an answer says of each of `count` kernels.
-fn made(count: usize, answer: Answer) -> Vec<Made<Compiled>> {
+fn made(count: usize, answer: CompileAnswer) -> Vec<Made<Compiled>> {
     let failure = answer.failure;
     let mut kernels = answer.kernels.into_iter();
     let failed = |failure: Option<Told>| match failure {

@@ -6,8 +6,8 @@ use std::path::Path;
 use ::campaign::choice;
 use ::campaign::compiling::Compiled;
 use ::campaign::parallel::map;
-use codegen::{Form, Kernels, Unit, form, trust};
-use isa::{Facts, Family, Profile, Verdict};
+use codegen::{Form, FormKernel, Kernels, form, trust};
+use isa::{AmdFamily, Facts, MachineVerdict, Profile};
 use litmus::{Prediction, Race};
 use model::{Model, Options, predict};
 use results::wire::{
@@ -139,7 +139,7 @@ fn explore_on(
             }
         }
     }
-    let keep = |_: &Question, _: &Unit, compiled: &Compiled| compiled.assembly().to_owned();
+    let keep = |_: &Question, _: &FormKernel, compiled: &Compiled| compiled.assembly().to_owned();
     let compiled = asking.ask(program, target, &questions, &keep);
     for (((item, prediction, blank), question), made) in of_question.into_iter().zip(questions).zip(compiled)
     {
@@ -167,7 +167,7 @@ fn explore_on(
 
 /// The edits of a form's code.
 fn edits_of(
-    asks: &isa::Question,
+    asks: &isa::MachineQuestion,
     question: &Question,
     blank: &CodegenExploreLine,
     facts: &Facts,
@@ -209,7 +209,7 @@ fn blank(item: &Item, form: Form, target: &Target, asked: &Asked) -> CodegenExpl
 
 /// The answers under each profile.
 fn answers(
-    asks: &isa::Question,
+    asks: &isa::MachineQuestion,
     question: &Question,
     texts: &[String],
     blank: &CodegenExploreLine,
@@ -232,14 +232,14 @@ fn asks(
     texts: &[String],
     target: &Target,
     asked: &Asked,
-) -> Result<isa::Question, String> {
+) -> Result<isa::MachineQuestion, String> {
     let family = target.family.ok_or("machine code of another maker")?;
     let descriptors = family.vendor().and_then(|vendor| vendor.descriptors);
     let descriptors = descriptors.ok_or("the explorer does not know this maker's machine code")?;
     let sizes = target.sizes(asked.lanes);
-    let family: Family =
+    let family: AmdFamily =
         family.name.parse().map_err(|error: isa::family::UnknownFamily| error.to_string())?;
-    let read: Result<Vec<isa::Program>, _> = texts.iter().map(|text| isa::parse(text)).collect();
+    let read: Result<Vec<isa::MachineProgram>, _> = texts.iter().map(|text| isa::parse(text)).collect();
     let texts = read.map_err(|error| error.to_string())?;
     let program = form::program(&item.test, question.form, item.variant.told, &sizes)
         .map_err(|error| error.to_string())?;
@@ -255,20 +255,20 @@ fn asks(
 }
 
 fn answer(
-    verdict: Verdict,
+    verdict: MachineVerdict,
     line: CodegenExploreLine,
     question: &Question,
     texts: &[String],
 ) -> CodegenExploreLine {
     match verdict {
-        Verdict::Unreachable(explored) => CodegenExploreLine {
+        MachineVerdict::Unreachable(explored) => CodegenExploreLine {
             verdict: CodegenExploreVerdict::Unreachable,
             assumptions: explored.assumptions,
             placements: explored.placements,
             states: explored.states,
             ..line
         },
-        Verdict::Reachable(witness) => CodegenExploreLine {
+        MachineVerdict::Reachable(witness) => CodegenExploreLine {
             verdict: CodegenExploreVerdict::Reachable,
             assumptions: witness.explored.assumptions,
             placements: witness.explored.placements,
@@ -295,12 +295,12 @@ fn answer(
             }),
             ..line
         },
-        Verdict::Hazard(hazard) => CodegenExploreLine {
+        MachineVerdict::Hazard(hazard) => CodegenExploreLine {
             verdict: CodegenExploreVerdict::Hazard,
             detail: Some(hazard.to_string()),
             ..line
         },
-        Verdict::Unsupported(unsupported) => CodegenExploreLine {
+        MachineVerdict::Unsupported(unsupported) => CodegenExploreLine {
             verdict: CodegenExploreVerdict::Unsupported,
             detail: Some(unsupported.to_string()),
             ..line

@@ -1,9 +1,9 @@
 //! `codegen --emit order`: what became of each order that a test asks for.
 
 use ::campaign::compiling::Compiled;
-use codegen::order::{self, Asked, Found, Verdict};
-use codegen::{Form, Machine, Source, Unit, align};
-use litmus::{AccessKind, MemoryAccess, Scope, Test};
+use codegen::order::{self, AskedOrder, FoundOrder, OrderKept};
+use codegen::{Form, FormKernel, LineSource, Machine, align};
+use litmus::{AccessKind, MemoryAccess, Test};
 use results::wire::{CodegenKernel, CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 
 use super::campaign::source_text;
@@ -11,7 +11,7 @@ use super::campaign::source_text;
 /// The orders of a kernel.
 pub fn orders(
     test: &Test,
-    unit: &Unit,
+    unit: &FormKernel,
     machine: &Machine,
     compiled: &Compiled,
     compiler_target: &str,
@@ -19,13 +19,13 @@ pub fn orders(
     let alignment = align(test, unit, machine);
     let nir = compiled.forms.iter().rev().find(|(_, text)| text.contains("impl main {"));
     let loads = atomic_loads(test, unit);
-    let order = |asked: Asked| CodegenOrder {
+    let order = |asked: AskedOrder| CodegenOrder {
         order: match asked.order {
             vendor::order::Order::Acquire => "acquire",
             vendor::order::Order::Release => "release",
         }
         .to_owned(),
-        scope: scope(asked.scope).to_owned(),
+        scope: asked.scope.keyword().to_owned(),
         first: source_text(test, asked.first),
         second: source_text(test, asked.second),
         code: ordered(order::check(&asked, machine, &alignment, compiler_target)),
@@ -39,31 +39,17 @@ pub fn orders(
     order::asked(test, unit).into_iter().map(order).collect()
 }
 
-fn ordered(found: Found) -> CodegenOrdered {
+fn ordered(found: FoundOrder) -> CodegenOrdered {
     let verdict = match found.verdict {
-        Verdict::Kept => CodegenOrderVerdict::Kept,
-        Verdict::Weakened => CodegenOrderVerdict::Weakened,
-        Verdict::Lost => CodegenOrderVerdict::Lost,
-        Verdict::Unknown => CodegenOrderVerdict::Unknown,
+        OrderKept::Kept => CodegenOrderVerdict::Kept,
+        OrderKept::Weakened => CodegenOrderVerdict::Weakened,
+        OrderKept::Lost => CodegenOrderVerdict::Lost,
+        OrderKept::Unknown => CodegenOrderVerdict::Unknown,
     };
     CodegenOrdered { verdict, why: found.why, source: found.source.map(str::to_owned) }
 }
 
-/// A scope as tests write it.
-fn scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Invocation => "inv",
-        Scope::Subgroup => "sg",
-        Scope::Workgroup => "wg",
-        Scope::ShaderCall => "call",
-        Scope::FragmentInterlock => "fi",
-        Scope::QueueFamily => "qf",
-        Scope::Device => "dv",
-        Scope::CrossDevice => "xd",
-    }
-}
-
-fn atomic_loads(test: &Test, unit: &Unit) -> usize {
+fn atomic_loads(test: &Test, unit: &FormKernel) -> usize {
     let instructions = unit.threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
     instructions
         .filter_map(|instruction| instruction.kind.access())
@@ -75,8 +61,8 @@ fn is_atomic_load(access: &MemoryAccess) -> bool {
     matches!(access.kind, AccessKind::Load(_)) && matches!(access.strength, litmus::Access::Atomic { .. })
 }
 
-fn is_load(test: &Test, source: Source) -> bool {
-    let Source::Instruction(thread, index) = source else { return false };
+fn is_load(test: &Test, source: LineSource) -> bool {
+    let LineSource::Instruction(thread, index) = source else { return false };
     let instruction = test.thread(thread).instructions.get(index);
     instruction.and_then(|instruction| instruction.kind.access()).is_some_and(is_atomic_load)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ::campaign::compiling::Kernel;
+use ::campaign::compiling::KernelToCompile;
 use codegen::{Form, shrink, units};
 use litmus::Test;
 use model::synthesis::weakenings;
@@ -39,7 +39,8 @@ impl<'a> Reducer<'a> {
             let made = units(test, form, item.variant.told, &sizes)
                 .or_else(|_| units(test, Form::Merged, form.told(item.variant.told), &sizes));
             let Ok(units) = made else { return false };
-            let kernels: Vec<Kernel> = units.iter().map(|unit| Kernel::from(&unit.kernel)).collect();
+            let kernels: Vec<KernelToCompile> =
+                units.iter().map(|unit| KernelToCompile::from(&unit.kernel)).collect();
             self.asking.ends(self.program, target, &kernels)
         };
         let weaker =

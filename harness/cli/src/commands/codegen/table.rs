@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ::campaign::compiling::Compiled;
 use ::campaign::parallel::{in_order, map};
 use codegen::differ::{kind_of_step, shape_of};
-use codegen::{Difference, Form, Machine, Unit, units};
+use codegen::{CodeDifference, Form, FormKernel, Machine, units};
 use litmus::Test;
-use model::synthesis::{Standing, standing_of, weakenings};
+use model::synthesis::{TestStanding, standing_of, weakenings};
 use model::{Model, Options};
 use results::wire::{CODEGEN_DIFF_SCHEMA, CodegenDiffLine, CodegenDiffVerdict};
 
@@ -77,7 +77,7 @@ pub fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
         item.test.question.is_some()
             && model.judges(item.test.dialect)
             && model::verdict(&item.test, &model, &Options::default())
-                .is_ok_and(|says| standing_of(&item.test, &says) == Standing::Forbidden)
+                .is_ok_and(|says| standing_of(&item.test, &says) == TestStanding::Forbidden)
     });
     Ok(all)
 }
@@ -87,7 +87,7 @@ fn relaxations(asked: &Asked) -> Result<Vec<Relaxed>, Failure> {
     let model = model.map_err(Failure::input)?;
     let standing = |test: &Test| {
         model::verdict(test, &model, &Options::default())
-            .map_or(Standing::Unknown, |says| standing_of(test, &says))
+            .map_or(TestStanding::Unknown, |says| standing_of(test, &says))
     };
     let numbered: Vec<(usize, &Item)> = asked.items.iter().enumerate().collect();
     let mut all = Vec::new();
@@ -95,16 +95,16 @@ fn relaxations(asked: &Asked) -> Result<Vec<Relaxed>, Failure> {
         &numbered,
         |(number, item)| {
             let asks = item.test.question.is_some() && model.judges(item.test.dialect);
-            if !asks || standing(&item.test) != Standing::Forbidden {
+            if !asks || standing(&item.test) != TestStanding::Forbidden {
                 return Conformance::Other;
             }
             let relaxed = weakenings(&item.test).into_iter().map(|weakened| Relaxed {
                 item: *number,
                 step: weakened.step,
                 needed: match standing(&weakened.test) {
-                    Standing::Allowed | Standing::Racy => Some(true),
-                    Standing::Forbidden => Some(false),
-                    Standing::Unknown => None,
+                    TestStanding::Allowed | TestStanding::Racy => Some(true),
+                    TestStanding::Forbidden => Some(false),
+                    TestStanding::Unknown => None,
                 },
                 test: weakened.test,
             });
@@ -161,7 +161,8 @@ fn compare(
         }
     }
     let dialect = target.dialect();
-    let keep = |_: &Question, _: &Unit, compiled: &Compiled| Machine::read(compiled.assembly(), dialect);
+    let keep =
+        |_: &Question, _: &FormKernel, compiled: &Compiled| Machine::read(compiled.assembly(), dialect);
     let asked_questions: Vec<&Question> = questions.iter().collect();
     let codes: Vec<Codes> = asking
         .ask(program, target, &asked_questions, &keep)
@@ -179,7 +180,7 @@ fn compare(
         .collect();
     let code = |index: usize| codes.get(index).cloned().unwrap_or_else(|| Err("no answer".to_owned()));
     let lines = pairs.into_iter().map(|(form, relaxed, item, before, after)| {
-        let difference = after.and_then(|after| Ok(Difference::of(&code(before)?, &code(after)?)));
+        let difference = after.and_then(|after| Ok(CodeDifference::of(&code(before)?, &code(after)?)));
         CodegenDiffLine {
             schema: CODEGEN_DIFF_SCHEMA.to_owned(),
             id: item.id.clone(),

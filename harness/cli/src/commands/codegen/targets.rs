@@ -6,7 +6,7 @@ use std::process::Command;
 use ::campaign::probe::{self, CompileOnly, Meant};
 use ::campaign::workers::{Process, Task};
 use codegen::machine::{Dialect, PLAIN};
-use codegen::{Sizes, Unit};
+use codegen::{FormKernel, Sizes};
 use device::Listed;
 use vendor::{Family, Vendor};
 
@@ -81,7 +81,7 @@ impl Target {
     }
 
     /// What the device lacks for kernels, by name; `needs` are features that the test names itself.
-    pub fn lacks(&self, units: &[Unit], needs: &[String]) -> Option<String> {
+    pub fn lacks(&self, units: &[FormKernel], needs: &[String]) -> Option<String> {
         let capabilities = &self.listed.capabilities;
         let own = units.iter().flat_map(|unit| unit.kernel.requirements.features.iter().copied());
         let mut features = own.chain(needs.iter().map(String::as_str));

@@ -7,12 +7,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use campaign::book::{DEFAULT_OUT, Done};
-use campaign::kinds::litmus::plan::{Cell, Plan};
+use campaign::kinds::litmus::plan::{Cell, LitmusPlan};
 use campaign::source::Loaded;
 use results::journal::{is_whole, sealed};
 use results::wire::{RunLine, VerdictWord};
 use results::write::RunWriter;
-use results::write::gtest::{Case, json, list, name, xml};
+use results::write::gtest::{GtestCase, json, list, name, xml};
 
 use crate::arguments::Run;
 use crate::exit::{Failure, Outcome};
@@ -192,7 +192,7 @@ impl Output {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&self, cases: &[Case]) -> Result<(), Failure> {
+    pub fn write(&self, cases: &[GtestCase]) -> Result<(), Failure> {
         let text = if self.is_json {
             let mut text = serde_json::to_string_pretty(&json(cases)).map_err(Failure::environment_error)?;
             text.push('\n');
@@ -238,7 +238,7 @@ impl Memory {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn recall(&self, plan: &Plan) -> Result<Done, Failure> {
+    pub fn recall(&self, plan: &LitmusPlan) -> Result<Done, Failure> {
         let bytes = match fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Done::new()),

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use campaign::book::Done;
 use campaign::expect::{self, Expected as Excused};
-use campaign::kinds::litmus::Budget;
-use campaign::kinds::shader::{self, Cell, Claim, Expected, Says, Shader, Shaders};
+use campaign::kinds::litmus::TestBudget;
+use campaign::kinds::shader::{self, Expected, FinalNumber, Says, Shader, ShaderClaim, Shaders};
 use campaign::misbehave::Misbehaviour;
 use campaign::patience::patience;
 use campaign::shard;
@@ -62,12 +62,12 @@ pub fn shaders(
     let chosen = shader::model(arguments.model.as_deref())?;
     let mut outcome = Outcome::Success;
     let budget = match (arguments.instances, arguments.time) {
-        (Some(instances), _) => Budget::Instances(instances),
-        (None, time) => Budget::Time(time.unwrap_or(DEFAULT_TIME)),
+        (Some(instances), _) => TestBudget::Instances(instances),
+        (None, time) => TestBudget::Time(time.unwrap_or(DEFAULT_TIME)),
     };
     let longest = match budget {
-        Budget::Time(time) => PATIENCE.min(time / PREDICTION_PART),
-        Budget::Instances(_) => PATIENCE,
+        TestBudget::Time(time) => PATIENCE.min(time / PREDICTION_PART),
+        TestBudget::Instances(_) => PATIENCE,
     };
     let mut all = Vec::new();
     for file in &arguments.tests {
@@ -98,7 +98,7 @@ pub fn shaders(
         return Ok(outcome);
     }
     let targets = super::devices(arguments, false)?;
-    let mut plan = shader::Plan::new(targets, all, chosen);
+    let mut plan = shader::ShaderPlan::new(targets, all, chosen);
     let devices = plan.devices()?;
     let expectations = super::expectations(arguments, &devices)?;
     let excused = Excused::new(expectations, &ids, devices);
@@ -112,8 +112,8 @@ pub fn shaders(
     super::keep_command(arguments, folder.path())?;
     let stop = arguments.bisect.then(|| interrupted.clone());
     let time = match budget {
-        Budget::Time(time) => Some(time),
-        Budget::Instances(_) => None,
+        TestBudget::Time(time) => Some(time),
+        TestBudget::Instances(_) => None,
     };
     let bar = Bar::new(plan.len(), super::shows(arguments, quiet), time, stop);
     let ended = super::go(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
@@ -220,11 +220,11 @@ fn fill(
                     "what is claimed is about memory that no invocation of a dispatch writes for the host";
                 return Err(Problem::Annotation(what.to_owned()).at(frontend::Place::Module));
             };
-            cells.push(Cell { name: String::new(), buffer, offset: *offset, bytes: *bytes });
+            cells.push(FinalNumber { name: String::new(), buffer, offset: *offset, bytes: *bytes });
         }
         name_cells(&mut cells, &written, module, &options)?;
         let text = claim.text.clone();
-        own.claim = Some(Claim { text, cells, holds: Arc::new(move |values| claim.holds(values)) });
+        own.claim = Some(ShaderClaim { text, cells, holds: Arc::new(move |values| claim.holds(values)) });
     }
     let stop = patience(longest);
     let finals = frontend::finals(module, &dispatch, &options, model, model::Budget::until(&stop));
@@ -235,7 +235,7 @@ fn fill(
             let mut known = Vec::with_capacity(cells.len());
             for FinalCell { at, offset, bytes, .. } in &cells {
                 let buffer = number(*at).unwrap_or(u32::MAX);
-                known.push(Cell { name: String::new(), buffer, offset: *offset, bytes: *bytes });
+                known.push(FinalNumber { name: String::new(), buffer, offset: *offset, bytes: *bytes });
             }
             name_cells(&mut known, &written, module, &options)?;
             let says = |says: frontend::FinalSays| Says { allowed: says.allowed, weak: says.weak };
@@ -279,12 +279,12 @@ fn fill(
 }
 
 fn name_cells(
-    cells: &mut [Cell],
+    cells: &mut [FinalNumber],
     written: &[(u32, u32, u32)],
     module: &Module,
     options: &frontend::Options,
 ) -> Result<(), Refusal> {
-    let place = |cell: &Cell| {
+    let place = |cell: &FinalNumber| {
         let (set, binding, element) = written.get(cell.buffer as usize).copied().unwrap_or_default();
         (set, binding, element, cell.offset)
     };

@@ -2,11 +2,11 @@
 
 use super::names::{Builtin, FAMILIES, Meaning};
 use super::{Bound, Compiler, DEPTH_LIMIT, Lower, Lowered, Reported, STEP_LIMIT, Scope, Value};
-use crate::cat::ast::{Binding, Comprehension, Expression, ExpressionKind, Family, Name};
-use crate::cat::error::Problem;
+use crate::cat::ast::{Binding, Comprehension, Expression, ExpressionKind, Iterated, Name};
+use crate::cat::error::CatProblem;
 use crate::cat::graph::Graph;
-use crate::cat::plan::{AxiomKind, Kind, Node, NodeId};
-use crate::cat::source::Span;
+use crate::cat::plan::{AxiomKind, Node, NodeId, NodeKind};
+use crate::cat::source::CatSpan;
 use crate::cat::vocabulary::Entry;
 
 /// A relation or a set, and the recursive name that it depends on.
@@ -69,9 +69,9 @@ impl<'m> Compiler<'m> {
         }
         self.steps += 1;
         let limit = if self.steps > STEP_LIMIT {
-            Problem::ExpansionTooLarge { limit: STEP_LIMIT }
+            CatProblem::ExpansionTooLarge { limit: STEP_LIMIT }
         } else if self.depth >= DEPTH_LIMIT {
-            Problem::NestedTooDeep { limit: DEPTH_LIMIT }
+            CatProblem::NestedTooDeep { limit: DEPTH_LIMIT }
         } else {
             return self.lower_within_limits(expression, scope);
         };
@@ -124,7 +124,7 @@ impl<'m> Compiler<'m> {
                 let lowered = self.lower(first, scope);
                 let mut found = self.errors[before..].iter();
                 if found.len() == 0
-                    || !found.all(|error| matches!(error.problem, Problem::UnknownName { .. }))
+                    || !found.all(|error| matches!(error.problem, CatProblem::UnknownName { .. }))
                 {
                     return lowered;
                 }
@@ -136,18 +136,18 @@ impl<'m> Compiler<'m> {
                 if node == self.graph.empty_set() {
                     Ok(plain(Value::Relation(self.graph.empty())))
                 } else {
-                    Err(self.report(Problem::LinearOrder, set.span))
+                    Err(self.report(CatProblem::LinearOrder, set.span))
                 }
             }
         }
     }
 
-    fn as_relation(&mut self, lowered: Lowered<'m>, span: Span) -> Lower<Found<'m>> {
+    fn as_relation(&mut self, lowered: Lowered<'m>, span: CatSpan) -> Lower<Found<'m>> {
         match lowered.value {
             Value::Relation(node) => Ok((node, lowered.recursive)),
             Value::Zero => Ok((self.graph.empty(), lowered.recursive)),
             other => {
-                let problem = Problem::WrongKind { expected: "a relation", found: other.describe() };
+                let problem = CatProblem::WrongKind { expected: "a relation", found: other.describe() };
                 Err(self.report(problem, span))
             }
         }
@@ -164,7 +164,7 @@ impl<'m> Compiler<'m> {
             Value::Set(node) => Ok((node, lowered.recursive)),
             Value::Zero => Ok((self.graph.empty_set(), lowered.recursive)),
             other => {
-                let problem = Problem::WrongKind { expected: "a set", found: other.describe() };
+                let problem = CatProblem::WrongKind { expected: "a set", found: other.describe() };
                 Err(self.report(problem, expression.span))
             }
         }
@@ -181,9 +181,9 @@ impl<'m> Compiler<'m> {
     }
 
     /// Reports a recursive name in a place whose growth would shrink the whole.
-    fn must_not_recur(&mut self, recursive: Option<&'m str>, span: Span) -> Lower<()> {
+    fn must_not_recur(&mut self, recursive: Option<&'m str>, span: CatSpan) -> Lower<()> {
         match recursive {
-            Some(name) => Err(self.report(Problem::NotMonotone { name: name.to_owned() }, span)),
+            Some(name) => Err(self.report(CatProblem::NotMonotone { name: name.to_owned() }, span)),
             None => Ok(()),
         }
     }
@@ -253,7 +253,7 @@ impl<'m> Compiler<'m> {
     }
 
     /// Folds operands of one kind; `0` takes the kind of the others.
-    fn combine(&mut self, operands: &[(Lowered<'m>, Span)], chain: &Chain) -> Lower<Lowered<'m>> {
+    fn combine(&mut self, operands: &[(Lowered<'m>, CatSpan)], chain: &Chain) -> Lower<Lowered<'m>> {
         let recursive = operands.iter().find_map(|(lowered, _)| lowered.recursive);
         let decisive = operands.iter().find(|(lowered, _)| !matches!(lowered.value, Value::Zero));
         let Some((first, first_span)) = decisive else {
@@ -269,7 +269,7 @@ impl<'m> Compiler<'m> {
                 Value::Zero => self.graph.empty(),
                 Value::Mask(_) => {
                     let expected = "a set or a relation";
-                    let problem = Problem::WrongKind { expected, found: lowered.value.describe() };
+                    let problem = CatProblem::WrongKind { expected, found: lowered.value.describe() };
                     return Err(self.report(problem, *span));
                 }
                 // The decisive operand is a mask, which is reported at its own place.
@@ -277,7 +277,7 @@ impl<'m> Compiler<'m> {
                 Value::Set(_) | Value::Relation(_) => {
                     let (left, right) = if is_set { ("set", "relation") } else { ("relation", "set") };
                     let label = (format!("this is a {left}"), *first_span);
-                    return Err(self.report_with(Problem::MixedKinds { left, right }, *span, vec![label]));
+                    return Err(self.report_with(CatProblem::MixedKinds { left, right }, *span, vec![label]));
                 }
             });
         }
@@ -294,20 +294,20 @@ impl<'m> Compiler<'m> {
         }
     }
 
-    fn lower_name(&mut self, name: &'m str, span: Span, scope: Scope) -> Lower<Lowered<'m>> {
-        let function = || Problem::FunctionAsValue { name: name.to_owned() };
-        let index = || Problem::MissingIndex { name: name.to_owned() };
+    fn lower_name(&mut self, name: &'m str, span: CatSpan, scope: Scope) -> Lower<Lowered<'m>> {
+        let function = || CatProblem::FunctionAsValue { name: name.to_owned() };
+        let index = || CatProblem::MissingIndex { name: name.to_owned() };
         match self.meaning(name, scope) {
             Some(Meaning::Bound(Bound::Value(lowered))) => Ok(lowered),
             Some(Meaning::Bound(Bound::Broken)) => Err(Reported),
             Some(Meaning::Bound(Bound::Function(..))) => Err(self.report(function(), span)),
             Some(Meaning::Builtin(Builtin::Identity)) => Ok(plain(Value::Relation(self.graph.identity()))),
             Some(Meaning::Builtin(_)) => Err(self.report(function(), span)),
-            Some(Meaning::Base(Entry::Plain(Kind::Set))) => {
-                Ok(plain(Value::Set(self.graph.base(name, Kind::Set))))
+            Some(Meaning::Base(Entry::Plain(NodeKind::Set))) => {
+                Ok(plain(Value::Set(self.graph.base(name, NodeKind::Set))))
             }
-            Some(Meaning::Base(Entry::Plain(Kind::Relation))) => {
-                Ok(plain(Value::Relation(self.graph.base(name, Kind::Relation))))
+            Some(Meaning::Base(Entry::Plain(NodeKind::Relation))) => {
+                Ok(plain(Value::Relation(self.graph.base(name, NodeKind::Relation))))
             }
             Some(Meaning::Base(Entry::Indexed(_))) => Err(self.report(index(), span)),
             Some(Meaning::Base(Entry::Class { set, class })) => {
@@ -325,7 +325,7 @@ impl<'m> Compiler<'m> {
         &mut self,
         name: &'m Name,
         arguments: &'m [Expression],
-        span: Span,
+        span: CatSpan,
         scope: Scope,
     ) -> Lower<Lowered<'m>> {
         match self.meaning(&name.text, scope) {
@@ -340,7 +340,7 @@ impl<'m> Compiler<'m> {
                 let argument = self.only_argument(name, arguments, span)?;
                 let lowered = self.lower(argument, scope)?;
                 let Value::Mask(mask) = lowered.value else {
-                    let problem = Problem::WrongKind {
+                    let problem = CatProblem::WrongKind {
                         expected: "a set of storage classes",
                         found: lowered.value.describe(),
                     };
@@ -349,21 +349,21 @@ impl<'m> Compiler<'m> {
                 Ok(plain(Value::Set(self.graph.indexed_set(&name.text, membership, mask))))
             }
             Some(Meaning::Bound(Bound::Value(_)) | Meaning::Base(_)) => {
-                Err(self.report(Problem::NotAFunction { name: name.text.clone() }, name.span))
+                Err(self.report(CatProblem::NotAFunction { name: name.text.clone() }, name.span))
             }
             None => Err(self.unknown(&name.text, name.span, scope)),
         }
     }
 
-    fn wrong_count(&mut self, name: &str, expected: usize, found: usize, span: Span) -> Reported {
-        self.report(Problem::WrongArgumentCount { name: name.to_owned(), expected, found }, span)
+    fn wrong_count(&mut self, name: &str, expected: usize, found: usize, span: CatSpan) -> Reported {
+        self.report(CatProblem::WrongArgumentCount { name: name.to_owned(), expected, found }, span)
     }
 
     fn only_argument(
         &mut self,
         name: &Name,
         arguments: &'m [Expression],
-        span: Span,
+        span: CatSpan,
     ) -> Lower<&'m Expression> {
         match arguments {
             [argument] => Ok(argument),
@@ -376,11 +376,11 @@ impl<'m> Compiler<'m> {
         builtin: Builtin,
         name: &'m Name,
         arguments: &'m [Expression],
-        span: Span,
+        span: CatSpan,
         scope: Scope,
     ) -> Lower<Lowered<'m>> {
         if let Builtin::Identity = builtin {
-            return Err(self.report(Problem::NotAFunction { name: name.text.clone() }, name.span));
+            return Err(self.report(CatProblem::NotAFunction { name: name.text.clone() }, name.span));
         }
         let argument = self.only_argument(name, arguments, span)?;
         if let Builtin::ToIdentity = builtin {
@@ -404,7 +404,7 @@ impl<'m> Compiler<'m> {
         name: &str,
         parameters: usize,
         arguments: &'m [Expression],
-        span: Span,
+        span: CatSpan,
         scope: Scope,
     ) -> Lower<Vec<Lowered<'m>>> {
         if parameters != arguments.len() {
@@ -421,7 +421,7 @@ impl<'m> Compiler<'m> {
         function: &'m Binding,
         inner: Scope,
         arguments: &'m [Expression],
-        span: Span,
+        span: CatSpan,
         scope: Scope,
     ) -> Lower<Lowered<'m>> {
         let name = &function.name.text;
@@ -447,7 +447,7 @@ impl<'m> Compiler<'m> {
     fn lower_comprehension(
         &mut self,
         comprehension: &'m Comprehension,
-        span: Span,
+        span: CatSpan,
         scope: Scope,
     ) -> Lower<Lowered<'m>> {
         let members = self.family(comprehension, span, scope)?;
@@ -481,16 +481,16 @@ impl<'m> Compiler<'m> {
     fn family(
         &mut self,
         comprehension: &'m Comprehension,
-        span: Span,
+        span: CatSpan,
         scope: Scope,
     ) -> Lower<Vec<Vec<Lowered<'m>>>> {
         let arity = comprehension.variables.len();
         let masks = match &comprehension.family {
-            Family::Listed(members) => {
+            Iterated::Listed(members) => {
                 let mut values = Vec::with_capacity(members.len());
                 for (member, place) in members {
                     if member.len() != arity {
-                        let problem = Problem::WrongMemberSize { expected: arity, found: member.len() };
+                        let problem = CatProblem::WrongMemberSize { expected: arity, found: member.len() };
                         return Err(self.report(problem, *place));
                     }
                     let lowered: Lower<Vec<_>> =
@@ -499,16 +499,16 @@ impl<'m> Compiler<'m> {
                 }
                 return Ok(values);
             }
-            Family::Named(name) => match self.bound(&name.text, scope) {
+            Iterated::Named(name) => match self.bound(&name.text, scope) {
                 Some(Bound::Value(Lowered { value: Value::Mask(mask), .. })) => classes_of(mask),
                 Some(Bound::Broken) => return Err(Reported),
                 None if name.text == FAMILIES[0] => self.families.masks.clone(),
                 None if name.text == FAMILIES[1] => classes_of(self.families.all_classes()),
-                _ => return Err(self.report(Problem::NotAFamily { name: name.text.clone() }, name.span)),
+                _ => return Err(self.report(CatProblem::NotAFamily { name: name.text.clone() }, name.span)),
             },
         };
         if arity != 1 {
-            return Err(self.report(Problem::WrongMemberSize { expected: arity, found: 1 }, span));
+            return Err(self.report(CatProblem::WrongMemberSize { expected: arity, found: 1 }, span));
         }
         Ok(masks.into_iter().map(|mask| vec![plain(Value::Mask(mask))]).collect())
     }

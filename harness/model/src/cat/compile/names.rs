@@ -1,10 +1,10 @@
 //! What names mean, and what their writer may have meant.
 
 use super::{Bound, Compiler, Reported, Scope};
-use crate::cat::ast::{Binding, Bindings, Expression, ExpressionKind, Family};
-use crate::cat::error::Problem;
+use crate::cat::ast::{Binding, Bindings, Expression, ExpressionKind, Iterated};
+use crate::cat::error::CatProblem;
 use crate::cat::prelude;
-use crate::cat::source::Span;
+use crate::cat::source::CatSpan;
 use crate::cat::vocabulary::Entry;
 
 /// What a name means.
@@ -74,13 +74,13 @@ impl<'m> Compiler<'m> {
             || prelude::binding(name).is_some()
     }
 
-    pub(super) fn unknown(&mut self, name: &str, span: Span, scope: Scope) -> Reported {
+    pub(super) fn unknown(&mut self, name: &str, span: CatSpan, scope: Scope) -> Reported {
         let name = name.to_owned();
         if FAMILIES.contains(&name.as_str()) {
-            return self.report(Problem::FamilyAsValue { name }, span);
+            return self.report(CatProblem::FamilyAsValue { name }, span);
         }
         let similar = self.similar(&name, scope);
-        self.report(Problem::UnknownName { name, similar }, span)
+        self.report(CatProblem::UnknownName { name, similar }, span)
     }
 
     /// The known name that is spelt most like `name`, if any comes near.
@@ -107,7 +107,7 @@ impl<'m> Compiler<'m> {
         let parameters = function.parameters.as_deref().unwrap_or_default();
         for (index, parameter) in parameters.iter().enumerate() {
             if let Some(first) = parameters[..index].iter().find(|other| other.text == parameter.text) {
-                let problem = Problem::DuplicateName { name: parameter.text.clone() };
+                let problem = CatProblem::DuplicateName { name: parameter.text.clone() };
                 self.report_with(problem, parameter.span, vec![("first here".into(), first.span)]);
             }
         }
@@ -115,12 +115,19 @@ impl<'m> Compiler<'m> {
         self.check_names(&function.body, function, scope, &mut local);
     }
 
-    fn check_name(&mut self, name: &str, span: Span, function: &'m Binding, scope: Scope, local: &Local<'m>) {
+    fn check_name(
+        &mut self,
+        name: &str,
+        span: CatSpan,
+        function: &'m Binding,
+        scope: Scope,
+        local: &Local<'m>,
+    ) {
         if local.contains(&name) || self.is_known(name, scope) {
             return;
         }
         if name == function.name.text {
-            self.report(Problem::RecursiveFunction { name: name.to_owned() }, span);
+            self.report(CatProblem::RecursiveFunction { name: name.to_owned() }, span);
         } else {
             self.unknown(name, span, scope);
         }
@@ -165,9 +172,9 @@ impl<'m> Compiler<'m> {
             }
             ExpressionKind::Comprehension(comprehension) => {
                 match &comprehension.family {
-                    Family::Named(name) if FAMILIES.contains(&name.text.as_str()) => {}
-                    Family::Named(name) => self.check_name(&name.text, name.span, function, scope, local),
-                    Family::Listed(members) => {
+                    Iterated::Named(name) if FAMILIES.contains(&name.text.as_str()) => {}
+                    Iterated::Named(name) => self.check_name(&name.text, name.span, function, scope, local),
+                    Iterated::Listed(members) => {
                         for inner in members.iter().flat_map(|(member, _)| member) {
                             self.check_names(inner, function, scope, local);
                         }

@@ -2,7 +2,7 @@
 
 use super::{Bound, Compiler, Scope};
 use crate::cat::ast::{Name, Procedure, StatementKind};
-use crate::cat::error::Problem;
+use crate::cat::error::CatProblem;
 use crate::cat::plan::Axiom;
 use crate::cat::prelude;
 
@@ -12,7 +12,7 @@ impl<'m> Compiler<'m> {
         for (index, parameter) in procedure.parameters.iter().enumerate() {
             let earlier = &procedure.parameters[..index];
             if let Some(first) = earlier.iter().find(|other| other.text == parameter.text) {
-                let problem = Problem::DuplicateName { name: parameter.text.clone() };
+                let problem = CatProblem::DuplicateName { name: parameter.text.clone() };
                 self.report_with(problem, parameter.span, vec![("first here".into(), first.span)]);
             }
         }
@@ -49,7 +49,7 @@ impl<'m> Compiler<'m> {
                 let Some((index, procedure, seen)) =
                     own.chain(shared).find(|(_, procedure, _)| procedure.name.text == wanted.text)
                 else {
-                    self.report(Problem::UnknownProcedure { name: wanted.text.clone() }, wanted.span);
+                    self.report(CatProblem::UnknownProcedure { name: wanted.text.clone() }, wanted.span);
                     return scope;
                 };
                 let parameters = &procedure.parameters;

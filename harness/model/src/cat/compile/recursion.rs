@@ -2,14 +2,14 @@
 
 use super::names::{Builtin, Meaning};
 use super::{Bound, Compiler, Lowered, Scope, Value};
-use crate::cat::ast::{Bindings, Expression, ExpressionKind, Family};
-use crate::cat::error::Problem;
+use crate::cat::ast::{Bindings, Expression, ExpressionKind, Iterated};
+use crate::cat::error::CatProblem;
 use crate::cat::layout::RawGroup;
-use crate::cat::plan::{GroupId, Kind, NodeId};
+use crate::cat::plan::{GroupId, NodeId, NodeKind};
 use crate::cat::vocabulary::Entry;
 
 /// Names whose kind is being found, innermost last; `None` while it is not known.
-type Probe<'m> = Vec<(&'m str, Option<Kind>)>;
+type Probe<'m> = Vec<(&'m str, Option<NodeKind>)>;
 
 impl<'m> Compiler<'m> {
     /// The values of a `let rec`.
@@ -18,13 +18,13 @@ impl<'m> Compiler<'m> {
         let names = || bindings.bindings.iter().map(|binding| &binding.name);
         if self.recursion {
             if let Some(name) = names().next() {
-                self.report(Problem::NestedRecursion, name.span);
+                self.report(CatProblem::NestedRecursion, name.span);
             }
             return broken;
         }
         let mut functions = false;
         for binding in bindings.bindings.iter().filter(|binding| binding.parameters.is_some()) {
-            let problem = Problem::FunctionInRecursion { name: binding.name.text.clone() };
+            let problem = CatProblem::FunctionInRecursion { name: binding.name.text.clone() };
             self.report(problem, binding.name.span);
             functions = true;
         }
@@ -40,9 +40,9 @@ impl<'m> Compiler<'m> {
             .enumerate()
             .map(|(index, kind)| self.graph.recursive(group, index as u32, *kind))
             .collect();
-        let value = |node: NodeId, kind: Kind| match kind {
-            Kind::Set => Value::Set(node),
-            Kind::Relation => Value::Relation(node),
+        let value = |node: NodeId, kind: NodeKind| match kind {
+            NodeKind::Set => Value::Set(node),
+            NodeKind::Relation => Value::Relation(node),
         };
         let mut inner = scope;
         for ((name, node), kind) in names().zip(&members).zip(&kinds) {
@@ -68,25 +68,25 @@ impl<'m> Compiler<'m> {
             .collect()
     }
 
-    fn recursive_body(&mut self, body: &'m Expression, kind: Kind, scope: Scope) -> Option<NodeId> {
+    fn recursive_body(&mut self, body: &'m Expression, kind: NodeKind, scope: Scope) -> Option<NodeId> {
         let lowered = self.lower(body, scope).ok()?;
         match (kind, lowered.value) {
-            (Kind::Set, Value::Set(node)) | (Kind::Relation, Value::Relation(node)) => Some(node),
-            (Kind::Set, Value::Zero) => Some(self.graph.empty_set()),
-            (Kind::Relation, Value::Zero) => Some(self.graph.empty()),
+            (NodeKind::Set, Value::Set(node)) | (NodeKind::Relation, Value::Relation(node)) => Some(node),
+            (NodeKind::Set, Value::Zero) => Some(self.graph.empty_set()),
+            (NodeKind::Relation, Value::Zero) => Some(self.graph.empty()),
             (kind, found) => {
                 let expected = match kind {
-                    Kind::Set => "a set",
-                    Kind::Relation => "a relation",
+                    NodeKind::Set => "a set",
+                    NodeKind::Relation => "a relation",
                 };
-                self.report(Problem::WrongKind { expected, found: found.describe() }, body.span);
+                self.report(CatProblem::WrongKind { expected, found: found.describe() }, body.span);
                 None
             }
         }
     }
 
     /// Whether each definition is a set or a relation, found from what its body is made of.
-    fn kinds(&mut self, bindings: &'m Bindings, scope: Scope) -> Vec<Kind> {
+    fn kinds(&mut self, bindings: &'m Bindings, scope: Scope) -> Vec<NodeKind> {
         let mut probe: Probe<'m> =
             bindings.bindings.iter().map(|binding| (binding.name.text.as_str(), None)).collect();
         // Each pass settles one more kind at least, or none is left to settle.
@@ -97,15 +97,20 @@ impl<'m> Compiler<'m> {
                 }
             }
         }
-        probe.into_iter().map(|(_, kind)| kind.unwrap_or(Kind::Relation)).collect()
+        probe.into_iter().map(|(_, kind)| kind.unwrap_or(NodeKind::Relation)).collect()
     }
 
     /// The kind of an expression as far as its spelling tells; calls of functions count as relations when their
     /// arguments decide.
-    fn kind_of(&mut self, expression: &'m Expression, scope: Scope, probe: &mut Probe<'m>) -> Option<Kind> {
+    fn kind_of(
+        &mut self,
+        expression: &'m Expression,
+        scope: Scope,
+        probe: &mut Probe<'m>,
+    ) -> Option<NodeKind> {
         match &expression.kind {
             ExpressionKind::Zero => None,
-            ExpressionKind::Universe => Some(Kind::Set),
+            ExpressionKind::Universe => Some(NodeKind::Set),
             ExpressionKind::Name(name) => {
                 if let Some((_, kind)) = probe.iter().rev().find(|(known, _)| known == name) {
                     return *kind;
@@ -128,10 +133,10 @@ impl<'m> Compiler<'m> {
             | ExpressionKind::Star(_)
             | ExpressionKind::Optional(_)
             | ExpressionKind::LinearOrder(_)
-            | ExpressionKind::Identity(_) => Some(Kind::Relation),
+            | ExpressionKind::Identity(_) => Some(NodeKind::Relation),
             ExpressionKind::Call(name, _) => match self.meaning(&name.text, scope) {
-                Some(Meaning::Builtin(Builtin::Domain | Builtin::Range)) => Some(Kind::Set),
-                Some(Meaning::Base(Entry::Indexed(_))) => Some(Kind::Set),
+                Some(Meaning::Builtin(Builtin::Domain | Builtin::Range)) => Some(NodeKind::Set),
+                Some(Meaning::Base(Entry::Indexed(_))) => Some(NodeKind::Set),
                 Some(Meaning::Bound(Bound::Function(function, inner))) => {
                     // The parameters hide nothing that is probed: a name that only they could settle stays open.
                     let before = probe.len();
@@ -156,8 +161,8 @@ impl<'m> Compiler<'m> {
             ExpressionKind::Comprehension(comprehension) => {
                 let before = probe.len();
                 let first = match &comprehension.family {
-                    Family::Listed(members) => members.first(),
-                    Family::Named(_) => None,
+                    Iterated::Listed(members) => members.first(),
+                    Iterated::Named(_) => None,
                 };
                 for (index, variable) in comprehension.variables.iter().enumerate() {
                     let value = first.and_then(|(member, _)| member.get(index));
@@ -171,16 +176,16 @@ impl<'m> Compiler<'m> {
         }
     }
 
-    fn kind_of_name(&mut self, name: &str, scope: Scope) -> Option<Kind> {
+    fn kind_of_name(&mut self, name: &str, scope: Scope) -> Option<NodeKind> {
         match self.meaning(name, scope)? {
             Meaning::Bound(Bound::Value(lowered)) => match lowered.value {
-                Value::Set(_) => Some(Kind::Set),
-                Value::Relation(_) => Some(Kind::Relation),
+                Value::Set(_) => Some(NodeKind::Set),
+                Value::Relation(_) => Some(NodeKind::Relation),
                 Value::Zero | Value::Mask(_) => None,
             },
-            Meaning::Builtin(Builtin::Identity) => Some(Kind::Relation),
+            Meaning::Builtin(Builtin::Identity) => Some(NodeKind::Relation),
             Meaning::Base(Entry::Plain(kind)) => Some(kind),
-            Meaning::Base(Entry::Class { .. }) => Some(Kind::Set),
+            Meaning::Base(Entry::Class { .. }) => Some(NodeKind::Set),
             _ => None,
         }
     }

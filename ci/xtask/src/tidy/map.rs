@@ -1,0 +1,183 @@
+//! Rules on the documents that lead through the sources: the paths and the names of types, functions and constants in
+//! ARCHITECTURE.md, CONTRIBUTING.md and GLOSSARY.md are those that there are.
+
+use std::collections::BTreeSet;
+
+use super::code::{masked, words};
+use super::{Finding, SourceFile};
+
+const DOCUMENTS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "GLOSSARY.md"];
+
+/// Endings of names that are files wherever they stand.
+const ENDINGS: [&str; 7] = [".rs", ".toml", ".tsv", ".txt", ".cat", ".md", ".c"];
+
+/// Checks what stands in backticks, line by line.
+pub fn check(files: &[SourceFile]) -> Vec<Finding> {
+    let tree = Tree::of(files);
+    let mut findings = Vec::new();
+    for document in files.iter().filter(|file| DOCUMENTS.contains(&file.path.as_str())) {
+        let mut fenced = false;
+        for (index, line) in document.text.lines().enumerate() {
+            fenced ^= line.starts_with("```");
+            if fenced {
+                continue;
+            }
+            let quoted: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+            let crates: Vec<&str> = quoted.iter().filter_map(|name| tree.crate_of(name)).collect();
+            for name in quoted {
+                let message = if let Some(path) = as_path(name, &tree) {
+                    if tree.has(path, &crates) {
+                        continue;
+                    }
+                    format!("`{name}` is no path, from the root or in the crates that the line names")
+                } else if is_name(name) && !tree.defines(name) {
+                    format!("no type, function or constant is called `{name}`")
+                } else {
+                    continue;
+                };
+                findings.push(Finding { file: document.path.clone(), line: index + 1, message });
+            }
+        }
+    }
+    findings
+}
+
+/// The path that a quotation is, up to a part in capital letters, which stands for any: `corpus` of `corpus/FAMILY/`.
+fn as_path<'n>(name: &'n str, tree: &Tree<'_>) -> Option<&'n str> {
+    let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let first = name.split('/').next().unwrap_or_default();
+    let named = ENDINGS.iter().any(|ending| name.len() > ending.len() && name.ends_with(ending))
+        || name.ends_with('/')
+        || name.contains('/') && tree.paths.contains(first);
+    if !named || !name.chars().all(is_path) || name.starts_with('.') {
+        return None;
+    }
+    let any = name.split('/').find(|part| part.len() > 1 && part.chars().all(|c| c.is_ascii_uppercase()));
+    let end = any.and_then(|any| name.find(any)).unwrap_or(name.len());
+    Some(name[..end].trim_end_matches('/')).filter(|path| !path.is_empty())
+}
+
+/// Whether a quotation is a name of ours: a path of modules such as `results::judge`, a type or a constant.
+fn is_name(name: &str) -> bool {
+    let is_word = |part: &str| !part.is_empty() && words(part).count() == 1;
+    let capital = name.starts_with(char::is_uppercase) && name.len() > 2;
+    let variable = name.starts_with("VK_LITMUS_");
+    name.split("::").all(is_word) && (name.contains("::") || capital) && !variable
+}
+
+/// What there is.
+struct Tree<'f> {
+    /// Every file and every folder.
+    paths: BTreeSet<&'f str>,
+    /// The folders of crates.
+    crates: BTreeSet<&'f str>,
+    /// What Rust sources define, packages of their manifests included.
+    defined: BTreeSet<String>,
+}
+
+impl<'f> Tree<'f> {
+    fn of(files: &'f [SourceFile]) -> Tree<'f> {
+        let paths = files.iter().flat_map(|file| {
+            let folders = file.path.match_indices('/').map(|(at, _)| &file.path[..at]);
+            folders.chain([file.path.as_str()])
+        });
+        let crates = files.iter().filter_map(|file| file.path.strip_suffix("/Cargo.toml"));
+        let mut defined = BTreeSet::new();
+        for file in files.iter().filter(|file| file.path.ends_with(".rs") && file.path.contains("/src/")) {
+            define(&masked(&file.text), &mut defined);
+            let stem = file.path.rsplit('/').next().and_then(|name| name.strip_suffix(".rs"));
+            defined.extend(stem.map(str::to_owned));
+        }
+        let mut tree = Tree { paths: paths.collect(), crates: crates.collect(), defined };
+        let packages = tree.crates.iter().filter_map(|folder| folder.rsplit('/').next());
+        tree.defined.extend(packages.map(str::to_owned));
+        tree
+    }
+
+    /// The innermost crate in which a path lies.
+    fn crate_of(&self, path: &str) -> Option<&'f str> {
+        let inside = |folder: &&&str| path.strip_prefix(**folder).is_some_and(|rest| rest.starts_with('/'));
+        self.crates.iter().filter(inside).max_by_key(|folder| folder.len()).copied()
+    }
+
+    /// Whether there is a file or folder of that path from the root, or below one of the crates.
+    fn has(&self, path: &str, crates: &[&str]) -> bool {
+        let below = |known: &&&str| {
+            let ends = known.strip_suffix(path).is_some_and(|before| before.ends_with('/'));
+            ends && crates.iter().any(|folder| self.crate_of(known) == Some(*folder))
+        };
+        self.paths.contains(path) || self.paths.iter().any(|known| below(&known))
+    }
+
+    /// Whether each part of a name is a module, a type, a variant, a function, a constant or a lint.
+    fn defines(&self, name: &str) -> bool {
+        name.starts_with("clippy::") || name.split("::").all(|part| self.defined.contains(part))
+    }
+}
+
+/// Adds the names of the items in a source without comments.
+fn define(text: &str, defined: &mut BTreeSet<String>) {
+    const ITEMS: [&str; 9] = ["fn", "struct", "enum", "trait", "type", "const", "static", "mod", "union"];
+    let parts: Vec<&str> = words(text).filter(|word| !word.is_empty()).collect();
+    for pair in parts.windows(2) {
+        if let [item, name] = pair
+            && ITEMS.contains(item)
+        {
+            defined.insert((*name).to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        let files = [
+            file("ARCHITECTURE.md", text),
+            file("litmus/Cargo.toml", ""),
+            file(
+                "litmus/src/syntax/words.rs",
+                "/* struct Gone; */ pub(super) const SCOPES: u8 = 1; struct Test;",
+            ),
+            file("shaders/Cargo.toml", ""),
+            file("shaders/src/rules.rs", "pub fn check_stage() {}"),
+            file("docs/words.md", ""),
+        ];
+        check(&files).into_iter().map(|finding| finding.to_string()).collect()
+    }
+
+    #[test]
+    fn paths_from_the_root_and_in_the_named_crates_are_there() {
+        let good = "`litmus/src/syntax/`, `litmus/src/syntax/FAMILY/x`, `words.rs` of `litmus/src/`, `docs/words.md`";
+        assert_eq!(found(good), Vec::<String>::new());
+        let says = "is no path, from the root or in the crates that the line names";
+        assert_eq!(
+            found(
+                "`litmus/src/gone.rs`\nin `shaders/src/rules.rs` and `syntax/words.rs`\n`docs/`, `rules.rs`"
+            ),
+            [
+                format!("ARCHITECTURE.md:1: `litmus/src/gone.rs` {says}"),
+                format!("ARCHITECTURE.md:2: `syntax/words.rs` {says}"),
+                format!("ARCHITECTURE.md:3: `rules.rs` {says}"),
+            ]
+        );
+    }
+
+    #[test]
+    fn names_are_defined() {
+        assert_eq!(
+            found("`Test`, `SCOPES`, `rules::check_stage`, `R`, `mp/MP+rel`, `x = ?`"),
+            Vec::<String>::new()
+        );
+        let says = |name| format!("ARCHITECTURE.md:1: no type, function or constant is called `{name}`");
+        assert_eq!(found("`Gone`, `rules::gone`, `WORDS`"), ["Gone", "rules::gone", "WORDS"].map(says));
+    }
+
+    #[test]
+    fn blocks_and_other_documents_are_left_alone() {
+        assert_eq!(found("```\n`Gone`\n```\n"), Vec::<String>::new());
+        assert!(check(&[file("docs/a.md", "`Gone`")]).is_empty());
+    }
+}

@@ -1,0 +1,170 @@
+//! One meaning a word: a public type shares its name with one of another crate only where GLOSSARY.md says why.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::code::{masked, words};
+use super::edges::{Manifest, manifests};
+use super::{Finding, SourceFile};
+
+const GLOSSARY: &str = "GLOSSARY.md";
+
+/// Where the table of shared names stands there.
+const START: &str = "<!-- shared names -->";
+const END: &str = "<!-- end of shared names -->";
+
+/// Compares the names of the types that libraries show with the table.
+pub fn check(files: &[SourceFile]) -> Vec<Finding> {
+    let complaint = |message: String| Finding { file: GLOSSARY.to_owned(), line: 0, message };
+    let manifests = manifests(files);
+    let libraries = Libraries { files, crates: manifests.keys().map(String::as_str).collect() };
+    let mut owners: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for (name, manifest) in &manifests {
+        let Manifest { path, .. } = manifest;
+        let root = path.strip_suffix("Cargo.toml").unwrap_or_default();
+        for shown in libraries.types(&format!("{root}src/lib.rs"), &format!("{root}src")) {
+            owners.entry(shown).or_default().insert(name);
+        }
+    }
+    owners.retain(|_, crates| crates.len() > 1);
+    let table = files.iter().find(|file| file.path == GLOSSARY).and_then(|file| listed(&file.text));
+    let Some(listed) = table else {
+        return if owners.is_empty() {
+            Vec::new()
+        } else {
+            vec![complaint(format!("no table of shared names between {START:?} and {END:?}"))]
+        };
+    };
+    let unlisted = owners.iter().filter(|(name, _)| !listed.contains(*name)).map(|(name, crates)| {
+        let crates: Vec<_> = crates.iter().copied().collect();
+        complaint(format!("`{name}` is a public type of {}: rename one, or list it", crates.join(", ")))
+    });
+    let unshared = listed
+        .iter()
+        .filter(|name| !owners.contains_key(*name))
+        .map(|name| complaint(format!("`{name}` is listed as shared and is not")));
+    unlisted.chain(unshared).collect()
+}
+
+/// The names in the first column of the table; none where a row gives no reason.
+fn listed(text: &str) -> Option<BTreeSet<String>> {
+    let table = text.split_once(START)?.1.split_once(END)?.0;
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    Some(rows.filter(|(_, reason)| reason.len() > 10).map(|(name, _)| name.to_owned()).collect())
+}
+
+/// The sources, and which names are crates of ours.
+struct Libraries<'f> {
+    files: &'f [SourceFile],
+    crates: BTreeSet<&'f str>,
+}
+
+impl Libraries<'_> {
+    /// The types that a module shows to other crates: its own public ones, those of its public modules, and those that it
+    /// exports again from private ones. What it passes on from another crate is that crate's.
+    fn types(&self, path: &str, folder: &str) -> BTreeSet<String> {
+        let Some(file) = self.files.iter().find(|file| file.path == path) else { return BTreeSet::new() };
+        let text = masked(&file.text);
+        let mut found = BTreeSet::new();
+        // The items of a module begin in the first column, as rustfmt leaves them.
+        for (at, _) in text.match_indices("pub ").filter(|(at, _)| *at == 0 || text[..*at].ends_with('\n')) {
+            let item = &text[at + "pub ".len()..];
+            let mut parts = words(item);
+            match (parts.next(), parts.next()) {
+                (Some("struct" | "enum" | "trait" | "type" | "union"), Some(name)) => {
+                    found.insert(name.to_owned());
+                }
+                (Some("mod"), Some(name)) => {
+                    let inner = format!("{folder}/{name}");
+                    found.extend(self.types(&format!("{inner}.rs"), &inner));
+                }
+                (Some("use"), Some(first))
+                    if !self.crates.contains(first) || text.contains(&format!("mod {first};")) =>
+                {
+                    let path = item.split(';').next().unwrap_or_default();
+                    if path.ends_with("::*") {
+                        let inner = format!("{folder}/{first}");
+                        found.extend(self.types(&format!("{inner}.rs"), &inner));
+                    }
+                    found.extend(leaves(path).filter(|name| is_type(name)).map(str::to_owned));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// The names that a `use` brings: the last part of each path, or what stands behind its `as`.
+fn leaves(path: &str) -> impl Iterator<Item = &str> {
+    path.split([',', '{', '}']).filter_map(|part| words(part).rfind(|word| !word.is_empty()))
+}
+
+/// Whether a name is written as types are: `Plan`, and neither `plan` nor `PLANS`.
+fn is_type(name: &str) -> bool {
+    name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::*;
+
+    fn tree(table: &str) -> Vec<SourceFile> {
+        vec![
+            file("GLOSSARY.md", &format!("# Words\n{START}\n{table}\n{END}\n")),
+            file("litmus/Cargo.toml", "[package]\nname = \"litmus\"\n"),
+            file(
+                "litmus/src/lib.rs",
+                "mod outcome;\nmod shaders;\npub mod plan;\npub use outcome::{\n    Kept as Seen,\n    Outcome,\n};\npub use shaders::*;\n",
+            ),
+            file("litmus/src/shaders.rs", "pub struct Stage;\n"),
+            file("litmus/src/outcome.rs", "pub struct Outcome;\npub struct Kept;\npub struct Hidden;\n"),
+            file(
+                "litmus/src/plan.rs",
+                "// pub struct Comment;\npub mod deep;\npub struct Plan {\n    pub step: u8,\n}\n",
+            ),
+            file("litmus/src/plan/deep.rs", "pub enum Deep {}\npub(crate) struct Own;\n"),
+            file("shaders/Cargo.toml", "[package]\nname = \"shaders\"\n"),
+            file("harness/plan/Cargo.toml", "[package]\nname = \"plan\"\n"),
+            file(
+                "harness/plan/src/lib.rs",
+                "pub use litmus::Outcome;\npub struct Plan;\npub struct Hidden;\npub struct Comment;\npub struct Stage;\npub type Deep = u8;\nstruct Own;\npub trait Seen {}\n",
+            ),
+        ]
+    }
+
+    fn messages(table: &str) -> Vec<String> {
+        check(&tree(table)).iter().map(|finding| finding.message.clone()).collect()
+    }
+
+    #[test]
+    fn names_of_types_that_two_crates_show_are_listed() {
+        let listed =
+            ["Deep", "Plan", "Seen", "Stage"].map(|name| format!("| `{name}` | one thing at two levels |"));
+        assert_eq!(messages(&listed.join("\n")), Vec::<String>::new());
+        assert_eq!(
+            messages(&listed[1..].join("\n")),
+            ["`Deep` is a public type of litmus, plan: rename one, or list it"]
+        );
+    }
+
+    #[test]
+    fn a_listed_name_is_shared_and_has_a_reason() {
+        let rows = "| `Deep` | x |\n| `Plan` | one thing at two levels |\n| `Seen` | one thing at two levels |\n\
+                    | `Stage` | one thing at two levels |\n| `Outcome` | passed on, not shared |";
+        assert_eq!(
+            messages(rows),
+            [
+                "`Deep` is a public type of litmus, plan: rename one, or list it",
+                "`Outcome` is listed as shared and is not"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_missing_table_is_refused_where_names_are_shared() {
+        let files: Vec<_> = tree("").into_iter().filter(|file| file.path != GLOSSARY).collect();
+        assert!(check(&files)[0].message.starts_with("no table of shared names"));
+        assert!(check(&files[..7]).is_empty());
+    }
+}
