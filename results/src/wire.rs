@@ -6,6 +6,7 @@
 
 mod codegen;
 mod diff;
+mod environments;
 mod finding;
 mod lists;
 mod models;
@@ -18,6 +19,7 @@ mod shader;
 
 pub use codegen::*;
 pub use diff::*;
+pub use environments::*;
 pub use finding::{FindingPlace, FindingRecord, MendRecord};
 pub use lists::*;
 pub use models::*;

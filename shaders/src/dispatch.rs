@@ -22,7 +22,7 @@ use crate::loops::Loop;
 use crate::memory::{Kind, Path, Target, Uses};
 use crate::module::{Module, Preamble};
 use crate::placement::Layout;
-use crate::program::{Fixed, Results};
+use crate::program::{Fixed, Leaving};
 use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
@@ -335,8 +335,8 @@ impl Emitter<'_> {
     }
 
     /// How results are left.
-    fn leaves(&self) -> Results {
-        self.company.fixed.map_or(Results::Words, |fixed| fixed.results)
+    fn leaves(&self) -> Leaving {
+        self.company.fixed.map_or(Leaving::Words, |fixed| fixed.results)
     }
 
     /// The result words that are written: all, or one a thread and those of workgroup memory, or none.
@@ -346,9 +346,9 @@ impl Emitter<'_> {
             slot.thread().is_none() || first == Some(slot)
         };
         match self.leaves() {
-            Results::Words => self.results.clone(),
-            Results::Expression => self.results.iter().copied().filter(is_first).collect(),
-            Results::Output => Vec::new(),
+            Leaving::Words => self.results.clone(),
+            Leaving::Expression => self.results.iter().copied().filter(is_first).collect(),
+            Leaving::Output => Vec::new(),
         }
     }
 
@@ -617,7 +617,7 @@ impl Emitter<'_> {
                     let mut code = ThreadCode { module: &mut self.module, around, thread, registers };
                     (result, code.register(register)?, code.width(register))
                 }
-                ResultSlot::Done(of) if of == thread && leaves != Results::Output => {
+                ResultSlot::Done(of) if of == thread && leaves != Leaving::Output => {
                     let around = self.surroundings(&[]);
                     let resolved =
                         ThreadCode { module: &mut self.module, around, thread, registers }.resolved();
@@ -630,15 +630,15 @@ impl Emitter<'_> {
                 }
                 _ => continue,
             };
-            if leaves == Results::Words {
+            if leaves == Leaving::Words {
                 self.write_down(slot, value, width, place, instance);
             } else {
                 all = Some(self.with(all, slot, value, width));
             }
         }
         match (leaves, all, self.output) {
-            (Results::Expression, Some((slot, word)), _) => self.write_slot(slot, word, place, instance),
-            (Results::Output, Some((_, word)), Some(output)) => output.write(&mut self.module, word),
+            (Leaving::Expression, Some((slot, word)), _) => self.write_slot(slot, word, place, instance),
+            (Leaving::Output, Some((_, word)), Some(output)) => output.write(&mut self.module, word),
             _ => {}
         }
         Ok(())

@@ -73,7 +73,7 @@ pub use contract::Parameters;
 pub use kernel::{
     Binding, CompileError, ImageBinding, Kernel, KernelConfig, Requirements, ResultSlot, Roles,
 };
-pub use program::{Dependency, Fixed, Part, Phase, Pipelines, Program, Results, fixed_program, program};
+pub use program::{Dependency, Fixed, Leaving, Part, Phase, Pipelines, Program, fixed_program, program};
 pub use stress::StressParameters;
 pub use variant::Variant;
 

@@ -33,7 +33,7 @@ use crate::variant::Stage;
 
 /// How the threads of kernels that nobody dispatches leave their results: compilers infer from what a shader does with what it reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Results {
+pub enum Leaving {
     /// Each to a word of its own of the result buffer, as in every kernel that is dispatched.
     #[default]
     Words,
@@ -51,12 +51,12 @@ pub struct Fixed {
     /// Its parameters.
     pub parameters: Parameters,
     /// How results are left.
-    pub results: Results,
+    pub results: Leaving,
 }
 
 impl Fixed {
     /// One instance.
-    pub const SINGLE: Fixed = Fixed { parameters: Parameters::SINGLE, results: Results::Words };
+    pub const SINGLE: Fixed = Fixed { parameters: Parameters::SINGLE, results: Leaving::Words };
 }
 
 /// A test as kernels, in the order in which they are dispatched.

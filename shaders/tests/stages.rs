@@ -15,7 +15,7 @@ use rspirv::spirv::{Op, StorageClass};
 use shaders::carrier::Carrier;
 use shaders::variant::Stage;
 use shaders::{
-    Binding, CompileError, Fixed, Kernel, KernelConfig, Pipelines, Program, Results, Variant, fixed_program,
+    Binding, CompileError, Fixed, Kernel, KernelConfig, Leaving, Pipelines, Program, Variant, fixed_program,
     program,
 };
 
@@ -78,9 +78,9 @@ fn the_corpus_in_stages() {
 fn results_as_an_expression_or_an_output() {
     let mut validator = Validator::new();
     let ways = [
-        (Stage::Compute, Results::Expression),
-        (Stage::Vertex, Results::Output),
-        (Stage::Fragment, Results::Output),
+        (Stage::Compute, Leaving::Expression),
+        (Stage::Vertex, Leaving::Output),
+        (Stage::Fragment, Leaving::Output),
     ];
     let mut table = String::new();
     for (stage, results) in ways {
@@ -100,7 +100,7 @@ fn results_as_an_expression_or_an_output() {
                 let instructions = part.threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
                 let writes =
                     instructions.filter_map(|one| one.kind.access()).any(litmus::MemoryAccess::writes);
-                if results == Results::Output {
+                if results == Leaving::Output {
                     assert!(!kernel.bindings.contains(&Binding::Results) && kernel.results.is_empty());
                     assert_eq!(writes_memory(&kernel.words), writes, "{} {stage:?}", entry.id);
                 } else {

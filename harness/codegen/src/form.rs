@@ -11,7 +11,7 @@ use std::str::FromStr;
 use litmus::{MemoryAccess, Test, ThreadId};
 use shaders::variant::{References, Stage};
 use shaders::{
-    CompileError, Fixed, Kernel, KernelConfig, Parameters, Pipelines, Program, Results, Variant,
+    CompileError, Fixed, Kernel, KernelConfig, Leaving, Parameters, Pipelines, Program, Variant,
     fixed_program,
 };
 
@@ -87,11 +87,11 @@ impl Form {
     }
 
     /// How the threads leave their results.
-    pub fn results(self) -> Results {
+    pub fn results(self) -> Leaving {
         match self {
-            Form::Merged | Form::Split | Form::Restrict => Results::Words,
-            Form::Expression => Results::Expression,
-            Form::Vertex | Form::VertexRestrict | Form::Fragment | Form::FragmentRestrict => Results::Output,
+            Form::Merged | Form::Split | Form::Restrict => Leaving::Words,
+            Form::Expression => Leaving::Expression,
+            Form::Vertex | Form::VertexRestrict | Form::Fragment | Form::FragmentRestrict => Leaving::Output,
         }
     }
 }

@@ -20,6 +20,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("run.schema.json", schemars::schema_for!(RunLine)),
         ("plan.schema.json", schemars::schema_for!(PlanRecord)),
         ("bench.schema.json", schemars::schema_for!(results::bench::Report)),
+        ("bench-stress.schema.json", schemars::schema_for!(results::wire::BenchStressRecord)),
         ("clauses.schema.json", schemars::schema_for!(ClausesRecord)),
         ("compare.schema.json", schemars::schema_for!(CompareRecord)),
         ("baseline.schema.json", schemars::schema_for!(BaselineRecord)),

@@ -8,7 +8,7 @@ use super::place::Place;
 use crate::carrier::{self, Carrier, Cells, FIRST_CLAIM};
 use crate::contract::{Arithmetic, Parameter};
 use crate::module::{EntryPoint, Module};
-use crate::program::Results;
+use crate::program::Leaving;
 use crate::variant::{MemoryModel, Stage};
 
 /// The inputs that tell.
@@ -119,7 +119,7 @@ impl Emitter<'_> {
                 let float = self.module.float(32);
                 let zero = self.module.constant_of(float, &[0]);
                 carrier::write_point(&mut self.module, outputs, [zero, zero], 1);
-                if self.leaves() == Results::Output {
+                if self.leaves() == Leaving::Output {
                     self.output = Some(Output::Position(outputs.0));
                 }
                 let size = self.module.constant(self.layout.workgroup_size);

@@ -10,7 +10,7 @@ use crate::contract::{Arithmetic, IMAGE_WIDTH, Parameter, unit};
 use crate::glsl;
 use crate::kernel::{Binding, ImageBinding, ResultSlot};
 use crate::memory::{Element, Kind, Path, Target, image_type, spirv_class};
-use crate::program::Results;
+use crate::program::Leaving;
 use crate::rules::Rule;
 use crate::stress;
 use crate::variant::{Images, MemoryModel, Pointers, References, Stage};
@@ -53,7 +53,7 @@ impl Emitter<'_> {
             let variable = self.buffer_variable(number, *path);
             self.declared.push(Declared { path: *path, variable });
         }
-        let outputs = self.leaves() == Results::Output;
+        let outputs = self.leaves() == Leaving::Output;
         if outputs {
             self.declare_output();
         } else {

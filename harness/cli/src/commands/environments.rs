@@ -8,16 +8,14 @@ use campaign::measure::{self, Relaxed, Trial};
 use campaign::source::{Loaded, TestSource};
 use campaign::targets;
 use results::bench::Counts;
+use results::wire::{BENCH_STRESS_SCHEMA, BenchStressRecord, StressCounts, StressRecord, StressTest};
 use runner::Stress;
-use serde::Serialize;
 
 use crate::arguments::{Bench, ListFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::print_json;
 use crate::output::{Data, say};
 
-/// The format of the published object.
-const SCHEMA: &str = "vk-litmus/bench-stress/1";
 /// The suite where nothing is named.
 const SUITE: &str = "quick";
 /// The shortest trial.
@@ -30,67 +28,6 @@ const ROUNDS: u32 = 10;
 /// whose shortest dispatch is longer than a trial.
 const OVERHEAD: Duration = Duration::from_secs(60);
 const BUILDING: Duration = Duration::from_secs(3);
-
-#[derive(Debug, Serialize)]
-struct Report {
-    schema: &'static str,
-    device: String,
-    driver: String,
-    seed: u64,
-    /// How often each test was measured in each environment, and for how long it was to be each time.
-    rounds: u32,
-    trial_seconds: f64,
-    /// Relaxed tests, and those of them that are mutants of other tests of the suite.
-    tests: usize,
-    mutants: usize,
-    /// The device's own first.
-    environments: Vec<Environment>,
-    rows: Vec<Row>,
-}
-
-/// An environment, over all tests.
-#[derive(Debug, Serialize)]
-struct Environment {
-    name: String,
-    /// What it is on this device, as a file.
-    stress: String,
-    /// Tests that ran in it.
-    ran: usize,
-    seconds: f64,
-    instances_per_second: f64,
-    interleaved_per_second: f64,
-    weak_per_second: f64,
-    /// Weak outcomes a second as a multiple of those in the first environment; absent where that shows none.
-    weak_ratio: Option<f64>,
-    /// Mutants of which a death was seen.
-    killed: usize,
-    /// Deaths a second, as the mean over all mutants, those that live included.
-    deaths_per_second: f64,
-    deaths_ratio: Option<f64>,
-    /// The geometric mean of one more than the deaths a second of each mutant: a mutant that dies often counts no more here than
-    /// one that dies seldom.
-    typical_deaths_per_second: f64,
-    typical_ratio: Option<f64>,
-}
-
-/// A test in all environments.
-#[derive(Debug, Serialize)]
-struct Row {
-    test: String,
-    mutant_of: Vec<String>,
-    environments: Vec<Cell>,
-}
-
-/// A test in one environment.
-#[derive(Clone, Debug, Default, Serialize)]
-struct Cell {
-    #[serde(flatten)]
-    counts: Counts,
-    /// Instances that showed the outcome that the test asks about.
-    deaths: u64,
-    /// Why a trial ended early.
-    error: Option<String>,
-}
 
 /// Runs the command.
 ///
@@ -131,7 +68,7 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
         ));
     }
 
-    let mut cells = vec![vec![Cell::default(); environments.len()]; relaxed.len()];
+    let mut cells = vec![vec![StressCounts::default(); environments.len()]; relaxed.len()];
     for round in 0..rounds {
         // Where one dispatch took longer than all rounds were to take, more of them are nobody's share.
         let has_time_left = |(test, environment): &(usize, usize)| {
@@ -163,14 +100,14 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
     }
 
     let mutants: Vec<bool> = relaxed.iter().map(|of| !of.mutant_of.is_empty()).collect();
-    let mut summed: Vec<Environment> = Vec::with_capacity(environments.len());
+    let mut summed: Vec<StressRecord> = Vec::with_capacity(environments.len());
     for (number, stress) in environments.iter().enumerate() {
-        let column: Vec<&Cell> = cells.iter().filter_map(|row| row.get(number)).collect();
+        let column: Vec<&StressCounts> = cells.iter().filter_map(|row| row.get(number)).collect();
         let environment = sum(stress, &column, &mutants, summed.first())?;
         summed.push(environment);
     }
-    let report = Report {
-        schema: SCHEMA,
+    let report = BenchStressRecord {
+        schema: BENCH_STRESS_SCHEMA.to_owned(),
         device: target.name.clone(),
         driver: format!("{} {}", target.listed.identity.driver_name, target.listed.identity.driver_info),
         seed: arguments.seed,
@@ -182,7 +119,11 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
         rows: relaxed
             .into_iter()
             .zip(cells)
-            .map(|(of, environments)| Row { test: of.subject.id, mutant_of: of.mutant_of, environments })
+            .map(|(of, environments)| StressTest {
+                test: of.subject.id,
+                mutant_of: of.mutant_of,
+                environments,
+            })
             .collect(),
     };
     match arguments.format {
@@ -232,10 +173,10 @@ fn order(round: u32, tests: usize, environments: usize) -> impl Iterator<Item = 
 /// Sums a column up; `first` is what ratios are to.
 fn sum(
     stress: &Stress,
-    column: &[&Cell],
+    column: &[&StressCounts],
     mutants: &[bool],
-    first: Option<&Environment>,
-) -> Result<Environment, Failure> {
+    first: Option<&StressRecord>,
+) -> Result<StressRecord, Failure> {
     let mut counts = Counts::default();
     column.iter().for_each(|cell| counts.add(&cell.counts));
     let rates: Vec<f64> = column
@@ -254,7 +195,7 @@ fn sum(
         let other = of_first.unwrap_or(own);
         (other > 0.0).then_some(own / other)
     };
-    Ok(Environment {
+    Ok(StressRecord {
         name: stress.name.clone(),
         stress: stress.to_toml().map_err(Failure::environment_error)?,
         ran: column.iter().filter(|cell| cell.counts.instances > 0).count(),
@@ -271,8 +212,8 @@ fn sum(
     })
 }
 
-fn print_text(report: &Report) -> Result<Outcome, Failure> {
-    let Report { device, driver, tests, mutants, rounds, trial_seconds, seed, .. } = report;
+fn print_text(report: &BenchStressRecord) -> Result<Outcome, Failure> {
+    let BenchStressRecord { device, driver, tests, mutants, rounds, trial_seconds, seed, .. } = report;
     let mut text = format!(
         "{device} ({}): {tests} relaxed tests, {mutants} of them mutants, {rounds} × {trial_seconds:.3} s in each environment, seed {seed}\n\n",
         driver.trim()
@@ -361,7 +302,7 @@ mod tests {
     #[test]
     fn ratios_are_to_the_first_and_mutants_alone_die() {
         let stress = Stress::preset("sim").unwrap();
-        let cell = |weak, deaths| Cell {
+        let cell = |weak, deaths| StressCounts {
             counts: Counts { instances: 100, weak, seconds: 2.0, ..Counts::default() },
             deaths,
             error: None,
