@@ -271,7 +271,7 @@ impl Search<'_> {
     ) -> Result<Outcome, Failure> {
         let (others, others_own) = self.compared(unseen, &best.stress, &own.stress)?;
         // What does not hold for others was learnt by heart.
-        let holds = others.score() >= others_own.score();
+        let holds = others.typical() >= others_own.typical();
         let (written, written_others) = if holds { (&best, &others) } else { (&own, &others_own) };
         let of = |what: &str, count: usize, best: &Measured, own: &Measured| {
             format!(
