@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
+use arithmetic::mask;
 use rspirv::spirv::{BuiltIn, StorageClass};
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
 use crate::layout::Part;
 use crate::lift::FindingKind;
-use crate::module::{Instruction, Type, mask};
+use crate::module::{Instruction, Type};
 use crate::order::MemoryOperands;
 use crate::state::State;
 use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};
@@ -60,7 +61,7 @@ impl Walk<'_> {
                 let ty = self.type_of_operand(state, instruction, 1)?;
                 self.spec().bits(ty)?
             };
-            let index = crate::arithmetic::signed(index, bits) as u64;
+            let index = arithmetic::signed(index, bits) as u64;
             pointer.offset = pointer.offset.wrapping_add(index.wrapping_mul(stride));
             pointer.stride = Some(stride);
         }

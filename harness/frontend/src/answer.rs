@@ -9,7 +9,7 @@ use litmus::{Instruction, Label, Place, Prediction, QuestionKind, Race, Test};
 use model::{Budget, EventOwner, ExplainOptions, Model, Options, PredictError, RaceFound, explain, predict};
 
 use crate::emit;
-use crate::lift::{Case, Identity, Lifted, Spot};
+use crate::lift::{Case, FindingKind, Identity, Lifted, Spot};
 
 /// Steps of the first look at everything together.
 const FIRST_LOOK: u64 = 20_000;
@@ -34,7 +34,8 @@ pub struct Asking<'b> {
 /// What a model says.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Whether the kernel races. `Unknown` where it was not asked, time ran out or loops were cut off.
+    /// Whether the kernel races. `Unknown` where it was not asked, time ran out or loops were cut off, and where nothing races before a
+    /// divergent barrier.
     pub race: Race,
     /// Whether what is asked of final states holds.
     pub holds: Option<bool>,
@@ -98,6 +99,12 @@ impl std::fmt::Display for Identity {
 /// Where it is beyond the bounds of the engine.
 pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Answer, PredictError> {
     let mut all = verdict(lifted, model, asking)?;
+    // What comes after a barrier that not everybody comes to is not defined, and no run that was looked at has it.
+    if all.race == Race::Free
+        && lifted.findings.iter().any(|found| found.kind == FindingKind::DivergentBarrier)
+    {
+        all.race = Race::Unknown;
+    }
     if asking.places && all.race == Race::Racy {
         for case in &lifted.cases {
             all.race_found = locate(case, model, asking.budget)?;

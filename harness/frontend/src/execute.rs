@@ -2,16 +2,17 @@
 
 use std::rc::Rc;
 
+use arithmetic::{fold, fold_extended, mask};
 use litmus::ArithmeticOperation;
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 
 use crate::access::Way;
-use crate::arithmetic::{fold, fold_extended, relation};
 use crate::emit;
 use crate::error::{malformed, unsupported};
 use crate::lift::FindingKind;
-use crate::module::{Instruction, Type, mask};
+use crate::module::{Instruction, Type};
 use crate::order::{MemoryOperands, scope, semantics};
+use crate::relation::relation;
 use crate::state::State;
 use crate::value::{Number, Object, Origin, Pointer, Truth, Value};
 use crate::walk::{Step, Walk};
@@ -415,6 +416,13 @@ impl Walk<'_> {
         let op = GlslStd450Op::from_u32(number)
             .ok_or_else(|| unsupported(format!("instruction {number} of GLSL.std.450")))?;
         let ty = instruction.ty;
+        // What they leave where a pointer leads is of floats as well.
+        if matches!(op, GlslStd450Op::Modf | GlslStd450Op::Frexp) {
+            let pointer = self.pointer(state, instruction, 3)?;
+            let way = Way { operands: MemoryOperands::default(), coherent: pointer.coherent };
+            self.store(state, pointer, pointer.ty, &Value::Opaque, way)?;
+            return Ok(Value::Opaque);
+        }
         let integer = match module.ty(ty)? {
             Type::Vector { element, .. } => matches!(module.ty(*element)?, Type::Integer { .. }),
             other => matches!(other, Type::Integer { .. }),
@@ -444,7 +452,7 @@ impl Walk<'_> {
             results.push(if opaque {
                 Value::Opaque
             } else {
-                let folded = fold_extended(op, &numbers, bits);
+                let folded = fold_extended(op, &numbers, bits, bits);
                 Value::Known(folded.ok_or_else(|| unsupported(format!("{op:?}")))?)
             });
         }

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use rspirv::spirv::{BuiltIn, Op};
 
 use crate::annotations::Initial;
-use crate::arithmetic::fold;
 use crate::error::{Problem, malformed, unsupported};
-use crate::module::{Constant, Module, Type, mask};
+use crate::module::{Constant, Module, Type};
 use crate::value::{Origin, Value};
+use arithmetic::{fold, mask};
 
 /// Parts of a value at most.
 pub(crate) const MAX_PARTS: usize = 1 << 14;

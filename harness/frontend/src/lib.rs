@@ -43,7 +43,7 @@
 mod access;
 pub mod annotations;
 mod answer;
-mod arithmetic;
+
 mod assemble;
 mod atomic;
 mod dispatch;
@@ -65,6 +65,7 @@ mod opcode;
 mod order;
 mod outcomes;
 mod question;
+mod relation;
 mod smallest;
 mod state;
 mod text;

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use arithmetic::mask;
 use litmus::Test;
 use rspirv::spirv::StorageClass;
 
@@ -12,7 +13,7 @@ use crate::assemble;
 use crate::error::{Place, Problem, Refusal, malformed};
 use crate::inputs::{AddressInput, ImageInput};
 use crate::layout::{Specialized, known};
-use crate::module::{Constant, Module, Type, mask};
+use crate::module::{Constant, Module, Type};
 use crate::order::class_of;
 use crate::question::Asked;
 use crate::state::State;

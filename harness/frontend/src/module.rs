@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use arithmetic::mask;
 use rspirv::spirv::{
     self, BuiltIn, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, StorageClass,
 };
@@ -666,11 +667,6 @@ impl Module {
     pub(crate) fn decorations(&self, id: u32) -> Decorations {
         self.decorations.get(&id).cloned().unwrap_or_default()
     }
-}
-
-/// As many low bits.
-pub(crate) fn mask(bits: u32) -> u64 {
-    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
 fn decorate(entry: &mut Decorations, decoration: u32, parameter: Option<u32>) {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use arithmetic::mask;
 use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
 use crate::annotations::{Formula, Part, Quantifier, Side};
 use crate::error::{Place, Problem, Refusal};
 use crate::lift::{Options, Setting, with_setting};
-use crate::module::{Module, mask};
+use crate::module::Module;
 use crate::value::{Cell, Object};
 
 /// What is asked, over cells.

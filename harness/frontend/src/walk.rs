@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+use arithmetic::mask;
 use litmus::{ArithmeticOperation, InstructionKind, LocationId, Scope, SplitHalf};
 use rspirv::spirv::Op;
 
@@ -14,7 +15,7 @@ use crate::emit;
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
 use crate::layout::{Specialized, part};
 use crate::lift::{Finding, FindingKind, Identity, Setting};
-use crate::module::{Instruction, Type, mask};
+use crate::module::{Instruction, Type};
 use crate::order::class_of;
 use crate::state::{Frame, Loop, State};
 use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};

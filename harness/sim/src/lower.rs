@@ -9,9 +9,10 @@ mod group;
 mod image;
 mod memory;
 mod number;
+mod path;
 mod postpone;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
@@ -32,12 +33,16 @@ enum Meaning {
     Pointer { reference: u16, address: Register },
     /// A variable of the function.
     Variable(Register),
-    /// A word of the push constants.
-    Parameter(u32),
+    /// A part of a variable of the function, at a place that is computed, in words; and the words of the variable.
+    Element { first: Register, offset: u32, index: Register, words: u32 },
+    /// A part of the push constants, so many bytes behind what an index says.
+    Parameter { bytes: u32, index: Register },
     /// The block of push constants.
-    Parameters { ty: u32 },
+    Parameters,
     /// An input.
     Input(SpirvBuiltIn),
+    /// A component of an input.
+    InputPart(SpirvBuiltIn, u8),
     /// A whole variable in memory that is no number.
     Whole { reference: u16, ty: u32 },
     /// An image.
@@ -68,6 +73,8 @@ pub(crate) fn load(
         early_texels: HashMap::new(),
         addresses: HashMap::new(),
         coherent: Vec::new(),
+        strides: HashMap::new(),
+        into_coherent: HashSet::new(),
         postponed: Vec::new(),
         fixed: Fixed::default(),
         block: 0,
@@ -92,7 +99,6 @@ struct Fixed {
     one_as_float: Register,
     byte: Register,
     half: Register,
-    ones: Register,
 }
 
 struct Lowering<'m> {
@@ -120,6 +126,10 @@ struct Lowering<'m> {
     addresses: HashMap<u32, u32>,
     /// By reference: under GLSL450, whether plain accesses are coherent.
     coherent: Vec<bool>,
+    /// Pointers to matrices, or to rows of them, that lie in memory with strides of their own.
+    strides: HashMap<u32, (u32, bool)>,
+    /// Under GLSL450, pointers into members that are coherent.
+    into_coherent: HashSet<u32>,
     /// Arithmetic of this block that nobody has needed yet.
     postponed: Vec<&'m Placed>,
     fixed: Fixed,
@@ -158,7 +168,6 @@ impl Lowering<'_> {
             one_as_float: fixed(1f32.to_bits()),
             byte: fixed(0xff),
             half: fixed(0xffff),
-            ones: fixed(u32::MAX),
         };
         let mut constants: Vec<(u32, (u32, u64))> =
             module.constants.iter().map(|(id, value)| (*id, *value)).collect();
@@ -173,12 +182,19 @@ impl Lowering<'_> {
             self.types.insert(id, ty);
             self.meanings.insert(id, Meaning::Value(register));
         }
+        for (id, ty) in &module.nulls {
+            let Some(words) = module.registers_of(*ty) else { continue };
+            let first = self.program.registers as Register;
+            self.program.registers += words as usize;
+            self.types.insert(*id, *ty);
+            self.meanings.insert(*id, Meaning::Value(first));
+        }
         for (id, pointer, class, word) in &module.variables {
             let Some(Type::Pointer { to, .. }) = module.types.get(pointer) else {
                 return Err(malformed(*word, "a variable whose type is no pointer"));
             };
             let meaning = match class {
-                StorageClass::PushConstant => Meaning::Parameters { ty: *to },
+                StorageClass::PushConstant => Meaning::Parameters,
                 StorageClass::Input => {
                     let built_in = module.built_ins.get(id).copied();
                     Meaning::Input(built_in.ok_or_else(|| malformed(*word, "an input that is no built-in"))?)
@@ -321,12 +337,10 @@ impl Lowering<'_> {
             };
             self.types.insert(id, ty);
             let meaning = match module.types.get(&ty) {
-                Some(Type::Pointer { class: StorageClass::Function, to }) => {
+                Some(Type::Pointer { to, .. }) if placed.op() == SpirvOp::Variable => {
                     Meaning::Variable(self.registers(*to, placed)?)
                 }
-                Some(Type::Pointer { class: StorageClass::PushConstant | StorageClass::Input, .. }) => {
-                    continue;
-                }
+                Some(Type::Pointer { class, .. }) if Self::has_no_address(*class) => continue,
                 // What a whole variable is has no address of its own.
                 Some(Type::Pointer { to, .. })
                     if matches!(module.types.get(to), Some(Type::Struct { .. })) =>
@@ -394,8 +408,8 @@ impl Lowering<'_> {
     fn value(&mut self, placed: &Placed, id: u32) -> Result<Register, LoadError> {
         let register = self.late(placed, id)?;
         let ty = self.types.get(&id).copied().unwrap_or(0);
-        for (component, _) in self.components_of(ty, register) {
-            self.wait_for(component);
+        for leaf in self.leaves(ty, register) {
+            self.wait_for(leaf.register);
         }
         Ok(register)
     }
@@ -429,8 +443,8 @@ impl Lowering<'_> {
                 && let Ok(Meaning::Value(register)) = self.meaning(placed, placed.result()?)
                 && !self.reads_no_memory(placed)
             {
-                let components = self.components_of(placed.result_type()?, register);
-                self.loaded.extend(components.iter().map(|(register, _)| *register));
+                let leaves = self.leaves(placed.result_type()?, register);
+                self.loaded.extend(leaves.iter().map(|leaf| leaf.register));
             }
         }
         for placed in &self.module.body {
@@ -445,8 +459,15 @@ impl Lowering<'_> {
     fn reads_no_memory(&self, placed: &Placed) -> bool {
         let Ok(id) = placed.id(0) else { return false };
         match self.meanings.get(&id) {
-            Some(Meaning::Pointer { .. }) => false,
-            Some(_) | None => placed.op() == SpirvOp::Load,
+            Some(Meaning::Pointer { .. } | Meaning::Whole { .. }) => false,
+            Some(_) => placed.op() == SpirvOp::Load,
+            // A pointer whose meaning comes with its chain.
+            None => {
+                let class = self.types.get(&id).and_then(|ty| self.module.types.get(ty));
+                let known =
+                    matches!(class, Some(Type::Pointer { class, .. }) if !Self::has_no_address(*class));
+                placed.op() == SpirvOp::Load && !known
+            }
         }
     }
 
@@ -482,8 +503,13 @@ impl Lowering<'_> {
                     return Err(LoadError::Lacks("OpSelect of pointers to several variables".into()));
                 }
                 let to = self.destination(placed, reference)?;
-                for word in 0..self.width_of(placed.result()?) {
+                let width = self.width_of(placed.result()?);
+                // One condition for all, or one for each component.
+                let conditions = self.width_of(placed.id(0)?);
+                let each = if conditions > 1 { (width / conditions).max(1) } else { width.max(1) };
+                for word in 0..width {
                     let (to, yes, no) = (to + word, yes + word, no + word);
+                    let condition = condition + word / each;
                     self.program.ops.push(Op::Select { to, condition, yes, no });
                 }
             }
@@ -499,6 +525,12 @@ impl Lowering<'_> {
             }
             Switch => self.switch(placed)?,
             Return => self.program.ops.push(Op::Return),
+            SpirvOp::Undef => {
+                let to = self.late(placed, placed.result()?)?;
+                for word in 0..self.width_of(placed.result()?) {
+                    self.program.ops.push(Op::Copy { to: to + word, from: self.fixed.zero });
+                }
+            }
             op if memory::is_memory(op) => self.memory(placed)?,
             op if image::is_image(op) => self.image(placed)?,
             op if group::is_group(op) => self.group(placed)?,
@@ -561,59 +593,6 @@ impl Lowering<'_> {
         for word in 0..count {
             self.program.ops.push(Op::Assign { to: to.wrapping_add(word), from: from.wrapping_add(word) });
         }
-    }
-
-    fn access_chain(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let base = self.meaning(placed, placed.id(0)?)?;
-        let result = placed.result()?;
-        let count = placed.instruction.operands.len();
-        if let Meaning::Parameters { ty } = base {
-            let member = self.constant(placed, placed.id(1)?)?;
-            let word = self.module.offset_of(ty, member) / 4;
-            self.meanings.insert(result, Meaning::Parameter(word));
-            return Ok(());
-        }
-        let Meaning::Whole { reference, mut ty } = base else {
-            return Err(LoadError::Lacks("OpAccessChain into this variable".into()));
-        };
-        let Meaning::Pointer { address, .. } = self.meaning(placed, result)? else {
-            return Err(malformed(placed.word, "an access chain whose type is no pointer"));
-        };
-        let (mut index, mut scale, mut offset) = (NONE, 0u32, 0u32);
-        for position in 1..count {
-            let id = placed.id(position)?;
-            match self.module.types.get(&ty) {
-                Some(Type::Struct { members }) => {
-                    let member = self.constant(placed, id)?;
-                    offset = offset.wrapping_add(self.module.offset_of(ty, member));
-                    let inner = members.get(member as usize).copied();
-                    ty = inner.ok_or_else(|| malformed(placed.word, "no such member"))?;
-                }
-                Some(Type::Array { element, .. } | Type::Vector { element, .. }) => {
-                    let stride = self.module.stride_of(ty, *element);
-                    ty = *element;
-                    match self.module.constants.get(&id) {
-                        Some((_, constant)) => {
-                            offset = offset.wrapping_add((*constant as u32).wrapping_mul(stride));
-                        }
-                        None if index == NONE => {
-                            index = self.value(placed, id)?;
-                            scale = stride;
-                            self.indices.push((id, reference));
-                        }
-                        None => return Err(LoadError::Lacks("OpAccessChain with several indices".into())),
-                    }
-                }
-                _ => return Err(LoadError::Lacks("OpAccessChain into this type".into())),
-            }
-        }
-        if !matches!(self.module.types.get(&ty), Some(Type::Number { .. } | Type::Vector { .. })) {
-            return Err(LoadError::Lacks("OpAccessChain to something other than numbers".into()));
-        }
-        self.meanings.insert(result, Meaning::Pointer { reference, address });
-        let bytes = self.module.bytes_of(ty);
-        self.program.ops.push(Op::Address { to: address, reference, index, scale, offset, bytes });
-        Ok(())
     }
 
     fn switch(&mut self, placed: &Placed) -> Result<(), LoadError> {

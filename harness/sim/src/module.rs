@@ -1,6 +1,6 @@
 //! A SPIR-V module as a list of instructions with their places, and what its declarations say.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use plan::Interface;
 use rspirv::binary::{Consumer, ParseAction, ParseState, parse_words};
@@ -11,6 +11,8 @@ use crate::plain::plain;
 use crate::program::Stage;
 
 const HEADER_WORDS: usize = 5;
+/// Words of a value at most: each invocation has a register for each.
+const MOST_WORDS: u32 = 1024;
 
 /// Why a module cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,6 +92,10 @@ pub(crate) enum Type {
         element: u32,
         count: u32,
     },
+    Matrix {
+        column: u32,
+        count: u32,
+    },
     Array {
         element: u32,
         count: Option<u32>,
@@ -110,6 +116,8 @@ pub(crate) struct Module {
     pub types: HashMap<u32, Type>,
     /// Numbers and booleans: type and bits.
     pub constants: HashMap<u32, (u32, u64)>,
+    /// Values of zeros that are no numbers: ids and types.
+    pub nulls: Vec<(u32, u32)>,
     /// The memory model is Vulkan's; GLSL450's otherwise.
     pub vulkan: bool,
     /// Global variables: type of the pointer and class, in the order of the module.
@@ -118,13 +126,18 @@ pub(crate) struct Module {
     pub bindings: HashMap<u32, u32>,
     pub built_ins: HashMap<u32, BuiltIn>,
     pub aliased: Vec<u32>,
+    /// Variables that are Coherent or Volatile.
     pub coherent: Vec<u32>,
+    /// Members of structures that are.
+    pub coherent_members: HashSet<(u32, u32)>,
     /// Structures with an explicit layout.
     pub blocks: Vec<u32>,
     /// In bytes.
     pub strides: HashMap<u32, u32>,
     /// In bytes.
     pub offsets: HashMap<(u32, u32), u32>,
+    /// Members that are matrices, or arrays of them: bytes from one column, or row, to the next, and whether it is rows.
+    pub matrices: HashMap<(u32, u32), (u32, bool)>,
     pub stage: Stage,
     /// Of compute shaders.
     pub workgroup_size: Option<[u32; 3]>,
@@ -280,10 +293,24 @@ impl Module {
                 _ => return Err(LoadError::Lacks("this memory model".into())),
             },
             Op::MemberDecorate => {
-                if let Some(Operand::Decoration(Decoration::Offset)) = operands.get(2) {
-                    self.offsets.insert((placed.id(0)?, placed.literal(1)?), placed.literal(3)?);
+                let member = (placed.id(0)?, placed.literal(1)?);
+                match operands.get(2) {
+                    Some(Operand::Decoration(Decoration::Offset)) => {
+                        self.offsets.insert(member, placed.literal(3)?);
+                    }
+                    Some(Operand::Decoration(Decoration::MatrixStride)) => {
+                        self.matrices.entry(member).or_default().0 = placed.literal(3)?;
+                    }
+                    Some(Operand::Decoration(Decoration::Coherent | Decoration::Volatile)) => {
+                        self.coherent_members.insert(member);
+                    }
+                    Some(Operand::Decoration(Decoration::RowMajor)) => {
+                        self.matrices.entry(member).or_default().1 = true;
+                    }
+                    _ => {}
                 }
             }
+            Op::ConstantNull | Op::Undef => self.nulls.push((placed.result()?, placed.result_type()?)),
             Op::ExecutionMode => {
                 if let Some(Operand::ExecutionMode(ExecutionMode::LocalSize)) = operands.get(1) {
                     self.workgroup_size = Some([placed.literal(2)?, placed.literal(3)?, placed.literal(4)?]);
@@ -342,7 +369,7 @@ impl Module {
             }
             Some(Operand::Decoration(Decoration::Block)) => self.blocks.push(id),
             Some(Operand::Decoration(Decoration::Aliased)) => self.aliased.push(id),
-            Some(Operand::Decoration(Decoration::Coherent)) => self.coherent.push(id),
+            Some(Operand::Decoration(Decoration::Coherent | Decoration::Volatile)) => self.coherent.push(id),
             Some(Operand::Decoration(Decoration::BuiltIn)) => {
                 if let Some(Operand::BuiltIn(built_in)) = placed.instruction.operands.get(2) {
                     self.built_ins.insert(id, *built_in);
@@ -362,7 +389,7 @@ impl Module {
                 width => return Err(LoadError::Lacks(format!("OpTypeInt {width}"))),
             },
             Op::TypeFloat => match placed.literal(0)? {
-                bits @ (32 | 64) => Type::Number { bits, float: true },
+                bits @ (16 | 32 | 64) => Type::Number { bits, float: true },
                 width => return Err(LoadError::Lacks(format!("OpTypeFloat {width}"))),
             },
             Op::TypeImage => {
@@ -383,6 +410,10 @@ impl Module {
             Op::TypeVector => match placed.literal(1)? {
                 count @ 2..=4 => Type::Vector { element: placed.id(0)?, count },
                 count => return Err(malformed(placed.word, format!("a vector of {count}"))),
+            },
+            Op::TypeMatrix => match placed.literal(1)? {
+                count @ 2..=4 => Type::Matrix { column: placed.id(0)?, count },
+                count => return Err(malformed(placed.word, format!("a matrix of {count} columns"))),
             },
             Op::TypeRuntimeArray => Type::Array { element: placed.id(0)?, count: None },
             Op::TypeArray => {
@@ -415,7 +446,18 @@ impl Module {
             Some(Type::Array { element, count }) => {
                 self.stride_of(ty, *element).saturating_mul(count.unwrap_or(0))
             }
-            Some(Type::Struct { members }) => self.sum(members),
+            Some(Type::Matrix { column, count }) => self.bytes_of(*column).saturating_mul(*count),
+            Some(Type::Struct { members }) => {
+                let end = |(member, inner): (u32, &u32)| {
+                    let bytes = match self.matrices.get(&(ty, member)) {
+                        // With its strides a matrix takes no more than so many columns, or rows.
+                        Some((stride, _)) => self.bytes_of(*inner).max(stride.saturating_mul(4)),
+                        None => self.bytes_of(*inner),
+                    };
+                    self.offset_of(ty, member).saturating_add(bytes)
+                };
+                (0..).zip(members).map(end).max().unwrap_or(0)
+            }
             _ => 0,
         }
     }
@@ -425,7 +467,16 @@ impl Module {
         match self.types.get(&ty) {
             Some(Type::Number { bits: 64, .. }) => Some(2),
             Some(Type::Number { .. } | Type::Bool) => Some(1),
-            Some(Type::Vector { element, count }) => Some(self.registers_of(*element)? * count),
+            Some(
+                Type::Vector { element: inner, count }
+                | Type::Matrix { column: inner, count }
+                | Type::Array { element: inner, count: Some(count) },
+            ) => self.registers_of(*inner)?.checked_mul(*count).filter(|words| *words <= MOST_WORDS),
+            Some(Type::Struct { members }) => {
+                let sum =
+                    members.iter().try_fold(0u32, |sum, member| sum.checked_add(self.registers_of(*member)?));
+                sum.filter(|words| *words <= MOST_WORDS)
+            }
             _ => None,
         }
     }
@@ -434,7 +485,9 @@ impl Module {
     fn check_inner(&self, ty: &Type, word: usize) -> Result<(), LoadError> {
         let known = |id: &u32| self.types.contains_key(id);
         let sound = match ty {
-            Type::Vector { element, .. } | Type::Array { element, .. } => known(element),
+            Type::Vector { element: inner, .. }
+            | Type::Array { element: inner, .. }
+            | Type::Matrix { column: inner, .. } => known(inner),
             Type::Struct { members } => members.iter().all(known),
             _ => true,
         };

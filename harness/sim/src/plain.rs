@@ -1,13 +1,13 @@
 //! Modules that others wrote in the plain form that lowering takes: no debug information, constants with their values, and one
 //! function, into which all that it calls is put.
 
-mod extended;
+mod constant;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use plan::Interface;
 use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op, StorageClass, Word};
+use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, GlslStd450Op, Op, StorageClass, Word};
 
 use crate::module::{LoadError, Placed, malformed};
 
@@ -42,7 +42,10 @@ struct Plain<'m> {
     head: Vec<Instruction>,
     /// What stands in the head of scalar constants: type and words.
     constants: HashMap<Word, (Word, Vec<u32>)>,
-    composites: BTreeMap<Word, (Word, Vec<Word>)>,
+    /// Constants of parts, in the order of the module: ids, types and parts.
+    composites: Vec<(Word, Word, Vec<Word>)>,
+    /// Variables of the module that each invocation has for itself, with their initial values.
+    own: Vec<Instruction>,
     spec_ids: HashMap<Word, u32>,
     /// Sets of extended instructions that compute nothing.
     silent: Vec<Word>,
@@ -50,6 +53,8 @@ struct Plain<'m> {
     glsl: Vec<Word>,
     functions: HashMap<Word, Function>,
     types: HashMap<Word, Instruction>,
+    /// By pointer: the type that it points to.
+    pointee: HashMap<Word, Word>,
     sets: HashMap<Word, u32>,
     bindings: HashMap<Word, u32>,
 }
@@ -73,12 +78,14 @@ pub(crate) fn plain(all: Vec<Placed>, interface: &Interface) -> Result<Vec<Place
         bound: ids.max().unwrap_or(0) + 1,
         head: Vec::new(),
         constants: HashMap::new(),
-        composites: BTreeMap::new(),
+        composites: Vec::new(),
+        own: Vec::new(),
         spec_ids: HashMap::new(),
         silent: Vec::new(),
         glsl: Vec::new(),
         functions: HashMap::new(),
         types: HashMap::new(),
+        pointee: HashMap::new(),
         sets: HashMap::new(),
         bindings: HashMap::new(),
     };
@@ -180,50 +187,51 @@ impl Plain<'_> {
                         .map(|four| four.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte)))
                         .collect();
                 }
-                let operand = match words[..] {
-                    [low] => Operand::LiteralBit32(low),
-                    [low, high, ..] => Operand::LiteralBit64(u64::from(high) << 32 | u64::from(low)),
-                    [] => return Err(malformed(word, "a constant without a number")),
+                let number = words.iter().rev().fold(0, |all, word| all << 32 | u64::from(*word));
+                return self.constant(ty, result, &[number]);
+            }
+            Op::SpecConstantOp => return self.computed(&own, word),
+            op @ (Op::ConstantTrue | Op::ConstantFalse) => {
+                let (Some(ty), Some(result)) = (ty, result) else {
+                    return Err(malformed(word, "an odd constant"));
                 };
-                self.constants.insert(result, (ty, words));
-                self.head.push(instruction(Op::Constant, Some(ty), Some(result), vec![operand]));
-                return Ok(());
+                return self.constant(ty, result, &[u64::from(op == Op::ConstantTrue)]);
             }
             op @ (Op::SpecConstantTrue | Op::SpecConstantFalse) => {
                 let given = result.and_then(|result| self.given(result));
                 let holds =
                     given.map_or(op == Op::SpecConstantTrue, |bytes| bytes.iter().any(|byte| *byte != 0));
-                let op = if holds { Op::ConstantTrue } else { Op::ConstantFalse };
-                self.head.push(instruction(op, ty, result, Vec::new()));
-                return Ok(());
+                let (Some(ty), Some(result)) = (ty, result) else {
+                    return Err(malformed(word, "an odd constant"));
+                };
+                return self.constant(ty, result, &[u64::from(holds)]);
             }
             Op::ConstantComposite | Op::SpecConstantComposite => {
                 let parts =
                     (0..own.operands.len()).map(|index| id_of(&own, index)).collect::<Result<_, _>>()?;
                 if let (Some(ty), Some(result)) = (ty, result) {
-                    self.composites.insert(result, (ty, parts));
+                    self.composites.push((result, ty, parts));
                 }
                 return Ok(());
             }
             Op::ConstantNull | Op::Undef => {
                 let of = ty.and_then(|ty| self.types.get(&ty)).map(|of| of.class.opcode);
-                match (of, ty, result) {
-                    (Some(Op::TypeInt | Op::TypeFloat), Some(ty), Some(result)) => {
-                        let wide = self
-                            .types
-                            .get(&ty)
-                            .is_some_and(|of| of.operands.first() == Some(&Operand::LiteralBit32(64)));
-                        let operand = if wide { Operand::LiteralBit64(0) } else { Operand::LiteralBit32(0) };
-                        self.constants.insert(result, (ty, vec![0]));
-                        self.head.push(instruction(Op::Constant, Some(ty), Some(result), vec![operand]));
-                    }
-                    (Some(Op::TypeBool), ..) => {
-                        self.head.push(instruction(Op::ConstantFalse, ty, result, Vec::new()))
-                    }
-                    _ => {}
+                if let (Some(Op::TypeInt | Op::TypeFloat | Op::TypeBool), Some(ty), Some(result)) =
+                    (of, ty, result)
+                {
+                    return self.constant(ty, result, &[0]);
                 }
-                return Ok(());
             }
+            Op::Variable => match own.operands[..] {
+                [Operand::StorageClass(StorageClass::Private), ..] => {
+                    self.own.push(own);
+                    return Ok(());
+                }
+                [_, Operand::IdRef(_)] => {
+                    return Err(LoadError::Lacks("variables of the module with initial values".into()));
+                }
+                _ => {}
+            },
             op if format!("{op:?}").starts_with("Type") => {
                 if let Some(result) = result {
                     self.types.insert(result, own.clone());
@@ -278,7 +286,8 @@ impl Plain<'_> {
             ] => Some(*id),
             _ => None,
         });
-        let Some((_, parts)) = decorated.and_then(|id| self.composites.get(&id)) else { return Ok(()) };
+        let composite = |id: Word| self.composites.iter().find(|(own, ..)| *own == id);
+        let Some((_, _, parts)) = decorated.and_then(composite) else { return Ok(()) };
         let mut operands = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
         for part in parts {
             let size = self.number(*part).ok_or_else(|| malformed(0, "a local size that is no number"))?;
@@ -313,23 +322,46 @@ impl Plain<'_> {
         let mut inlined = Inlined::default();
         let names = HashMap::new();
         inlined.put(self, entry, names, 0)?;
-        let Inlined { variables, mut code, .. } = inlined;
-        let at = code.iter().position(|own| own.class.opcode == Op::Label).map_or(0, |label| label + 1);
-        let mut first = variables;
-        for (result, (ty, parts)) in std::mem::take(&mut self.composites) {
-            let of = self.types.get(&ty).map(|of| of.class.opcode);
-            let used = code.iter().any(|own| own.operands.contains(&Operand::IdRef(result)));
-            if !used {
-                continue;
+        let Inlined { variables, code } = inlined;
+        let known = self.head.iter().chain(&self.own).chain(&variables).chain(&code);
+        self.pointee = known
+            .filter_map(|own| {
+                let pointer = self.types.get(&own.result_type?)?;
+                let to = (pointer.class.opcode == Op::TypePointer).then(|| id_of(pointer, 1).ok())??;
+                Some((own.result_id?, to))
+            })
+            .collect();
+        let mut code = Simple::default().all(self, code)?;
+        let used = |code: &[Instruction]| -> HashSet<Word> {
+            let operands = code.iter().flat_map(|own| &own.operands);
+            operands
+                .filter_map(|operand| if let Operand::IdRef(id) = operand { Some(*id) } else { None })
+                .collect()
+        };
+        let mut needed = used(&code);
+        let own = std::mem::take(&mut self.own);
+        let (mut first, mut stores) = (variables, Vec::new());
+        for mut variable in own.into_iter().filter(|own| own.result_id.is_some_and(|id| needed.contains(&id)))
+        {
+            if let (Some(value), Some(result)) = (variable.operands.get(1).cloned(), variable.result_id) {
+                stores.push(instruction(Op::Store, None, None, vec![Operand::IdRef(result), value]));
+                variable.operands.truncate(1);
             }
-            if of != Some(Op::TypeVector) {
-                return Err(LoadError::Lacks("OpConstantComposite of this type".into()));
-            }
-            let parts = parts.into_iter().map(Operand::IdRef).collect();
-            first.push(instruction(Op::CompositeConstruct, Some(ty), Some(result), parts));
+            first.push(variable);
         }
+        needed.extend(used(&stores));
+        let mut composites = Vec::new();
+        for (result, ty, parts) in std::mem::take(&mut self.composites).into_iter().rev() {
+            if needed.contains(&result) {
+                needed.extend(&parts);
+                let parts = parts.into_iter().map(Operand::IdRef).collect();
+                composites.push(instruction(Op::CompositeConstruct, Some(ty), Some(result), parts));
+            }
+        }
+        first.extend(composites.into_iter().rev());
+        first.extend(stores);
+        let at = code.iter().position(|own| own.class.opcode == Op::Label).map_or(0, |label| label + 1);
         code.splice(at..at, first);
-        let code = Simple::new(self, &code).all(code)?;
         let mut body = vec![instruction(Op::Function, None, Some(entry), Vec::new())];
         body.extend(code);
         body.push(instruction(Op::FunctionEnd, None, None, Vec::new()));
@@ -479,131 +511,80 @@ fn rename(own: &mut Instruction, names: &HashMap<Word, Word>) {
     }
 }
 
-/// Where a pointer to a component leads.
-#[derive(Clone, Copy)]
-struct Component {
-    variable: Word,
-    /// Type of the variable.
-    vector: Word,
-    index: u32,
+/// Instructions that lowering lacks, said by those that it has.
+#[derive(Default)]
+struct Simple {
+    /// Pointers to parts: the variable, and the indices from there.
+    chains: HashMap<Word, (Word, Vec<Operand>)>,
 }
 
-/// Instructions that the machine lacks, said by those that it has.
-struct Simple<'p, 'm> {
-    plain: &'p mut Plain<'m>,
-    /// Types of results.
-    types: HashMap<Word, Word>,
-    components: HashMap<Word, Component>,
-    truth: Option<Word>,
-}
-
-impl<'p, 'm> Simple<'p, 'm> {
-    fn new(plain: &'p mut Plain<'m>, code: &[Instruction]) -> Simple<'p, 'm> {
-        let known = plain.head.iter().chain(code);
-        let types = known.filter_map(|own| Some((own.result_id?, own.result_type?))).collect();
-        Simple { plain, types, components: HashMap::new(), truth: None }
-    }
-
-    fn all(mut self, code: Vec<Instruction>) -> Result<Vec<Instruction>, LoadError> {
+impl Simple {
+    fn all(mut self, plain: &mut Plain<'_>, code: Vec<Instruction>) -> Result<Vec<Instruction>, LoadError> {
         let mut simple = Vec::with_capacity(code.len());
         for own in code {
-            self.one(own, &mut simple)?;
+            self.one(plain, own, &mut simple)?;
         }
         Ok(simple)
     }
 
-    /// What a pointer's type points to.
-    fn pointee(&self, pointer: Word) -> Option<Word> {
-        let ty = self.plain.types.get(self.types.get(&pointer)?)?;
-        id_of(ty, 1).ok()
-    }
-
-    fn class(&self, pointer: Word) -> Option<StorageClass> {
-        match self.plain.types.get(self.types.get(&pointer)?)?.operands.first() {
-            Some(Operand::StorageClass(class)) => Some(*class),
-            _ => None,
-        }
-    }
-
-    fn vector(&self, ty: Word) -> Option<(Word, u32)> {
-        let of = self.plain.types.get(&ty).filter(|of| of.class.opcode == Op::TypeVector)?;
-        match of.operands[..] {
-            [Operand::IdRef(element), Operand::LiteralBit32(count)] => Some((element, count)),
-            _ => None,
-        }
-    }
-
-    /// A constant of the type of a number.
-    fn one_of(&mut self, ty: Word) -> Word {
-        let known = self.plain.constants.iter().find(|(_, (own, words))| *own == ty && words[..] == [1]);
-        if let Some((id, _)) = known {
-            return *id;
-        }
-        let id = self.plain.fresh();
-        self.plain.constants.insert(id, (ty, vec![1]));
-        self.plain.head.push(instruction(Op::Constant, Some(ty), Some(id), vec![Operand::LiteralBit32(1)]));
-        id
-    }
-
-    fn one(&mut self, own: Instruction, simple: &mut Vec<Instruction>) -> Result<(), LoadError> {
+    fn one(
+        &mut self,
+        plain: &mut Plain<'_>,
+        own: Instruction,
+        simple: &mut Vec<Instruction>,
+    ) -> Result<(), LoadError> {
         let (ty, result) = (own.result_type, own.result_id);
         match own.class.opcode {
-            Op::ExtInst => self.extended(&own, simple)?,
+            Op::ExtInst => {
+                let set = id_of(&own, 0)?;
+                if plain.glsl.contains(&set) {
+                    // What is before the point goes where a pointer leads, and what is behind it is the result.
+                    if own.operands.get(1) == Some(&Operand::LiteralExtInstInteger(GlslStd450Op::Modf as u32))
+                    {
+                        let (from, to, whole) = (id_of(&own, 2)?, id_of(&own, 3)?, plain.fresh());
+                        let trunc = Operand::LiteralExtInstInteger(GlslStd450Op::Trunc as u32);
+                        let operands = vec![Operand::IdRef(set), trunc, Operand::IdRef(from)];
+                        simple.push(instruction(Op::ExtInst, ty, Some(whole), operands));
+                        let operands = [to, whole].map(Operand::IdRef).to_vec();
+                        simple.push(instruction(Op::Store, None, None, operands));
+                        let operands = [from, whole].map(Operand::IdRef).to_vec();
+                        simple.push(instruction(Op::FSub, ty, result, operands));
+                        return Ok(());
+                    }
+                    simple.push(own);
+                } else if !plain.silent.contains(&set) {
+                    return Err(LoadError::Lacks(
+                        "extended instructions other than those of GLSL.std.450".into(),
+                    ));
+                }
+            }
             Op::InBoundsAccessChain | Op::AccessChain => {
                 let base = id_of(&own, 0)?;
-                let local = matches!(self.class(base), Some(StorageClass::Input | StorageClass::Function));
-                if local && let Some(vector) = self.pointee(base).filter(|ty| self.vector(*ty).is_some()) {
-                    let index = self.plain.number(id_of(&own, 1)?);
-                    let index = index
-                        .ok_or_else(|| LoadError::Lacks("OpAccessChain to a computed component".into()))?;
-                    if let Some(result) = result {
-                        self.components.insert(result, Component { variable: base, vector, index });
-                    }
-                    return Ok(());
+                let (root, mut indices) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
+                indices.extend(own.operands.into_iter().skip(1));
+                if let Some(result) = result {
+                    self.chains.insert(result, (root, indices.clone()));
                 }
-                simple.push(instruction(Op::AccessChain, ty, result, own.operands));
+                let operands = std::iter::once(Operand::IdRef(root)).chain(indices).collect();
+                simple.push(instruction(Op::AccessChain, ty, result, operands));
             }
-            Op::Load if self.components.contains_key(&id_of(&own, 0)?) => {
-                let Component { variable, vector, index } = self.components[&id_of(&own, 0)?];
-                let whole = self.plain.fresh();
-                simple.push(instruction(Op::Load, Some(vector), Some(whole), vec![Operand::IdRef(variable)]));
-                let operands = vec![Operand::IdRef(whole), Operand::LiteralBit32(index)];
-                simple.push(instruction(Op::CompositeExtract, ty, result, operands));
+            Op::CopyMemory => {
+                let (to, from) = (id_of(&own, 0)?, id_of(&own, 1)?);
+                let ty = plain.pointee.get(&from).copied();
+                let ty = ty.ok_or_else(|| malformed(0, "OpCopyMemory of what is no pointer"))?;
+                let value = plain.fresh();
+                let access = own.operands.get(2..).unwrap_or_default();
+                let with = |ids: Vec<Operand>| ids.into_iter().chain(access.iter().cloned()).collect();
+                let load = with(vec![Operand::IdRef(from)]);
+                simple.push(instruction(Op::Load, Some(ty), Some(value), load));
+                let store = with(vec![Operand::IdRef(to), Operand::IdRef(value)]);
+                simple.push(instruction(Op::Store, None, None, store));
             }
-            Op::Store if self.components.contains_key(&id_of(&own, 0)?) => {
-                let Component { variable, vector, index } = self.components[&id_of(&own, 0)?];
-                let value = id_of(&own, 1)?;
-                let whole = self.plain.fresh();
-                simple.push(instruction(Op::Load, Some(vector), Some(whole), vec![Operand::IdRef(variable)]));
-                let new = self.with_part(vector, whole, index, value, simple)?;
-                let operands = vec![Operand::IdRef(variable), Operand::IdRef(new)];
-                simple.push(instruction(Op::Store, None, None, operands));
-            }
-            Op::CompositeInsert => {
-                let (value, whole) = (id_of(&own, 0)?, id_of(&own, 1)?);
-                let index = match own.operands.get(2) {
-                    Some(Operand::LiteralBit32(index)) if own.operands.len() == 3 => *index,
-                    _ => return Err(LoadError::Lacks("OpCompositeInsert into parts of parts".into())),
-                };
-                let ty = ty.ok_or_else(|| malformed(0, "an insertion without a type"))?;
-                let new = self.with_part(ty, whole, index, value, simple)?;
-                simple.push(instruction(Op::CopyObject, Some(ty), result, vec![Operand::IdRef(new)]));
-            }
-            Op::LogicalNot => {
-                let truth = match self.truth {
-                    Some(truth) => truth,
-                    None => {
-                        let id = self.plain.fresh();
-                        self.plain.head.push(instruction(Op::ConstantTrue, ty, Some(id), Vec::new()));
-                        *self.truth.insert(id)
-                    }
-                };
-                let operands = vec![Operand::IdRef(id_of(&own, 0)?), Operand::IdRef(truth)];
-                simple.push(instruction(Op::LogicalNotEqual, ty, result, operands));
-            }
+            Op::CopyLogical => simple.push(instruction(Op::CopyObject, ty, result, own.operands)),
             op @ (Op::AtomicIIncrement | Op::AtomicIDecrement) => {
                 let ty = ty.ok_or_else(|| malformed(0, "an atomic without a type"))?;
-                let one = self.one_of(ty);
+                let one = plain.fresh();
+                plain.constant(ty, one, &[1])?;
                 let mut operands = own.operands.clone();
                 operands.push(Operand::IdRef(one));
                 let op = if op == Op::AtomicIIncrement { Op::AtomicIAdd } else { Op::AtomicISub };
@@ -612,33 +593,5 @@ impl<'p, 'm> Simple<'p, 'm> {
             _ => simple.push(own),
         }
         Ok(())
-    }
-
-    /// A vector with another value in one place.
-    fn with_part(
-        &mut self,
-        vector: Word,
-        whole: Word,
-        index: u32,
-        value: Word,
-        simple: &mut Vec<Instruction>,
-    ) -> Result<Word, LoadError> {
-        let (element, count) = self
-            .vector(vector)
-            .ok_or_else(|| LoadError::Lacks("OpCompositeInsert into what is no vector".into()))?;
-        let mut parts = Vec::with_capacity(count as usize);
-        for part in 0..count {
-            if part == index {
-                parts.push(Operand::IdRef(value));
-                continue;
-            }
-            let id = self.plain.fresh();
-            let operands = vec![Operand::IdRef(whole), Operand::LiteralBit32(part)];
-            simple.push(instruction(Op::CompositeExtract, Some(element), Some(id), operands));
-            parts.push(Operand::IdRef(id));
-        }
-        let new = self.plain.fresh();
-        simple.push(instruction(Op::CompositeConstruct, Some(vector), Some(new), parts));
-        Ok(new)
     }
 }

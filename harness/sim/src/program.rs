@@ -1,5 +1,8 @@
 //! A kernel in the form that is executed: flat operations on numbered registers, and the memory operations apart.
 
+use arithmetic::{Instruction, Shape};
+
+use crate::device::SUBGROUP_SIZE;
 use crate::fault::Fault;
 
 /// Lanes that execute one operation together.
@@ -64,6 +67,8 @@ pub(crate) struct Program {
     pub edges: Vec<Edge>,
     /// Copies of all edges.
     pub copies: Vec<(Register, Register)>,
+    /// Instructions that are done number by number.
+    pub applications: Vec<Application>,
     /// Targets of all switches.
     pub cases: Vec<(u32, u32)>,
     /// Number of registers.
@@ -91,8 +96,11 @@ pub(crate) struct Program {
     pub workgroup_words: u32,
     /// Words of push constants that are read.
     pub parameter_words: u32,
-    /// Each invocation goes on by itself: what others wrote may wait in one for another.
+    /// Each invocation goes on by itself: what others wrote may wait in one for another, as at a barrier behind a loop that another
+    /// repeats more often.
     pub alone: bool,
+    /// Loops as their first and last blocks, those around others first.
+    pub loops: Vec<(u32, u32)>,
 }
 
 /// A variable in memory.
@@ -158,15 +166,20 @@ pub(crate) enum Op {
     Assign { to: Register, from: Register },
     /// `to` = `from` in all lanes: a value of its own.
     Copy { to: Register, from: Register },
-    /// `to` = a word of the push constants.
-    Parameter { to: Register, word: u32 },
+    /// `to` = a word of the push constants, from here so many bytes on as the register `index` says; that may be [`NONE`].
+    Parameter { to: Register, word: u32, index: Register },
     /// `to` = something about the invocation.
     BuiltIn { to: Register, built_in: BuiltIn },
-    /// `to` = a number in another form.
-    Convert { to: Register, from: Register, how: Conversion },
-    /// `to` = `left` ∘ `right` for numbers of 64 bits in two registers each; the right one of a shift is in one, and so is
-    /// what comes of a comparison.
-    Wide { op: Binary, to: Register, left: Register, right: Register },
+    /// One of [`Program::applications`].
+    Apply { number: u32 },
+    /// `to` = the register `from + offset + index`, of `words` from `from` on.
+    Pick { to: Register, from: Register, offset: u32, index: Register, words: u32 },
+    /// The register `to + offset + index` = `from`, in the lanes that are on, of `words` from `to` on.
+    Put { to: Register, offset: u32, index: Register, from: Register, words: u32 },
+    /// `to` = elements of `stride` bytes that a reference has room for from a byte on.
+    Length { to: Register, reference: u16, offset: u32, stride: u32 },
+    /// `to` = what a lane reads from a ballot; `argument` may be [`NONE`].
+    Ballot { kind: BallotKind, to: Register, ballot: Register, argument: Register },
     /// `to` = address in bytes of byte `offset + index × scale` of a reference, where `bytes` bytes have room.
     Address { to: Register, reference: u16, index: Register, scale: u32, offset: u32, bytes: u32 },
     /// `to` = the address `bytes` bytes behind another one; outside stays outside.
@@ -227,10 +240,28 @@ pub(crate) enum BuiltIn {
     Fragment(u8),
     /// Whether the fragment is there for its neighbours' sake alone.
     Helper,
+    /// Lanes of a subgroup.
+    SubgroupSize,
+    /// Subgroups of a workgroup.
+    Subgroups,
+    /// The size of the workgroup along an axis.
+    Size(u8),
+    /// The lanes that stand to the own number as this says.
+    Mask(LaneMask),
     /// Zero: what has no such component, and the depth of a fragment.
     Zero,
     /// One as a floating-point number.
     One,
+}
+
+/// Lanes by how their numbers compare with an invocation's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneMask {
+    Equal,
+    GreaterOrEqual,
+    Greater,
+    LessOrEqual,
+    Less,
 }
 
 /// Operations on two words.
@@ -256,21 +287,41 @@ pub(crate) enum Binary {
     FloatMultiply,
 }
 
-/// Conversions between integers and floating-point numbers of the same size.
+/// An instruction that is done number by number: numbers of 64 bits are in two registers each, all others in one.
+#[derive(Clone, Debug)]
+pub(crate) struct Application {
+    /// What it computes.
+    pub instruction: Instruction,
+    /// The first register of its result.
+    pub to: Register,
+    /// What the result is.
+    pub result: Vec<Shape>,
+    /// The first registers of its operands, and what they are.
+    pub operands: Vec<(Register, Shape)>,
+}
+
+impl Application {
+    /// Registers of a shape.
+    pub fn words(shape: &Shape) -> Register {
+        shape.count() as Register * if shape.bits > 32 { 2 } else { 1 }
+    }
+}
+
+/// What a lane reads from a ballot by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Conversion {
-    /// To a signed integer of 32 bits.
-    Integer,
-    /// From a signed integer of 32 bits.
-    Float,
-    /// To an unsigned integer of 32 bits.
-    Unsigned,
-    /// From an unsigned integer of 32 bits.
-    FloatOfUnsigned,
-    /// To an integer of 64 bits.
-    WideInteger,
-    /// From an integer of 64 bits.
-    WideFloat,
+pub(crate) enum BallotKind {
+    Inverse,
+    Bit,
+    Count,
+    CountUpTo,
+    CountBefore,
+    Lowest,
+    Highest,
+}
+
+impl BallotKind {
+    /// The bits of all lanes of a subgroup.
+    pub const LANES: u32 = (1 << SUBGROUP_SIZE) - 1;
 }
 
 /// What a memory operation does.
@@ -474,11 +525,19 @@ pub(crate) enum GroupSpan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reduction {
     Add,
+    Multiply,
     Minimum,
     Maximum,
+    SignedMinimum,
+    SignedMaximum,
     And,
     Or,
     Xor,
+    Both,
+    FloatAdd,
+    FloatMultiply,
+    FloatMinimum,
+    FloatMaximum,
 }
 
 impl Reduction {
@@ -487,18 +546,35 @@ impl Reduction {
         match self {
             Reduction::Minimum | Reduction::And => u32::MAX,
             Reduction::Add | Reduction::Maximum | Reduction::Or | Reduction::Xor => 0,
+            Reduction::Multiply | Reduction::Both => 1,
+            Reduction::SignedMinimum => i32::MAX as u32,
+            Reduction::SignedMaximum => i32::MIN as u32,
+            // A sum of zeros keeps its sign.
+            Reduction::FloatAdd => (-0.0_f32).to_bits(),
+            Reduction::FloatMultiply => 1_f32.to_bits(),
+            Reduction::FloatMinimum => f32::INFINITY.to_bits(),
+            Reduction::FloatMaximum => f32::NEG_INFINITY.to_bits(),
         }
     }
 
     /// Of two values.
     pub fn apply(self, left: u32, right: u32) -> u32 {
+        let float =
+            |compute: fn(f32, f32) -> f32| compute(f32::from_bits(left), f32::from_bits(right)).to_bits();
         match self {
             Reduction::Add => left.wrapping_add(right),
+            Reduction::Multiply => left.wrapping_mul(right),
             Reduction::Minimum => left.min(right),
             Reduction::Maximum => left.max(right),
-            Reduction::And => left & right,
+            Reduction::SignedMinimum => (left as i32).min(right as i32) as u32,
+            Reduction::SignedMaximum => (left as i32).max(right as i32) as u32,
+            Reduction::And | Reduction::Both => left & right,
             Reduction::Or => left | right,
             Reduction::Xor => left ^ right,
+            Reduction::FloatAdd => float(|a, b| a + b),
+            Reduction::FloatMultiply => float(|a, b| a * b),
+            Reduction::FloatMinimum => float(f32::min),
+            Reduction::FloatMaximum => float(f32::max),
         }
     }
 }

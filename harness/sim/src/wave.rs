@@ -117,6 +117,10 @@ pub(crate) struct Wave {
     pub is_of_vertices: bool,
     /// Rounds that it has made.
     pub rounds: u32,
+    /// Whether it waits for no other wave's rounds.
+    alone: bool,
+    /// Of the loops that it is in, how often it has come to their heads again; where it is the wave of one invocation.
+    iterations: Vec<u32>,
     /// Whether all lanes have returned.
     pub ended: bool,
     registers: Vec<Lanes>,
@@ -178,6 +182,8 @@ impl Wave {
             helpers: 0,
             is_of_vertices: program.stage == Stage::Vertex,
             rounds: 0,
+            alone: program.alone,
+            iterations: if program.alone { vec![0; program.loops.len()] } else { Vec::new() },
             ended: lanes == 0,
             registers,
             producers: vec![NO_SLOT; program.registers],
@@ -191,7 +197,7 @@ impl Wave {
 
     /// Whether the front end has anything to do before others have caught up.
     pub fn may_run(&self, last_round: u32) -> bool {
-        !self.ended && self.rounds <= last_round
+        !self.ended && (self.alone || self.rounds <= last_round)
     }
 
     /// Whether memory operations are under way.
@@ -205,7 +211,7 @@ impl Wave {
         let mut moved = false;
         // A wave that spins lets others go on, and whoever watches look at the clock.
         let enough = surroundings.budget.saturating_sub(BLOCKS_AT_ONCE);
-        while !self.ended && self.rounds <= surroundings.last_round && *surroundings.budget > enough {
+        while self.may_run(surroundings.last_round) && *surroundings.budget > enough {
             let Some(op) = program.ops.get(self.at as usize) else {
                 self.ended = true;
                 return true;
@@ -301,6 +307,7 @@ impl Wave {
         for (edge, mask) in ways.iter().filter(|(_, mask)| *mask != 0) {
             let Some(edge) = program.edges.get(*edge as usize) else { continue };
             self.copy(program, edge, *mask);
+            self.count(program, edge.to);
             ended_round |= edge.ends_round;
             let limited = edge.ends_round && self.rounds >= surroundings.loop_limit;
             if limited {
@@ -316,6 +323,22 @@ impl Wave {
             self.rounds += 1;
         }
         self.next_group(surroundings);
+    }
+
+    /// Counts the iterations of loops of a wave of one invocation, which goes on at a block.
+    fn count(&mut self, program: &Program, to: u32) {
+        if self.iterations.is_empty() {
+            return;
+        }
+        let from = (program.blocks.partition_point(|start| *start <= self.at) as u32).saturating_sub(1);
+        for (iteration, (first, last)) in self.iterations.iter_mut().zip(&program.loops) {
+            let inside = |block: u32| *first <= block && block <= *last;
+            if !inside(from) {
+                *iteration = 0;
+            } else if to == *first {
+                *iteration = iteration.wrapping_add(1);
+            }
+        }
     }
 
     /// Goes on with the lanes at the first block: those behind catch up before the others go on.
@@ -391,12 +414,7 @@ impl Wave {
                     *to = value;
                 }
             }
-            Op::Parameter { to, word } => {
-                let value = surroundings.dispatch.parameters.get(word as usize).copied().unwrap_or(0);
-                if let Some(to) = self.registers.get_mut(to as usize) {
-                    *to = [value; LANES];
-                }
-            }
+            Op::Parameter { to, word, index } => self.parameter(to, word, index, surroundings),
             Op::BuiltIn { to, built_in } => self.built_in(to, built_in, surroundings),
             Op::Behind { to, from, bytes } => self.behind(to, from, bytes, surroundings),
             Op::Address { to, reference, index, scale, offset, bytes } => {
@@ -405,8 +423,20 @@ impl Wave {
             Op::Texel { to, reference, column, row } => {
                 self.texel(to, reference, column, row, surroundings);
             }
-            Op::Convert { to, from, how } => self.convert(to, from, how),
-            Op::Wide { op, to, left, right } => self.wide(op, to, left, right),
+            Op::Apply { number } => {
+                if let Some(application) = surroundings.program.applications.get(number as usize) {
+                    self.apply(application);
+                }
+            }
+            Op::Pick { .. } | Op::Put { .. } => self.computed(op),
+            Op::Length { to, reference, offset, stride } => {
+                let bound = surroundings.dispatch.bound.get(usize::from(reference));
+                let bytes = bound.map_or(0, |bound| (bound.words * 4).saturating_sub(offset));
+                if let Some(to) = self.registers.get_mut(to as usize) {
+                    *to = [bytes / stride.max(1); LANES];
+                }
+            }
+            Op::Ballot { kind, to, ballot, argument } => self.ballot(kind, to, ballot, argument),
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Ran, assert_valid, schemas, software_drivers, vk_litmus};
+use crate::common::{Ran, assert_valid, installed, schemas, software_drivers, vk_litmus};
 use serde_json::Value;
 
 /// Dispatches of a run.
@@ -68,6 +68,20 @@ fn the_smaller_and_the_larger_are_what_the_walk_says() {
         assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{device}: {ran:?}");
         assert_eq!(line["shader"]["judged"], true, "{device}: {line}");
     }
+}
+
+/// Compilers of GLSL put `coherent` on members of a buffer. Invocations leave a loop after different numbers of rounds and wait at a
+/// barrier behind it.
+#[test]
+fn locks_and_loops_of_glsl_end_on_the_simulated_gpu() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let kind = |name: &str| format!("{}/tests/all/shaders/kinds/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (ran, line) = run("sim", &kind("lock-workgroup.comp"), &["--grid", "3", "--subgroup-size", "4"]);
+    assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{ran:?}");
+    let (ran, line) = run("sim", &kind("dyn.comp"), &["--grid", "2", "--instances", "5"]);
+    assert_eq!((&line["instances"], &line["reason"]), (&5.into(), &"not judged".into()), "{ran:?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod findings;
 mod glsl;
 mod gtest;
 mod inputs;
+mod instructions;
 mod jobs;
 mod kernel;
 mod kills;

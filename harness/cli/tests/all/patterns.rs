@@ -85,7 +85,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
                 .collect();
             let found = match (line["race"].as_str(), line["queries"][0]["holds"].as_bool()) {
                 (Some("racy"), _) => "racy",
-                (Some("free"), _) if kinds.contains("divergent-barrier") => "divergent",
+                (Some("unknown"), _) if kinds.contains("divergent-barrier") => "divergent",
                 (Some("free"), Some(true)) if kinds.is_empty() => "right",
                 (Some("free"), Some(false)) if kinds.is_empty() => "wrong",
                 _ => "unknown",

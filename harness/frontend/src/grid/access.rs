@@ -1,11 +1,11 @@
 //! Chains of pointers, loads and stores.
 
+use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
 use rspirv::spirv::{BuiltIn, Op};
 
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::{FindingKind, Identity};
-use crate::module::mask;
 use crate::order::MemoryOperands;
 
 use super::clock::{Moment, class_index};
@@ -139,7 +139,7 @@ impl Machine<'_> {
         if taint & OUTSIDE == 0 {
             self.decides(here, taint, "an index")?;
         }
-        Ok((crate::arithmetic::signed(index, bits) as u64, taint & OUTSIDE))
+        Ok((arithmetic::signed(index, bits) as u64, taint & OUTSIDE))
     }
 
     /// How many bytes a number has in memory, and what kind it is.

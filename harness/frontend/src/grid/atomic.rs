@@ -2,14 +2,12 @@
 
 use rspirv::spirv::Op;
 
-use crate::arithmetic::signed;
 use crate::error::{malformed, unsupported};
 use crate::lift::FindingKind;
-use crate::module::mask;
 use crate::order::{scope, semantics};
+use arithmetic::{bits_of, float_of, mask, signed};
 
 use super::access::WORD;
-use super::compute::{bits_of, float_of};
 use super::machine::{Here, Machine, Step};
 use super::program::{Inst, Kind, Layout};
 use super::shadow::Manner;

@@ -85,24 +85,6 @@ impl Machine<'_> {
                 }
                 Value::truth((left.0 == right.0) == (inst.raw.op == Op::PtrEqual), left.1 | right.1)
             }
-            Op::Any | Op::All => {
-                let mut all = Vec::new();
-                super::compute::flattened(&self.operand(here, inst, 0)?, &mut all);
-                let holds = match inst.raw.op {
-                    Op::Any => all.iter().any(|one| one.0 != 0),
-                    _ => all.iter().all(|one| one.0 != 0),
-                };
-                Value::truth(holds, all.iter().fold(0, |taint, one| taint | one.1))
-            }
-            Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended => self.wide(here, inst)?,
-            Op::Dot
-            | Op::VectorTimesScalar
-            | Op::MatrixTimesScalar
-            | Op::VectorTimesMatrix
-            | Op::MatrixTimesVector
-            | Op::MatrixTimesMatrix
-            | Op::OuterProduct
-            | Op::Transpose => self.product(here, inst)?,
             Op::ExtInst => self.extended(here, inst)?,
             Op::ControlBarrier | Op::MemoryBarrier => return self.barrier(here, inst),
             Op::ControlBarrierArriveINTEL => return self.arrive(here),

@@ -3,9 +3,10 @@
 use rspirv::spirv::{GroupOperation, Op};
 
 use crate::error::{Problem, malformed, unsupported};
-use crate::module::mask;
 
-use super::compute::{bits_of, flattened, float_of};
+use arithmetic::{bits_of, float_of, mask};
+
+use super::compute::flattened;
 use super::machine::{Doing, Here, Machine, Step};
 use super::program::{Inst, Kind};
 use super::value::{Taint, UNDEFINED, Value};
@@ -45,8 +46,8 @@ fn ballot(bits: u128, taint: Taint) -> Value {
 
 /// What a reduction begins with, and how it goes on.
 fn combine(op: Op, a: u64, b: u64, bits: u32) -> Option<u64> {
-    let integer = |op: Op| crate::arithmetic::fold(op, &[a, b], bits, bits);
-    let less = |op: Op| crate::arithmetic::fold(op, &[a, b], bits, 32).map(|holds| holds != 0);
+    let integer = |op: Op| arithmetic::fold(op, &[a, b], bits, bits);
+    let less = |op: Op| arithmetic::fold(op, &[a, b], bits, 32).map(|holds| holds != 0);
     let (x, y) = (float_of(a, bits), float_of(b, bits));
     Some(match op {
         Op::GroupNonUniformIAdd => integer(Op::IAdd)?,

@@ -205,7 +205,7 @@ impl Machine<'_> {
                 let (number, mut of) = shared.read(offset + 4 * index, 4);
                 let number = match (kind, bits) {
                     (Kind::Float, 32) => number,
-                    (Kind::Float, _) => super::compute::bits_of(super::compute::float_of(number, 32), bits),
+                    (Kind::Float, _) => arithmetic::bits_of(arithmetic::float_of(number, 32), bits),
                     _ => number,
                 };
                 // What was written to texels of fewer bits is rounded.
@@ -246,7 +246,7 @@ impl Machine<'_> {
             for (index, (number, taint)) in parts.iter().enumerate().take(4) {
                 let number = match (kind, bits) {
                     (Kind::Float, 32) => *number,
-                    (Kind::Float, _) => super::compute::bits_of(super::compute::float_of(*number, bits), 32),
+                    (Kind::Float, _) => arithmetic::bits_of(arithmetic::float_of(*number, bits), 32),
                     _ => *number,
                 };
                 shared.write(offset + 4 * index as u64, 4, number, *taint);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use arithmetic::mask;
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Problem, malformed};
 use crate::lift::{FindingKind, Identity};
-use crate::module::mask;
 
 use super::clock::{Message, View};
 use super::memory::Object;

@@ -28,6 +28,17 @@ pub(super) enum Kind {
     Address,
 }
 
+impl Kind {
+    /// The same, where addresses are integers.
+    pub fn number(self) -> arithmetic::Kind {
+        match self {
+            Kind::Bool => arithmetic::Kind::Bool,
+            Kind::Integer | Kind::Address => arithmetic::Kind::Integer,
+            Kind::Float => arithmetic::Kind::Float,
+        }
+    }
+}
+
 /// How a type lies in memory.
 #[derive(Clone, Debug)]
 pub(super) enum Layout {

@@ -3,10 +3,10 @@
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
 
-use crate::arithmetic::signed;
 use crate::error::malformed;
+use arithmetic::signed;
 
-use super::compute::scalar;
+use super::compute::computed;
 use super::machine::{Here, Machine, Step, Stop};
 use super::program::{Function, GLOBAL, Inst, Kind, Layout, NONE, Program};
 use super::value::{LOCAL, Pointer, Value};
@@ -323,11 +323,11 @@ impl Machine<'_> {
                 let (&Value::Bits(a, x), &Value::Bits(b, y)) = (value(left)?, value(right)?) else {
                     return None;
                 };
-                Value::Bits(scalar(inst.raw.op, &[a, b], kind, from, bits)?, x | y)
+                Value::Bits(computed(inst.raw.op, &[a, b], kind, from, bits)?, x | y)
             }
             Quick::Unary { operand, kind, from, bits } => {
                 let &Value::Bits(number, taint) = value(operand)? else { return None };
-                Value::Bits(scalar(inst.raw.op, &[number], kind, from, bits)?, taint)
+                Value::Bits(computed(inst.raw.op, &[number], kind, from, bits)?, taint)
             }
             Quick::Select { condition, yes, no } => {
                 let Value::Bits(holds, 0) = value(condition)? else { return None };

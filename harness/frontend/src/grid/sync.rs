@@ -70,12 +70,35 @@ impl Invocation {
             for message in self.taken.clone() {
                 self.take(&message, scope, semantics);
             }
+            self.see_what_is_known(scope, semantics);
         }
         if semantics.order.releases() {
             let message = self.message(scope, semantics);
             // A later barrier of the same scope and classes gives all that an earlier one gave.
             self.released.retain(|earlier| earlier.scope != scope || earlier.classes != semantics.classes);
             self.released.push(message);
+        }
+    }
+
+    /// A visibility operation reaches all that happens before it, whoever it was learnt from: behind a control barrier without one of
+    /// its own, what a memory barrier makes visible is what the invocations of the workgroup did before.
+    fn see_what_is_known(&mut self, scope: Scope, semantics: Semantics) {
+        for class in CLASSES {
+            if !semantics.make_visible || !semantics.classes.contains(class) {
+                continue;
+            }
+            let view = &mut self.views[class_index(class)];
+            match scope {
+                Scope::Invocation | Scope::Subgroup => {}
+                Scope::Workgroup => {
+                    view.visible.epoch = view.visible.epoch.max(view.before.epoch);
+                    view.published.epoch = view.published.epoch.max(view.available.epoch);
+                }
+                _ => {
+                    view.visible = view.before.clone();
+                    view.published = view.available.clone();
+                }
+            }
         }
     }
 
@@ -123,6 +146,9 @@ impl Invocation {
                 continue;
             }
             self.keep(message);
+        }
+        if semantics.order.acquires() {
+            self.see_what_is_known(scope, semantics);
         }
     }
 

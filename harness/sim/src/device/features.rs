@@ -1,7 +1,7 @@
 //! What the machine has, in Vulkan's names.
 
 /// Vulkan's names of what the machine has.
-pub(super) const FEATURES: [&str; 48] = [
+pub(super) const FEATURES: [&str; 51] = [
     "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
     "VK_SUBGROUP_FEATURE_BALLOT_BIT",
     "VK_SUBGROUP_FEATURE_BASIC_BIT",
@@ -22,6 +22,7 @@ pub(super) const FEATURES: [&str; 48] = [
     "shaderBufferFloat64AtomicMinMax",
     "shaderBufferFloat64Atomics",
     "shaderBufferInt64Atomics",
+    "shaderFloat16",
     "shaderFloat64",
     "shaderImageFloat32AtomicAdd",
     "shaderImageFloat32AtomicMinMax",
@@ -41,6 +42,8 @@ pub(super) const FEATURES: [&str; 48] = [
     "storageBuffer8BitAccess",
     "subgroupSizeControl",
     "timelineSemaphore",
+    "uniformAndStorageBuffer16BitAccess",
+    "uniformAndStorageBuffer8BitAccess",
     "variablePointers",
     "variablePointersStorageBuffer",
     "vertexPipelineStoresAndAtomics",

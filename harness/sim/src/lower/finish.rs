@@ -73,6 +73,13 @@ impl Lowering<'_> {
                 }
             }
         }
+        for (head, from, _) in &back {
+            match self.program.loops.iter_mut().find(|(first, _)| first == head) {
+                Some((_, last)) => *last = (*from).max(*last),
+                None => self.program.loops.push((*head, *from)),
+            }
+        }
+        self.program.loops.sort_unstable_by_key(|(first, last)| (*first, std::cmp::Reverse(*last)));
         for (head, from, edge) in &back {
             let inner = back.iter().any(|(outer, until, _)| outer < head && until >= from);
             if let Some(edge) = self.program.edges.get_mut(*edge) {

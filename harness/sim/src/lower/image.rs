@@ -70,7 +70,7 @@ impl Lowering<'_> {
                 private,
                 ..super::memory::NOTHING
             };
-            let memory = self.issue(op, address, NONE, NONE, to);
+            let memory = self.issue(op, address, NONE, NONE, to)?;
             self.program.reads.push((address, memory));
             for (component, value) in [self.fixed.zero, self.fixed.zero, one].into_iter().enumerate() {
                 self.copy(to + 1 + component as Register, value, 1);
@@ -95,7 +95,7 @@ impl Lowering<'_> {
             private,
             ..super::memory::NOTHING
         };
-        self.issue(op, address, value, NONE, NONE);
+        self.issue(op, address, value, NONE, NONE)?;
         Ok(())
     }
 
@@ -117,6 +117,6 @@ impl Lowering<'_> {
             return Err(LoadError::Lacks(format!("these image operands of Op{:?}", placed.op())));
         }
         let scope = if bits.contains(coherent) { Some(self.scope(placed, at + 1)?) } else { None };
-        Ok(self.coherence(reference, scope, bits.contains(ImageOperands::NON_PRIVATE_TEXEL)))
+        Ok(self.coherence(reference, false, scope, bits.contains(ImageOperands::NON_PRIVATE_TEXEL)))
     }
 }

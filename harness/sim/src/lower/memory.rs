@@ -7,9 +7,12 @@ use super::{Lowering, Meaning};
 use crate::fault::Fault;
 use crate::module::{LoadError, Placed, Type, malformed};
 use crate::program::{
-    Access, BuiltIn, DEVICE, INVOCATION, Kind, MemoryOp, NONE, Op, QUEUE_FAMILY, Register, Rmw, SUBGROUP,
-    WORKGROUP, WORKGROUP_MEMORY,
+    Access, Binary, BuiltIn, DEVICE, INVOCATION, Kind, LaneMask, MemoryOp, NONE, Op, QUEUE_FAMILY, Register,
+    Rmw, SUBGROUP, WORKGROUP, WORKGROUP_MEMORY,
 };
+
+/// Accesses of a kernel at most.
+const MOST_ACCESSES: usize = 4096;
 
 /// Whether an instruction touches memory, or may.
 pub(super) fn is_memory(op: SpirvOp) -> bool {
@@ -115,11 +118,11 @@ impl Lowering<'_> {
                 // Its halves order different things: an older store may sink below a younger load.
                 if semantics.release {
                     let half = Semantics { acquire: false, make_visible: false, ..semantics };
-                    self.issue(with(op, half), NONE, NONE, NONE, NONE);
+                    self.issue(with(op, half), NONE, NONE, NONE, NONE)?;
                 }
                 if semantics.acquire {
                     let half = Semantics { release: false, make_available: false, ..semantics };
-                    self.issue(with(op, half), NONE, NONE, NONE, NONE);
+                    self.issue(with(op, half), NONE, NONE, NONE, NONE)?;
                 }
                 Ok(())
             }
@@ -136,14 +139,14 @@ impl Lowering<'_> {
                     let kind =
                         if op == SpirvOp::ControlBarrierArriveINTEL { Kind::Arrive } else { Kind::Leave };
                     let half = MemoryOp { kind, execution, split, scope: self.scope(placed, 1)?, ..NOTHING };
-                    self.issue(with(half, semantics), NONE, NONE, NONE, NONE);
+                    self.issue(with(half, semantics), NONE, NONE, NONE, NONE)?;
                     return Ok(());
                 }
                 let op = MemoryOp { execution, scope: self.scope(placed, 1)?, ..NOTHING };
                 let arrive = Semantics { acquire: false, make_visible: false, ..semantics };
                 let leave = Semantics { release: false, make_available: false, ..semantics };
-                self.issue(with(MemoryOp { kind: Kind::Arrive, ..op }, arrive), NONE, NONE, NONE, NONE);
-                self.issue(with(MemoryOp { kind: Kind::Leave, ..op }, leave), NONE, NONE, NONE, NONE);
+                self.issue(with(MemoryOp { kind: Kind::Arrive, ..op }, arrive), NONE, NONE, NONE, NONE)?;
+                self.issue(with(MemoryOp { kind: Kind::Leave, ..op }, leave), NONE, NONE, NONE, NONE)?;
                 Ok(())
             }
             _ => self.atomic(placed),
@@ -164,66 +167,108 @@ impl Lowering<'_> {
                 self.wait_for(from);
                 self.copy(to, from, width);
             }
-            Meaning::Parameter(word) => {
-                self.program.parameter_words = self.program.parameter_words.max(word.saturating_add(width));
-                for part in 0..width {
-                    self.program.ops.push(Op::Parameter { to: to + part, word: word.wrapping_add(part) });
+            Meaning::Element { first, offset, index, words } => {
+                for word in 0..width {
+                    let (to, offset) = (to + word, offset + word);
+                    self.program.ops.push(Op::Pick { to, from: first, offset, index, words });
                 }
-                if width == 2 {
-                    self.addresses.insert(result, word);
+            }
+            Meaning::Parameters => self.load_parameters(placed, (0, NONE), ty, to)?,
+            Meaning::Parameter { bytes, index } => {
+                self.load_parameters(placed, (bytes, index), ty, to)?;
+                if width == 2 && index == NONE {
+                    self.addresses.insert(result, bytes / 4);
                 }
             }
             Meaning::Input(built_in) => {
                 let known = components(built_in)
                     .ok_or_else(|| LoadError::Lacks(format!("the built-in {built_in:?}")))?;
-                let count = match self.module.types.get(&ty) {
-                    Some(Type::Vector { count, .. }) => *count,
-                    _ => 1,
-                };
-                for (to, built_in) in (to..to + count).zip(known) {
+                for (to, built_in) in (to..to + width).zip(known) {
                     self.program.ops.push(Op::BuiltIn { to, built_in });
                 }
             }
-            Meaning::Pointer { reference, address } => {
-                let (scope, visible, private) =
-                    self.plain(placed, 1, reference, MemoryAccess::MAKE_POINTER_VISIBLE)?;
-                let (class, bytes) = (self.class(reference), self.bytes_of(placed, result)?);
-                let op = MemoryOp {
-                    kind: Kind::PlainLoad,
-                    reference,
-                    class,
-                    bytes,
-                    scope,
-                    visible,
-                    private,
-                    ..NOTHING
-                };
-                // Each component is loaded by itself: nothing puts them in an order.
-                for (to, offset) in self.components_of(ty, to) {
-                    let address = self.address_behind(address, offset);
-                    let memory = self.issue(op, address, NONE, NONE, to);
-                    self.program.reads.push((address, memory));
-                }
+            Meaning::InputPart(built_in, part) => {
+                let known = components(built_in).and_then(|known| known.get(usize::from(part)).copied());
+                let built_in = known.ok_or_else(|| LoadError::Lacks(format!("the built-in {built_in:?}")))?;
+                self.program.ops.push(Op::BuiltIn { to, built_in });
             }
-            _ => return Err(LoadError::Lacks("OpLoad of a whole variable".into())),
+            Meaning::Whole { reference, ty: whole } => {
+                let address = self.whole_address(reference, whole);
+                self.load_from(placed, reference, address, (ty, to))?;
+            }
+            Meaning::Pointer { reference, address } => {
+                self.load_from(placed, reference, address, (ty, to))?;
+            }
+            _ => return Err(LoadError::Lacks("OpLoad of this variable".into())),
         }
         Ok(())
     }
 
-    /// The registers of the components of a value of a type, each with its bytes from the start in memory; one for a value
-    /// that is no vector.
-    pub(super) fn components_of(&self, ty: u32, first: Register) -> Vec<(Register, u32)> {
-        match self.module.types.get(&ty) {
-            Some(Type::Vector { element, count }) => {
-                let each = self.module.registers_of(*element).unwrap_or(1);
-                let bytes = self.module.bytes_of(*element);
-                (0..*count).map(|number| (first + number * each, number * bytes)).collect()
-            }
-            _ => vec![(first, 0)],
+    /// Loads of the numbers of a value: nothing puts them in an order.
+    fn load_from(
+        &mut self,
+        placed: &Placed,
+        reference: u16,
+        address: Register,
+        (ty, to): (u32, Register),
+    ) -> Result<(), LoadError> {
+        let (scope, visible, private) =
+            self.plain(placed, 1, reference, MemoryAccess::MAKE_POINTER_VISIBLE)?;
+        let class = self.class(reference);
+        for leaf in self.leaves_at(ty, self.strided(placed.id(0)?), to) {
+            let op = MemoryOp {
+                kind: Kind::PlainLoad,
+                reference,
+                class,
+                bytes: leaf.bytes,
+                scope,
+                visible,
+                private,
+                ..NOTHING
+            };
+            let address = self.address_behind(address, leaf.offset);
+            let memory = self.issue(op, address, NONE, NONE, leaf.register)?;
+            self.program.reads.push((address, memory));
         }
+        Ok(())
     }
 
-    /// The address of a component behind the first.
+    /// Words of the push constants, and parts of words.
+    fn load_parameters(
+        &mut self,
+        placed: &Placed,
+        (bytes, index): (u32, Register),
+        ty: u32,
+        to: Register,
+    ) -> Result<(), LoadError> {
+        for leaf in self.leaves_at(ty, self.strided(placed.id(0)?), to) {
+            let at = bytes.wrapping_add(leaf.offset);
+            let words = u32::from(leaf.bytes).div_ceil(4);
+            self.program.parameter_words = self.program.parameter_words.max((at / 4).saturating_add(words));
+            if leaf.bytes >= 4 {
+                for part in 0..words {
+                    let (to, word) = (leaf.register + part, (at / 4).wrapping_add(part));
+                    self.program.ops.push(Op::Parameter { to, word, index });
+                }
+                continue;
+            }
+            if index != NONE {
+                return Err(LoadError::Lacks(
+                    "numbers of less than 32 bits in arrays of push constants".into(),
+                ));
+            }
+            let mask = if leaf.bytes == 1 { self.fixed.byte } else { self.fixed.half };
+            let (by, whole, shifted) = (self.fixed_word(at % 4 * 8), self.register(), self.register());
+            self.program.ops.push(Op::Parameter { to: whole, word: at / 4, index });
+            self.program.ops.push(Op::Binary { op: Binary::ShiftRight, to: shifted, left: whole, right: by });
+            let masked = self.register();
+            self.program.ops.push(Op::Binary { op: Binary::And, to: masked, left: shifted, right: mask });
+            self.copy(leaf.register, masked, 1);
+        }
+        Ok(())
+    }
+
+    /// The address of a number behind the first.
     fn address_behind(&mut self, address: Register, bytes: u32) -> Register {
         if bytes == 0 {
             return address;
@@ -252,28 +297,48 @@ impl Lowering<'_> {
                 let from = self.value(placed, id)?;
                 self.assign(to, from, self.width_of(id));
             }
-            Meaning::Pointer { reference, address } => {
-                let (scope, available, private) =
-                    self.plain(placed, 2, reference, MemoryAccess::MAKE_POINTER_AVAILABLE)?;
-                let (class, bytes) = (self.class(reference), self.bytes_of(placed, id)?);
-                let value = self.late(placed, id)?;
-                let op = MemoryOp {
-                    kind: Kind::PlainStore,
-                    reference,
-                    class,
-                    bytes,
-                    scope,
-                    available,
-                    private,
-                    ..NOTHING
-                };
-                let ty = self.types.get(&id).copied().unwrap_or(0);
-                for (value, offset) in self.components_of(ty, value) {
-                    let address = self.address_behind(address, offset);
-                    self.issue(op, address, value, NONE, NONE);
+            Meaning::Element { first, offset, index, words } => {
+                let from = self.value(placed, id)?;
+                for word in 0..self.width_of(id) {
+                    let (from, offset) = (from + word, offset + word);
+                    self.program.ops.push(Op::Put { to: first, offset, index, from, words });
                 }
             }
-            _ => return Err(LoadError::Lacks("OpStore to a whole variable".into())),
+            Meaning::Whole { reference, ty } => {
+                let address = self.whole_address(reference, ty);
+                self.store_to(placed, reference, address, id)?;
+            }
+            Meaning::Pointer { reference, address } => self.store_to(placed, reference, address, id)?,
+            _ => return Err(LoadError::Lacks("OpStore to this variable".into())),
+        }
+        Ok(())
+    }
+
+    /// Stores of the numbers of a value.
+    fn store_to(
+        &mut self,
+        placed: &Placed,
+        reference: u16,
+        address: Register,
+        id: u32,
+    ) -> Result<(), LoadError> {
+        let (scope, available, private) =
+            self.plain(placed, 2, reference, MemoryAccess::MAKE_POINTER_AVAILABLE)?;
+        let (class, value) = (self.class(reference), self.late(placed, id)?);
+        let ty = self.types.get(&id).copied().unwrap_or(0);
+        for leaf in self.leaves_at(ty, self.strided(placed.id(0)?), value) {
+            let op = MemoryOp {
+                kind: Kind::PlainStore,
+                reference,
+                class,
+                bytes: leaf.bytes,
+                scope,
+                available,
+                private,
+                ..NOTHING
+            };
+            let address = self.address_behind(address, leaf.offset);
+            self.issue(op, address, leaf.register, NONE, NONE)?;
         }
         Ok(())
     }
@@ -297,7 +362,7 @@ impl Lowering<'_> {
                 let to = self.late(placed, placed.result()?)?;
                 let load = MemoryOp { kind: Kind::AtomicLoad, ..op };
                 if semantics.make_visible {
-                    let memory = self.issue(with(load, bare), address, NONE, NONE, to);
+                    let memory = self.issue(with(load, bare), address, NONE, NONE, to)?;
                     self.program.reads.push((address, memory));
                     self.issue(
                         with(MemoryOp { kind: Kind::AcquirePart, ..op }, semantics),
@@ -305,9 +370,9 @@ impl Lowering<'_> {
                         NONE,
                         NONE,
                         NONE,
-                    );
+                    )?;
                 } else {
-                    let memory = self.issue(with(load, semantics), address, NONE, NONE, to);
+                    let memory = self.issue(with(load, semantics), address, NONE, NONE, to)?;
                     self.program.reads.push((address, memory));
                 }
             }
@@ -321,10 +386,10 @@ impl Lowering<'_> {
                         NONE,
                         NONE,
                         NONE,
-                    );
-                    self.issue(with(store, bare), address, value, NONE, NONE);
+                    )?;
+                    self.issue(with(store, bare), address, value, NONE, NONE)?;
                 } else {
-                    self.issue(with(store, semantics), address, value, NONE, NONE);
+                    self.issue(with(store, semantics), address, value, NONE, NONE)?;
                 }
             }
             other => {
@@ -344,7 +409,7 @@ impl Lowering<'_> {
                     value,
                     compare,
                     to,
-                );
+                )?;
             }
         }
         Ok(())
@@ -357,13 +422,20 @@ impl Lowering<'_> {
         value: Register,
         compare: Register,
         to: Register,
-    ) -> u16 {
-        let memory = self.program.memory.len() as u16;
+    ) -> Result<u16, LoadError> {
+        let memory = self.program.memory.len();
+        // How each waits for each other is a table.
+        if memory >= MOST_ACCESSES {
+            return Err(LoadError::Lacks(format!(
+                "more than {MOST_ACCESSES} accesses of numbers in a kernel"
+            )));
+        }
+        let memory = memory as u16;
         self.program.memory.push(op);
         self.program.ops.push(Op::Memory(Access { memory, address, value, compare, to }));
         // A new value: who used the one before has to wait again.
         self.awaited.retain(|register| *register != to);
-        memory
+        Ok(memory)
     }
 
     fn class(&self, reference: u16) -> u8 {
@@ -385,12 +457,23 @@ impl Lowering<'_> {
         let skipped = usize::from(access.contains(MemoryAccess::ALIGNED));
         let scope =
             if access.contains(coherent) { Some(self.scope(placed, at + 1 + skipped)?) } else { None };
-        Ok(self.coherence(reference, scope, access.contains(MemoryAccess::NON_PRIVATE_POINTER)))
+        let pointer = placed.id(0)?;
+        let coherent = self.into_coherent.contains(&pointer)
+            || matches!(self.meaning(placed, pointer)?, Meaning::Whole { ty, .. } if self.holds_coherent(ty));
+        let non_private = access.contains(MemoryAccess::NON_PRIVATE_POINTER);
+        Ok(self.coherence(reference, coherent, scope, non_private))
     }
 
-    /// What a plain access is by its own operands, or, under GLSL450, by its variable.
-    pub(super) fn coherence(&self, reference: u16, scope: Option<u8>, non_private: bool) -> (u8, bool, bool) {
-        if !self.module.vulkan && self.coherent.get(usize::from(reference)) == Some(&true) {
+    /// What a plain access is by its own operands, or, under GLSL450, by its variable and members.
+    pub(super) fn coherence(
+        &self,
+        reference: u16,
+        coherent: bool,
+        scope: Option<u8>,
+        non_private: bool,
+    ) -> (u8, bool, bool) {
+        let coherent = coherent || self.coherent.get(usize::from(reference)) == Some(&true);
+        if !self.module.vulkan && coherent {
             let level = if self.class(reference) == WORKGROUP_MEMORY { WORKGROUP } else { QUEUE_FAMILY };
             return (level, true, false);
         }
@@ -449,6 +532,14 @@ fn components(built_in: SpirvBuiltIn) -> Option<[BuiltIn; 4]> {
         SpirvBuiltIn::NumWorkgroups => return along(BuiltIn::Workgroups),
         SpirvBuiltIn::LocalInvocationId => return along(BuiltIn::Local),
         SpirvBuiltIn::GlobalInvocationId => return along(BuiltIn::Global),
+        SpirvBuiltIn::WorkgroupSize => return along(BuiltIn::Size),
+        SpirvBuiltIn::SubgroupSize => BuiltIn::SubgroupSize,
+        SpirvBuiltIn::NumSubgroups => BuiltIn::Subgroups,
+        SpirvBuiltIn::SubgroupEqMask => BuiltIn::Mask(LaneMask::Equal),
+        SpirvBuiltIn::SubgroupGeMask => BuiltIn::Mask(LaneMask::GreaterOrEqual),
+        SpirvBuiltIn::SubgroupGtMask => BuiltIn::Mask(LaneMask::Greater),
+        SpirvBuiltIn::SubgroupLeMask => BuiltIn::Mask(LaneMask::LessOrEqual),
+        SpirvBuiltIn::SubgroupLtMask => BuiltIn::Mask(LaneMask::Less),
         SpirvBuiltIn::LocalInvocationIndex => BuiltIn::LocalIndex,
         SpirvBuiltIn::SubgroupId => BuiltIn::Subgroup,
         SpirvBuiltIn::SubgroupLocalInvocationId => BuiltIn::Lane,

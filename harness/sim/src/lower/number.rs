@@ -1,25 +1,31 @@
-//! Numbers: arithmetic, comparisons and conversions on one word, or two for numbers of 64 bits.
+//! Numbers: composites are registers one behind the other; arithmetic on words is done in step, all else number by number.
 
-use rspirv::spirv::Op as SpirvOp;
+use arithmetic::{Instruction, Kind, Shape};
+use rspirv::dr::Operand;
+use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
 
 use super::{Lowering, Meaning};
-use crate::module::{LoadError, Placed, Type, malformed};
-use crate::program::{Binary, Conversion, Op, Place, Register};
+use crate::module::{LoadError, Module, Placed, Type, malformed};
+use crate::program::{Application, Binary, Op, Place, Register};
 
 impl Lowering<'_> {
     /// An instruction on values.
     pub(super) fn number(&mut self, placed: &Placed) -> Result<(), LoadError> {
         match placed.op() {
             SpirvOp::CompositeExtract => {
-                let whole = placed.id(0)?;
+                let (whole, to) = (placed.id(0)?, self.late(placed, placed.result()?)?);
                 let first = self.value(placed, whole)?;
-                let to = self.late(placed, placed.result()?)?;
-                let each = self.width_of(placed.result()?);
-                let position = placed.literal(1)?.wrapping_mul(each);
-                if position >= self.width_of(whole) {
-                    return Err(malformed(placed.word, "no such component"));
-                }
-                self.copy(to, first + position, each);
+                let ty = self.types.get(&whole).copied().unwrap_or(0);
+                let (part, before) = self.part(placed, ty, literals(placed, 1))?;
+                self.copy(to, first + before, self.module.registers_of(part).unwrap_or(1));
+            }
+            SpirvOp::CompositeInsert => {
+                let (ty, to) = (placed.result_type()?, self.late(placed, placed.result()?)?);
+                let from = self.value(placed, placed.id(0)?)?;
+                let whole = self.value(placed, placed.id(1)?)?;
+                let (part, before) = self.part(placed, ty, literals(placed, 2))?;
+                self.copy(to, whole, self.width_of(placed.result()?));
+                self.copy(to + before, from, self.module.registers_of(part).unwrap_or(1));
             }
             SpirvOp::CompositeConstruct => {
                 let to = self.late(placed, placed.result()?)?;
@@ -29,70 +35,109 @@ impl Lowering<'_> {
                     let from = self.value(placed, id)?;
                     let count = self.width_of(id);
                     if next + count > self.width_of(placed.result()?) {
-                        return Err(malformed(placed.word, "more components than the vector has"));
+                        return Err(malformed(placed.word, "more parts than the composite has"));
                     }
                     self.copy(to + next, from, count);
                     next += count;
                 }
             }
-            SpirvOp::Not => {
-                let id = placed.id(0)?;
-                self.no_narrow(placed, id)?;
-                let from = self.value(placed, id)?;
-                let (to, right) = (self.late(placed, placed.result()?)?, self.fixed.ones);
-                for word in 0..self.same_width(placed, id)? {
-                    self.program.ops.push(Op::Binary {
-                        op: Binary::Xor,
-                        to: to + word,
-                        left: from + word,
-                        right,
-                    });
+            SpirvOp::VectorShuffle => {
+                let to = self.late(placed, placed.result()?)?;
+                let (left, right) = (placed.id(0)?, placed.id(1)?);
+                let (first, second) = (self.value(placed, left)?, self.value(placed, right)?);
+                let (_, of_left) = self.bits_of_each(placed, left)?;
+                let (_, of_right) = self.bits_of_each(placed, right)?;
+                let each = (self.width_of(left) / of_left.max(1)).max(1);
+                for (component, index) in (0..).zip(literals(placed, 2)) {
+                    let from = match index {
+                        index if index < of_left => first + index * each,
+                        index if index - of_left < of_right => second + (index - of_left) * each,
+                        // What is chosen of nowhere is undefined.
+                        _ => first,
+                    };
+                    self.copy(to + component * each, from, each);
                 }
             }
+            SpirvOp::VectorExtractDynamic => {
+                let whole = placed.id(0)?;
+                let (from, to) = (self.value(placed, whole)?, self.late(placed, placed.result()?)?);
+                let (each, words) = (self.width_of(placed.result()?), self.width_of(whole));
+                let index = self.place_of(placed, 1, each)?;
+                for offset in 0..each {
+                    self.program.ops.push(Op::Pick { to: to + offset, from, offset, index, words });
+                }
+            }
+            SpirvOp::VectorInsertDynamic => {
+                let (whole, part) = (placed.id(0)?, placed.id(1)?);
+                let to = self.late(placed, placed.result()?)?;
+                let (all, from) = (self.value(placed, whole)?, self.value(placed, part)?);
+                let (each, words) = (self.width_of(part), self.width_of(whole));
+                let index = self.place_of(placed, 2, each)?;
+                self.copy(to, all, words);
+                for offset in 0..each {
+                    self.program.ops.push(Op::Put { to, offset, index, from: from + offset, words });
+                }
+            }
+            SpirvOp::ArrayLength => {
+                let Meaning::Whole { reference, ty } = self.meaning(placed, placed.id(0)?)? else {
+                    return Err(lacks(placed));
+                };
+                let member = placed.literal(1)?;
+                let (array, _) = self.part_type(placed, ty, member)?;
+                let Some(Type::Array { element, .. }) = self.module.types.get(&array) else {
+                    return Err(malformed(placed.word, "the length of what is no array"));
+                };
+                let stride = self.module.stride_of(array, *element).max(1);
+                let (to, offset) = (self.late(placed, placed.result()?)?, self.module.offset_of(ty, member));
+                self.program.ops.push(Op::Length { to, reference, offset, stride });
+            }
             SpirvOp::Bitcast => self.bitcast(placed)?,
-            SpirvOp::UConvert => self.convert_size(placed)?,
-            SpirvOp::ConvertFToS | SpirvOp::ConvertSToF | SpirvOp::ConvertFToU | SpirvOp::ConvertUToF => {
-                self.convert_kind(placed)?;
+            SpirvOp::UConvert if self.width_of(placed.id(0)?) == self.width_of(placed.result()?) => {
+                self.convert_size(placed)?;
+            }
+            SpirvOp::ExtInst => {
+                let number = match placed.instruction.operands.get(1) {
+                    Some(Operand::LiteralExtInstInteger(number)) => *number,
+                    _ => return Err(malformed(placed.word, "an extended instruction without a number")),
+                };
+                let op = GlslStd450Op::from_u32(number)
+                    .ok_or_else(|| LoadError::Lacks(format!("instruction {number} of GLSL.std.450")))?;
+                self.apply(placed, Instruction::Extended(op), 2)?;
             }
             _ => self.binary(placed)?,
         }
         Ok(())
     }
 
-    /// The bits of a number; 32 for a boolean.
-    fn bits_of(&self, id: u32) -> Option<u32> {
-        match self.module.types.get(self.types.get(&id)?)? {
-            Type::Number { bits, .. } => Some(*bits),
-            Type::Bool => Some(32),
-            _ => None,
+    /// The type of a member of a structure, and its words from the first.
+    fn part_type(&self, placed: &Placed, ty: u32, member: u32) -> Result<(u32, u32), LoadError> {
+        match self.module.types.get(&ty) {
+            Some(Type::Struct { members }) => {
+                let inner = members.get(member as usize).copied();
+                Ok((inner.ok_or_else(|| malformed(placed.word, "no such member"))?, 0))
+            }
+            _ => Err(malformed(placed.word, "a member of no structure")),
         }
     }
 
-    /// The bits of a number, or of each component of a vector, and how many there are.
+    /// The register of a computed index, in words.
+    fn place_of(&mut self, placed: &Placed, position: usize, each: u32) -> Result<Register, LoadError> {
+        let index = self.value(placed, placed.id(position)?)?;
+        if each == 1 {
+            return Ok(index);
+        }
+        let (right, to) = (self.fixed_word(each), self.register());
+        self.program.ops.push(Op::Binary { op: Binary::Multiply, to, left: index, right });
+        Ok(to)
+    }
+
+    /// The bits of a number, or of each component of a vector, and how many there are; 32 for a boolean.
     fn bits_of_each(&self, placed: &Placed, id: u32) -> Result<(u32, u32), LoadError> {
-        match self.types.get(&id).and_then(|ty| self.module.types.get(ty)) {
-            Some(Type::Vector { element, count }) => match self.module.types.get(element) {
-                Some(Type::Number { bits, .. }) => Ok((*bits, *count)),
-                Some(Type::Bool) => Ok((32, *count)),
-                _ => Err(lacks(placed)),
-            },
-            _ => Ok((self.bits(placed, id)?, 1)),
+        let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
+        match shapes[..] {
+            [Shape { bits, rows, columns: 1, .. }] => Ok((bits, rows)),
+            _ => Err(lacks(placed)),
         }
-    }
-
-    fn bits(&self, placed: &Placed, id: u32) -> Result<u32, LoadError> {
-        self.bits_of(id).ok_or_else(|| lacks(placed))
-    }
-
-    /// Kernels compute in words of 32 or 64 bits: narrower ones are loaded, stored and widened.
-    fn no_narrow(&self, placed: &Placed, id: u32) -> Result<(), LoadError> {
-        if self.bits(placed, id)? < 32 { Err(lacks(placed)) } else { Ok(()) }
-    }
-
-    /// Registers of the result, which are those of the operand.
-    fn same_width(&self, placed: &Placed, id: u32) -> Result<u32, LoadError> {
-        let width = self.width_of(placed.result()?);
-        if width == self.width_of(id) { Ok(width) } else { Err(lacks(placed)) }
     }
 
     fn bitcast(&mut self, placed: &Placed) -> Result<(), LoadError> {
@@ -106,47 +151,33 @@ impl Lowering<'_> {
             self.meanings.insert(result, Meaning::Whole { reference, ty: *to });
             return Ok(());
         }
+        let ((before, _), (after, _)) = (self.bits_of_each(placed, id)?, self.bits_of_each(placed, result)?);
+        let width = self.width_of(result);
+        if before.min(after) < 32 && before != after || width != self.width_of(id) {
+            return self.apply(placed, Instruction::Core(SpirvOp::Bitcast), 0);
+        }
         let from = self.value(placed, id)?;
         let to = self.late(placed, result)?;
-        let width = self.same_width(placed, id)?;
         self.copy(to, from, width);
         Ok(())
     }
 
+    /// Whole numbers of as many registers.
     fn convert_size(&mut self, placed: &Placed) -> Result<(), LoadError> {
         let (id, result) = (placed.id(0)?, placed.result()?);
-        let (before, after) = (self.bits(placed, id)?, self.bits(placed, result)?);
+        let ((before, _), (after, _)) = (self.bits_of_each(placed, id)?, self.bits_of_each(placed, result)?);
         let from = self.value(placed, id)?;
         let to = self.late(placed, result)?;
-        match after {
-            64 => {
-                self.copy(to, from, 1);
-                self.copy(to + 1, if before == 64 { from + 1 } else { self.fixed.zero }, 1);
+        for word in 0..self.width_of(result) {
+            let (to, left) = (to + word, from + word);
+            match after {
+                8 | 16 if after < before => {
+                    let right = if after == 8 { self.fixed.byte } else { self.fixed.half };
+                    self.program.ops.push(Op::Binary { op: Binary::And, to, left, right });
+                }
+                _ => self.copy(to, left, 1),
             }
-            8 | 16 if after < before => {
-                let right = if after == 8 { self.fixed.byte } else { self.fixed.half };
-                self.program.ops.push(Op::Binary { op: Binary::And, to, left: from, right });
-            }
-            _ => self.copy(to, from, 1),
         }
-        Ok(())
-    }
-
-    fn convert_kind(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let (id, result) = (placed.id(0)?, placed.result()?);
-        let bits = (self.bits(placed, id)?, self.bits(placed, result)?);
-        let how = match (placed.op(), bits) {
-            (SpirvOp::ConvertFToS, (32, 32)) => Conversion::Integer,
-            (SpirvOp::ConvertFToS, (64, 64)) => Conversion::WideInteger,
-            (SpirvOp::ConvertSToF, (32, 32)) => Conversion::Float,
-            (SpirvOp::ConvertSToF, (64, 64)) => Conversion::WideFloat,
-            (SpirvOp::ConvertFToU, (32, 32)) => Conversion::Unsigned,
-            (SpirvOp::ConvertUToF, (32, 32)) => Conversion::FloatOfUnsigned,
-            _ => return Err(lacks(placed)),
-        };
-        let from = self.value(placed, id)?;
-        let to = self.late(placed, result)?;
-        self.program.ops.push(Op::Convert { to, from, how });
         Ok(())
     }
 
@@ -156,7 +187,9 @@ impl Lowering<'_> {
             self.copy(to, from, 1);
             return Ok(());
         }
-        let (op, swapped) = binary(placed.op()).ok_or_else(|| lacks(placed))?;
+        let Some((op, swapped)) = binary(placed.op()) else {
+            return self.apply(placed, Instruction::Core(placed.op()), 0);
+        };
         let (mut first, mut second) = (placed.id(0)?, placed.id(1)?);
         if swapped {
             std::mem::swap(&mut first, &mut second);
@@ -167,29 +200,89 @@ impl Lowering<'_> {
         if of_second != count || !shift && other != bits {
             return Err(malformed(placed.word, "operands of different sizes"));
         }
-        if bits < 32 || bits > 32 && count > 1 || self.width_of(placed.result()?) < count {
+        if self.width_of(placed.result()?) < count {
             return Err(lacks(placed));
+        }
+        let by_bits = matches!(op, Binary::And | Binary::Or | Binary::Xor);
+        if bits != 32 && !by_bits || shift && other != 32 {
+            return self.apply(placed, Instruction::Core(placed.op()), 0);
         }
         let (left, right) = (self.value(placed, first)?, self.value(placed, second)?);
         let to = self.late(placed, placed.result()?)?;
-        let halves: Register = match (bits, op) {
-            (64, Binary::And | Binary::Or | Binary::Xor) => 2,
-            (64, _) => {
-                self.program.ops.push(Op::Wide { op, to, left, right });
-                return Ok(());
-            }
-            _ => count,
-        };
-        for word in 0..halves {
+        for word in 0..self.width_of(placed.result()?) {
             let (to, left, right) = (to + word, left + word, right + word);
             self.program.ops.push(Op::Binary { op, to, left, right });
         }
         Ok(())
     }
+
+    /// An instruction that is done number by number.
+    fn apply(&mut self, placed: &Placed, instruction: Instruction, first: usize) -> Result<(), LoadError> {
+        let mut operands = Vec::new();
+        for position in first..placed.instruction.operands.len() {
+            let id = placed.id(position)?;
+            let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
+            let [shape] = shapes[..] else { return Err(lacks_of(placed, instruction)) };
+            operands.push((self.value(placed, id)?, shape));
+        }
+        let result = self.module.shapes(placed.result_type()?);
+        let shapes: Vec<Shape> = operands.iter().map(|(_, shape)| *shape).collect();
+        if !instruction.is_known(&shapes, &result) {
+            return Err(lacks_of(placed, instruction));
+        }
+        let to = self.late(placed, placed.result()?)?;
+        let number = self.program.applications.len() as u32;
+        self.program.applications.push(Application { instruction, to, result, operands });
+        self.program.ops.push(Op::Apply { number });
+        Ok(())
+    }
+}
+
+impl Module {
+    /// What a type of numbers is made of: one shape, or one for each member of a structure.
+    pub fn shapes(&self, ty: u32) -> Vec<Shape> {
+        let (mut shape, element) = match self.types.get(&ty) {
+            Some(Type::Bool) => (Shape { kind: Kind::Bool, bits: 32, rows: 1, columns: 1 }, None),
+            Some(Type::Number { bits, float }) => {
+                let kind = if *float { Kind::Float } else { Kind::Integer };
+                (Shape { kind, bits: *bits, rows: 1, columns: 1 }, None)
+            }
+            Some(Type::Vector { element, count }) => {
+                (Shape { kind: Kind::Bool, bits: 0, rows: *count, columns: 1 }, Some(*element))
+            }
+            Some(Type::Matrix { column, count }) => {
+                (Shape { kind: Kind::Bool, bits: 0, rows: 1, columns: *count }, Some(*column))
+            }
+            Some(Type::Struct { members }) => {
+                return members.iter().flat_map(|member| self.shapes(*member)).collect();
+            }
+            _ => return Vec::new(),
+        };
+        if let Some(element) = element {
+            let [inner] = self.shapes(element)[..] else { return Vec::new() };
+            (shape.kind, shape.bits, shape.rows) = (inner.kind, inner.bits, shape.rows * inner.rows);
+        }
+        vec![shape]
+    }
+}
+
+/// The literal numbers of an instruction from an operand on.
+fn literals(placed: &Placed, first: usize) -> impl Iterator<Item = u32> + Clone + '_ {
+    placed.instruction.operands.iter().skip(first).filter_map(|operand| match operand {
+        Operand::LiteralBit32(number) => Some(*number),
+        _ => None,
+    })
 }
 
 fn lacks(placed: &Placed) -> LoadError {
     LoadError::Lacks(format!("Op{:?} of this type", placed.op()))
+}
+
+fn lacks_of(placed: &Placed, instruction: Instruction) -> LoadError {
+    match instruction {
+        Instruction::Core(_) => lacks(placed),
+        Instruction::Extended(op) => LoadError::Lacks(format!("OpExtInst {op:?} of this type")),
+    }
 }
 
 /// Whether it is an operation on two numbers.

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{IDLE_BUDGET, Machine, Mood, State};
-use crate::program::{Binary, Conversion, Kind, MemoryOp, NONE, Op, Program, Register};
+use crate::program::{Application, Kind, MemoryOp, NONE, Op, Program, Register};
 use crate::progress::{Progress, Standing};
 use crate::random::lanes;
 use crate::wave::Dispatch;
@@ -538,17 +538,27 @@ fn deciding(programs: &[Program], number: usize, dispatches: &[Dispatch], walk: 
                     mark(column);
                     mark(row);
                 }
-                Op::Convert { to, from, how } if is_known(to) || is_known(to + 1) => {
-                    mark(from);
-                    if matches!(how, Conversion::WideInteger | Conversion::WideFloat) {
-                        mark(from + 1);
+                Op::Apply { number } => {
+                    let Some(application) = program.applications.get(number as usize) else { continue };
+                    let words = application.result.iter().map(Application::words).sum::<Register>();
+                    if (application.to..application.to + words).any(is_known) {
+                        for (first, shape) in &application.operands {
+                            (*first..first + Application::words(shape)).for_each(&mut mark);
+                        }
                     }
                 }
-                Op::Wide { op, to, left, right } if is_known(to) || is_known(to + 1) => {
-                    let shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
-                    for register in [left, left + 1, right, if shift { right } else { right + 1 }] {
-                        mark(register);
-                    }
+                Op::Pick { to, from, index, words, .. } if is_known(to) => {
+                    mark(index);
+                    (from..from + words).for_each(&mut mark);
+                }
+                Op::Put { to, index, from, words, .. } if (to..to + words).any(is_known) => {
+                    mark(index);
+                    mark(from);
+                }
+                Op::Parameter { to, index, .. } if is_known(to) => mark(index),
+                Op::Ballot { to, ballot, argument, .. } if is_known(to) => {
+                    mark(ballot);
+                    mark(argument);
                 }
                 _ => {}
             }

@@ -1,7 +1,10 @@
 //! What a wave computes in registers, lane by lane.
 
-use super::{Wave, get, join};
-use crate::program::{Binary, Conversion, LANES, Lanes, Register};
+use arithmetic::{Operand, Shape};
+
+use super::{Surroundings, Wave, get, join};
+use crate::program::{Application, BallotKind, Binary, LANES, Lanes, Op, Register};
+use crate::random::lanes;
 
 impl Wave {
     pub(super) fn split(&mut self, to: Register) -> Option<(&[Lanes], &mut Lanes)> {
@@ -9,82 +12,105 @@ impl Wave {
         Some((sources, rest.first_mut()?))
     }
 
-    pub(super) fn convert(&mut self, to: Register, from: Register, how: Conversion) {
-        let Some((sources, to)) = self.split_wide(to) else { return };
-        let zeros = [0; LANES];
-        let Some(from_low) = get(sources, from) else { return };
-        let from_high = get(sources, from.wrapping_add(1)).unwrap_or(&zeros);
-        for lane in 0..LANES {
-            let (word, whole) = (from_low[lane], join(from_low[lane], from_high[lane]));
-            let given = match how {
-                Conversion::Integer => (f32::from_bits(word) as i32 as u32).into(),
-                Conversion::Float => (word as i32 as f32).to_bits().into(),
-                Conversion::Unsigned => (f32::from_bits(word) as u32).into(),
-                Conversion::FloatOfUnsigned => (word as f32).to_bits().into(),
-                Conversion::WideInteger => f64::from_bits(whole) as i64 as u64,
-                Conversion::WideFloat => (whole as i64 as f64).to_bits(),
-            };
-            if let Some(low) = to.first_mut() {
-                low[lane] = given as u32;
+    /// Does an instruction number by number.
+    pub(super) fn apply(&mut self, application: &Application) {
+        let Application { instruction, to, result, operands } = application;
+        let mut numbers: Vec<Vec<u64>> = vec![Vec::new(); operands.len()];
+        for lane in lanes(self.mask) {
+            for (numbers, (register, shape)) in numbers.iter_mut().zip(operands) {
+                numbers.clear();
+                numbers.extend((0..shape.count() as u32).map(|at| self.number(*register, *shape, at, lane)));
             }
-            if matches!(how, Conversion::WideInteger | Conversion::WideFloat)
-                && let Some(high) = to.get_mut(1)
-            {
-                high[lane] = (given >> 32) as u32;
+            let given: Vec<Operand<'_>> = (numbers.iter().zip(operands))
+                .map(|(numbers, (_, shape))| Operand { numbers, shape: *shape })
+                .collect();
+            let all = instruction.compute(&given, result).unwrap_or_default();
+            let mut register = *to;
+            let bits = result.iter().flat_map(|shape| (0..shape.count()).map(|_| shape.bits));
+            for (number, bits) in all.into_iter().zip(bits) {
+                let words = [number as u32, (number >> 32) as u32];
+                for word in words.into_iter().take(if bits > 32 { 2 } else { 1 }) {
+                    self.put(register, lane, word);
+                    register += 1;
+                }
             }
         }
     }
 
-    /// What is behind a register, and it with its successor.
-    pub(super) fn split_wide(&mut self, to: Register) -> Option<(&[Lanes], &mut [Lanes])> {
-        let (sources, rest) = self.registers.split_at_mut_checked(to as usize)?;
-        Some((sources, rest))
+    fn number(&self, first: Register, shape: Shape, at: u32, lane: usize) -> u64 {
+        let word = |register: Register| get(&self.registers, register).map_or(0, |values| values[lane]);
+        match shape.bits {
+            0..=32 => word(first + at).into(),
+            _ => join(word(first + 2 * at), word(first + 2 * at + 1)),
+        }
     }
 
-    pub(super) fn wide(&mut self, op: Binary, to: Register, left: Register, right: Register) {
-        let Some((sources, to)) = self.split_wide(to) else { return };
-        let (Some(left_low), Some(left_high)) = (get(sources, left), get(sources, left + 1)) else { return };
-        let Some(right_low) = get(sources, right) else { return };
-        let zeros = [0; LANES];
-        let shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
-        let right_high = if shift { &zeros } else { get(sources, right + 1).unwrap_or(&zeros) };
-        let truth = matches!(
-            op,
-            Binary::Equal
-                | Binary::NotEqual
-                | Binary::SignedLess
-                | Binary::SignedLessEqual
-                | Binary::Less
-                | Binary::LessEqual
-        );
-        for lane in 0..LANES {
-            let (a, b) = (join(left_low[lane], left_high[lane]), join(right_low[lane], right_high[lane]));
-            let given = match op {
-                Binary::Add => a.wrapping_add(b),
-                Binary::Subtract => a.wrapping_sub(b),
-                Binary::Multiply => a.wrapping_mul(b),
-                Binary::Divide => a.checked_div(b).unwrap_or(0),
-                Binary::Modulo => a.checked_rem(b).unwrap_or(0),
-                Binary::And => a & b,
-                Binary::Or => a | b,
-                Binary::Xor => a ^ b,
-                Binary::ShiftLeft => a.wrapping_shl(b as u32),
-                Binary::ShiftRight => a.wrapping_shr(b as u32),
-                Binary::Equal => (a == b).into(),
-                Binary::NotEqual => (a != b).into(),
-                Binary::SignedLess => ((a as i64) < (b as i64)).into(),
-                Binary::SignedLessEqual => ((a as i64) <= (b as i64)).into(),
-                Binary::Less => (a < b).into(),
-                Binary::LessEqual => (a <= b).into(),
-                Binary::FloatAdd => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
-                Binary::FloatMultiply => (f64::from_bits(a) * f64::from_bits(b)).to_bits(),
+    fn put(&mut self, register: Register, lane: usize, word: u32) {
+        if let Some(values) = self.registers.get_mut(register as usize) {
+            values[lane] = word;
+        }
+    }
+
+    /// What lies in registers at a computed place; nothing beyond their end.
+    pub(super) fn computed(&mut self, op: Op) {
+        let word = |wave: &Wave, register: Register, lane: usize| {
+            get(&wave.registers, register).map_or(0, |values| values[lane])
+        };
+        for lane in lanes(self.mask) {
+            match op {
+                Op::Pick { to, from, offset, index, words } => {
+                    let at = word(self, index, lane).saturating_add(offset);
+                    let value = if at < words { word(self, from + at, lane) } else { 0 };
+                    self.put(to, lane, value);
+                }
+                Op::Put { to, offset, index, from, words } => {
+                    let at = word(self, index, lane).saturating_add(offset);
+                    if at < words {
+                        let value = word(self, from, lane);
+                        self.put(to + at, lane, value);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Words of the push constants.
+    pub(super) fn parameter(
+        &mut self,
+        to: Register,
+        word: u32,
+        index: Register,
+        surroundings: &Surroundings<'_>,
+    ) {
+        let index = get(&self.registers, index).copied().unwrap_or([0; LANES]);
+        let parameters = &surroundings.dispatch.parameters;
+        if let Some(to) = self.registers.get_mut(to as usize) {
+            for (to, index) in to.iter_mut().zip(index) {
+                *to = parameters.get(word.wrapping_add(index / 4) as usize).copied().unwrap_or(0);
+            }
+        }
+    }
+
+    /// What a lane reads from a ballot.
+    pub(super) fn ballot(&mut self, kind: BallotKind, to: Register, ballot: Register, argument: Register) {
+        let word = |wave: &Wave, register: Register, lane: usize| {
+            get(&wave.registers, register).map_or(0, |values| values[lane])
+        };
+        for lane in lanes(self.mask) {
+            // No subgroup has more lanes than a word has bits.
+            let bits = word(self, ballot, lane) & BallotKind::LANES;
+            let own = self.places.get(lane).map_or(0, |place| place[3]);
+            let value = match kind {
+                BallotKind::Inverse => bits >> own & 1,
+                BallotKind::Bit => bits.checked_shr(word(self, argument, lane)).unwrap_or(0) & 1,
+                BallotKind::Count => bits.count_ones(),
+                BallotKind::CountUpTo => (bits & ((2 << own) - 1)).count_ones(),
+                BallotKind::CountBefore => (bits & ((1 << own) - 1)).count_ones(),
+                BallotKind::Lowest => bits.trailing_zeros(),
+                BallotKind::Highest => bits.checked_ilog2().unwrap_or(0),
             };
-            if let Some(low) = to.first_mut() {
-                low[lane] = given as u32;
-            }
-            if !truth && let Some(high) = to.get_mut(1) {
-                high[lane] = (given >> 32) as u32;
-            }
+            self.put(to, lane, value);
         }
     }
 

@@ -48,6 +48,7 @@ impl Wave {
         };
         match place {
             None => Standing::Past,
+            Some(at) if program.alone => self.standing_alone(at, other, program),
             Some(_) if self.rounds != other.rounds => {
                 if self.rounds > other.rounds {
                     Standing::Past
@@ -58,6 +59,27 @@ impl Wave {
             Some(at) if at > other.at => Standing::Past,
             Some(at) if at == other.at && self.mask & bit != 0 => Standing::There,
             Some(_) => Standing::Before,
+        }
+    }
+
+    /// How the one invocation of a wave, which is at `at`, stands to that of another: by the iterations of the loops that both are
+    /// in, from the outermost on, and then by the order of blocks.
+    fn standing_alone(&self, at: u32, other: &Wave, program: &Program) -> Standing {
+        let start = |block: u32| program.blocks.get(block as usize).copied().unwrap_or(u32::MAX);
+        for (number, (first, last)) in program.loops.iter().enumerate() {
+            let inside = |at: u32| start(*first) <= at && at < start(last + 1);
+            if inside(at) && inside(other.at) {
+                match self.iterations.get(number).cmp(&other.iterations.get(number)) {
+                    std::cmp::Ordering::Less => return Standing::Before,
+                    std::cmp::Ordering::Greater => return Standing::Past,
+                    std::cmp::Ordering::Equal => {}
+                }
+            }
+        }
+        match at.cmp(&other.at) {
+            std::cmp::Ordering::Less => Standing::Before,
+            std::cmp::Ordering::Equal => Standing::There,
+            std::cmp::Ordering::Greater => Standing::Past,
         }
     }
 

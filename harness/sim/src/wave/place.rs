@@ -1,7 +1,8 @@
 //! What an invocation asks about itself, and what follows from that before it touches memory: which thread it plays.
 
 use super::{Surroundings, Wave};
-use crate::program::{BuiltIn, Op, Register, Stage};
+use crate::device::SUBGROUP_SIZE;
+use crate::program::{BallotKind, BuiltIn, LaneMask, Op, Register, Stage};
 
 /// Blocks that a look ahead runs at most.
 const BLOCKS_WITHOUT_MEMORY: u32 = 64;
@@ -94,6 +95,20 @@ impl Wave {
                 BuiltIn::Vertex => place[0],
                 BuiltIn::Fragment(axis) => (place[usize::from(axis & 1)] as f32 + 0.5).to_bits(),
                 BuiltIn::Helper => place[2],
+                BuiltIn::SubgroupSize => SUBGROUP_SIZE,
+                BuiltIn::Subgroups => surroundings.program.workgroup_size.div_ceil(SUBGROUP_SIZE),
+                BuiltIn::Size(axis) => size(axis),
+                BuiltIn::Mask(lanes) => {
+                    let lane = place[3];
+                    let bits = match lanes {
+                        LaneMask::Equal => 1 << lane,
+                        LaneMask::GreaterOrEqual => u32::MAX << lane,
+                        LaneMask::Greater => u32::MAX << lane << 1,
+                        LaneMask::LessOrEqual => (2 << lane) - 1,
+                        LaneMask::Less => (1 << lane) - 1,
+                    };
+                    bits & BallotKind::LANES
+                }
                 BuiltIn::Zero => 0,
                 BuiltIn::One => 1f32.to_bits(),
             };

@@ -303,7 +303,9 @@ impl Kernel<'_> {
     /// Whether nothing is known, so that a walk may say more: with loops whole, unless their length was asked for.
     fn leaves_open(&self, answered: &Checked) -> bool {
         let Checked::Answered(line, ..) = answered else { return true };
-        let nowhere = |found: &FindingRecord| found.at.is_empty();
+        // A walk goes on behind a barrier that not everybody comes to.
+        let divergent = FindingKind::DivergentBarrier.name();
+        let nowhere = |found: &FindingRecord| found.at.is_empty() || found.kind == divergent;
         let nothing = line.findings.as_ref().is_none_or(|all| all.iter().all(nowhere));
         let open = answered.is_unknown() || line.race == RaceWord::Racy;
         open && nothing && line.queries.is_empty() && self.options.unroll.is_none()

@@ -1,19 +1,21 @@
-//! Instructions on known numbers.
+//! Integers and truths.
 
 use rspirv::spirv::{GlslStd450Op, Op};
 
-use crate::module::mask;
-use crate::value::Relation;
+/// A number with this many ones.
+pub fn mask(bits: u32) -> u64 {
+    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+}
 
 /// The value as a signed number.
-pub(crate) fn signed(value: u64, bits: u32) -> i64 {
+pub fn signed(value: u64, bits: u32) -> i64 {
     let shift = 64 - bits.clamp(1, 64);
     ((value << shift) as i64) >> shift
 }
 
 /// The result of an instruction on known numbers; `from` are the bits of its first operand, `bits` those of its result.
 /// `None` where it is not one of these instructions, or has no defined result.
-pub(crate) fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
+pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     let a = *arguments.first()?;
     let b = arguments.get(1).copied().unwrap_or(0);
     let (x, y) = (signed(a, from), signed(b, from));
@@ -70,38 +72,28 @@ pub(crate) fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u6
         Op::LogicalOr => return truth(a != 0 || b != 0),
         Op::LogicalEqual => return truth(a == b),
         Op::LogicalNotEqual => return truth(a != b),
-        op => {
-            let (relation, swapped, negated) = relation(op)?;
-            let (left, right) = if swapped { (b, a) } else { (a, b) };
-            return truth(relation.holds(left, right, from) != negated);
-        }
+        Op::IEqual => return truth(a == b),
+        Op::INotEqual => return truth(a != b),
+        Op::ULessThan => return truth(a < b),
+        Op::ULessThanEqual => return truth(a <= b),
+        Op::UGreaterThan => return truth(a > b),
+        Op::UGreaterThanEqual => return truth(a >= b),
+        Op::SLessThan => return truth(x < y),
+        Op::SLessThanEqual => return truth(x <= y),
+        Op::SGreaterThan => return truth(x > y),
+        Op::SGreaterThanEqual => return truth(x >= y),
+        _ => return None,
     };
     Some(result & mask(bits))
 }
 
-/// A comparison as a relation, whether its sides are swapped, and whether it is negated.
-pub(crate) fn relation(op: Op) -> Option<(Relation, bool, bool)> {
-    Some(match op {
-        Op::IEqual => (Relation::Equal, false, false),
-        Op::INotEqual => (Relation::Equal, false, true),
-        Op::ULessThan => (Relation::UnsignedLess, false, false),
-        Op::ULessThanEqual => (Relation::UnsignedLessOrEqual, false, false),
-        Op::UGreaterThan => (Relation::UnsignedLess, true, false),
-        Op::UGreaterThanEqual => (Relation::UnsignedLessOrEqual, true, false),
-        Op::SLessThan => (Relation::SignedLess, false, false),
-        Op::SLessThanEqual => (Relation::SignedLessOrEqual, false, false),
-        Op::SGreaterThan => (Relation::SignedLess, true, false),
-        Op::SGreaterThanEqual => (Relation::SignedLessOrEqual, true, false),
-        _ => return None,
-    })
-}
-
-/// The result of an extended instruction of GLSL.std.450 on known integers.
-pub(crate) fn fold_extended(op: GlslStd450Op, arguments: &[u64], bits: u32) -> Option<u64> {
+/// The result of an extended instruction of GLSL.std.450 on known integers; `from` are the bits of its
+/// operands, `bits` those of its result.
+pub fn fold_extended(op: GlslStd450Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     let a = *arguments.first()?;
     let b = arguments.get(1).copied().unwrap_or(0);
     let c = arguments.get(2).copied().unwrap_or(0);
-    let s = |value: u64| signed(value, bits);
+    let s = |value: u64| signed(value, from);
     let result = match op {
         GlslStd450Op::UMin => a.min(b),
         GlslStd450Op::UMax => a.max(b),
@@ -116,7 +108,7 @@ pub(crate) fn fold_extended(op: GlslStd450Op, arguments: &[u64], bits: u32) -> O
         GlslStd450Op::FindUMsb if a == 0 => u64::MAX,
         GlslStd450Op::FindUMsb => u64::from(63 - a.leading_zeros()),
         GlslStd450Op::FindSMsb => {
-            let magnitude = if s(a) < 0 { !a & mask(bits) } else { a };
+            let magnitude = if s(a) < 0 { !a & mask(from) } else { a };
             if magnitude == 0 { u64::MAX } else { u64::from(63 - magnitude.leading_zeros()) }
         }
         _ => return None,

@@ -1,0 +1,147 @@
+//! Floats, one number at a time.
+
+use rspirv::spirv::{GlslStd450Op as Extended, Op};
+
+use crate::mask;
+
+/// A float of 16 bits as one of 64.
+fn half_value(bits: u16) -> f64 {
+    let sign = if bits & 0x8000 != 0 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * 2.0_f64.powi(-24),
+        31 if fraction > 0.0 => f64::NAN,
+        31 => f64::INFINITY,
+        exponent => (1.0 + fraction / 1024.0) * 2.0_f64.powi(exponent - 15),
+    }
+}
+
+/// A number as a float of 16 bits, rounded to the nearest.
+fn half_bits(value: f64) -> u16 {
+    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+    let size = value.abs();
+    if value.is_nan() {
+        return 0x7e00;
+    }
+    if size >= 65520.0 {
+        return sign | 0x7c00;
+    }
+    let exponent = if size < 2.0_f64.powi(-14) { -14 } else { size.log2().floor() as i32 };
+    let unit = 2.0_f64.powi(exponent - 10);
+    let steps = (size / unit).round_ties_even() as u32;
+    // Steps of the smallest exponent begin at zero, others at 1024; a carry goes to the exponent.
+    sign | (((exponent + 14) as u32 * 1024) + steps) as u16
+}
+
+/// The number that bits are as a float of this width.
+pub fn float_of(bits: u64, width: u32) -> f64 {
+    match width {
+        16 => half_value(bits as u16),
+        64 => f64::from_bits(bits),
+        _ => f64::from(f32::from_bits(bits as u32)),
+    }
+}
+
+/// The bits of a number as a float of this width, rounded to the nearest.
+pub fn bits_of(value: f64, width: u32) -> u64 {
+    match width {
+        16 => u64::from(half_bits(value)),
+        64 => value.to_bits(),
+        _ => u64::from((value as f32).to_bits()),
+    }
+}
+
+/// An instruction on floats; sums and products of 32 bits are the same when they are computed with 64 and rounded.
+pub(crate) fn core(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
+    let a = float_of(*arguments.first()?, from);
+    let b = arguments.get(1).map_or(0.0, |bits| float_of(*bits, from));
+    let unordered = a.is_nan() || b.is_nan();
+    let number = |value: f64| Some(bits_of(value, bits));
+    let truth = |holds: bool| Some(u64::from(holds));
+    match op {
+        Op::FAdd => number(a + b),
+        Op::FSub => number(a - b),
+        Op::FMul => number(a * b),
+        Op::FDiv => number(a / b),
+        Op::FRem => number(a % b),
+        Op::FMod => number(a - b * (a / b).floor()),
+        Op::FNegate => number(-a),
+        Op::FConvert => number(a),
+        Op::QuantizeToF16 => number(half_value(half_bits(a))),
+        Op::ConvertFToU => Some((a as u64).min(mask(bits)) & mask(bits)),
+        Op::ConvertFToS => {
+            let most = (mask(bits) >> 1) as i64;
+            Some((a as i64).clamp(-most - 1, most) as u64 & mask(bits))
+        }
+        Op::IsNan => truth(a.is_nan()),
+        Op::IsInf => truth(a.is_infinite()),
+        Op::FOrdEqual => truth(!unordered && a == b),
+        Op::FUnordEqual => truth(unordered || a == b),
+        Op::FOrdNotEqual => truth(!unordered && a != b),
+        Op::FUnordNotEqual => truth(unordered || a != b),
+        Op::FOrdLessThan => truth(!unordered && a < b),
+        Op::FUnordLessThan => truth(unordered || a < b),
+        Op::FOrdGreaterThan => truth(!unordered && a > b),
+        Op::FUnordGreaterThan => truth(unordered || a > b),
+        Op::FOrdLessThanEqual => truth(!unordered && a <= b),
+        Op::FUnordLessThanEqual => truth(unordered || a <= b),
+        Op::FOrdGreaterThanEqual => truth(!unordered && a >= b),
+        Op::FUnordGreaterThanEqual => truth(unordered || a >= b),
+        _ => None,
+    }
+}
+
+/// A function of floats, component by component.
+pub(crate) fn extended(op: Extended, a: f64, b: f64, c: f64) -> Option<f64> {
+    Some(match op {
+        Extended::Round | Extended::RoundEven => a.round_ties_even(),
+        Extended::Trunc => a.trunc(),
+        Extended::FAbs => a.abs(),
+        Extended::FSign if a == 0.0 => 0.0,
+        Extended::FSign => a.signum(),
+        Extended::Floor => a.floor(),
+        Extended::Ceil => a.ceil(),
+        Extended::Fract => a - a.floor(),
+        Extended::Radians => a.to_radians(),
+        Extended::Degrees => a.to_degrees(),
+        Extended::Sin => a.sin(),
+        Extended::Cos => a.cos(),
+        Extended::Tan => a.tan(),
+        Extended::Asin => a.asin(),
+        Extended::Acos => a.acos(),
+        Extended::Atan => a.atan(),
+        Extended::Sinh => a.sinh(),
+        Extended::Cosh => a.cosh(),
+        Extended::Tanh => a.tanh(),
+        Extended::Asinh => a.asinh(),
+        Extended::Acosh => a.acosh(),
+        Extended::Atanh => a.atanh(),
+        Extended::Atan2 => a.atan2(b),
+        Extended::Pow => a.powf(b),
+        Extended::Exp => a.exp(),
+        Extended::Log => a.ln(),
+        Extended::Exp2 => a.exp2(),
+        Extended::Log2 => a.log2(),
+        Extended::Sqrt => a.sqrt(),
+        Extended::InverseSqrt => 1.0 / a.sqrt(),
+        Extended::FMin | Extended::NMin => a.min(b),
+        Extended::FMax | Extended::NMax => a.max(b),
+        Extended::FClamp | Extended::NClamp => a.max(b).min(c),
+        Extended::FMix => a * (1.0 - c) + b * c,
+        Extended::Step => f64::from(u8::from(b >= a)),
+        Extended::SmoothStep => {
+            let t = ((c - a) / (b - a)).clamp(0.0, 1.0);
+            t * t * (3.0 - 2.0 * t)
+        }
+        Extended::Fma => a.mul_add(b, c),
+        _ => return None,
+    })
+}
+
+/// A number times a power of two, rounded once.
+pub(crate) fn scaled(value: f64, power: i32) -> f64 {
+    // In steps: a power of its own may be out of range where the product is not.
+    let step = power.clamp(-1000, 1000);
+    let rest = power.saturating_sub(step).clamp(-1000, 1000);
+    value * 2.0_f64.powi(step) * 2.0_f64.powi(rest)
+}

@@ -1,0 +1,199 @@
+//! What instructions of SPIR-V compute: numbers in, numbers out, one row an instruction.
+//!
+//! Whoever executes shaders asks here, so that the walk over grids and the simulated GPU know the same instructions and give the
+//! same results. Nothing here knows memory, invocations or an order of anything.
+//!
+//! Numbers are bits in a `u64`, the low ones first, with zeros above; truths are 0 and 1. Floats are computed in 64 bits and
+//! rounded once to their own size, to the nearest: for sums, differences, products, quotients and roots of 16 and 32 bits that is
+//! the correctly rounded result. Where Vulkan leaves a range ("Precision and Operation of SPIR-V Instructions"), the result is in it.
+//! What composed instructions (`OpDot`, products of matrices) add up is rounded after each step, as the specification derives them.
+
+mod float;
+mod integer;
+mod whole;
+
+use rspirv::spirv::{GlslStd450Op, Op};
+
+pub use float::{bits_of, float_of};
+pub use integer::{fold, fold_extended, mask, signed};
+
+/// What kind of number it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A truth.
+    Bool,
+    /// An integer, whatever its signedness.
+    Integer,
+    /// A floating-point number.
+    Float,
+}
+
+/// Numbers of one kind and size: a number, a vector, or the columns of a matrix one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Of each number.
+    pub kind: Kind,
+    /// Of each number; 32 for truths.
+    pub bits: u32,
+    /// Components of a vector, or of a column; 1 of a number.
+    pub rows: u32,
+    /// Columns of a matrix; 1 of everything else.
+    pub columns: u32,
+}
+
+impl Shape {
+    /// How many numbers there are.
+    pub fn count(self) -> usize {
+        self.rows as usize * self.columns as usize
+    }
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug)]
+pub struct Operand<'a> {
+    /// Its numbers.
+    pub numbers: &'a [u64],
+    /// What they are.
+    pub shape: Shape,
+}
+
+/// An instruction that computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instruction {
+    /// One of SPIR-V itself.
+    Core(Op),
+    /// One of GLSL.std.450.
+    Extended(GlslStd450Op),
+}
+
+impl Instruction {
+    /// Whether each number of its result comes of those in the same place of its operands alone, and of operands that are one number.
+    pub fn is_componentwise(self) -> bool {
+        !whole::is_whole(self)
+    }
+
+    /// A number of the result; `None` where the instruction is not known, or has no defined result for these numbers. Of the operands,
+    /// the first is of `kind` and has `from` bits; the result has `bits`.
+    pub fn scalar(self, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
+        match self {
+            Instruction::Core(op) => scalar(op, arguments, kind, from, bits),
+            Instruction::Extended(GlslStd450Op::Ldexp) => {
+                let power = signed(*arguments.get(1)?, 32) as i32;
+                Some(bits_of(float::scaled(float_of(*arguments.first()?, from), power), bits))
+            }
+            Instruction::Extended(op) if kind == Kind::Float => {
+                let at = |index: usize| arguments.get(index).map_or(0.0, |bits| float_of(*bits, from));
+                float::extended(op, at(0), at(1), at(2)).map(|value| bits_of(value, bits))
+            }
+            Instruction::Extended(op) => fold_extended(op, arguments, from, bits),
+        }
+    }
+
+    /// All numbers of the result, one part of a structure behind the other; a number without a defined value is 0. `None` where the
+    /// instruction is not known, or not for such operands.
+    pub fn compute(self, operands: &[Operand<'_>], result: &[Shape]) -> Option<Vec<u64>> {
+        if whole::is_whole(self) {
+            return whole::compute(self, operands, result);
+        }
+        let (first, to) = (operands.first()?, result.first()?);
+        let mut arguments = [0; MOST];
+        if operands.len() > MOST {
+            return None;
+        }
+        let mut all = Vec::with_capacity(to.count());
+        for index in 0..to.count() {
+            for (argument, operand) in arguments.iter_mut().zip(operands) {
+                let last = operand.numbers.len().checked_sub(1)?;
+                *argument = *operand.numbers.get(index.min(last))?;
+            }
+            let arguments = arguments.get(..operands.len())?;
+            all.push(self.scalar(arguments, first.shape.kind, first.shape.bits, to.bits).unwrap_or(0));
+        }
+        Some(all)
+    }
+
+    /// Whether the instruction is known for such operands.
+    pub fn is_known(self, operands: &[Shape], result: &[Shape]) -> bool {
+        let one = |shape: &Shape| match shape.kind {
+            Kind::Float => bits_of(1.0, shape.bits),
+            Kind::Bool | Kind::Integer => 1,
+        };
+        if !whole::is_whole(self) {
+            let ones: Vec<u64> = operands.iter().map(one).collect();
+            return match (operands, result) {
+                ([first, ..], [to]) if ones.len() <= MOST => {
+                    self.scalar(&ones, first.kind, first.bits, to.bits).is_some()
+                }
+                _ => false,
+            };
+        }
+        let ones: Vec<Vec<u64>> = operands.iter().map(|shape| vec![one(shape); shape.count()]).collect();
+        let operands: Vec<Operand<'_>> =
+            ones.iter().zip(operands).map(|(numbers, shape)| Operand { numbers, shape: *shape }).collect();
+        let count: usize = result.iter().map(|shape| shape.count()).sum();
+        whole::compute(self, &operands, result).is_some_and(|all| all.len() == count)
+    }
+}
+
+/// Operands of an instruction on numbers at most.
+pub const MOST: usize = 4;
+
+/// An instruction on scalars; `None` where it has no defined result or is not known.
+pub fn scalar(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
+    let first = *arguments.first()?;
+    match op {
+        Op::ConvertSToF if bits == 32 => Some((signed(first, from) as f32).to_bits().into()),
+        Op::ConvertUToF if bits == 32 => Some((first as f32).to_bits().into()),
+        Op::ConvertSToF => Some(bits_of(signed(first, from) as f64, bits)),
+        Op::ConvertUToF => Some(bits_of(first as f64, bits)),
+        Op::Bitcast | Op::CopyObject | Op::CopyLogical => Some(first),
+        _ if kind == Kind::Float => float::core(op, arguments, from, bits),
+        _ => fold(op, arguments, from, bits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Instruction, Kind, Operand, Shape, bits_of};
+    use rspirv::spirv::{GlslStd450Op, Op};
+
+    fn float(rows: u32, columns: u32) -> Shape {
+        Shape { kind: Kind::Float, bits: 32, rows, columns }
+    }
+
+    fn bits(numbers: &[f64]) -> Vec<u64> {
+        numbers.iter().map(|number| bits_of(*number, 32)).collect()
+    }
+
+    /// A matrix and its inverse, and what is known by heart.
+    #[test]
+    fn what_is_no_row_is_right() {
+        let matrix = bits(&[2.0, 0.0, 0.0, 0.0, 4.0, 0.0, 1.0, 0.0, 0.5]);
+        let of = |op, to| {
+            let operands = [Operand { numbers: &matrix, shape: float(3, 3) }];
+            Instruction::Extended(op).compute(&operands, &[to]).unwrap()
+        };
+        assert_eq!(of(GlslStd450Op::Determinant, float(1, 1)), bits(&[4.0]));
+        let inverse = bits(&[0.5, 0.0, 0.0, 0.0, 0.25, 0.0, -1.0, 0.0, 2.0]);
+        let inverted = of(GlslStd450Op::MatrixInverse, float(3, 3));
+        let plus = |all: &[u64]| all.iter().map(|bits| bits & 0x7fff_ffff).collect::<Vec<_>>();
+        assert_eq!(plus(&inverted), plus(&inverse));
+        let word = Shape { kind: Kind::Integer, bits: 32, rows: 1, columns: 1 };
+        let numbers = [[0xffff_ffff], [0xffff_fffe]];
+        let operands = [0, 1].map(|at| Operand { numbers: &numbers[at], shape: word });
+        let all = |op: Op| Instruction::Core(op).compute(&operands, &[word, word]).unwrap();
+        assert_eq!(all(Op::UMulExtended), [2, 0xffff_fffd]);
+        assert_eq!(all(Op::SMulExtended), [2, 0]);
+        assert_eq!(all(Op::IAddCarry), [0xffff_fffd, 1]);
+        assert_eq!(all(Op::ISubBorrow), [1, 0]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        let (one, word) = (float(1, 1), Shape { kind: Kind::Integer, bits: 32, rows: 1, columns: 1 });
+        assert!(Instruction::Core(Op::FAdd).is_known(&[one, one], &[one]));
+        assert!(!Instruction::Core(Op::FAdd).is_known(&[word, word], &[word]));
+        assert!(!Instruction::Core(Op::DPdx).is_known(&[one], &[one]));
+        assert!(!Instruction::Extended(GlslStd450Op::InterpolateAtCentroid).is_known(&[one], &[one]));
+    }
+}

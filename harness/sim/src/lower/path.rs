@@ -1,0 +1,309 @@
+//! Ways to parts: where the parts of a variable lie, in memory by bytes and in registers by words.
+
+use rspirv::spirv::StorageClass;
+
+use super::{Lowering, Meaning};
+use crate::module::{LoadError, Placed, Type, malformed};
+use crate::program::{Binary, NONE, Op, Register};
+
+/// Bytes from one column, or row, of a matrix to the next; and whether they are rows.
+pub(super) type Strided = Option<(u32, bool)>;
+
+/// A number of a value: its register, where it lies from the start of the value in memory, and its bytes there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaf {
+    pub register: Register,
+    pub offset: u32,
+    pub bytes: u8,
+}
+
+/// The way from a variable to a part of it.
+#[derive(Clone, Debug, Default)]
+struct Way {
+    ty: u32,
+    strided: Strided,
+    /// Whether a member on the way is coherent.
+    coherent: bool,
+    bytes: u32,
+    words: u32,
+    /// Computed indices: id, bytes and words from one element to the next.
+    computed: Vec<(u32, u32, u32)>,
+}
+
+impl Lowering<'_> {
+    /// The numbers of a value of a type.
+    pub(super) fn leaves(&self, ty: u32, first: Register) -> Vec<Leaf> {
+        let mut all = Vec::new();
+        self.add_leaves(ty, None, first, 0, &mut all);
+        all
+    }
+
+    /// The numbers of a value of a type, with where each lies in memory.
+    pub(super) fn leaves_at(&self, ty: u32, strided: Strided, first: Register) -> Vec<Leaf> {
+        let mut all = Vec::new();
+        self.add_leaves(ty, strided, first, 0, &mut all);
+        all
+    }
+
+    fn add_leaves(&self, ty: u32, strided: Strided, register: Register, offset: u32, all: &mut Vec<Leaf>) {
+        let module = self.module;
+        let words = |ty: &u32| module.registers_of(*ty).unwrap_or(1);
+        match module.types.get(&ty) {
+            Some(Type::Vector { element, count }) => {
+                let each = strided.map_or_else(|| module.bytes_of(*element), |(stride, _)| stride);
+                for number in 0..*count {
+                    let register = register + number * words(element);
+                    self.add_leaves(*element, None, register, offset.wrapping_add(number * each), all);
+                }
+            }
+            Some(Type::Matrix { column, count }) => {
+                for number in 0..*count {
+                    let (bytes, inner) = self.column(*column, strided);
+                    let register = register + number * words(column);
+                    self.add_leaves(*column, inner, register, offset.wrapping_add(number * bytes), all);
+                }
+            }
+            Some(Type::Array { element, count }) => {
+                let each = module.stride_of(ty, *element);
+                for number in 0..count.unwrap_or(0) {
+                    let register = register + number * words(element);
+                    let offset = offset.wrapping_add(number.wrapping_mul(each));
+                    self.add_leaves(*element, strided, register, offset, all);
+                }
+            }
+            Some(Type::Struct { members }) => {
+                let mut register = register;
+                for (member, inner) in (0..).zip(members) {
+                    let offset = offset.wrapping_add(module.offset_of(ty, member));
+                    let strided = module.matrices.get(&(ty, member)).copied();
+                    self.add_leaves(*inner, strided, register, offset, all);
+                    register += words(inner);
+                }
+            }
+            _ => all.push(Leaf { register, offset, bytes: module.bytes_of(ty).clamp(1, 8) as u8 }),
+        }
+    }
+
+    /// Bytes from one column of a matrix to the next, and how the numbers of a column lie.
+    fn column(&self, column: u32, strided: Strided) -> (u32, Strided) {
+        let Some(Type::Vector { element, .. }) = self.module.types.get(&column) else {
+            return (self.module.bytes_of(column), None);
+        };
+        match strided {
+            Some((_, true)) => (self.module.bytes_of(*element), strided),
+            Some((stride, false)) => (stride, None),
+            None => (self.module.bytes_of(column), None),
+        }
+    }
+
+    /// Whether some member of a structure, or of what it holds, is coherent: accesses of all of it are then.
+    pub(super) fn holds_coherent(&self, ty: u32) -> bool {
+        match self.module.types.get(&ty) {
+            Some(Type::Struct { members }) => (0..).zip(members).any(|(member, inner)| {
+                self.module.coherent_members.contains(&(ty, member)) || self.holds_coherent(*inner)
+            }),
+            Some(Type::Array { element, .. }) => self.holds_coherent(*element),
+            _ => false,
+        }
+    }
+
+    /// How what a pointer points to lies, where that is a matrix or a row of one.
+    pub(super) fn strided(&self, pointer: u32) -> Strided {
+        self.strides.get(&pointer).copied()
+    }
+
+    /// What a pointer points to.
+    pub(super) fn pointee(&self, placed: &Placed, pointer: u32) -> Result<u32, LoadError> {
+        let global = || self.module.variables.iter().find(|(id, ..)| *id == pointer).map(|(_, ty, ..)| *ty);
+        let ty = self.types.get(&pointer).copied().or_else(global);
+        match ty.and_then(|ty| self.module.types.get(&ty)) {
+            Some(Type::Pointer { to, .. }) => Ok(*to),
+            _ => Err(malformed(placed.word, format!("%{pointer} is no pointer"))),
+        }
+    }
+
+    /// The part that literal indices lead to: its type, and its words from the first of the whole.
+    pub(super) fn part(
+        &self,
+        placed: &Placed,
+        mut ty: u32,
+        path: impl Iterator<Item = u32>,
+    ) -> Result<(u32, u32), LoadError> {
+        let mut words = 0;
+        for index in path {
+            let (inner, before) = self.inner(placed, ty, index)?;
+            words += before;
+            ty = inner;
+        }
+        Ok((ty, words))
+    }
+
+    fn inner(&self, placed: &Placed, ty: u32, index: u32) -> Result<(u32, u32), LoadError> {
+        let none = || malformed(placed.word, "no such part");
+        let words = |ty: u32| self.module.registers_of(ty).unwrap_or(1);
+        match self.module.types.get(&ty) {
+            Some(Type::Struct { members }) => {
+                let inner = members.get(index as usize).copied().ok_or_else(none)?;
+                let before = members.iter().take(index as usize).map(|member| words(*member)).sum();
+                Ok((inner, before))
+            }
+            Some(
+                Type::Array { element: inner, count: Some(count) }
+                | Type::Vector { element: inner, count }
+                | Type::Matrix { column: inner, count },
+            ) => (index < *count).then(|| (*inner, index * words(*inner))).ok_or_else(none),
+            _ => Err(none()),
+        }
+    }
+
+    fn way(&self, placed: &Placed, base: u32) -> Result<Way, LoadError> {
+        let module = self.module;
+        let mut way = Way { ty: base, ..Way::default() };
+        for position in 1..placed.instruction.operands.len() {
+            let id = placed.id(position)?;
+            let known = module.constants.get(&id).map(|(_, index)| *index as u32);
+            let (inner, bytes) = match module.types.get(&way.ty) {
+                Some(Type::Struct { members }) => {
+                    let member = self.constant(placed, id)?;
+                    way.bytes = way.bytes.wrapping_add(module.offset_of(way.ty, member));
+                    way.strided = module.matrices.get(&(way.ty, member)).copied();
+                    way.coherent |= module.coherent_members.contains(&(way.ty, member));
+                    let before = members.iter().take(member as usize);
+                    way.words += before.map(|ty| module.registers_of(*ty).unwrap_or(0)).sum::<u32>();
+                    let inner = members.get(member as usize).copied();
+                    way.ty = inner.ok_or_else(|| malformed(placed.word, "no such member"))?;
+                    continue;
+                }
+                Some(Type::Array { element, .. }) => (*element, module.stride_of(way.ty, *element)),
+                Some(Type::Matrix { column, .. }) => {
+                    let (bytes, inner) = self.column(*column, way.strided);
+                    way.strided = inner;
+                    (*column, bytes)
+                }
+                Some(Type::Vector { element, .. }) => {
+                    let bytes = way.strided.map_or_else(|| module.bytes_of(*element), |(stride, _)| stride);
+                    way.strided = None;
+                    (*element, bytes)
+                }
+                _ => return Err(LoadError::Lacks("OpAccessChain into this type".into())),
+            };
+            let words = module.registers_of(inner).unwrap_or(0);
+            match known {
+                Some(index) => {
+                    way.bytes = way.bytes.wrapping_add(index.wrapping_mul(bytes));
+                    way.words = way.words.wrapping_add(index.wrapping_mul(words));
+                }
+                None => way.computed.push((id, bytes, words)),
+            }
+            way.ty = inner;
+        }
+        Ok(way)
+    }
+
+    /// The register of a sum of computed indices, each times what is chosen of it.
+    fn sum_of(
+        &mut self,
+        placed: &Placed,
+        computed: &[(u32, u32, u32)],
+        each: impl Fn(&(u32, u32, u32)) -> u32,
+    ) -> Result<Register, LoadError> {
+        let mut sum = NONE;
+        for index in computed {
+            let from = self.value(placed, index.0)?;
+            let by = self.fixed_word(each(index));
+            let product = self.register();
+            self.program.ops.push(Op::Binary { op: Binary::Multiply, to: product, left: from, right: by });
+            if sum == NONE {
+                sum = product;
+                continue;
+            }
+            let to = self.register();
+            self.program.ops.push(Op::Binary { op: Binary::Add, to, left: sum, right: product });
+            sum = to;
+        }
+        Ok(sum)
+    }
+
+    /// A register that holds a word for ever.
+    pub(super) fn fixed_word(&mut self, word: u32) -> Register {
+        if let Some((known, _)) = self.program.constants.iter().find(|(_, value)| *value == word) {
+            return *known;
+        }
+        let register = self.register();
+        self.program.constants.push((register, word));
+        register
+    }
+
+    pub(super) fn access_chain(&mut self, placed: &Placed) -> Result<(), LoadError> {
+        let base = placed.id(0)?;
+        let result = placed.result()?;
+        let whole = match self.meaning(placed, base)? {
+            Meaning::Whole { ty, .. } => ty,
+            _ => self.pointee(placed, base)?,
+        };
+        let way = self.way(placed, whole)?;
+        if way.coherent || self.holds_coherent(way.ty) {
+            self.into_coherent.insert(result);
+        }
+        if let Some(strided) = way.strided {
+            self.strides.insert(result, strided);
+        }
+        let meaning = match self.meaning(placed, base)? {
+            Meaning::Parameters => {
+                let index = self.sum_of(placed, &way.computed, |(_, bytes, _)| *bytes)?;
+                Meaning::Parameter { bytes: way.bytes, index }
+            }
+            Meaning::Input(built_in) if way.computed.is_empty() => {
+                Meaning::InputPart(built_in, way.words as u8)
+            }
+            Meaning::Variable(first) if way.computed.is_empty() => Meaning::Variable(first + way.words),
+            Meaning::Variable(first) => {
+                let index = self.sum_of(placed, &way.computed, |(_, _, words)| *words)?;
+                let all = self.module.registers_of(whole).unwrap_or(0);
+                Meaning::Element { first, offset: way.words, index, words: all }
+            }
+            Meaning::Whole { reference, .. } => {
+                let number = matches!(
+                    self.module.types.get(&way.ty),
+                    Some(Type::Number { .. } | Type::Vector { .. } | Type::Bool)
+                );
+                let address = match self.meanings.get(&result) {
+                    Some(Meaning::Pointer { address, .. }) if way.computed.len() < 2 && number => *address,
+                    _ => NONE,
+                };
+                let (index, scale) = match way.computed[..] {
+                    [] => (NONE, 0),
+                    [(id, bytes, _)] => {
+                        let index = self.value(placed, id)?;
+                        self.indices.push((id, reference));
+                        (index, bytes)
+                    }
+                    _ => (self.sum_of(placed, &way.computed, |(_, bytes, _)| *bytes)?, 1),
+                };
+                let to = if address == NONE { self.register() } else { address };
+                let leaves = self.leaves_at(way.ty, way.strided, 0);
+                let bytes = leaves.iter().map(|leaf| leaf.offset + u32::from(leaf.bytes)).max().unwrap_or(0);
+                self.program.ops.push(Op::Address { to, reference, index, scale, offset: way.bytes, bytes });
+                Meaning::Pointer { reference, address: to }
+            }
+            _ => return Err(LoadError::Lacks("OpAccessChain into this variable".into())),
+        };
+        self.meanings.insert(result, meaning);
+        Ok(())
+    }
+
+    /// The address of a whole variable in memory.
+    pub(super) fn whole_address(&mut self, reference: u16, ty: u32) -> Register {
+        let (to, bytes) = (self.register(), self.module.bytes_of(ty));
+        self.program.ops.push(Op::Address { to, reference, index: NONE, scale: 0, offset: 0, bytes });
+        to
+    }
+
+    /// Whether a pointer leads to registers, to inputs or to push constants: what it is is known where it is made.
+    pub(super) fn has_no_address(class: StorageClass) -> bool {
+        matches!(
+            class,
+            StorageClass::Function | StorageClass::Private | StorageClass::PushConstant | StorageClass::Input
+        )
+    }
+}
