@@ -126,7 +126,7 @@ pub(crate) fn prepare(
     if waves.len() > 64 {
         return Err(missing("more than 64 waves".to_owned()));
     }
-    let mut memory = MemoryInstruction { cells: Vec::new(), numbers: FxHashMap::default(), question };
+    let mut memory = Memory { cells: Vec::new(), numbers: FxHashMap::default(), question };
     for index in 0..waves.len() {
         let Some(wave) = waves.get(index) else { continue };
         let mut cells = Vec::with_capacity(wave.code.accesses.len());
@@ -162,14 +162,14 @@ pub(crate) fn prepare(
 }
 
 /// Numbers 8 bytes of memory at a time.
-struct MemoryInstruction<'q> {
+struct Memory<'q> {
     cells: Vec<Cell>,
     /// By workgroup (of LDS), space and 8 bytes.
     numbers: FxHashMap<(usize, Space, u32), u16>,
     question: &'q MachineQuestion,
 }
 
-impl MemoryInstruction<'_> {
+impl Memory<'_> {
     fn cell(&mut self, place: Word, workgroup: usize) -> Option<u16> {
         let key = (if in_lds(place) { workgroup + 1 } else { 0 }, place.space, place.offset >> 3);
         if let Some(number) = self.numbers.get(&key) {

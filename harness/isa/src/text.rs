@@ -216,13 +216,6 @@ impl MachineProgram {
     pub fn target(&self, label: &str) -> Option<usize> {
         self.labels.iter().find(|(known, _)| known == label).map(|(_, index)| *index)
     }
-
-    /// Whether some instruction accesses memory other than to load scalars: the guard before text is compared with text.
-    pub fn accesses_memory(&self) -> bool {
-        self.instructions
-            .iter()
-            .any(|instruction| matches!(&instruction.opcode, Opcode::Memory(memory) if memory.is_data()))
-    }
 }
 
 fn without_comment(line: &str) -> &str {

@@ -7,7 +7,7 @@ use plan::{
 use shaders::classify::{Helper, Shown};
 use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
 use shaders::stress::StressKernel;
-use shaders::variant::{Images as WorkgroupShape, SubgroupSize};
+use shaders::variant::{Images as Shape, SubgroupSize};
 use shaders::{Binding, ImageBinding, Kernel, Parameters, Program, StressParameters};
 
 use crate::classify::Classifier;
@@ -610,11 +610,11 @@ impl Images {
             .iter()
             .map(|binding| Image {
                 shape: match binding.shape {
-                    WorkgroupShape::TwoDimensional => {
+                    Shape::TwoDimensional => {
                         ImageShape::TwoDimensional { width: IMAGE_WIDTH, height: words / IMAGE_WIDTH }
                     }
-                    WorkgroupShape::OneDimensional => ImageShape::OneDimensional { width: words },
-                    WorkgroupShape::TexelBuffer => {
+                    Shape::OneDimensional => ImageShape::OneDimensional { width: words },
+                    Shape::TexelBuffer => {
                         ImageShape::Texels(apart.filter(|_| binding.apart).unwrap_or(LOCATIONS))
                     }
                 },

@@ -28,11 +28,6 @@ impl<W: Write> Lines<W> {
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
-
-    /// The stream.
-    pub fn get_ref(&self) -> &W {
-        &self.out
-    }
 }
 
 /// A value as one document, with its line end.
