@@ -5,8 +5,8 @@ mod sheet;
 mod threads;
 
 use litmus::{
-    AccessKind, Compute, Flow, Instruction, InstructionKind, Operand, Order, RmwOperation, Semantics,
-    StorageClassSet, Test,
+    AccessKind, AccessMask, Compute, Flow, Instruction, InstructionKind, Operand, Order, RmwOperation,
+    Semantics, StorageClassSet, SystemOperation, Test,
 };
 
 use super::{Family, Program, Random};
@@ -27,12 +27,27 @@ pub enum Corner {
     Relay,
     /// Circles of values.
     Circle,
+    /// Accesses of several sizes to one storage.
+    Sizes,
+    /// A filter that leaves out the executions in which nothing was received.
+    Filter,
+    /// Threads of the host that submit, wait, flush and invalidate.
+    Host,
 }
 
 impl Corner {
     /// All of them.
-    pub const ALL: [Corner; 6] =
-        [Corner::Links, Corner::Beside, Corner::Failure, Corner::Turns, Corner::Relay, Corner::Circle];
+    pub const ALL: [Corner; 9] = [
+        Corner::Links,
+        Corner::Beside,
+        Corner::Failure,
+        Corner::Turns,
+        Corner::Relay,
+        Corner::Circle,
+        Corner::Sizes,
+        Corner::Filter,
+        Corner::Host,
+    ];
 
     /// The program of a seed.
     pub fn program(self, seed: u64) -> Program {
@@ -46,6 +61,16 @@ impl Corner {
             Corner::Turns => bound = sheet.turns(&mut random),
             Corner::Relay => sheet.relay(&mut random),
             Corner::Circle => sheet.circle(&mut random),
+            Corner::Sizes => sheet.sizes(&mut random),
+            Corner::Host => sheet.host(&mut random),
+            Corner::Filter => {
+                match random.below(3) {
+                    0 => sheet.links(&mut random),
+                    1 => sheet.failure(&mut random),
+                    _ => sheet.beside(&mut random),
+                }
+                sheet.filter(&mut random);
+            }
         }
         Program { family: Family::Corner(self), text: sheet.text(&format!("corner-{seed}")), bound }
     }
@@ -53,11 +78,17 @@ impl Corner {
     /// The test without what the corner is about.
     pub fn without(self, test: &Test) -> Test {
         let mut test = test.clone();
+        if self == Corner::Filter {
+            test.filter = None;
+        }
         let last = test.threads.len().saturating_sub(1);
         for (index, thread) in test.threads.iter_mut().enumerate() {
             let counters: Vec<_> = thread.instructions.iter().filter_map(counter).collect();
             let relays = thread.instructions.iter().any(|i| i.kind.semantics().any(|s| s.order.acquires()))
                 && thread.instructions.iter().any(|i| i.kind.semantics().any(|s| s.order.releases()));
+            if self == Corner::Host {
+                thread.instructions.retain(|instruction| !is_of_mapped_memory(&instruction.kind));
+            }
             for Instruction { kind, .. } in &mut thread.instructions {
                 match self {
                     Corner::Links if index > 0 && index < last => {
@@ -87,7 +118,21 @@ impl Corner {
                     Corner::Relay if relays => {
                         for_semantics(kind, |semantics| *semantics = Semantics::RELAXED);
                     }
-                    Corner::Relay => {}
+                    Corner::Relay | Corner::Filter => {}
+                    Corner::Host => match kind {
+                        InstructionKind::System(SystemOperation::Available(mask)) => {
+                            *mask = mask.without(AccessMask::HOST_WRITE);
+                        }
+                        InstructionKind::System(SystemOperation::Visible(mask)) => {
+                            *mask = mask.without(AccessMask::HOST_READ).without(AccessMask::HOST_WRITE);
+                        }
+                        _ => {}
+                    },
+                    Corner::Sizes => {
+                        if let InstructionKind::Access(access) = kind {
+                            (access.place.offset, access.place.scalar) = (0, None);
+                        }
+                    }
                     Corner::Circle => {
                         if let InstructionKind::Access(access) = kind
                             && let AccessKind::Store(values) = &mut access.kind
@@ -108,6 +153,10 @@ fn counter(instruction: &Instruction) -> Option<litmus::RegisterId> {
         InstructionKind::Compute(Compute::Arithmetic { destination, .. }) => Some(*destination),
         _ => None,
     }
+}
+
+fn is_of_mapped_memory(kind: &InstructionKind) -> bool {
+    matches!(kind, InstructionKind::System(SystemOperation::Flush(_) | SystemOperation::Invalidate(_)))
 }
 
 /// Changes the semantics of an instruction.

@@ -14,7 +14,7 @@ pub struct Column {
     pub spot: Spot,
     pub lines: Vec<String>,
     pub registers: usize,
-    guards: usize,
+    pub guards: usize,
 }
 
 impl Column {

@@ -351,4 +351,173 @@ impl Sheet {
         }
         self.question = "P0:r0 == 1 /\\ P1:r0 == 1".to_owned();
     }
+
+    /// Accesses of the whole and of parts of one location, with a flag between them or without.
+    pub fn sizes(&mut self, random: &mut Random) {
+        let count = random.pick(&[1, 2, 2, 2, 2, 3]);
+        self.agents(random, count);
+        let long = random.chance(50);
+        // Types from wide to narrow, with their bytes.
+        let types: &[(&str, usize)] =
+            if long { &[("u64", 8), ("u32", 4), ("u16", 2)] } else { &[("u32", 4), ("u16", 2), ("u8", 1)] };
+        let values: &[&str] =
+            if long { &["1", "0x100000001", "0x200000002"] } else { &["1", "0x10001", "0x2020202"] };
+        self.declared = vec![format!("buffer {} x = {}", types[0].0, random.pick(&["0", "0", "0x3030303"]))];
+        let alias = random.chance(20);
+        if alias {
+            self.declared.push(format!("buffer {} a aliases x", random.pick(types).0));
+        }
+        let flag = count > 1 && random.chance(65);
+        let mut left = 5;
+        for agent in 0..count {
+            if flag && agent > 0 {
+                let line = match random.chance(85) {
+                    true => "ld.atom.acq.dv.sc0.semsc0.semvis r0, f",
+                    false => "ld.atom.dv.sc0 r0, f",
+                };
+                self.line(agent, line.to_owned());
+                self.columns[agent].only_if("r0", 1);
+            }
+            self.columns[agent].registers = 1;
+            for _ in 0..1 + random.below(3) {
+                if left > 0 {
+                    left -= 1;
+                    self.part(random, agent, types, values, alias);
+                }
+            }
+            if flag && agent == 0 {
+                self.line(0, "st.atom.rel.dv.sc0.semsc0.semav f, 1".to_owned());
+            }
+            self.columns[agent].end();
+        }
+        if flag {
+            self.declared.push("buffer f = 0".to_owned());
+        }
+        self.question = random.pick(&["x == 1", "x == 1", "true"]).to_owned();
+    }
+
+    /// An access of a part, or of all.
+    fn part(
+        &mut self,
+        random: &mut Random,
+        agent: usize,
+        types: &[(&str, usize)],
+        values: &[&str],
+        alias: bool,
+    ) {
+        if alias && random.chance(30) {
+            let register = self.columns[agent].register();
+            let line = match random.chance(50) {
+                true => format!("ld.nonpriv.sc0 {register}, a"),
+                false => "st.nonpriv.sc0 a, 2".to_owned(),
+            };
+            return self.line(agent, line);
+        }
+        let (ty, bytes) = types[random.pick(&[0, 0, 0, 1, 1, 2])];
+        let offset = bytes * random.below(types[0].1 / bytes);
+        let place = if offset > 0 { format!("x+{offset}") } else { "x".to_owned() };
+        let value = if bytes == types[0].1 { random.pick(values) } else { random.pick(&["1", "2"]) };
+        let register = self.columns[agent].register();
+        let atomic = bytes >= 4 && random.chance(45);
+        let line = match (random.below(10), atomic) {
+            (0..4, false) => format!("st.nonpriv.sc0.{ty} {place}, {value}"),
+            (4, false) => format!("st.av.dv.sc0.{ty} {place}, {value}"),
+            (5, false) => format!("ld.vis.dv.sc0.{ty} {register}, {place}"),
+            (_, false) => format!("ld.nonpriv.sc0.{ty} {register}, {place}"),
+            (0..4, true) => format!("st.atom.dv.sc0.{ty} {place}, {value}"),
+            (4, true) => format!("rmw.atom.dv.sc0.add.{ty} {register}, {place}, {value}"),
+            (5, true) => {
+                format!("rmw.atom.acq_rel.dv.sc0.semsc0.semav.semvis.{ty} {register}, {place}, {value}")
+            }
+            (_, true) => format!("ld.atom.dv.sc0.{ty} {register}, {place}"),
+        };
+        self.line(agent, line);
+    }
+
+    /// What was received is asked of a filter instead of branches.
+    pub fn filter(&mut self, random: &mut Random) {
+        let mut seen = Vec::new();
+        for (agent, column) in self.columns.iter_mut().enumerate() {
+            for line in std::mem::take(&mut column.lines) {
+                let Some(guard) = line.strip_prefix("bne ") else {
+                    if !line.ends_with(':') {
+                        column.lines.push(line);
+                    }
+                    continue;
+                };
+                if let [register, value, _] = *guard.split(", ").collect::<Vec<_>>()
+                    && random.chance(92)
+                {
+                    seen.push(format!("P{agent}:{register} == {value}"));
+                }
+            }
+        }
+        if random.chance(10) {
+            seen.push("x != 0".to_owned());
+        }
+        self.filter = Some(if seen.is_empty() { "true".to_owned() } else { seen.join(" /\\ ") });
+    }
+
+    /// Submissions, and a host that writes before them and reads behind them, with flushes and invalidations or without.
+    pub fn host(&mut self, random: &mut Random) {
+        let count = random.pick(&[1, 2, 2]);
+        self.agents(random, count);
+        let loose = random.chance(55);
+        let property = if loose { "host, noncoherent" } else { "host" };
+        self.declared = vec![format!("buffer x [{property}] = 0"), "buffer y [host] = 0".to_owned()];
+        let head = format!("P{count}@host");
+        self.columns.push(super::sheet::Column { head, ..Default::default() });
+        for agent in 0..count {
+            if random.chance(25) {
+                let masks = ["avdevice.host_write", "avdevice.host_write.shader_write", "avdevice"];
+                self.line(agent, random.pick(&masks).to_owned());
+                self.line(agent, random.pick(&["visdevice", "visdevice.shader_read"]).to_owned());
+            }
+            for _ in 0..random.pick(&[1, 1, 2]) {
+                self.mapped(random, agent, count + 1);
+            }
+            if random.chance(75) {
+                let masks =
+                    ["avdevice", "avdevice.shader_write", "avdevice.shader_read", "avdevice.memory_write"];
+                self.line(agent, random.pick(&masks).to_owned());
+                let masks =
+                    ["visdevice.host_read", "visdevice.host_read", "visdevice.host_write", "visdevice"];
+                self.line(agent, random.pick(&masks).to_owned());
+            }
+        }
+        for agent in 0..count {
+            if random.chance(55) {
+                self.mapped(random, count, count + 1);
+            }
+            if loose && random.chance(75) {
+                self.line(count, random.pick(&["flush", "flush x", "flush x", "flush y"]).to_owned());
+            }
+            if random.chance(92) {
+                self.line(count, format!("submit P{agent}"));
+            }
+            if random.chance(85) {
+                self.line(count, format!("wait P{agent}"));
+            }
+            if loose && random.chance(70) {
+                self.line(count, random.pick(&["invalidate", "invalidate x", "invalidate y"]).to_owned());
+            }
+        }
+        if random.chance(80) {
+            self.mapped(random, count, count + 1);
+        }
+        self.question = random.pick(&["x == 1", "x == 1 /\\ y == 1", "true"]).to_owned();
+    }
+
+    /// A plain access of memory that hosts see.
+    fn mapped(&mut self, random: &mut Random, agent: usize, agents: usize) {
+        let name = random.pick(&["x", "x", "x", "y"]);
+        let register = self.columns[agent].register();
+        let private = agent + 1 == agents || random.chance(70);
+        let how = if private { "" } else { ".nonpriv" };
+        let line = match random.chance(50) {
+            true => format!("ld{how}.sc0 {register}, {name}"),
+            false => format!("st{how}.sc0 {name}, {}", agent + 1),
+        };
+        self.line(agent, line);
+    }
 }
