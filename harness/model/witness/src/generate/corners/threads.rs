@@ -229,23 +229,27 @@ impl Sheet {
             false => format!("ld.atom.dv.sc0 {seen}, f"),
         };
         let step = random.pick(&[1, 1, 1, 2]);
-        let mut body = vec![load, format!("add {counter}, {counter}, {step}")];
-        if random.chance(20) {
+        // One that writes and does not count changes something all the same.
+        let counts = random.chance(85);
+        let mut body = vec![load];
+        if counts {
+            body.push(format!("add {counter}, {counter}, {step}"));
+        }
+        if counts && random.chance(20) {
             body.swap(0, 1);
         }
-        if random.chance(20) {
-            body.push("rmw.atom.dv.sc0.add r2, f, 0".to_owned());
+        if !counts || random.chance(20) {
+            body.push(format!("rmw.atom.dv.sc0.add r2, f, {}", usize::from(!counts)));
         }
         if random.chance(60) {
             body.push(format!("beq {seen}, {writes}, LC01"));
         }
         self.columns[1].lines.extend(body);
         let limit = turns * step;
-        // One that waits counts all the same.
         let back = match random.below(10) {
-            0..4 => format!("bne {counter}, {limit}, LC00"),
-            4..8 => format!("blt {counter}, {limit}, LC00"),
-            _ => format!("bne {seen}, {writes}, LC00"),
+            0..4 if counts => format!("bne {counter}, {limit}, LC00"),
+            4..8 if counts => format!("blt {counter}, {limit}, LC00"),
+            _ => format!("bne {seen}, {}, LC00", if counts { writes } else { turns }),
         };
         self.line(1, back);
         self.line(1, "LC01:".to_owned());
@@ -254,7 +258,7 @@ impl Sheet {
             self.line(1, "ld.nonpriv.sc0 r3, x".to_owned());
             self.columns[1].end();
         }
-        self.question = "P1:r0 == 1".to_owned();
+        self.question = format!("P1:{seen} == 1 /\\ f == 1");
         turns as u32
     }
 
