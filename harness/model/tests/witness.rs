@@ -254,12 +254,27 @@ fn random_programs_have_one_answer() {
     under_every(&Profile::all().collect::<Vec<_>>(), &program);
 }
 
-/// Random programs of one corner each, under the text of today with chains and without, and the oldest one.
-#[test]
-fn random_corners_have_one_answer() {
-    for corner in Corner::ALL {
-        under_every(&profiles(&["vulkan", "vulkan-nochains", "vulkan-2019"]), &|seed| corner.program(seed));
-    }
+macro_rules! corners {
+    ($($name:ident: $corner:ident;)*) => {$(
+        /// Random programs of one corner, under the text of today with chains and without, and the oldest one.
+        #[test]
+        fn $name() {
+            let profiles = profiles(&["vulkan", "vulkan-nochains", "vulkan-2019"]);
+            under_every(&profiles, &|seed| Corner::$corner.program(seed));
+        }
+    )*};
+}
+
+corners! {
+    random_links_of_chains_have_one_answer: Links;
+    random_classes_beside_barriers_have_one_answer: Beside;
+    random_failures_have_one_answer: Failure;
+    random_loops_that_count_have_one_answer: Turns;
+    random_relays_have_one_answer: Relay;
+    random_circles_have_one_answer: Circle;
+    random_sizes_have_one_answer: Sizes;
+    random_filters_have_one_answer: Filter;
+    random_hosts_have_one_answer: Host;
 }
 
 /// Random chains whose links are of different classes, under every profile.

@@ -208,7 +208,9 @@ impl Sheet {
     /// A loop that reads a flag and counts its turns. Gives how often its body is to be run.
     pub fn turns(&mut self, random: &mut Random) -> u32 {
         self.agents(random, 2);
-        let turns = random.pick(&[1, 2, 2, 3]);
+        // One that writes and does not count changes something all the same.
+        let counts = random.chance(85);
+        let turns = if counts { random.pick(&[1, 2, 2, 3]) } else { 2 };
         let (counter, seen) = random.pick(&[("r0", "r1"), ("r1", "r0")]);
         self.declared = vec!["x = 0".to_owned(), "f = 0".to_owned()];
         if random.chance(50) {
@@ -229,8 +231,6 @@ impl Sheet {
             false => format!("ld.atom.dv.sc0 {seen}, f"),
         };
         let step = random.pick(&[1, 1, 1, 2]);
-        // One that writes and does not count changes something all the same.
-        let counts = random.chance(85);
         let mut body = vec![load];
         if counts {
             body.push(format!("add {counter}, {counter}, {step}"));
@@ -238,7 +238,7 @@ impl Sheet {
         if counts && random.chance(20) {
             body.swap(0, 1);
         }
-        if !counts || random.chance(20) {
+        if !counts || random.chance(10) {
             body.push(format!("rmw.atom.dv.sc0.add r2, f, {}", usize::from(!counts)));
         }
         if random.chance(60) {
