@@ -30,7 +30,7 @@ pub enum Kind {
 
 /// Numbers of one kind and size: a number, a vector, or the columns of a matrix one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct NumberShape {
     /// Of each number.
     pub kind: Kind,
     /// Of each number; 32 for truths.
@@ -41,7 +41,7 @@ pub struct Shape {
     pub columns: u32,
 }
 
-impl Shape {
+impl NumberShape {
     /// How many numbers there are.
     pub fn count(self) -> usize {
         self.rows as usize * self.columns as usize
@@ -54,7 +54,7 @@ pub struct Operand<'a> {
     /// Its numbers.
     pub numbers: &'a [u64],
     /// What they are.
-    pub shape: Shape,
+    pub shape: NumberShape,
 }
 
 /// An instruction that computes.
@@ -91,7 +91,7 @@ impl Instruction {
 
     /// All numbers of the result, one part of a structure behind the other; a number without a defined value is 0. `None` where the
     /// instruction is not known, or not for such operands.
-    pub fn compute(self, operands: &[Operand<'_>], result: &[Shape]) -> Option<Vec<u64>> {
+    pub fn compute(self, operands: &[Operand<'_>], result: &[NumberShape]) -> Option<Vec<u64>> {
         if whole::is_whole(self) {
             return whole::compute(self, operands, result);
         }
@@ -113,8 +113,8 @@ impl Instruction {
     }
 
     /// Whether the instruction is known for such operands.
-    pub fn is_known(self, operands: &[Shape], result: &[Shape]) -> bool {
-        let one = |shape: &Shape| match shape.kind {
+    pub fn is_known(self, operands: &[NumberShape], result: &[NumberShape]) -> bool {
+        let one = |shape: &NumberShape| match shape.kind {
             Kind::Float => bits_of(1.0, shape.bits),
             Kind::Bool | Kind::Integer => 1,
         };
@@ -154,11 +154,11 @@ pub fn scalar(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Op
 
 #[cfg(test)]
 mod tests {
-    use super::{Instruction, Kind, Operand, Shape, bits_of};
+    use super::{Instruction, Kind, NumberShape, Operand, bits_of};
     use rspirv::spirv::{GlslStd450Op, Op};
 
-    fn float(rows: u32, columns: u32) -> Shape {
-        Shape { kind: Kind::Float, bits: 32, rows, columns }
+    fn float(rows: u32, columns: u32) -> NumberShape {
+        NumberShape { kind: Kind::Float, bits: 32, rows, columns }
     }
 
     fn bits(numbers: &[f64]) -> Vec<u64> {
@@ -178,7 +178,7 @@ mod tests {
         let inverted = of(GlslStd450Op::MatrixInverse, float(3, 3));
         let plus = |all: &[u64]| all.iter().map(|bits| bits & 0x7fff_ffff).collect::<Vec<_>>();
         assert_eq!(plus(&inverted), plus(&inverse));
-        let word = Shape { kind: Kind::Integer, bits: 32, rows: 1, columns: 1 };
+        let word = NumberShape { kind: Kind::Integer, bits: 32, rows: 1, columns: 1 };
         let numbers = [[0xffff_ffff], [0xffff_fffe]];
         let operands = [0, 1].map(|at| Operand { numbers: &numbers[at], shape: word });
         let all = |op: Op| Instruction::Core(op).compute(&operands, &[word, word]).unwrap();
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said() {
-        let (one, word) = (float(1, 1), Shape { kind: Kind::Integer, bits: 32, rows: 1, columns: 1 });
+        let (one, word) = (float(1, 1), NumberShape { kind: Kind::Integer, bits: 32, rows: 1, columns: 1 });
         assert!(Instruction::Core(Op::FAdd).is_known(&[one, one], &[one]));
         assert!(!Instruction::Core(Op::FAdd).is_known(&[word, word], &[word]));
         assert!(!Instruction::Core(Op::DPdx).is_known(&[one], &[one]));

@@ -5,7 +5,7 @@ use rspirv::spirv::{GlslStd450Op as Extended, Op};
 
 use crate::float::{bits_of, float_of, scaled};
 use crate::integer::{mask, signed};
-use crate::{Instruction, Operand, Shape};
+use crate::{Instruction, NumberShape, Operand};
 
 /// Whether an instruction is one of these.
 pub(crate) fn is_whole(instruction: Instruction) -> bool {
@@ -60,7 +60,7 @@ pub(crate) fn is_whole(instruction: Instruction) -> bool {
 pub(crate) fn compute(
     instruction: Instruction,
     operands: &[Operand<'_>],
-    result: &[Shape],
+    result: &[NumberShape],
 ) -> Option<Vec<u64>> {
     match instruction {
         Instruction::Core(Op::Bitcast) => bitcast(operands.first()?, *result.first()?),
@@ -84,7 +84,7 @@ pub(crate) fn compute(
 }
 
 /// The same bits as other numbers.
-fn bitcast(operand: &Operand<'_>, to: Shape) -> Option<Vec<u64>> {
+fn bitcast(operand: &Operand<'_>, to: NumberShape) -> Option<Vec<u64>> {
     let (from, bits) = (operand.shape.bits.div_ceil(8) as usize, to.bits.div_ceil(8) as usize);
     if from == bits {
         return Some(operand.numbers.to_vec());
@@ -168,7 +168,7 @@ fn product(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
 }
 
 /// A number as two.
-fn split(instruction: Instruction, operands: &[Operand<'_>], result: &[Shape]) -> Option<Vec<u64>> {
+fn split(instruction: Instruction, operands: &[Operand<'_>], result: &[NumberShape]) -> Option<Vec<u64>> {
     let [first, second] = result else { return None };
     let halves = floats(operands.first()?).into_iter().map(|value| match instruction {
         Instruction::Extended(Extended::ModfStruct) => {

@@ -1,6 +1,6 @@
 //! A kernel in the form that is executed: flat operations on numbered registers, and the memory operations apart.
 
-use arithmetic::{Instruction, Shape};
+use arithmetic::{Instruction, NumberShape};
 
 use crate::device::SUBGROUP_SIZE;
 use crate::fault::Fault;
@@ -295,14 +295,14 @@ pub(crate) struct Application {
     /// The first register of its result.
     pub to: Register,
     /// What the result is.
-    pub result: Vec<Shape>,
+    pub result: Vec<NumberShape>,
     /// The first registers of its operands, and what they are.
-    pub operands: Vec<(Register, Shape)>,
+    pub operands: Vec<(Register, NumberShape)>,
 }
 
 impl Application {
     /// Registers of a shape.
-    pub fn words(shape: &Shape) -> Register {
+    pub fn words(shape: &NumberShape) -> Register {
         shape.count() as Register * if shape.bits > 32 { 2 } else { 1 }
     }
 }

@@ -1,6 +1,6 @@
 //! Arithmetic on values: integers, truths, floats, vectors and matrices.
 
-use arithmetic::{Instruction, MOST, Operand, Shape};
+use arithmetic::{Instruction, MOST, NumberShape, Operand};
 use rspirv::spirv::Op;
 
 use crate::error::{malformed, unsupported};
@@ -186,8 +186,9 @@ pub(super) fn computed(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u
 
 impl Program<'_> {
     /// What a type of numbers is made of: one shape, or one for each member of a structure.
-    pub fn shapes(&self, ty: u32) -> Vec<Shape> {
-        let one = |kind: Kind, bits, rows, columns| vec![Shape { kind: kind.number(), bits, rows, columns }];
+    pub fn shapes(&self, ty: u32) -> Vec<NumberShape> {
+        let one =
+            |kind: Kind, bits, rows, columns| vec![NumberShape { kind: kind.number(), bits, rows, columns }];
         match self.layout(ty) {
             Ok(Layout::Scalar { kind, bits }) => one(*kind, *bits, 1, 1),
             Ok(Layout::Vector { kind, bits, count, .. }) => one(*kind, *bits, *count, 1),

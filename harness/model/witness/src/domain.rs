@@ -72,31 +72,40 @@ impl Frame<'_> {
         found
     }
 
-    /// Whether the tuples of an element hold those of an access: agent, reference and location. VK-AVSEM-01, -03: all
-    /// references in the storage classes of the semantics; VK-INST-01, -03: the reference and locations of the access.
-    fn covers(&self, element: &Element, access: &Operation) -> bool {
+    /// Whether the tuples of an element hold those of an access to a cell: agent, reference and location. VK-AVSEM-01, -03:
+    /// all references in the storage classes of the semantics; VK-INST-01, -03: the reference and locations of the access.
+    fn covers(&self, element: &Element, access: &Operation, cell: usize) -> bool {
         let its = &self.operations[element.operation];
-        its.thread == access.thread && self.covers_memory(element, access)
+        its.thread == access.thread && self.covers_memory(element, access, cell)
     }
 
-    fn covers_memory(&self, element: &Element, access: &Operation) -> bool {
+    fn covers_memory(&self, element: &Element, access: &Operation, cell: usize) -> bool {
         let its = &self.operations[element.operation];
         match (its.touch(), access.touch()) {
-            (Some(own), Some(touch)) => own.storage == touch.storage && own.reference == touch.reference,
+            (Some(own), Some(touch)) => own.has(cell) && own.reference == touch.reference,
             _ => its.memory.0 & access.memory.0 != 0,
         }
     }
 
     /// VK-AVC-01, -04, VK-VISC-01: what may stand in a chain beside the element that covers the access itself: operations of
     /// MakeAvailable or MakeVisible whose storage classes hold that of the access, or the agent's own.
-    fn links(&self, element: &Element, access: &Operation) -> bool {
-        if element.of_semantics { self.covers_memory(element, access) } else { self.covers(element, access) }
+    fn links(&self, element: &Element, access: &Operation, cell: usize) -> bool {
+        if element.of_semantics {
+            self.covers_memory(element, access, cell)
+        } else {
+            self.covers(element, access, cell)
+        }
     }
 
     /// The chain elements at the end towards the other access, for each domain to which they pass an access on: for a write
     /// the availability operations that make it available (VK-AV-03, VK-AVC-01 to -03), for a read the visibility operations
     /// that start making it visible (VK-AV-05, VK-VISC-01 to -03).
-    fn ends(&self, access: usize, elements: &[Element], happens_before: &Relation) -> [Set; LEVELS.len()] {
+    fn ends(
+        &self,
+        (access, cell): (usize, usize),
+        elements: &[Element],
+        happens_before: &Relation,
+    ) -> [Set; LEVELS.len()] {
         let its = &self.operations[access];
         let available = its.is_write();
         // (element, domain) pairs that a chain reaches, as bits of a domain's row.
@@ -109,7 +118,7 @@ impl Frame<'_> {
             } else {
                 self.before_or_equal(element.operation, access)
             };
-            if !beside || !self.covers(element, its) {
+            if !beside || !self.covers(element, its, cell) {
                 continue;
             }
             for domain in domains() {
@@ -133,7 +142,9 @@ impl Frame<'_> {
                 } else {
                     holds(happens_before, next.operation, element.operation)
                 };
-                if !ordered || !self.links(next, its) || !self.instances.reaches(domain, thread, next_thread)
+                if !ordered
+                    || !self.links(next, its, cell)
+                    || !self.instances.reaches(domain, thread, next_thread)
                 {
                     continue;
                 }
@@ -166,29 +177,41 @@ impl Frame<'_> {
         found
     }
 
-    /// VK-LO-01 to -15: location order between accesses that overlap.
-    pub fn location_order(&self, happens_before: &Relation) -> Relation {
+    /// VK-LO-01 to -15: location order between accesses that overlap, for each cell (VK-LO-13).
+    pub fn location_order(&self, happens_before: &Relation) -> Vec<Relation> {
+        let (availability, visibility) = (self.elements(true), self.elements(false));
+        let of_cell = |cell| self.order_of_cell(cell, happens_before, &availability, &visibility);
+        (0..self.cells.len()).map(of_cell).collect()
+    }
+
+    fn order_of_cell(
+        &self,
+        cell: usize,
+        happens_before: &Relation,
+        availability: &[Element],
+        visibility: &[Element],
+    ) -> Relation {
         let count = self.operations.len();
-        let accesses: Vec<usize> =
-            (0..count).filter(|index| self.operations[*index].touch().is_some()).collect();
-        let availability = self.elements(true);
-        let visibility = self.elements(false);
+        let accesses: Vec<usize> = (0..count)
+            .filter(|index| self.operations[*index].touch().is_some_and(|touch| touch.has(cell)))
+            .collect();
         let mut ends: Vec<Option<[Set; LEVELS.len()]>> = vec![None; count];
         let mut found = vec![0; count];
         for &x in &accesses {
             for &y in &accesses {
                 let (left, right) = (&self.operations[x], &self.operations[y]);
                 let (Some(here), Some(there)) = (left.touch(), right.touch()) else { continue };
-                if x == y || here.storage != there.storage {
+                if x == y {
                     continue;
                 }
                 let after = holds(happens_before, x, y);
                 let same_reference = here.reference == there.reference;
                 let non_private = here.non_private && there.non_private;
                 let mut through_the_shader = || {
-                    let from = *ends[x].get_or_insert_with(|| self.ends(x, &availability, happens_before));
+                    let from =
+                        *ends[x].get_or_insert_with(|| self.ends((x, cell), availability, happens_before));
                     let to = if right.is_read() {
-                        *ends[y].get_or_insert_with(|| self.ends(y, &visibility, happens_before))
+                        *ends[y].get_or_insert_with(|| self.ends((y, cell), visibility, happens_before))
                     } else {
                         [1 << y; LEVELS.len()]
                     };
@@ -212,29 +235,68 @@ impl Frame<'_> {
         found
     }
 
-    /// VK-LO-09 to -12: through the device domain, whatever the references, where the access masks name the accesses. A
-    /// write behind a write needs happens-before around the availability operation; a read also a visibility operation,
-    /// and of these two, program order and system-synchronizes-with alone put them where they publish.
+    /// VK-LO-09 to -12: through the device domain and the host domain, whatever the references, where access masks and ranges
+    /// of mapped memory name the accesses. A write behind a write needs happens-before around the availability operation; a
+    /// read also a visibility operation, and of these two, program order and system-synchronizes-with alone put them where
+    /// they publish.
     fn through_the_device(&self, x: usize, y: usize, happens_before: &Relation) -> bool {
-        let published = |a: usize, b: usize| holds(&self.program_order, a, b) || holds(&self.system, a, b);
+        let write = self.operations[y].is_write();
+        let ordered = |a: usize, b: usize| {
+            let published = holds(&self.program_order, a, b) || holds(&self.system, a, b);
+            if write { holds(happens_before, a, b) } else { published }
+        };
+        let (from, to) = (self.hosts[self.operations[x].thread], self.hosts[self.operations[y].thread]);
         let count = self.operations.len();
-        let is_available = |index: &usize| match self.operations[*index].kind {
-            Kind::DeviceAvailable(mask) => mask.covers(false, true),
-            _ => false,
+        // Coherent memory of the host is available and visible at once (VK-VOP-09); else operations that cover the access.
+        let available: Vec<usize> = if from && self.is_coherent(x) {
+            vec![x]
+        } else {
+            (0..count).filter(|a| self.publishes(*a, x, from) && ordered(x, *a)).collect()
         };
-        let is_visible = |index: &usize| match self.operations[*index].kind {
-            Kind::DeviceVisible(mask) => mask.covers(false, false),
-            _ => false,
+        let visible: Vec<usize> = if write || to && self.is_coherent(y) {
+            vec![y]
+        } else {
+            (0..count).filter(|v| self.shows(*v, y, to) && ordered(*v, y)).collect()
         };
-        (0..count).filter(is_available).any(|available| {
-            if self.operations[y].is_write() {
-                holds(happens_before, x, available) && holds(happens_before, available, y)
-            } else {
-                published(x, available)
-                    && (0..count)
-                        .filter(is_visible)
-                        .any(|visible| published(available, visible) && published(visible, y))
-            }
+        // DOM of a domain and itself is no operation (VK-LO-11).
+        let moves =
+            |index: &usize| matches!(self.operations[*index].kind, Kind::Domain { to_host } if to_host == to);
+        available.iter().any(|&a| {
+            visible.iter().any(|&v| {
+                if from == to {
+                    ordered(a, v)
+                } else {
+                    (0..count).filter(moves).any(|d| ordered(a, d) && ordered(d, v))
+                }
+            })
         })
+    }
+
+    fn is_coherent(&self, access: usize) -> bool {
+        self.operations[access].touch().is_some_and(|touch| !self.noncoherent.contains(&touch.storage))
+    }
+
+    /// Whether an operation is an availability operation to the domain of the device or the host that includes a write.
+    fn publishes(&self, operation: usize, write: usize, host: bool) -> bool {
+        match self.operations[operation].kind {
+            Kind::DeviceAvailable(mask) => !host && mask.covers(false, true),
+            Kind::Mapped { available: true, ranges } => host && self.in_ranges(ranges, write),
+            _ => false,
+        }
+    }
+
+    /// Whether an operation is a visibility operation from the domain of the device or the host that includes a read.
+    fn shows(&self, operation: usize, read: usize, host: bool) -> bool {
+        match self.operations[operation].kind {
+            Kind::DeviceVisible(mask) => !host && mask.covers(false, false),
+            Kind::Mapped { available: false, ranges } => host && self.in_ranges(ranges, read),
+            _ => false,
+        }
+    }
+
+    fn in_ranges(&self, ranges: usize, access: usize) -> bool {
+        let ranges = &self.ranges[ranges];
+        ranges.is_empty()
+            || self.operations[access].touch().is_some_and(|touch| ranges.contains(&touch.storage))
     }
 }

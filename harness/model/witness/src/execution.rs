@@ -9,7 +9,7 @@ use litmus::{
 
 use crate::happens::{Places, Sources};
 use crate::operation::{Frame, Instances, Relation, Set, holds, members};
-use crate::path::{Effect, Names, Path, Paths, paths};
+use crate::path::{Cell, Effect, Names, Path, Paths, paths};
 use crate::profile::Profile;
 use crate::refusal::Refusal;
 use crate::tangle;
@@ -137,14 +137,16 @@ struct Candidates<'a, 'b> {
     instances: &'a Instances,
     paths: &'a [&'a Path],
     search: &'a mut Search<'b>,
-    /// Of each read in order: its thread, its number there, and the sources that it may have.
-    reads: Vec<(usize, usize, Vec<Option<usize>>)>,
+    /// Of each read in order: its thread and its number there.
+    reads: Vec<(usize, usize)>,
+    /// Of each cell of each read: the operation, which of its cells, and the sources that it may have there.
+    open: Vec<(usize, usize, Vec<Option<usize>>)>,
     /// The thread and node of the value of each write, by operation.
     written: Vec<Option<(usize, usize)>>,
     /// The modification orders of all locations together.
     orders: Vec<Places>,
     /// Location order by what synchronizes.
-    known: HashMap<Relation, Rc<Relation>>,
+    known: HashMap<Relation, Rc<Vec<Relation>>>,
 }
 
 /// The values of the reads of each thread, and behind them what its subgroup operations have given.
@@ -169,26 +171,36 @@ impl<'a, 'b> Candidates<'a, 'b> {
                 let thread = frame.operations[*read].thread;
                 let number = counts[thread];
                 counts[thread] += 1;
-                (thread, number, sources_of(frame, *read))
+                (thread, number)
             })
             .collect();
+        let parts = |read: &usize| frame.touched(*read).map(|cell| (*read, cell)).collect::<Vec<_>>();
+        let open = frame
+            .reads
+            .iter()
+            .flat_map(parts)
+            .map(|(read, cell)| (read, cell - frame.touched(read).start, sources_of(frame, read, cell)));
+        let open = open.collect();
         let orders = modification_orders(frame);
-        Candidates { frame, instances, paths, search, reads, written, orders, known: HashMap::new() }
+        Candidates { frame, instances, paths, search, reads, open, written, orders, known: HashMap::new() }
     }
 
     fn run(&mut self) -> Result<(), Refusal> {
-        let mut sources: Sources = vec![None; self.frame.operations.len()];
+        let frame = self.frame;
+        let unread = |read: usize| vec![None; frame.touched(read).len()];
+        let mut sources: Sources = (0..frame.operations.len()).map(unread).collect();
         self.choose(0, &mut sources)
     }
 
-    /// VK-AC-01: every source for every read.
-    fn choose(&mut self, read: usize, sources: &mut Sources) -> Result<(), Refusal> {
-        let Some((_, _, candidates)) = self.reads.get(read) else {
+    /// VK-AC-01: every source for every cell of every read (VK-VT-03).
+    fn choose(&mut self, next: usize, sources: &mut Sources) -> Result<(), Refusal> {
+        let Some((read, part, candidates)) = self.open.get(next) else {
             return self.evaluate(sources);
         };
+        let (read, part) = (*read, *part);
         for source in candidates.clone() {
-            sources[self.frame.reads[read]] = source;
-            self.choose(read + 1, sources)?;
+            sources[read][part] = source;
+            self.choose(next + 1, sources)?;
         }
         Ok(())
     }
@@ -204,16 +216,16 @@ impl<'a, 'b> Candidates<'a, 'b> {
 
     /// Whether a read reads an undefined initial value.
     fn is_uninitialised(&self, sources: &Sources, read: usize) -> bool {
-        let (thread, number, _) = self.reads[read];
-        let location = LocationId(self.paths[thread].reads[number]);
-        sources[self.frame.reads[read]].is_none() && self.search.test.is_undefined(location)
+        let (thread, number) = self.reads[read];
+        let location = LocationId(self.paths[thread].reads[number].0);
+        sources[self.frame.reads[read]].contains(&None) && self.search.test.is_undefined(location)
     }
 
     /// VK-ALLOC-04: each of the reads in `open` returns whatever it likes.
     fn assume(&mut self, sources: &Sources, values: ReadValues, open: &[usize]) -> Result<(), Refusal> {
         let Some((first, rest)) = open.split_first() else { return self.derive(sources, values, false) };
-        let (thread, number, _) = self.reads[*first];
-        for any in self.any_value(LocationId(self.paths[thread].reads[number])) {
+        let (thread, number) = self.reads[*first];
+        for any in self.any_value(LocationId(self.paths[thread].reads[number].0)) {
             let mut values = values.clone();
             values[thread][number] = Some(any);
             self.assume(sources, values, rest)?;
@@ -233,7 +245,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
     fn derive(&mut self, sources: &Sources, mut values: ReadValues, thin_air: bool) -> Result<(), Refusal> {
         loop {
             let mut progress = false;
-            for (index, (thread, number, _)) in self.reads.iter().enumerate() {
+            for (index, (thread, number)) in self.reads.iter().enumerate() {
                 if values[*thread][*number].is_some() {
                     continue;
                 }
@@ -263,11 +275,10 @@ impl<'a, 'b> Candidates<'a, 'b> {
                 return Ok(());
             }
         }
-        let unknown = self.reads.iter().position(|(thread, number, _)| values[*thread][*number].is_none());
+        let unknown = self.reads.iter().position(|(thread, number)| values[*thread][*number].is_none());
         if let Some(unknown) = unknown {
-            let (thread, number, _) = self.reads[unknown];
-            let location = self.paths[thread].reads[number];
-            let ty = self.search.test.location(litmus::LocationId(location)).scalar_type();
+            let (thread, number) = self.reads[unknown];
+            let ty = self.paths[thread].reads[number].1;
             let mut tried = Vec::new();
             for guess in self.search.guesses.clone() {
                 let guess = guess.truncate(ty);
@@ -281,7 +292,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
             return Ok(());
         }
         let derived = |index: usize| {
-            let (thread, number, _) = self.reads[index];
+            let (thread, number) = self.reads[index];
             self.source_value(sources, &values, index) == values[thread][number]
         };
         if thin_air && !(0..self.reads.len()).all(derived) {
@@ -290,25 +301,38 @@ impl<'a, 'b> Candidates<'a, 'b> {
         self.order(sources, &values, thin_air)
     }
 
-    /// The value of a read's source.
+    /// The value of what a read reads from, cell by cell.
     fn source_value(&self, sources: &Sources, values: &ReadValues, read: usize) -> Option<Value> {
-        match sources[self.frame.reads[read]] {
-            Some(write) => {
-                let (thread, node) = self.written[write]?;
-                value(self.paths[thread], node, &values[thread])
-            }
-            // What it is assumed to return.
-            None if self.is_uninitialised(sources, read) => {
-                let (thread, number, _) = self.reads[read];
-                values[thread][number]
-            }
-            // VK-ALLOC-01.
-            None => {
-                let (thread, number, _) = self.reads[read];
-                let location = self.paths[thread].reads[number];
-                Some(self.search.test.initial_value(litmus::LocationId(location), 0))
-            }
+        // What it is assumed to return.
+        if self.is_uninitialised(sources, read) {
+            let (thread, number) = self.reads[read];
+            return values[thread][number];
         }
+        let operation = self.frame.reads[read];
+        let cells = self.frame.touched(operation);
+        let start = self.frame.cells[cells.start].bytes.0;
+        let mut all = Value(0);
+        for (cell, source) in cells.zip(&sources[operation]) {
+            let part = match source {
+                Some(write) => self.written_part(*write, cell, values)?,
+                None => self.initial_part(cell),
+            };
+            all.0 |= self.frame.cells[cell].whole(part, start).0;
+        }
+        Some(all)
+    }
+
+    /// What a write writes to a cell.
+    fn written_part(&self, write: usize, cell: usize, values: &ReadValues) -> Option<Value> {
+        let (thread, node) = self.written[write]?;
+        let start = self.frame.cells[self.frame.touched(write).start].bytes.0;
+        Some(self.frame.cells[cell].part(value(self.paths[thread], node, &values[thread])?, start))
+    }
+
+    /// VK-ALLOC-01: what a cell holds at first.
+    fn initial_part(&self, cell: usize) -> Value {
+        let cell = &self.frame.cells[cell];
+        cell.part(self.search.test.initial_value(cell.storage, 0), 0)
     }
 
     fn order(&mut self, sources: &Sources, values: &ReadValues, thin_air: bool) -> Result<(), Refusal> {
@@ -336,70 +360,85 @@ impl<'a, 'b> Candidates<'a, 'b> {
             if !races && !execution.reads_what_is_visible() {
                 continue;
             }
-            if races {
-                let found = if thin_air { Races::OutOfThinAir } else { Races::Sometimes };
-                self.search.answer.races = self.search.answer.races.max(found);
-            }
             let test = self.search.test;
-            let unwritten = self.search.observables.iter().any(|observable| match observable {
-                Observable::Location(location, _) => {
-                    let storage = test.storage_of(*location);
-                    test.is_undefined(storage) && execution.last_writes(storage.0, races).is_none()
-                }
-                Observable::Register(..) => false,
-            });
-            let uninitialised = (0..self.reads.len()).any(|read| self.is_uninitialised(sources, read));
-            self.search.answer.uninitialised |= uninitialised || unwritten;
             let finals = self.final_values(&execution, values, races);
-            self.record(values, &finals, thin_air);
+            let outcomes = self.outcomes(values, &finals);
+            let observables = &self.search.observables;
+            // A filter leaves executions out.
+            let kept = |outcome: &Outcome| {
+                test.filter.as_ref().is_none_or(|filter| outcome.meets(test, observables, filter))
+            };
+            if outcomes.iter().any(kept) {
+                if races {
+                    let found = if thin_air { Races::OutOfThinAir } else { Races::Sometimes };
+                    self.search.answer.races = self.search.answer.races.max(found);
+                }
+                let unwritten = finals.keys().any(|cell| {
+                    test.is_undefined(frame.cells[*cell].storage)
+                        && execution.last_writes(*cell, races).is_none()
+                });
+                let uninitialised = (0..self.reads.len()).any(|read| self.is_uninitialised(sources, read));
+                self.search.answer.uninitialised |= uninitialised || unwritten;
+            }
+            for outcome in outcomes {
+                let known = self.search.answer.outcomes.entry(outcome);
+                known.and_modify(|only| *only &= thin_air).or_insert(thin_air);
+            }
         }
         Ok(())
     }
 
-    /// The values that each observed storage may have at the end.
+    /// The cells that an observed location has.
+    fn observed(&self, location: LocationId) -> impl Iterator<Item = usize> {
+        let test = self.search.test;
+        let (storage, bytes) = (test.storage_of(location), test.location(location).bytes());
+        let inside = move |cell: &Cell| cell.storage == storage && cell.bytes.1 <= bytes;
+        let cells = self.frame.cells.iter().enumerate();
+        cells.filter(move |(_, cell)| inside(cell)).map(|(index, _)| index)
+    }
+
+    /// The values that each observed cell may have at the end.
     fn final_values(
         &self,
         execution: &Execution<'_>,
         values: &ReadValues,
         races: bool,
-    ) -> BTreeMap<u16, Vec<Value>> {
+    ) -> BTreeMap<usize, Vec<Value>> {
         let test = self.search.test;
         let mut found = BTreeMap::new();
         for observable in &self.search.observables {
             let Observable::Location(location, _) = observable else { continue };
-            let storage = test.storage_of(*location);
-            found.entry(storage.0).or_insert_with(|| {
-                let of_write = |write: usize| {
-                    let (thread, node) = self.written[write]?;
-                    value(self.paths[thread], node, &values[thread])
-                };
-                match execution.last_writes(storage.0, races) {
-                    Some(writes) => writes.into_iter().filter_map(of_write).collect(),
+            for cell in self.observed(*location) {
+                let storage = self.frame.cells[cell].storage;
+                found.entry(cell).or_insert_with(|| match execution.last_writes(cell, races) {
+                    Some(writes) => writes
+                        .into_iter()
+                        .filter_map(|write| self.written_part(write, cell, values))
+                        .collect(),
                     None if test.is_undefined(storage) => self.any_value(storage),
-                    None => vec![test.initial_value(storage, 0)],
-                }
-            });
+                    None => vec![self.initial_part(cell)],
+                });
+            }
         }
         found
     }
 
-    fn record(&mut self, values: &ReadValues, finals: &BTreeMap<u16, Vec<Value>>, thin_air: bool) {
-        let test = self.search.test;
-        let storages: Vec<u16> = finals.keys().copied().collect();
-        let mut outcomes = vec![BTreeMap::new()];
-        for storage in &storages {
-            outcomes = outcomes
+    /// The outcomes of an execution whose cells have these values at the end.
+    fn outcomes(&self, values: &ReadValues, finals: &BTreeMap<usize, Vec<Value>>) -> Vec<Outcome> {
+        let mut chosen = vec![BTreeMap::new()];
+        for (cell, parts) in finals {
+            chosen = chosen
                 .into_iter()
-                .flat_map(|chosen: BTreeMap<u16, Value>| {
-                    finals[storage].iter().map(move |value| {
+                .flat_map(|chosen: BTreeMap<usize, Value>| {
+                    parts.iter().map(move |part| {
                         let mut chosen = chosen.clone();
-                        chosen.insert(*storage, *value);
+                        chosen.insert(*cell, *part);
                         chosen
                     })
                 })
                 .collect();
         }
-        for finals in outcomes {
+        let outcome = |finals: BTreeMap<usize, Value>| {
             let state = self.search.observables.iter().map(|observable| match observable {
                 Observable::Register(thread, register) => {
                     let path = self.paths[usize::from(thread.0)];
@@ -407,29 +446,28 @@ impl<'a, 'b> Candidates<'a, 'b> {
                     value(path, node, &values[usize::from(thread.0)]).unwrap_or_default()
                 }
                 Observable::Location(location, _) => {
-                    finals.get(&test.storage_of(*location).0).copied().unwrap_or_default()
+                    let whole = |cell: usize| {
+                        let part = finals.get(&cell).copied().unwrap_or_default();
+                        self.frame.cells[cell].whole(part, 0).0
+                    };
+                    Value(self.observed(*location).map(whole).fold(0, |all, part| all | part))
                 }
             });
-            let outcome = Outcome(state.collect());
-            self.search
-                .answer
-                .outcomes
-                .entry(outcome)
-                .and_modify(|only| *only &= thin_air)
-                .or_insert(thin_air);
-        }
+            Outcome(state.collect())
+        };
+        chosen.into_iter().map(outcome).collect()
     }
 }
 
-/// What a read may read: what its own agent has not written later through the same reference, and the initial value where
+/// What a read may read in a cell: what its own agent has not written later through the same reference, and the initial value where
 /// the agent has not overwritten it; other cases have a cycle (VK-LO-01, VK-AC-03, VK-AC-04).
-fn sources_of(frame: &Frame<'_>, read: usize) -> Vec<Option<usize>> {
+fn sources_of(frame: &Frame<'_>, read: usize, cell: usize) -> Vec<Option<usize>> {
     let Some(here) = frame.operations[read].touch() else { return Vec::new() };
     let mut found = Vec::new();
     let mut initial = true;
     for (write, _, _) in &frame.writes {
         let Some(there) = frame.operations[*write].touch() else { continue };
-        if there.storage != here.storage {
+        if !there.has(cell) {
             continue;
         }
         let same = there.reference == here.reference;
@@ -447,18 +485,19 @@ fn sources_of(frame: &Frame<'_>, read: usize) -> Vec<Option<usize>> {
     found
 }
 
-/// VK-SMO-01: the orders of the atomic writes of each location; those of one agent through one reference in program order.
+/// VK-SMO-01: the orders of the atomic writes of each set of locations; those of one agent through one reference in program
+/// order.
 fn modification_orders(frame: &Frame<'_>) -> Vec<Places> {
-    let mut by_storage: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+    let mut by_cells: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (write, _, _) in &frame.writes {
         if let Some(touch) = frame.operations[*write].touch()
             && touch.atomic
         {
-            by_storage.entry(touch.storage).or_default().push(*write);
+            by_cells.entry(touch.cells).or_default().push(*write);
         }
     }
     let mut found = vec![vec![0; frame.operations.len()]];
-    for writes in by_storage.values() {
+    for writes in by_cells.values() {
         let mut permutations = Vec::new();
         permute(frame, writes, &mut Vec::new(), &mut permutations);
         found = found
@@ -502,57 +541,76 @@ struct Execution<'a> {
     frame: &'a Frame<'a>,
     sources: &'a Sources,
     places: &'a Places,
-    location_order: &'a Relation,
+    /// Of each cell.
+    location_order: &'a [Relation],
 }
 
 impl Execution<'_> {
-    fn writes_to(&self, storage: u16) -> impl Iterator<Item = usize> {
-        self.frame.writes.iter().map(|(write, _, _)| *write).filter(move |write| {
-            self.frame.operations[*write].touch().is_some_and(|touch| touch.storage == storage)
-        })
+    fn writes_to(&self, cell: usize) -> impl Iterator<Item = usize> {
+        self.frame
+            .writes
+            .iter()
+            .map(|(write, _, _)| *write)
+            .filter(move |write| self.frame.operations[*write].touch().is_some_and(|touch| touch.has(cell)))
     }
 
     /// VK-AC-02: whether a value of `source` was written earlier than `write`: in scoped modification order, and in the
     /// newest text in location order too.
-    fn is_earlier(&self, source: usize, write: usize) -> bool {
+    fn is_earlier(&self, source: usize, write: usize, cell: usize) -> bool {
         self.frame.scoped_before(self.places, source, write)
             || self.frame.profile.follows_location_order_in_from_reads()
-                && holds(self.location_order, source, write)
+                && holds(&self.location_order[cell], source, write)
+    }
+
+    /// The sources of a read: the cell, and the write.
+    fn sources(&self, read: usize) -> impl Iterator<Item = (usize, Option<usize>)> {
+        self.frame.touched(read).zip(self.sources[read].iter().copied())
     }
 
     /// VK-AC-02, VK-AC-03: from-reads, the writes that a read comes before.
     fn later_writes(&self, read: usize) -> Set {
-        let Some(touch) = self.frame.operations[read].touch() else { return 0 };
-        let later = |write: &usize| match self.sources[read] {
-            Some(source) => self.is_earlier(source, *write),
-            None => true,
+        let of_cell = |(cell, source): (usize, Option<usize>)| {
+            let later = |write: &usize| source.is_none_or(|source| self.is_earlier(source, *write, cell));
+            self.writes_to(cell).filter(later).fold(0, |set: Set, write| set | 1 << write)
         };
-        self.writes_to(touch.storage).filter(later).fold(0, |set, write| set | 1 << write)
+        self.sources(read).map(of_cell).fold(0, |set, more| set | more)
     }
 
-    /// VK-AC-04: no cycle of location order, scoped modification order, reads-from and from-reads. VK-COH-05: a
-    /// read-modify-write comes right behind what it read. A modification order does not contradict location order.
+    /// VK-AC-04: no cycle of location order, scoped modification order, reads-from and from-reads, which relate operations
+    /// whatever cells they have in common. VK-COH-05: a read-modify-write comes right behind what it read. A modification
+    /// order does not contradict location order.
     fn is_consistent(&self) -> bool {
         let frame = self.frame;
-        let mut union = self.location_order.clone();
+        let mut union: Relation = vec![0; frame.operations.len()];
+        for order in self.location_order {
+            for (row, more) in union.iter_mut().zip(order) {
+                *row |= more;
+            }
+        }
+        for (a, _, _) in &frame.writes {
+            for (b, _, _) in &frame.writes {
+                let (Some(here), Some(there)) = (frame.operations[*a].touch(), frame.operations[*b].touch())
+                else {
+                    continue;
+                };
+                let one_order = here.atomic && there.atomic && here.cells == there.cells;
+                if one_order && holds(&union, *a, *b) && self.places[*a] > self.places[*b] {
+                    return false;
+                }
+            }
+        }
         for (a, _, _) in &frame.writes {
             for (b, _, _) in &frame.writes {
                 if frame.scoped_before(self.places, *a, *b) {
                     union[*a] |= 1 << *b;
                 }
-                let (Some(here), Some(there)) = (frame.operations[*a].touch(), frame.operations[*b].touch())
-                else {
-                    continue;
-                };
-                let ordered = here.atomic && there.atomic && holds(self.location_order, *a, *b);
-                if ordered && self.places[*a] > self.places[*b] {
-                    return false;
-                }
             }
         }
         for read in &frame.reads {
-            if let Some(source) = self.sources[*read] {
-                union[source] |= 1 << *read;
+            for (_, source) in self.sources(*read) {
+                if let Some(source) = source {
+                    union[source] |= 1 << *read;
+                }
             }
             union[*read] |= self.later_writes(*read);
         }
@@ -568,7 +626,8 @@ impl Execution<'_> {
         is_acyclic(&union)
     }
 
-    /// VK-DR-01 to -04: two accesses of overlapping locations, one a write, not mutually ordered, without location order.
+    /// VK-DR-01 to -04: two accesses of overlapping locations, one a write, not mutually ordered, without location order for
+    /// one of these.
     fn races(&self) -> bool {
         let operations = &self.frame.operations;
         (0..operations.len()).any(|a| {
@@ -576,46 +635,50 @@ impl Execution<'_> {
                 let (Some(here), Some(there)) = (operations[a].touch(), operations[b].touch()) else {
                     return false;
                 };
-                here.storage == there.storage
-                    && (operations[a].is_write() || operations[b].is_write())
+                let unordered = |cell: usize| {
+                    let order = &self.location_order[cell];
+                    !holds(order, a, b) && !holds(order, b, a)
+                };
+                (operations[a].is_write() || operations[b].is_write())
                     && operations[a].executed != operations[b].executed
                     && !holds(&self.frame.mutually_ordered, a, b)
-                    && !holds(self.location_order, a, b)
-                    && !holds(self.location_order, b, a)
+                    && here.shared(there).any(unordered)
             })
         })
     }
 
-    /// VK-VT-01: the writes of a storage that location order puts before a read and that none overwrites in between.
-    fn visible(&self, before: &dyn Fn(usize) -> bool, storage: u16) -> Vec<usize> {
-        let candidates: Vec<usize> = self.writes_to(storage).filter(|write| before(*write)).collect();
-        let hidden =
-            |write: usize| candidates.iter().any(|between| holds(self.location_order, write, *between));
+    /// VK-VT-01: the writes of a cell that location order puts before a read and that none overwrites in between.
+    fn visible(&self, before: &dyn Fn(usize) -> bool, cell: usize) -> Vec<usize> {
+        let order = &self.location_order[cell];
+        let candidates: Vec<usize> = self.writes_to(cell).filter(|write| before(*write)).collect();
+        let hidden = |write: usize| candidates.iter().any(|between| holds(order, write, *between));
         candidates.iter().copied().filter(|write| !hidden(*write)).collect()
     }
 
-    /// VK-VT-02: a plain read reads what is visible to it; one of them where mutually ordered writes both are.
+    /// VK-VT-02, VK-VT-03: a plain read reads what is visible to it; one of them where mutually ordered writes both are.
     fn reads_what_is_visible(&self) -> bool {
         self.frame.reads.iter().all(|read| {
-            let operation = &self.frame.operations[*read];
-            let Some(touch) = operation.touch().filter(|touch| !touch.atomic) else { return true };
-            let visible = self.visible(&|write| holds(self.location_order, write, *read), touch.storage);
-            visible.is_empty() || self.sources[*read].is_some_and(|source| visible.contains(&source))
+            self.frame.operations[*read].is_atomic()
+                || self.sources(*read).all(|(cell, source)| {
+                    let before = |write: usize| holds(&self.location_order[cell], write, *read);
+                    let visible = self.visible(&before, cell);
+                    visible.is_empty() || source.is_some_and(|source| visible.contains(&source))
+                })
         })
     }
 
-    /// What a plain read of the device domain may read that comes after all threads in location order; `None` where
-    /// nothing is written.
-    fn last_writes(&self, storage: u16, races: bool) -> Option<Vec<usize>> {
-        let all: Vec<usize> = self.writes_to(storage).collect();
+    /// What a plain read of the device domain may read in a cell that comes after all threads in location order; `None`
+    /// where nothing is written.
+    fn last_writes(&self, cell: usize, races: bool) -> Option<Vec<usize>> {
+        let all: Vec<usize> = self.writes_to(cell).collect();
         if all.is_empty() {
             return None;
         }
         // From-reads of the last read to a write would be a cycle.
-        let last = |write: usize| !all.iter().any(|other| self.is_earlier(write, *other));
+        let last = |write: usize| !all.iter().any(|other| self.is_earlier(write, *other, cell));
         let mut found: Vec<usize> = all.iter().copied().filter(|write| last(*write)).collect();
         if !races {
-            let visible = self.visible(&|_| true, storage);
+            let visible = self.visible(&|_| true, cell);
             found.retain(|write| visible.contains(write));
         }
         Some(found)

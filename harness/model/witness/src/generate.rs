@@ -5,12 +5,14 @@
 //! Long because a program is written by one writer, whose choices of scopes, classes and flags all shapes share.
 
 mod classes;
+mod corners;
 mod mixture;
 mod tangles;
 
 use std::fmt::Write as _;
 
 pub use classes::classes_program;
+pub use corners::Corner;
 pub use tangles::subgroup_program;
 
 /// What a program is made of.
@@ -28,6 +30,8 @@ pub enum Family {
     Calls(usize),
     /// Operations of a subgroup with so many lanes.
     Subgroup(usize),
+    /// A corner of the model.
+    Corner(Corner),
 }
 
 /// A random program.

@@ -7,8 +7,8 @@ use crate::operation::{Frame, Relation, close, holds, members};
 /// The atomic writes of each location in their modification order: for each write its place among those of its location.
 pub type Places = Vec<u32>;
 
-/// Sources of reads by operation; `None` is the initial value.
-pub type Sources = Vec<Option<usize>>;
+/// Sources of reads by operation, for each of the cells that it reads; `None` is the initial value.
+pub type Sources = Vec<Vec<Option<usize>>>;
 
 impl Frame<'_> {
     /// VK-SMO-01, VK-SMO-02: whether atomic write `a` is earlier than `b` in scoped modification order.
@@ -59,9 +59,9 @@ impl Frame<'_> {
         let (releases, acquires) = (self.barriers(true), self.barriers(false));
         for &head in atomics.iter().filter(|index| operations[**index].is_write()) {
             for &reader in atomics.iter().filter(|index| operations[**index].is_read()) {
-                let Some(source) = sources[reader] else { continue };
+                let mut read = sources[reader].iter().flatten();
                 if !holds(&self.mutually_ordered, head, reader)
-                    || !self.in_release_sequence(places, head, source)
+                    || !read.any(|source| self.in_release_sequence(places, head, *source))
                 {
                     continue;
                 }

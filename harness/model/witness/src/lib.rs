@@ -4,7 +4,7 @@
 //! written from the text of the specification in plain loops over small sets. It is slow and it is meant to be: every
 //! control-flow path, every source of every read and every modification order is tried. Tests hold the engine against it.
 //!
-//! What it leaves out it refuses by name ([`Refusal`]): hosts, accesses of parts and of vectors, cooperative accesses.
+//! What it leaves out it refuses by name ([`Refusal`]): vectors, cooperative accesses, and what the language of the host orders.
 //!
 //! ```
 //! use witness::{Options, Profile, Races, judge};

@@ -1,11 +1,11 @@
 //! The operations of a choice of paths, and what of their relations does not depend on values.
 
 use litmus::{
-    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, Place, Placement, Scope, SplitHalf,
-    StorageClass, StorageClassSet, Test, ThreadId,
+    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, LocationId, Place, Placement, Scope,
+    SplitHalf, StorageClass, StorageClassSet, SystemOperation, Test, ThreadId,
 };
 
-use crate::path::{Effect, Path, Touch};
+use crate::path::{Cell, Effect, Path, Touch, cells};
 use crate::profile::Profile;
 use crate::refusal::Refusal;
 
@@ -60,6 +60,11 @@ pub enum Kind {
     DeviceAvailable(AccessMask),
     /// The visibility operation of a memory dependency (VK-VOP-04).
     DeviceVisible(AccessMask),
+    /// The domain operation from the host domain to the device domain (VK-VOP-02, VK-VOP-08), or the other way (VK-VOP-05).
+    Domain { to_host: bool },
+    /// The availability operation of a flush (VK-VOP-06), or the visibility operation of an invalidation (VK-VOP-07), by the
+    /// number of the storages passed to it.
+    Mapped { available: bool, ranges: usize },
     /// A control barrier without an order, or a shader call.
     Other,
 }
@@ -236,8 +241,15 @@ struct SplitOperation {
 /// The operations of a choice of paths, and what is known of them before reads have their sources.
 pub struct Frame<'a> {
     pub profile: Profile,
+    pub cells: Vec<Cell>,
     pub instances: &'a Instances,
     pub operations: Vec<Operation>,
+    /// Which threads are of the host.
+    pub hosts: Vec<bool>,
+    /// Storages that are not coherent with the host (VK-VOP-09).
+    pub noncoherent: Vec<u16>,
+    /// The storages that flushes and invalidations name; none where they name all.
+    pub ranges: Vec<Vec<u16>>,
     /// Reads in the order of threads and paths: the operation of each.
     pub reads: Vec<usize>,
     /// Writes: the operation, the thread and the node of the value.
@@ -262,8 +274,12 @@ impl<'a> Frame<'a> {
     ) -> Result<Frame<'a>, Refusal> {
         let mut frame = Frame {
             profile,
+            cells: Vec::new(),
             instances,
             operations: Vec::new(),
+            hosts: test.threads.iter().map(|thread| thread.place == Place::Host).collect(),
+            noncoherent: Vec::new(),
+            ranges: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
             program_order: Vec::new(),
@@ -326,13 +342,42 @@ impl<'a> Frame<'a> {
                     Effect::ControlBarrier { memory_barrier: false, .. }
                     | Effect::Split { memory_barrier: false, .. } => frame.operations.push(base),
                     Effect::Call(_) => frame.operations.push(base),
+                    // VK-VOP-01 to -08: what each of them performs, in order.
                     Effect::DeviceAvailable(mask) => {
+                        if mask.intersects(AccessMask::HOST_WRITE) {
+                            let kind = Kind::Domain { to_host: false };
+                            frame.operations.push(Operation { kind, memory: masked(mask), ..base });
+                        }
                         let kind = Kind::DeviceAvailable(*mask);
                         frame.operations.push(Operation { kind, memory: masked(mask), ..base });
                     }
                     Effect::DeviceVisible(mask) => {
                         let kind = Kind::DeviceVisible(*mask);
                         frame.operations.push(Operation { kind, memory: masked(mask), ..base });
+                        if mask.intersects(AccessMask::HOST_READ.with(AccessMask::HOST_WRITE)) {
+                            let kind = Kind::Domain { to_host: true };
+                            frame.operations.push(Operation { kind, memory: masked(mask), ..base });
+                        }
+                    }
+                    Effect::Flush(names) | Effect::Invalidate(names) => {
+                        let ranges = frame.ranges.len();
+                        frame.ranges.push(names.iter().map(|name| test.storage_of(*name).0).collect());
+                        let available = matches!(step.effect, Effect::Flush(_));
+                        let kind = Kind::Mapped { available, ranges };
+                        frame.operations.push(Operation { kind, memory: StorageClassSet(0b1111), ..base });
+                    }
+                    Effect::Submit => {
+                        let memory = StorageClassSet(0b1111);
+                        for kind in
+                            [Kind::Domain { to_host: false }, Kind::DeviceVisible(AccessMask::MEMORY_READ)]
+                        {
+                            frame.operations.push(Operation { kind, memory, ..base });
+                        }
+                    }
+                    // The first scope of the fence's signal holds every access of the device.
+                    Effect::Wait => {
+                        let kind = Kind::DeviceAvailable(AccessMask::MEMORY_WRITE);
+                        frame.operations.push(Operation { kind, memory: StorageClassSet(0b1111), ..base });
                     }
                     // VK-SW-12: FragmentInterlock scope, UniformMemory and ImageMemory; the end releases, the begin acquires.
                     Effect::Interlock(end) if profile.has_interlock() => {
@@ -371,6 +416,7 @@ impl<'a> Frame<'a> {
         if frame.operations.len() > 64 {
             return Err(Refusal::Operations);
         }
+        frame.split(test);
         frame.order(test);
         frame.mutual_order();
         frame.synchronizes = vec![0; frame.operations.len()];
@@ -406,6 +452,24 @@ impl<'a> Frame<'a> {
         self.operations.push(Operation { kind: Kind::Write(*touch), releases, semantics, memory, ..*base });
     }
 
+    /// Splits storages into the cells that the accesses tell apart.
+    fn split(&mut self, test: &Test) {
+        let names = (0..test.locations.len()).filter(|index| test.locations[*index].noncoherent);
+        self.noncoherent = names.map(|index| test.storage_of(LocationId(index as u16)).0).collect();
+        let cells = cells(test, self.operations.iter().filter_map(|operation| operation.touch().copied()));
+        for operation in &mut self.operations {
+            let (Kind::Read(touch) | Kind::Write(touch)) = &mut operation.kind else { continue };
+            let inside = |cell: &Cell| {
+                cell.storage.0 == touch.storage
+                    && touch.bytes.0 <= cell.bytes.0
+                    && cell.bytes.1 <= touch.bytes.1
+            };
+            let first = cells.iter().position(inside).unwrap_or_default();
+            touch.cells = (first, first + cells.iter().filter(|cell| inside(cell)).count());
+        }
+        self.cells = cells;
+    }
+
     /// VK-PO-01 to -05: the operations of a thread in the order of their execution. VK-SSW-01, VK-ITHB-07: every operation
     /// of one side before every operation of the other one, transitively.
     fn order(&mut self, test: &Test) {
@@ -416,13 +480,43 @@ impl<'a> Frame<'a> {
             operation.thread == usize::from(side.thread.0)
                 && side.instruction.is_none_or(|instruction| instruction == operation.instruction)
         };
+        // VK-SSW-03: what the host has done, its submission included, comes before what is submitted; what is waited for, before
+        // the wait's own operation and all that the host does from there on.
+        let names = |thread: usize, ok: &dyn Fn(usize, &SystemOperation) -> bool| {
+            let code = test.threads[thread].instructions.iter().enumerate();
+            code.into_iter().any(|(index, instruction)| match &instruction.kind {
+                InstructionKind::System(operation) => ok(index, operation),
+                _ => false,
+            })
+        };
+        let submitted = |left: &Operation, right: &Operation| {
+            names(left.thread, &|index, operation| match operation {
+                SystemOperation::Submit(threads) => {
+                    usize::from(left.instruction) <= index
+                        && threads.iter().any(|thread| usize::from(thread.0) == right.thread)
+                }
+                _ => false,
+            })
+        };
+        let awaited = |left: &Operation, right: &Operation| {
+            names(right.thread, &|index, operation| match operation {
+                SystemOperation::Wait(threads) => {
+                    index <= usize::from(right.instruction)
+                        && threads.iter().any(|thread| usize::from(thread.0) == left.thread)
+                }
+                _ => false,
+            })
+        };
         for a in 0..count {
             for b in 0..count {
                 let (left, right) = (&self.operations[a], &self.operations[b]);
                 if left.thread == right.thread && a < b {
                     self.program_order[a] |= 1 << b;
                 }
-                if test.system_sync.iter().any(|sync| at(left, sync.from) && at(right, sync.to)) {
+                if test.system_sync.iter().any(|sync| at(left, sync.from) && at(right, sync.to))
+                    || submitted(left, right)
+                    || awaited(left, right)
+                {
                     self.system[a] |= 1 << b;
                 }
             }
@@ -441,7 +535,7 @@ impl<'a> Frame<'a> {
                 let (Some(here), Some(there)) = (left.touch(), right.touch()) else { continue };
                 if here.atomic
                     && there.atomic
-                    && here.storage == there.storage
+                    && here.cells == there.cells
                     && here.reference == there.reference
                     && self.instances.mutual(left, right)
                     && left.executed != right.executed
@@ -450,6 +544,11 @@ impl<'a> Frame<'a> {
                 }
             }
         }
+    }
+
+    /// The cells that an operation accesses.
+    pub fn touched(&self, operation: usize) -> std::ops::Range<usize> {
+        self.operations[operation].touch().map_or(0..0, |touch| touch.cells.0..touch.cells.1)
     }
 
     /// Whether an operation is program-ordered before another one or equals it.

@@ -2,11 +2,13 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`check` refuses by name what it does not list")]
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use litmus::{
     Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction,
-    InstructionKind, InterlockEnd, LabelId, LocationId, MemoryAccess, MemoryPlace, Operand, Performer, Place,
-    RegisterId, RmwOperation, ScalarType, Scope, Semantics, SplitHalf, StorageClass, SystemOperation, Test,
-    ThreadId, Value,
+    InstructionKind, InterlockEnd, LabelId, LocationId, MemoryAccess, MemoryPlace, Observable, Operand,
+    Performer, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, SplitHalf, StorageClass,
+    SystemOperation, Test, ThreadId, Value,
 };
 
 use crate::profile::Profile;
@@ -16,8 +18,13 @@ use crate::tangle::{self, Exchange};
 /// What an operation of a path touches and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Touch {
-    /// The memory locations (VK-LOC-01): names of one storage have the same number.
+    /// The memory (VK-LOC-01): names of one storage have the same number.
     pub storage: u16,
+    /// The memory locations in it: the first byte, and the one behind the last one.
+    pub bytes: (u32, u32),
+    /// The cells that it touches: the first one, and the one behind the last one (VK-LOC-02). Which there are, an execution
+    /// decides.
+    pub cells: (usize, usize),
     /// The reference (VK-REF-02 and following).
     pub reference: u16,
     /// The storage class (VK-SEM-13).
@@ -28,6 +35,39 @@ pub struct Touch {
     pub atomic: bool,
     /// The scope of its own availability or visibility operation (VK-INST-01, VK-INST-03; of atomics VK-INF-06).
     pub own: Option<Scope>,
+}
+
+impl Touch {
+    /// Whether it touches a cell.
+    pub fn has(&self, cell: usize) -> bool {
+        (self.cells.0..self.cells.1).contains(&cell)
+    }
+
+    /// The cells that both touch (VK-LOC-02).
+    pub fn shared(&self, other: &Touch) -> std::ops::Range<usize> {
+        self.cells.0.max(other.cells.0)..self.cells.1.min(other.cells.1)
+    }
+}
+
+/// Memory locations of one storage that every access touches or leaves alone together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    pub storage: LocationId,
+    /// The first byte of it, and the one behind the last one.
+    pub bytes: (u32, u32),
+}
+
+impl Cell {
+    /// What a value of an access that begins with `start` has in the cell. The lowest bits of a value are in its first byte.
+    pub fn part(&self, value: Value, start: u32) -> Value {
+        let bits = 8 * (self.bytes.1 - self.bytes.0);
+        Value((value.0 >> (8 * (self.bytes.0 - start))) & (u64::MAX >> (64 - bits)))
+    }
+
+    /// The same the other way.
+    pub fn whole(&self, part: Value, start: u32) -> Value {
+        Value(part.0 << (8 * (self.bytes.0 - start)))
+    }
 }
 
 /// A value that a thread computes: an index into [`Path::nodes`].
@@ -67,6 +107,14 @@ pub enum Effect {
     DeviceAvailable(AccessMask),
     /// The visibility half of a memory dependency.
     DeviceVisible(AccessMask),
+    /// `vkFlushMappedMemoryRanges` of these names, all where there are none.
+    Flush(Vec<LocationId>),
+    /// `vkInvalidateMappedMemoryRanges` of these names, all where there are none.
+    Invalidate(Vec<LocationId>),
+    /// `vkQueueSubmit`.
+    Submit,
+    /// The wait for a fence.
+    Wait,
     /// A shader call.
     Call(Vec<ThreadId>),
     /// An end of an interlocked section.
@@ -103,8 +151,8 @@ pub struct Path {
     pub demands: Vec<Demand>,
     /// What each register holds at the end.
     pub registers: Vec<NodeId>,
-    /// The location that each read reads.
-    pub reads: Vec<u16>,
+    /// The storage that each read reads, and the type of what it reads.
+    pub reads: Vec<(u16, ScalarType)>,
     /// The subgroup operations, in order. What they give is known behind what the reads have read.
     pub exchanges: Vec<Exchange>,
 }
@@ -133,11 +181,11 @@ impl Names {
             test.locations.iter().map(|location| location.reference.map(|r| r.storage_class())).collect();
         let mut barriers = Vec::new();
         for thread in &test.threads {
-            if thread.place == Place::Host {
-                return Err(Refusal::Host);
-            }
             for instruction in &thread.instructions {
-                check(test, &instruction.kind)?;
+                if thread.place == Place::Host && !is_plain(&instruction.kind) {
+                    return Err(Refusal::Host);
+                }
+                check(&instruction.kind)?;
                 if let Some((location, class)) = touched(&instruction.kind) {
                     let known = &mut classes[usize::from(location.0)];
                     if known.is_some_and(|known| known != class) {
@@ -160,16 +208,51 @@ impl Names {
             if location.is_vector() {
                 return Err(Refusal::Vectors);
             }
-            if location.host {
-                return Err(Refusal::Host);
-            }
-            if test.location(storage).scalar_type() != location.scalar_type() {
+            if location.bytes() > test.location(storage).bytes() {
                 return Err(Refusal::Sizes);
             }
             locations.push((storage.0, reference(id, storage, classes[index], profile)));
         }
+        if test.has_undefined()
+            && test.threads.iter().flat_map(|t| &t.instructions).any(|i| is_part(test, &i.kind))
+        {
+            return Err(Refusal::Sizes);
+        }
         Ok(Names { locations, barriers })
     }
+}
+
+/// Whether an instruction accesses a part of a storage.
+fn is_part(test: &Test, kind: &InstructionKind) -> bool {
+    kind.access().is_some_and(|access| {
+        let storage = test.location(test.storage_of(access.place.location));
+        access.place.scalar_type(test).bytes() != storage.bytes()
+    })
+}
+
+/// VK-LOC-01, VK-LOC-02: a memory location is a byte. Those that accesses and observed names have together are one cell. What
+/// nobody executes splits none: a race alone could tell its bytes apart, and of that nothing is defined (VK-DR-02).
+pub fn cells(test: &Test, touches: impl Iterator<Item = Touch>) -> Vec<Cell> {
+    let whole =
+        |index: usize| (test.storage_of(LocationId(index as u16)).0, (0, test.locations[index].bytes()));
+    let observed = test.observables().into_iter().filter_map(|observable| match observable {
+        Observable::Location(location, _) => Some(whole(usize::from(location.0))),
+        Observable::Register(..) => None,
+    });
+    let mut bounds: BTreeMap<u16, BTreeSet<u32>> = BTreeMap::new();
+    for (storage, (first, end)) in observed.chain(touches.map(|touch| (touch.storage, touch.bytes))) {
+        bounds.entry(storage).or_default().extend([first, end]);
+    }
+    let mut found = Vec::new();
+    for (storage, bounds) in bounds {
+        let bounds: Vec<u32> = bounds.into_iter().collect();
+        for bytes in bounds.windows(2) {
+            if let [first, end] = *bytes {
+                found.push(Cell { storage: LocationId(storage), bytes: (first, end) });
+            }
+        }
+    }
+    found
 }
 
 /// VK-REF-02 and -06: every name is a descriptor or a variable of its own and so a reference of its own. VK-REF-05: since
@@ -185,12 +268,20 @@ fn touched(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
     kind.access().map(|access| (access.place.location, access.place.class))
 }
 
-/// Refuses an instruction that the witness does not cover. What it covers is listed, so that whatever is new is refused.
-fn check(test: &Test, kind: &InstructionKind) -> Result<(), Refusal> {
+/// Whether an instruction of a host thread has nothing that only the language of the host would tell.
+fn is_plain(kind: &InstructionKind) -> bool {
     match kind {
-        InstructionKind::Access(access) => check_access(test, access)?,
+        InstructionKind::Access(access) => !access.strength.is_atomic(),
+        InstructionKind::System(_) | InstructionKind::Compute(_) => true,
+        _ => false,
+    }
+}
+
+/// Refuses an instruction that the witness does not cover. What it covers is listed, so that whatever is new is refused.
+fn check(kind: &InstructionKind) -> Result<(), Refusal> {
+    match kind {
+        InstructionKind::Access(access) => check_access(access)?,
         InstructionKind::ControlBarrier(barrier) if barrier.quorum.is_some() => return Err(Refusal::Quorum),
-        InstructionKind::System(operation) if operation.is_of_host() => return Err(Refusal::Host),
         InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
         | InstructionKind::Flow(Flow::BranchIf { .. }) => return Err(Refusal::Hsa),
         kind => {
@@ -215,7 +306,7 @@ fn check(test: &Test, kind: &InstructionKind) -> Result<(), Refusal> {
     if scopes.any(|scope| scope == Scope::CrossDevice) { Err(Refusal::CrossDevice) } else { Ok(()) }
 }
 
-fn check_access(test: &Test, access: &MemoryAccess) -> Result<(), Refusal> {
+fn check_access(access: &MemoryAccess) -> Result<(), Refusal> {
     if access.performer == Performer::Cooperative {
         return Err(Refusal::Cooperative);
     }
@@ -225,10 +316,6 @@ fn check_access(test: &Test, access: &MemoryAccess) -> Result<(), Refusal> {
     let dropped = matches!(access.kind, AccessKind::Await { .. } | AccessKind::Rmw { destination: None, .. });
     if dropped || access.place.address.is_some() {
         return Err(Refusal::Hsa);
-    }
-    let own = test.location(access.place.location).scalar_type();
-    if access.place.offset != 0 || access.place.scalar_type(test) != own {
-        return Err(Refusal::Sizes);
     }
     Ok(())
 }
@@ -301,7 +388,7 @@ impl Walker<'_> {
                     }
                 }
                 InstructionKind::Access(MemoryAccess {
-                    place: MemoryPlace { location, class, .. },
+                    place,
                     kind:
                         AccessKind::Rmw {
                             destination: Some(destination),
@@ -311,7 +398,7 @@ impl Walker<'_> {
                     ..
                 }) => {
                     // VK-X-06: a compare-exchange that fails is an atomic read with its Unequal semantics.
-                    let ty = test.location(*location).scalar_type();
+                    let ty = place.scalar_type(test);
                     let number = walk.path.reads.len();
                     let compared = operand(&mut walk.path, *compare, ty);
                     let demand = Demand {
@@ -323,8 +410,8 @@ impl Walker<'_> {
                     let mut failed = walk.clone();
                     failed.path.nodes.push(Node::Read(number));
                     if let Some(mut path) = demanding(&failed.path, demand, false) {
-                        let touch = self.touch(*location, *class, true, true, Some(*scope));
-                        path.reads.push(touch.storage);
+                        let touch = self.touch(place, true, true, Some(*scope));
+                        path.reads.push((touch.storage, ty));
                         path.registers[usize::from(destination.0)] = demand.left.0;
                         path.steps.push(Step {
                             instruction: index as u16,
@@ -380,16 +467,10 @@ impl Walker<'_> {
         }
     }
 
-    fn touch(
-        &self,
-        location: LocationId,
-        class: StorageClass,
-        atomic: bool,
-        non_private: bool,
-        own: Option<Scope>,
-    ) -> Touch {
-        let (storage, reference) = self.names.locations[usize::from(location.0)];
-        Touch { storage, reference, class, non_private, atomic, own }
+    fn touch(&self, place: &MemoryPlace, atomic: bool, non_private: bool, own: Option<Scope>) -> Touch {
+        let (storage, reference) = self.names.locations[usize::from(place.location.0)];
+        let bytes = (place.offset, place.offset + place.scalar_type(self.test).bytes());
+        Touch { storage, bytes, cells: (0, 0), reference, class: place.class, non_private, atomic, own }
     }
 
     /// Executes an instruction that does not jump. `old` is what a compare-exchange that succeeds has read.
@@ -405,15 +486,16 @@ impl Walker<'_> {
         };
         let effect = match &instruction.kind {
             InstructionKind::Access(access) => {
-                let MemoryPlace { location, class, .. } = access.place;
-                let (atomic, non_private, own, its_semantics) = accessed(&access.strength);
+                let (atomic, mut non_private, own, its_semantics) = accessed(&access.strength);
+                // Private and non-private are words of shaders.
+                non_private |= self.test.thread(self.thread).place == Place::Host;
                 (scope, semantics) = (own.unwrap_or(scope), its_semantics);
-                let touch = self.touch(location, class, atomic, non_private, own);
-                let ty = self.test.location(location).scalar_type();
+                let touch = self.touch(&access.place, atomic, non_private, own);
+                let ty = access.place.scalar_type(self.test);
                 match access.kind {
                     AccessKind::Load(destinations) => {
                         path.nodes.push(Node::Read(path.reads.len()));
-                        path.reads.push(touch.storage);
+                        path.reads.push((touch.storage, ty));
                         path.registers[usize::from(destinations.first().0)] = path.nodes.len() - 1;
                         Effect::Read(touch)
                     }
@@ -429,7 +511,7 @@ impl Walker<'_> {
                                 path.nodes.len() - 1
                             }
                         };
-                        path.reads.push(touch.storage);
+                        path.reads.push((touch.storage, ty));
                         let written = match operation {
                             RmwOperation::Exchange(value) | RmwOperation::CompareExchange { value, .. } => {
                                 operand(path, value, ty)
@@ -498,6 +580,10 @@ impl Walker<'_> {
             }
             InstructionKind::System(SystemOperation::Available(mask)) => Effect::DeviceAvailable(*mask),
             InstructionKind::System(SystemOperation::Visible(mask)) => Effect::DeviceVisible(*mask),
+            InstructionKind::System(SystemOperation::Flush(names)) => Effect::Flush(names.clone()),
+            InstructionKind::System(SystemOperation::Invalidate(names)) => Effect::Invalidate(names.clone()),
+            InstructionKind::System(SystemOperation::Submit(_)) => Effect::Submit,
+            InstructionKind::System(SystemOperation::Wait(_)) => Effect::Wait,
             InstructionKind::ShaderCall(threads) => Effect::Call(threads.clone()),
             InstructionKind::Interlock(interlock) => Effect::Interlock(interlock.end),
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {

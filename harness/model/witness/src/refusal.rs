@@ -3,11 +3,11 @@
 /// Why the witness says nothing of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A thread of the host, or what only a host does.
-    #[error("threads of the host")]
+    /// An atomic, a fence or a branch in a thread of the host.
+    #[error("atomics, fences and branches of the host")]
     Host,
-    /// An access of a part of a location, or locations of different types in one storage.
-    #[error("accesses of several sizes")]
+    /// A name that is larger than the storage that it shares, or an access of a part of what is undefined at first.
+    #[error("parts of undefined locations")]
     Sizes,
     /// A location or an access of several components.
     #[error("vectors")]

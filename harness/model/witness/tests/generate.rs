@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use witness::generate::{Family, program};
+use witness::generate::{Corner, Family, program};
 use witness::{Options, Profile, Races, Refusal, judge};
 
 #[test]
@@ -39,5 +39,33 @@ fn programs_are_read_and_answered() {
     assert!(endless < 40, "{endless} programs do not end");
     for (family, (free, all)) in free {
         assert!(free * 20 > all && free < all, "{family:?}: {free} of {all} are free of races");
+    }
+}
+
+/// Of each corner's programs so many of a hundred, at least, have another answer without what the corner is about.
+#[test]
+fn what_a_corner_is_about_decides() {
+    const PROGRAMS: u64 = 400;
+    for corner in Corner::ALL {
+        let (mut decided, mut all, mut free) = (0, 0, 0);
+        for seed in 0..PROGRAMS {
+            let program = corner.program(seed);
+            let test = litmus::parse(&program.text, "corner.litmus")
+                .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
+            let options = Options { bound: program.bound, ..Options::default() };
+            let answer = |test: &litmus::Test| match judge(test, Profile::LATEST, &options) {
+                Ok(answer) => Some((answer.outcomes, answer.races)),
+                Err(Refusal::Endless) => None,
+                Err(refusal) => panic!("{seed}: {refusal}\n{}", program.text),
+            };
+            let Some(with) = answer(&test) else { continue };
+            all += 1;
+            free += u64::from(with.1 == Races::Never);
+            decided += u64::from(Some(with) != answer(&corner.without(&test)));
+        }
+        println!("{corner:?}: decisive in {decided} of {all}, free of races: {free}");
+        assert!(all * 20 > PROGRAMS * 19, "{corner:?}: {all} of {PROGRAMS} have an answer");
+        assert!(decided * 100 >= all * 10, "{corner:?}: decisive in {decided} of {all}");
+        assert!(free * 10 > all && free < all, "{corner:?}: {free} of {all} are free of races");
     }
 }

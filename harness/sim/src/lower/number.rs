@@ -1,6 +1,6 @@
 //! Numbers: composites are registers one behind the other; arithmetic on words is done in step, all else number by number.
 
-use arithmetic::{Instruction, Kind, Shape};
+use arithmetic::{Instruction, Kind, NumberShape};
 use rspirv::dr::Operand;
 use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
 
@@ -135,7 +135,7 @@ impl Lowering<'_> {
     fn bits_of_each(&self, placed: &Placed, id: u32) -> Result<(u32, u32), LoadError> {
         let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
         match shapes[..] {
-            [Shape { bits, rows, columns: 1, .. }] => Ok((bits, rows)),
+            [NumberShape { bits, rows, columns: 1, .. }] => Ok((bits, rows)),
             _ => Err(lacks(placed)),
         }
     }
@@ -226,7 +226,7 @@ impl Lowering<'_> {
             operands.push((self.value(placed, id)?, shape));
         }
         let result = self.module.shapes(placed.result_type()?);
-        let shapes: Vec<Shape> = operands.iter().map(|(_, shape)| *shape).collect();
+        let shapes: Vec<NumberShape> = operands.iter().map(|(_, shape)| *shape).collect();
         if !instruction.is_known(&shapes, &result) {
             return Err(lacks_of(placed, instruction));
         }
@@ -240,18 +240,18 @@ impl Lowering<'_> {
 
 impl Module {
     /// What a type of numbers is made of: one shape, or one for each member of a structure.
-    pub fn shapes(&self, ty: u32) -> Vec<Shape> {
+    pub fn shapes(&self, ty: u32) -> Vec<NumberShape> {
         let (mut shape, element) = match self.types.get(&ty) {
-            Some(Type::Bool) => (Shape { kind: Kind::Bool, bits: 32, rows: 1, columns: 1 }, None),
+            Some(Type::Bool) => (NumberShape { kind: Kind::Bool, bits: 32, rows: 1, columns: 1 }, None),
             Some(Type::Number { bits, float }) => {
                 let kind = if *float { Kind::Float } else { Kind::Integer };
-                (Shape { kind, bits: *bits, rows: 1, columns: 1 }, None)
+                (NumberShape { kind, bits: *bits, rows: 1, columns: 1 }, None)
             }
             Some(Type::Vector { element, count }) => {
-                (Shape { kind: Kind::Bool, bits: 0, rows: *count, columns: 1 }, Some(*element))
+                (NumberShape { kind: Kind::Bool, bits: 0, rows: *count, columns: 1 }, Some(*element))
             }
             Some(Type::Matrix { column, count }) => {
-                (Shape { kind: Kind::Bool, bits: 0, rows: 1, columns: *count }, Some(*column))
+                (NumberShape { kind: Kind::Bool, bits: 0, rows: 1, columns: *count }, Some(*column))
             }
             Some(Type::Struct { members }) => {
                 return members.iter().flat_map(|member| self.shapes(*member)).collect();

@@ -1,6 +1,6 @@
 //! Constants that are computed of others, with the values that the interface gives.
 
-use arithmetic::{Instruction as Computation, Kind, Operand as Given, Shape};
+use arithmetic::{Instruction as Computation, Kind, NumberShape, Operand as Given};
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
@@ -101,7 +101,7 @@ impl Plain<'_> {
             op => {
                 let operands: Vec<Given<'_>> =
                     given.iter().map(|(shape, numbers)| Given { numbers, shape: *shape }).collect();
-                let shapes: Vec<Shape> = given.iter().map(|(shape, _)| *shape).collect();
+                let shapes: Vec<NumberShape> = given.iter().map(|(shape, _)| *shape).collect();
                 let instruction = Computation::Core(*op);
                 let known = instruction.is_known(&shapes, &[to]);
                 let all = if known { instruction.compute(&operands, &[to]) } else { None };
@@ -128,18 +128,18 @@ impl Plain<'_> {
     }
 
     /// What a type of numbers is made of.
-    fn shape(&self, ty: Word) -> Option<Shape> {
+    fn shape(&self, ty: Word) -> Option<NumberShape> {
         let of = self.types.get(&ty)?;
         let literal = |at: usize| match of.operands.get(at) {
             Some(Operand::LiteralBit32(number)) => Some(*number),
             _ => None,
         };
-        let scalar = |kind, bits| Shape { kind, bits, rows: 1, columns: 1 };
+        let scalar = |kind, bits| NumberShape { kind, bits, rows: 1, columns: 1 };
         match of.class.opcode {
             Op::TypeBool => Some(scalar(Kind::Bool, 32)),
             Op::TypeInt => Some(scalar(Kind::Integer, literal(0)?)),
             Op::TypeFloat => Some(scalar(Kind::Float, literal(0)?)),
-            Op::TypeVector => Some(Shape { rows: literal(1)?, ..self.shape(id_of(of, 0).ok()?)? }),
+            Op::TypeVector => Some(NumberShape { rows: literal(1)?, ..self.shape(id_of(of, 0).ok()?)? }),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! What a wave computes in registers, lane by lane.
 
-use arithmetic::{Operand, Shape};
+use arithmetic::{NumberShape, Operand};
 
 use super::{Surroundings, Wave, get, join};
 use crate::program::{Application, BallotKind, Binary, LANES, Lanes, Op, Register};
@@ -37,7 +37,7 @@ impl Wave {
         }
     }
 
-    fn number(&self, first: Register, shape: Shape, at: u32, lane: usize) -> u64 {
+    fn number(&self, first: Register, shape: NumberShape, at: u32, lane: usize) -> u64 {
         let word = |register: Register| get(&self.registers, register).map_or(0, |values| values[lane]);
         match shape.bits {
             0..=32 => word(first + at).into(),

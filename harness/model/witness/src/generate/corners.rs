@@ -1,0 +1,194 @@
+//! Small programs for one corner of the model each, which mixtures of everything reach too seldom. A program is right but for
+//! a choice or two, and the corner decides: [`Corner::without`] is the same program with another answer.
+
+mod sheet;
+mod threads;
+
+use litmus::{
+    AccessKind, AccessMask, Compute, Flow, Instruction, InstructionKind, Operand, Order, RmwOperation,
+    Semantics, StorageClassSet, SystemOperation, Test,
+};
+
+use super::{Family, Program, Random};
+use sheet::Sheet;
+
+/// A corner of the model, and how programs of it are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Corner {
+    /// Chains of availability and visibility over two to four agents, read-modify-writes among their links.
+    Links,
+    /// Barriers beside atomics of a class that their semantics name or do not name.
+    Beside,
+    /// Compare-exchanges that fail, with semantics of their own.
+    Failure,
+    /// Loops that count.
+    Turns,
+    /// Synchronization through many agents, in any order of the columns.
+    Relay,
+    /// Circles of values.
+    Circle,
+    /// Accesses of several sizes to one storage.
+    Sizes,
+    /// A filter that leaves out the executions in which nothing was received.
+    Filter,
+    /// Threads of the host that submit, wait, flush and invalidate.
+    Host,
+}
+
+impl Corner {
+    /// All of them.
+    pub const ALL: [Corner; 9] = [
+        Corner::Links,
+        Corner::Beside,
+        Corner::Failure,
+        Corner::Turns,
+        Corner::Relay,
+        Corner::Circle,
+        Corner::Sizes,
+        Corner::Filter,
+        Corner::Host,
+    ];
+
+    /// The program of a seed.
+    pub fn program(self, seed: u64) -> Program {
+        let mut random = Random(seed ^ 0x00C0_44E4 ^ ((self as u64) << 40));
+        let mut sheet = Sheet::default();
+        let mut bound = 1;
+        match self {
+            Corner::Links => sheet.links(&mut random),
+            Corner::Beside => sheet.beside(&mut random),
+            Corner::Failure => sheet.failure(&mut random),
+            Corner::Turns => bound = sheet.turns(&mut random),
+            Corner::Relay => sheet.relay(&mut random),
+            Corner::Circle => sheet.circle(&mut random),
+            Corner::Sizes => sheet.sizes(&mut random),
+            Corner::Host => sheet.host(&mut random),
+            Corner::Filter => {
+                match random.below(3) {
+                    0 => sheet.links(&mut random),
+                    1 => sheet.failure(&mut random),
+                    _ => sheet.beside(&mut random),
+                }
+                sheet.filter(&mut random);
+            }
+        }
+        Program { family: Family::Corner(self), text: sheet.text(&format!("corner-{seed}")), bound }
+    }
+
+    /// The test without what the corner is about.
+    pub fn without(self, test: &Test) -> Test {
+        let mut test = test.clone();
+        if self == Corner::Filter {
+            test.filter = None;
+        }
+        let last = test.threads.len().saturating_sub(1);
+        for (index, thread) in test.threads.iter_mut().enumerate() {
+            let counters: Vec<_> = thread.instructions.iter().filter_map(counter).collect();
+            let relays = thread.instructions.iter().any(|i| i.kind.semantics().any(|s| s.order.acquires()))
+                && thread.instructions.iter().any(|i| i.kind.semantics().any(|s| s.order.releases()));
+            if self == Corner::Host {
+                thread.instructions.retain(|instruction| !is_of_mapped_memory(&instruction.kind));
+            }
+            for Instruction { kind, .. } in &mut thread.instructions {
+                match self {
+                    Corner::Links if index > 0 && index < last => {
+                        for_semantics(kind, |semantics| {
+                            semantics.make_available = false;
+                            semantics.make_visible = false;
+                        });
+                    }
+                    Corner::Links => {}
+                    Corner::Beside => for_semantics(kind, |semantics| {
+                        if semantics.order != Order::Relaxed {
+                            semantics.classes = StorageClassSet(0b1111);
+                        }
+                    }),
+                    Corner::Failure => as_success(kind),
+                    Corner::Turns => {
+                        if let InstructionKind::Flow(Flow::Branch {
+                            left: Operand::Register(left),
+                            right: Operand::Constant(limit),
+                            ..
+                        }) = kind
+                            && counters.contains(left)
+                        {
+                            *limit = 1;
+                        }
+                    }
+                    Corner::Relay if relays => {
+                        for_semantics(kind, |semantics| *semantics = Semantics::RELAXED);
+                    }
+                    Corner::Relay | Corner::Filter => {}
+                    Corner::Host => match kind {
+                        InstructionKind::System(SystemOperation::Available(mask)) => {
+                            *mask = mask.without(AccessMask::HOST_WRITE);
+                        }
+                        InstructionKind::System(SystemOperation::Visible(mask)) => {
+                            *mask = mask.without(AccessMask::HOST_READ).without(AccessMask::HOST_WRITE);
+                        }
+                        _ => {}
+                    },
+                    Corner::Sizes => {
+                        if let InstructionKind::Access(access) = kind {
+                            (access.place.offset, access.place.scalar) = (0, None);
+                        }
+                    }
+                    Corner::Circle => {
+                        if let InstructionKind::Access(access) = kind
+                            && let AccessKind::Store(values) = &mut access.kind
+                        {
+                            *values = values.map(|_| Operand::Constant(1));
+                        }
+                    }
+                }
+            }
+        }
+        test
+    }
+}
+
+/// The register that an instruction counts in.
+fn counter(instruction: &Instruction) -> Option<litmus::RegisterId> {
+    match &instruction.kind {
+        InstructionKind::Compute(Compute::Arithmetic { destination, .. }) => Some(*destination),
+        _ => None,
+    }
+}
+
+fn is_of_mapped_memory(kind: &InstructionKind) -> bool {
+    matches!(kind, InstructionKind::System(SystemOperation::Flush(_) | SystemOperation::Invalidate(_)))
+}
+
+/// Changes the semantics of an instruction.
+fn for_semantics(kind: &mut InstructionKind, change: impl Fn(&mut Semantics)) {
+    match kind {
+        InstructionKind::Access(access) => {
+            if let litmus::Access::Atomic { semantics, .. } = &mut access.strength {
+                change(semantics);
+            }
+        }
+        InstructionKind::Fence { semantics, .. } => change(semantics),
+        InstructionKind::ControlBarrier(barrier) => {
+            if let Some(semantics) = &mut barrier.semantics {
+                change(semantics);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Gives the failing case of a compare-exchange what the other one acquires.
+fn as_success(kind: &mut InstructionKind) {
+    if let InstructionKind::Access(access) = kind
+        && let litmus::Access::Atomic { semantics, .. } = access.strength
+        && let AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } =
+            &mut access.kind
+    {
+        let acquires = semantics.order.acquires();
+        *unequal = if acquires {
+            Semantics { order: Order::Acquire, make_available: false, ..semantics }
+        } else {
+            Semantics::RELAXED
+        };
+    }
+}

@@ -1,0 +1,133 @@
+//! A program as it is written: columns of lines.
+
+use std::fmt::Write as _;
+
+use crate::generate::Random;
+
+/// Where an agent is: queue family, workgroup, subgroup.
+pub type Spot = (usize, usize, usize);
+
+/// A column.
+#[derive(Clone, Debug, Default)]
+pub struct Column {
+    pub head: String,
+    pub spot: Spot,
+    pub lines: Vec<String>,
+    pub registers: usize,
+    pub guards: usize,
+}
+
+impl Column {
+    pub fn line(&mut self, line: String) {
+        self.lines.push(line);
+    }
+
+    pub fn register(&mut self) -> String {
+        self.registers += 1;
+        format!("r{}", self.registers - 1)
+    }
+
+    /// Leaves out what follows unless the register holds a value.
+    pub fn only_if(&mut self, register: &str, value: usize) {
+        self.line(format!("bne {register}, {value}, LC9{}", self.guards));
+        self.guards += 1;
+    }
+
+    /// Where what is left out ends.
+    pub fn end(&mut self) {
+        for guard in 0..self.guards {
+            self.line(format!("LC9{guard}:"));
+        }
+        self.guards = 0;
+    }
+}
+
+/// A program.
+#[derive(Clone, Debug, Default)]
+pub struct Sheet {
+    pub declared: Vec<String>,
+    pub columns: Vec<Column>,
+    pub filter: Option<String>,
+    pub question: String,
+}
+
+impl Sheet {
+    /// As many agents of the device, near one another or far.
+    pub fn agents(&mut self, random: &mut Random, count: usize) {
+        for index in 0..count {
+            let spot = match self.columns.last() {
+                Some(last) if random.chance(25) => last.spot,
+                _ => {
+                    let family = usize::from(random.chance(12));
+                    // Workgroups of different families are different ones.
+                    (family, random.below(2) + 2 * family, random.below(2))
+                }
+            };
+            self.place(index, spot);
+        }
+    }
+
+    /// As many agents of two workgroups, first those of the one.
+    pub fn groups(&mut self, random: &mut Random, count: usize) {
+        let first = 1 + random.below(count - 1);
+        let family = usize::from(random.chance(25));
+        for index in 0..count {
+            let group = usize::from(index >= first);
+            let subgroup = usize::from(random.chance(30));
+            self.place(index, (group * family, group, subgroup));
+        }
+    }
+
+    fn place(&mut self, index: usize, spot: Spot) {
+        let (family, workgroup, subgroup) = spot;
+        let head = format!("P{index}@sg {subgroup}, wg {workgroup}, qf {family}");
+        self.columns.push(Column { head, spot, ..Column::default() });
+    }
+
+    /// Puts the columns into another order.
+    pub fn shuffle(&mut self, random: &mut Random) {
+        for index in (1..self.columns.len()).rev() {
+            self.columns.swap(index, random.below(index + 1));
+        }
+        for (index, column) in self.columns.iter_mut().enumerate() {
+            let place = column.head.split_once('@').map_or("", |(_, place)| place);
+            column.head = format!("P{index}@{place}");
+        }
+    }
+
+    /// The narrowest scope that holds both agents.
+    pub fn reach(&self, a: usize, b: usize) -> &'static str {
+        let (here, there) = (self.columns[a].spot, self.columns[b].spot);
+        if here == there {
+            "sg"
+        } else if (here.0, here.1) == (there.0, there.1) {
+            "wg"
+        } else if here.0 == there.0 {
+            "qf"
+        } else {
+            "dv"
+        }
+    }
+
+    /// Adds a line to a column.
+    pub fn line(&mut self, column: usize, line: String) {
+        self.columns[column].line(line);
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        let declared: String = self.declared.iter().map(|declared| format!("{declared}; ")).collect();
+        let heads: Vec<&str> = self.columns.iter().map(|column| column.head.as_str()).collect();
+        let mut text = format!("VULKAN {name}\n{{ {declared}}}\n{} ;\n", heads.join(" | "));
+        let rows = self.columns.iter().map(|column| column.lines.len()).max().unwrap_or(0);
+        for row in 0..rows {
+            let cell = |column: &super::sheet::Column| column.lines.get(row).cloned().unwrap_or_default();
+            let cells: Vec<String> = self.columns.iter().map(cell).collect();
+            let _ = writeln!(text, "{} ;", cells.join(" | "));
+        }
+        if let Some(filter) = &self.filter {
+            let _ = writeln!(text, "filter ({filter})");
+        }
+        let _ = writeln!(text, "exists ({})", self.question);
+        text
+    }
+}

@@ -1,0 +1,527 @@
+//! What the threads of each corner do.
+
+use super::sheet::Sheet;
+use crate::generate::Random;
+
+/// Now and then a flag of semantics.
+fn perhaps(random: &mut Random, percent: usize, flag: &'static str) -> &'static str {
+    if random.chance(percent) { flag } else { "" }
+}
+
+impl Sheet {
+    /// A scope: the one that reaches in so many of a hundred, else mostly a wide one.
+    fn scope(&self, random: &mut Random, percent: usize, a: usize, b: usize) -> &'static str {
+        if random.chance(percent) {
+            self.reach(a, b)
+        } else {
+            random.pick(&["sg", "wg", "qf", "dv", "dv", "dv"])
+        }
+    }
+
+    /// A payload goes through flags; all of it synchronizes, and what is available and visible where is left to chance.
+    pub fn links(&mut self, random: &mut Random) {
+        let count = random.pick(&[2, 3, 3, 3, 3, 4]);
+        self.groups(random, count);
+        self.declared = vec!["buffer x = 0".to_owned()];
+        let last = count - 1;
+        let wide = |random: &mut Random, reach| if random.chance(80) { "dv" } else { reach };
+        let scope = self.scope(random, 70, 0, 1);
+        let semantic = random.chance(40);
+        self.line(
+            0,
+            match (semantic, random.below(3)) {
+                (true, _) => "st.nonpriv.sc0 x, 1".to_owned(),
+                (false, 0) => format!("st.atom.{scope}.sc0 x, 1"),
+                (false, _) => format!("st.av.{scope}.sc0 x, 1"),
+            },
+        );
+        if semantic && random.chance(80) {
+            self.line(0, format!("membar.rel.{scope}.semsc0.semav"));
+        }
+        // How often the flag was passed on by read-modify-writes, and which one it is.
+        let (mut flag, mut passed) = (0, 1);
+        let available = perhaps(random, if semantic { 30 } else { 10 }, ".semav");
+        let first = wide(random, self.reach(0, 1));
+        self.declared.push("buffer f0 = 0".to_owned());
+        self.line(0, format!("st.atom.rel.{first}.sc0.semsc0{available} f0, 1"));
+        for agent in 1..last {
+            let register = self.columns[agent].register();
+            let (here, there) = (self.reach(agent - 1, agent), self.reach(agent, agent + 1));
+            let (available, visible) = (perhaps(random, 75, ".semav"), perhaps(random, 70, ".semvis"));
+            if random.chance(40) {
+                if random.chance(15) {
+                    let scope = self.scope(random, 30, agent, agent + 1);
+                    self.line(agent, format!("membar.acq_rel.{scope}.semsc0.semav.semvis"));
+                }
+                let line = if random.chance(50) {
+                    format!("rmw.atom.acq_rel.dv.sc0.semsc0{available}{visible}.add {register}, f{flag}, 1")
+                } else {
+                    let next = passed + 1;
+                    format!("rmw.atom.acq_rel.dv.sc0.semsc0{available}{visible} {register}, f{flag}, {next}")
+                };
+                self.line(agent, line);
+                self.columns[agent].only_if(&register, passed);
+                if random.chance(15) {
+                    let scope = self.scope(random, 30, agent, agent + 1);
+                    self.line(agent, format!("membar.acq_rel.{scope}.semsc0.semav.semvis"));
+                }
+                passed += 1;
+            } else {
+                let scope = wide(random, here);
+                let acquired = if random.chance(50) { visible } else { "" };
+                self.line(agent, format!("ld.atom.acq.{scope}.sc0.semsc0{acquired} {register}, f{flag}"));
+                self.columns[agent].only_if(&register, passed);
+                if random.chance(75) {
+                    let scope = self.scope(random, 30, agent, agent + 1);
+                    self.line(agent, format!("membar.acq_rel.{scope}.semsc0{available}{visible}"));
+                }
+                (flag, passed) = (flag + 1, 1);
+                self.declared.push(format!("buffer f{flag} = 0"));
+                let (scope, released) = (wide(random, there), perhaps(random, 30, ".semav"));
+                self.line(agent, format!("st.atom.rel.{scope}.sc0.semsc0{released} f{flag}, 1"));
+            }
+            self.columns[agent].end();
+        }
+        let register = self.columns[last].register();
+        let from = wide(random, self.reach(last - 1, last));
+        let own = random.chance(55);
+        let visible = perhaps(random, if own { 10 } else { 35 }, ".semvis");
+        self.line(last, format!("ld.atom.acq.{from}.sc0.semsc0{visible} {register}, f{flag}"));
+        self.columns[last].only_if(&register, passed);
+        if random.chance(if own { 10 } else { 75 }) {
+            let scope = self.scope(random, 65, last, last - 1);
+            self.line(last, format!("membar.acq.{scope}.semsc0.semvis"));
+        }
+        let scope = self.scope(random, 65, last, last - 1);
+        let value = self.columns[last].register();
+        self.line(
+            last,
+            match random.below(10) {
+                0..3 => "st.nonpriv.sc0 x, 2".to_owned(),
+                _ if own => format!("ld.vis.{scope}.sc0 {value}, x"),
+                _ => format!("ld.nonpriv.sc0 {value}, x"),
+            },
+        );
+        self.columns[last].end();
+        self.question = "x == 1".to_owned();
+    }
+
+    /// A payload and a flag of two classes, handed over with barriers whose semantics name the one, the other or both.
+    pub fn beside(&mut self, random: &mut Random) {
+        let count = random.pick(&[2, 2, 2, 3]);
+        self.agents(random, count);
+        let kinds = [("buffer", 0), ("image", 2)];
+        let (payload, flag) = (random.pick(&kinds), random.pick(&kinds));
+        self.declared = vec![format!("{} x = 0", payload.0)];
+        let sides = [format!(".semsc{}", payload.1), format!(".semsc{}", flag.1)];
+        let classes = |random: &mut Random| match random.below(20) {
+            0..11 => ".semsc0.semsc2".to_owned(),
+            11..15 => sides[0].clone(),
+            15 => sides[1].clone(),
+            16 => ".semsc1".to_owned(),
+            _ => ".semsc0.semsc1.semsc2".to_owned(),
+        };
+        self.line(0, format!("st.nonpriv.sc{} x, 1", payload.1));
+        for agent in 0..count {
+            let register = self.columns[agent].register();
+            if agent > 0 {
+                let from = agent - 1;
+                let class = classes(random);
+                if random.chance(65) {
+                    self.line(agent, format!("ld.atom.dv.sc{} {register}, f{from}", flag.1));
+                    self.columns[agent].only_if(&register, 1);
+                    let scope = if random.chance(80) { "dv" } else { self.reach(from, agent) };
+                    self.line(agent, format!("membar.acq.{scope}{class}.semvis"));
+                } else {
+                    self.line(
+                        agent,
+                        format!("ld.atom.acq.dv.sc{}{class}.semvis {register}, f{from}", flag.1),
+                    );
+                    self.columns[agent].only_if(&register, 1);
+                }
+            }
+            if agent + 1 == count {
+                let line = match random.chance(70) {
+                    true => format!("ld.nonpriv.sc{} r9, x", payload.1),
+                    false => format!("st.nonpriv.sc{} x, 2", payload.1),
+                };
+                self.line(agent, line);
+            } else {
+                self.declared.push(format!("{} f{agent} = 0", flag.0));
+                let class = classes(random);
+                if random.chance(65) {
+                    let scope = if random.chance(80) { "dv" } else { self.reach(agent, agent + 1) };
+                    self.line(agent, format!("membar.rel.{scope}{class}.semav"));
+                    self.line(agent, format!("st.atom.dv.sc{} f{agent}, 1", flag.1));
+                } else {
+                    self.line(agent, format!("st.atom.rel.dv.sc{}{class}.semav f{agent}, 1", flag.1));
+                }
+            }
+            self.columns[agent].end();
+        }
+        self.question = "x == 1".to_owned();
+    }
+
+    /// A flag that is read by a compare-exchange which mostly fails.
+    pub fn failure(&mut self, random: &mut Random) {
+        let count = random.pick(&[2, 2, 3]);
+        self.agents(random, count);
+        self.declared = vec!["buffer x = 0".to_owned(), "buffer f = 0".to_owned()];
+        let seen = random.pick(&[1, 2]);
+        self.line(0, "st.nonpriv.sc0 x, 1".to_owned());
+        self.line(0, format!("st.atom.rel.dv.sc0.semsc0.semav f, {seen}"));
+        for agent in 1..count {
+            let register = self.columns[agent].register();
+            let modifiers = match random.below(8) {
+                0 => "dv.sc0.cas".to_owned(),
+                1 => "rel.dv.sc0.semsc0.semav.cas".to_owned(),
+                2 => "acq.dv.sc0.semsc0.semvis.cas".to_owned(),
+                3 => "acq_rel.dv.sc0.semsc0.semav.semvis.cas".to_owned(),
+                4 => "acq_rel.dv.sc0.semsc0.semav.semvis.cas.uneq_acq.semsc0".to_owned(),
+                5 => "acq.dv.sc0.semsc0.semsc2.semvis.cas.uneq_acq.semsc2.semvis".to_owned(),
+                order => {
+                    let order = ["acq", "acq_rel"][order - 6];
+                    let scope = if random.chance(70) { "dv" } else { self.reach(0, agent) };
+                    format!(
+                        "{order}.{scope}.sc0.semsc0.semvis.cas.uneq_acq{}",
+                        perhaps(random, 50, ".semsc0.semvis")
+                    )
+                }
+            };
+            let compared = if random.chance(85) { random.pick(&[0, 3 - seen]) } else { seen };
+            let written = random.pick(&[3, 3, seen]);
+            self.line(agent, format!("rmw.atom.{modifiers} {register}, f, {compared}, {written}"));
+            self.columns[agent].only_if(&register, seen);
+            if random.chance(12) {
+                self.line(agent, "membar.acq.dv.semsc0.semvis".to_owned());
+            }
+            let line = match random.chance(if count == 3 { 90 } else { 70 }) {
+                true => "ld.nonpriv.sc0 r9, x".to_owned(),
+                false => "st.nonpriv.sc0 x, 2".to_owned(),
+            };
+            self.line(agent, line);
+            self.columns[agent].end();
+        }
+        self.question = "x == 1 /\\ f == 1".to_owned();
+    }
+
+    /// A loop that reads a flag and counts its turns. Gives how often its body is to be run.
+    pub fn turns(&mut self, random: &mut Random) -> u32 {
+        self.agents(random, 2);
+        // One that writes and does not count changes something all the same.
+        let counts = random.chance(85);
+        let turns = if counts { random.pick(&[1, 2, 2, 3]) } else { 2 };
+        let (counter, seen) = random.pick(&[("r0", "r1"), ("r1", "r0")]);
+        self.declared = vec!["x = 0".to_owned(), "f = 0".to_owned()];
+        if random.chance(50) {
+            self.declared.push(format!("P1:{counter} = 0"));
+        }
+        self.line(0, "st.nonpriv.sc0 x, 1".to_owned());
+        let writes = random.pick(&[1, 1, 2]);
+        for value in 1..=writes {
+            let line = match random.chance(60) {
+                true => format!("st.atom.rel.dv.sc0.semsc0.semav f, {value}"),
+                false => format!("st.atom.dv.sc0 f, {value}"),
+            };
+            self.line(0, line);
+        }
+        self.line(1, "LC00:".to_owned());
+        let load = match random.chance(60) {
+            true => format!("ld.atom.acq.dv.sc0.semsc0.semvis {seen}, f"),
+            false => format!("ld.atom.dv.sc0 {seen}, f"),
+        };
+        let step = random.pick(&[1, 1, 1, 2]);
+        let mut body = vec![load];
+        if counts {
+            body.push(format!("add {counter}, {counter}, {step}"));
+        }
+        if counts && random.chance(20) {
+            body.swap(0, 1);
+        }
+        if !counts || random.chance(10) {
+            body.push(format!("rmw.atom.dv.sc0.add r2, f, {}", usize::from(!counts)));
+        }
+        if random.chance(60) {
+            body.push(format!("beq {seen}, {writes}, LC01"));
+        }
+        self.columns[1].lines.extend(body);
+        let limit = turns * step;
+        let back = match random.below(10) {
+            0..4 if counts => format!("bne {counter}, {limit}, LC00"),
+            4..8 if counts => format!("blt {counter}, {limit}, LC00"),
+            _ => format!("bne {seen}, {}, LC00", if counts { writes } else { turns }),
+        };
+        self.line(1, back);
+        self.line(1, "LC01:".to_owned());
+        if random.chance(50) {
+            self.columns[1].only_if(seen, writes);
+            self.line(1, "ld.nonpriv.sc0 r3, x".to_owned());
+            self.columns[1].end();
+        }
+        self.question = format!("P1:{seen} == 1 /\\ f == 1");
+        turns as u32
+    }
+
+    /// Release and acquire through every agent, in any order of the columns.
+    pub fn relay(&mut self, random: &mut Random) {
+        let count = random.pick(&[3, 3, 3, 4, 5]);
+        self.agents(random, count);
+        // With one flag for all hops, three agents are eight operations.
+        let one = random.chance(65);
+        self.declared = vec!["buffer x = 0".to_owned()];
+        let mut flags = Vec::new();
+        for hop in 1..count {
+            let name = if one { "f".to_owned() } else { format!("f{hop}") };
+            if hop == 1 || !one {
+                self.declared.push(format!("buffer {name} = 0"));
+            }
+            flags.push((name, if one { hop } else { 1 }));
+        }
+        let slip = if random.chance(35) { random.below(2 * count) } else { usize::MAX };
+        let mut step = 0;
+        let mut right = |random: &mut Random| {
+            step += 1;
+            step != slip || random.chance(10)
+        };
+        for agent in 0..count {
+            if agent == 0 {
+                self.line(0, "st.nonpriv.sc0 x, 1".to_owned());
+            } else {
+                let (flag, value) = flags[agent - 1].clone();
+                let scope = if random.chance(70) { "dv" } else { self.reach(agent - 1, agent) };
+                let visible = if agent + 1 == count { ".semvis" } else { "" };
+                let line = match right(random) {
+                    true => format!("ld.atom.acq.{scope}.sc0.semsc0{visible} r0, {flag}"),
+                    false => format!("ld.atom.{scope}.sc0 r0, {flag}"),
+                };
+                self.line(agent, line);
+                self.columns[agent].only_if("r0", value);
+            }
+            if agent + 1 < count {
+                let (flag, value) = flags[agent].clone();
+                let scope = if random.chance(70) { "dv" } else { self.reach(agent, agent + 1) };
+                let available = if agent == 0 { ".semav" } else { "" };
+                let line = match right(random) {
+                    true => format!("st.atom.rel.{scope}.sc0.semsc0{available} {flag}, {value}"),
+                    false => format!("st.atom.{scope}.sc0 {flag}, {value}"),
+                };
+                self.line(agent, line);
+            } else if random.chance(70) {
+                self.line(agent, "ld.nonpriv.sc0 r1, x".to_owned());
+            } else {
+                self.line(agent, "st.nonpriv.sc0 x, 2".to_owned());
+            }
+            self.columns[agent].end();
+        }
+        self.shuffle(random);
+        let reader =
+            self.columns.iter().position(|column| column.lines.iter().any(|line| line.contains("r0")));
+        self.question = format!("P{}:r0 == 1", reader.unwrap_or(0));
+    }
+
+    /// Each thread writes what the next one reads, from what it has read.
+    pub fn circle(&mut self, random: &mut Random) {
+        let count = random.pick(&[2, 2, 2, 3]);
+        self.agents(random, count);
+        let names = ["x", "y", "z"];
+        self.declared = names[..count].iter().map(|name| format!("{name} = 0")).collect();
+        let race = random.chance(25);
+        for agent in 0..count {
+            let (read, written) = (names[agent], names[(agent + 1) % count]);
+            self.line(agent, format!("ld.atom.dv.sc0 r0, {read}"));
+            let value = match random.below(10) {
+                0..4 => "r0".to_owned(),
+                4 | 5 => {
+                    self.line(agent, format!("add r1, r0, {}", 1 + random.below(2)));
+                    "r1".to_owned()
+                }
+                6 => {
+                    self.line(agent, "xor r1, r0, r0".to_owned());
+                    self.line(agent, "add r1, r1, 1".to_owned());
+                    "r1".to_owned()
+                }
+                7 | 8 => {
+                    self.columns[agent].only_if("r0", 1 + usize::from(random.chance(30)));
+                    random.pick(&["1", "1", "2", "r0"]).to_owned()
+                }
+                _ => "1".to_owned(),
+            };
+            self.line(agent, format!("st.atom.dv.sc0 {written}, {value}"));
+            if race && agent < 2 {
+                self.columns[agent].only_if("r0", 1);
+                self.line(agent, format!("st.nonpriv.sc0 p, {}", agent + 1));
+            }
+            self.columns[agent].end();
+        }
+        self.question = "P0:r0 == 1 /\\ P1:r0 == 1".to_owned();
+    }
+
+    /// Accesses of the whole and of parts of one location, with a flag between them or without.
+    pub fn sizes(&mut self, random: &mut Random) {
+        let count = random.pick(&[1, 2, 2, 2, 2, 3]);
+        self.agents(random, count);
+        let long = random.chance(50);
+        // Types from wide to narrow, with their bytes.
+        let types: &[(&str, usize)] =
+            if long { &[("u64", 8), ("u32", 4), ("u16", 2)] } else { &[("u32", 4), ("u16", 2), ("u8", 1)] };
+        let values: &[&str] =
+            if long { &["1", "0x100000001", "0x200000002"] } else { &["1", "0x10001", "0x2020202"] };
+        self.declared = vec![format!("buffer {} x = {}", types[0].0, random.pick(&["0", "0", "0x3030303"]))];
+        let alias = random.chance(20);
+        if alias {
+            self.declared.push(format!("buffer {} a aliases x", random.pick(types).0));
+        }
+        let flag = count > 1 && random.chance(65);
+        let mut left = 5;
+        for agent in 0..count {
+            if flag && agent > 0 {
+                let line = match random.chance(85) {
+                    true => "ld.atom.acq.dv.sc0.semsc0.semvis r0, f",
+                    false => "ld.atom.dv.sc0 r0, f",
+                };
+                self.line(agent, line.to_owned());
+                self.columns[agent].only_if("r0", 1);
+            }
+            self.columns[agent].registers = 1;
+            for _ in 0..1 + random.below(3) {
+                if left > 0 {
+                    left -= 1;
+                    self.part(random, agent, types, values, alias);
+                }
+            }
+            if flag && agent == 0 {
+                self.line(0, "st.atom.rel.dv.sc0.semsc0.semav f, 1".to_owned());
+            }
+            self.columns[agent].end();
+        }
+        if flag {
+            self.declared.push("buffer f = 0".to_owned());
+        }
+        self.question = random.pick(&["x == 1", "x == 1", "true"]).to_owned();
+    }
+
+    /// An access of a part, or of all.
+    fn part(
+        &mut self,
+        random: &mut Random,
+        agent: usize,
+        types: &[(&str, usize)],
+        values: &[&str],
+        alias: bool,
+    ) {
+        if alias && random.chance(30) {
+            let register = self.columns[agent].register();
+            let line = match random.chance(50) {
+                true => format!("ld.nonpriv.sc0 {register}, a"),
+                false => "st.nonpriv.sc0 a, 2".to_owned(),
+            };
+            return self.line(agent, line);
+        }
+        let (ty, bytes) = types[random.pick(&[0, 0, 0, 1, 1, 2])];
+        let offset = bytes * random.below(types[0].1 / bytes);
+        let place = if offset > 0 { format!("x+{offset}") } else { "x".to_owned() };
+        let value = if bytes == types[0].1 { random.pick(values) } else { random.pick(&["1", "2"]) };
+        let register = self.columns[agent].register();
+        let atomic = bytes >= 4 && random.chance(45);
+        let line = match (random.below(10), atomic) {
+            (0..4, false) => format!("st.nonpriv.sc0.{ty} {place}, {value}"),
+            (4, false) => format!("st.av.dv.sc0.{ty} {place}, {value}"),
+            (5, false) => format!("ld.vis.dv.sc0.{ty} {register}, {place}"),
+            (_, false) => format!("ld.nonpriv.sc0.{ty} {register}, {place}"),
+            (0..4, true) => format!("st.atom.dv.sc0.{ty} {place}, {value}"),
+            (4, true) => format!("rmw.atom.dv.sc0.add.{ty} {register}, {place}, {value}"),
+            (5, true) => {
+                format!("rmw.atom.acq_rel.dv.sc0.semsc0.semav.semvis.{ty} {register}, {place}, {value}")
+            }
+            (_, true) => format!("ld.atom.dv.sc0.{ty} {register}, {place}"),
+        };
+        self.line(agent, line);
+    }
+
+    /// What was received is asked of a filter instead of branches.
+    pub fn filter(&mut self, random: &mut Random) {
+        let mut seen = Vec::new();
+        for (agent, column) in self.columns.iter_mut().enumerate() {
+            for line in std::mem::take(&mut column.lines) {
+                let Some(guard) = line.strip_prefix("bne ") else {
+                    if !line.ends_with(':') {
+                        column.lines.push(line);
+                    }
+                    continue;
+                };
+                if let [register, value, _] = *guard.split(", ").collect::<Vec<_>>()
+                    && random.chance(92)
+                {
+                    seen.push(format!("P{agent}:{register} == {value}"));
+                }
+            }
+        }
+        if random.chance(10) {
+            seen.push("x != 0".to_owned());
+        }
+        self.filter = Some(if seen.is_empty() { "true".to_owned() } else { seen.join(" /\\ ") });
+    }
+
+    /// Submissions, and a host that writes before them and reads behind them, with flushes and invalidations or without.
+    pub fn host(&mut self, random: &mut Random) {
+        let count = random.pick(&[1, 2, 2]);
+        self.agents(random, count);
+        let loose = random.chance(55);
+        let property = if loose { "host, noncoherent" } else { "host" };
+        self.declared = vec![format!("buffer x [{property}] = 0"), "buffer y [host] = 0".to_owned()];
+        let head = format!("P{count}@host");
+        self.columns.push(super::sheet::Column { head, ..Default::default() });
+        for agent in 0..count {
+            if random.chance(25) {
+                let masks = ["avdevice.host_write", "avdevice.host_write.shader_write", "avdevice"];
+                self.line(agent, random.pick(&masks).to_owned());
+                self.line(agent, random.pick(&["visdevice", "visdevice.shader_read"]).to_owned());
+            }
+            for _ in 0..random.pick(&[1, 1, 2]) {
+                self.mapped(random, agent, count + 1);
+            }
+            if random.chance(75) {
+                let masks =
+                    ["avdevice", "avdevice.shader_write", "avdevice.shader_read", "avdevice.memory_write"];
+                self.line(agent, random.pick(&masks).to_owned());
+                let masks =
+                    ["visdevice.host_read", "visdevice.host_read", "visdevice.host_write", "visdevice"];
+                self.line(agent, random.pick(&masks).to_owned());
+            }
+        }
+        for agent in 0..count {
+            if random.chance(55) {
+                self.mapped(random, count, count + 1);
+            }
+            if loose && random.chance(75) {
+                self.line(count, random.pick(&["flush", "flush x", "flush x", "flush y"]).to_owned());
+            }
+            if random.chance(92) {
+                self.line(count, format!("submit P{agent}"));
+            }
+            if random.chance(85) {
+                self.line(count, format!("wait P{agent}"));
+            }
+            if loose && random.chance(70) {
+                self.line(count, random.pick(&["invalidate", "invalidate x", "invalidate y"]).to_owned());
+            }
+        }
+        if random.chance(80) {
+            self.mapped(random, count, count + 1);
+        }
+        self.question = random.pick(&["x == 1", "x == 1 /\\ y == 1", "true"]).to_owned();
+    }
+
+    /// A plain access of memory that hosts see.
+    fn mapped(&mut self, random: &mut Random, agent: usize, agents: usize) {
+        let name = random.pick(&["x", "x", "x", "y"]);
+        let register = self.columns[agent].register();
+        let private = agent + 1 == agents || random.chance(70);
+        let how = if private { "" } else { ".nonpriv" };
+        let line = match random.chance(50) {
+            true => format!("ld{how}.sc0 {register}, {name}"),
+            false => format!("st{how}.sc0 {name}, {}", agent + 1),
+        };
+        self.line(agent, line);
+    }
+}
