@@ -171,6 +171,15 @@ fn shown(cell: &Cell) -> Markup {
     }
 }
 
+/// Where a change between two drivers shows.
+#[derive(Default)]
+struct Changed<'a> {
+    /// How often, by form.
+    forms: BTreeMap<&'a str, usize>,
+    /// Tests with their kernels.
+    tests: BTreeSet<String>,
+}
+
 /// Orderings that two drivers of one chip treat otherwise in the same test and kernel, from the older to the newer.
 fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
     let parts = |device: &str| {
@@ -182,9 +191,8 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
     sorted.sort_by_key(|device| parts(device));
     let neighbours =
         || sorted.iter().zip(sorted.iter().skip(1)).filter(|(old, new)| parts(old).0 == parts(new).0);
-    // By drivers, ordering and change: how often in each form, and in which tests.
-    let mut found: BTreeMap<(String, &str, String), (BTreeMap<&str, usize>, BTreeSet<String>)> =
-        BTreeMap::new();
+    // By drivers, ordering and change.
+    let mut found: BTreeMap<(String, &str, String), Changed<'_>> = BTreeMap::new();
     for (old, new) in neighbours() {
         for (form, rows) in table {
             for (ordering, cells) in rows {
@@ -201,10 +209,9 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
                     let same = |other: &&(&str, &str, usize)| other.0 == *id && other.1 == *kernel;
                     let Some((.., was)) = before.difference(&after).find(same) else { continue };
                     let change = format!("{} → {}", word(*was), word(*rank));
-                    let (forms, tests) =
-                        found.entry((format!("{old} → {new}"), ordering, change)).or_default();
-                    *forms.entry(form).or_default() += 1;
-                    tests.insert(format!("{id} {kernel}"));
+                    let changed = found.entry((format!("{old} → {new}"), ordering, change)).or_default();
+                    *changed.forms.entry(form).or_default() += 1;
+                    changed.tests.insert(format!("{id} {kernel}"));
                 }
             }
         }
@@ -217,7 +224,7 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
         } @else {
             div.wide { table {
                 thead { tr { @for word in ["drivers", "ordering", "change", "forms", "tests"] { th { (word) } } } }
-                tbody { @for ((drivers, ordering, change), (forms, tests)) in &found { tr {
+                tbody { @for ((drivers, ordering, change), Changed { forms, tests }) in &found { tr {
                     th { (drivers) }
                     td { code { (ordering) } }
                     td { (change) }
