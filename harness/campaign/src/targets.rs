@@ -284,7 +284,10 @@ const DRIVER_VARIABLES: [&str; 9] =
 
 /// What surrounds a run with so many worker processes at once.
 pub fn environment(jobs: u32) -> EnvironmentRecord {
-    let ours = |name: &str| DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin));
+    // Of this program's own one decides what devices are taken to be.
+    let drivers = |name: &str| {
+        !name.starts_with("VK_LITMUS_") && DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin))
+    };
     EnvironmentRecord {
         os: std::env::consts::OS.to_owned(),
         architecture: std::env::consts::ARCH.to_owned(),
@@ -295,7 +298,7 @@ pub fn environment(jobs: u32) -> EnvironmentRecord {
             .filter_map(|(name, value)| {
                 Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
             })
-            .filter(|(name, _)| ours(name) && !name.starts_with("VK_LITMUS_"))
+            .filter(|(name, _)| name == plan::Masked::VARIABLE || drivers(name))
             .collect(),
     }
 }

@@ -39,6 +39,8 @@ fn a_device_without_the_memory_model_takes_the_same_suite() {
         "1",
         "--format",
         "json",
+        "--out",
+        "masked",
     ];
     let ran = Ran::of(vk_litmus(run).args(tests).env("VK_LITMUS_MASK", SMALL).current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -61,6 +63,10 @@ fn a_device_without_the_memory_model_takes_the_same_suite() {
     for line in &lines {
         assert!(line["instances"].as_u64() < Some(4000), "{line}");
     }
+    // Nobody takes the results for those of the whole device.
+    let plan = std::fs::read_to_string(folder.path().join("masked/plan.json")).unwrap();
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!(plan["environment"]["variables"]["VK_LITMUS_MASK"], SMALL, "{plan}");
 }
 
 /// The layers see a module that asks for a feature that is not on, and a device of the version that it says.
