@@ -109,6 +109,7 @@ pub const OPCODES: &[Op] = &[
     Op::TypePointer,
     Op::TypeFunction,
     Op::Constant,
+    Op::ConstantNull,
     Op::Variable,
     Op::Function,
     Op::FunctionEnd,

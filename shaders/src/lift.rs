@@ -174,6 +174,8 @@ pub struct LiftedKernel {
     pub threads: BTreeMap<ThreadId, Vec<KernelEvent>>,
     /// What belongs to no thread: private accesses that make workgroup memory and read its final values, and their results.
     pub outside: Vec<KernelEvent>,
+    /// Whether all workgroup memory begins as zero; `None` where there is none.
+    pub zeroed: Option<bool>,
     /// Accesses to scratch memory, none of which belongs to a thread.
     pub stress: Vec<Op>,
 }
@@ -193,6 +195,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
     let mut lifted = LiftedKernel {
         threads: threads.iter().map(|thread| (*thread, Vec::new())).collect(),
         outside: Vec::new(),
+        zeroed: reader.is_workgroup_zeroed(),
         stress: Vec::new(),
     };
     for block in &function.blocks {

@@ -212,6 +212,17 @@ impl Uses {
             uses.need(Capability::WorkgroupMemoryExplicitLayoutKHR, "workgroupMemoryExplicitLayout");
             uses.extensions.push("SPV_KHR_workgroup_memory_explicit_layout");
         }
+        if let (true, Some(feature)) = (workgroup, variant.workgroup_memory.feature()) {
+            let begins_as_zero = |(path, kind): &(Path, Kind)| {
+                let components = 0..path.components as u8;
+                *kind != Kind::Workgroup || { components }
+                    .all(|component| test.initial_value(path.location, component).0 == 0)
+            };
+            if uses.explicit_workgroup || !uses.paths.iter().all(begins_as_zero) {
+                return Err(Rule::InitializedWorkgroupMemory);
+            }
+            uses.features.push(feature);
+        }
         if matches!(variant.pointers, Pointers::Select | Pointers::Phi) {
             if workgroup {
                 uses.need(Capability::VariablePointers, "variablePointers");

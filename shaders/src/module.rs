@@ -191,6 +191,16 @@ impl Module {
         id
     }
 
+    /// A variable in workgroup memory that is zero before an invocation begins.
+    pub fn zeroed(&mut self, ty: Word, name: &str) -> Word {
+        let pointer = self.pointer(StorageClass::Workgroup, ty);
+        let null = self.builder.constant_null(ty);
+        let id = self.builder.variable(pointer, None, StorageClass::Workgroup, Some(null));
+        self.name(id, name);
+        self.interface.push((id, false));
+        id
+    }
+
     /// A variable of the function; to be made in its first block.
     pub fn local(&mut self, ty: Word, name: &str) -> Word {
         let pointer = self.pointer(StorageClass::Function, ty);

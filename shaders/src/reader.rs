@@ -127,6 +127,17 @@ impl Reader {
         self.decorations.contains(&(id, decoration))
     }
 
+    /// Whether every variable of workgroup memory begins as zero; `None` where there is none.
+    pub fn is_workgroup_zeroed(&self) -> Option<bool> {
+        let is_null = |id: &Word| match self.makers.get(id).map(|maker| &maker.operands[..]) {
+            Some([_, Operand::IdRef(value)]) => {
+                self.makers.get(value).is_some_and(|maker| maker.class.opcode == Op::ConstantNull)
+            }
+            _ => false,
+        };
+        (!self.workgroup.is_empty()).then(|| self.workgroup.iter().all(is_null))
+    }
+
     /// Whether the module is under the Vulkan memory model.
     pub fn has_vulkan_model(&self) -> bool {
         let operands = self.module.memory_model.as_ref().map(|model| &model.operands[..]);

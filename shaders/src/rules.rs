@@ -108,6 +108,13 @@ pub enum Rule {
     /// Workgroup memory with explicit layout in a module for Vulkan 1.1: the extension is one of SPIR-V 1.4.
     #[error("explicit layout of workgroup memory in Vulkan 1.1")]
     OldWorkgroupLayout,
+    /// Workgroup memory that begins as another value than zero, or is reached on several paths, where the variant says that the driver
+    /// sets it to zero: an initializer there is a null constant (VUID-StandaloneSpirv-OpVariable-04734).
+    #[error("workgroup memory that no driver initializes")]
+    InitializedWorkgroupMemory,
+    /// Private reads by several threads of workgroup memory that nobody writes: whoever stores its initial value races with all but one.
+    #[error("private reads by several threads of unwritten workgroup memory")]
+    PrivateWorkgroupMemory,
     /// A vector in an image: a texel is one number.
     #[error("vector in an image")]
     VectorImage,

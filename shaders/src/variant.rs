@@ -26,6 +26,8 @@ pub struct Variant {
     pub images: Images,
     /// Which storages lie in memory of their own.
     pub apart: Apart,
+    /// How workgroup memory gets its initial values.
+    pub workgroup_memory: WorkgroupMemory,
     /// What its invocations are of.
     pub stage: Stage,
     /// The size of its workgroups.
@@ -44,6 +46,7 @@ pub const DEFAULT: Variant = Variant {
     loops: Loops::Free,
     images: Images::TwoDimensional,
     apart: Apart::Nothing,
+    workgroup_memory: WorkgroupMemory::Stored,
     stage: Stage::Compute,
     shape: WorkgroupShape::Fitting,
     subgroups: SubgroupSize::Usual,
@@ -130,6 +133,27 @@ pub enum Apart {
     Guard,
 }
 
+/// How workgroup memory gets its initial values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkgroupMemory {
+    /// The kernel stores them, and its workgroup meets behind that.
+    #[default]
+    Stored,
+    /// `zeroed`: the driver sets it to zero (an initializer of `OpConstantNull`,
+    /// `VK_KHR_zero_initialize_workgroup_memory`), before anything of the kernel. The kernel stores zeroes for all rounds but the first.
+    Zeroed,
+}
+
+impl WorkgroupMemory {
+    /// The Vulkan feature that it needs.
+    pub fn feature(self) -> Option<&'static str> {
+        match self {
+            WorkgroupMemory::Stored => None,
+            WorkgroupMemory::Zeroed => Some("shaderZeroInitializeWorkgroupMemory"),
+        }
+    }
+}
+
 /// The shader stage whose invocations play the threads ([`crate::carrier`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
@@ -199,6 +223,7 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("texels", Variant { images: Images::TexelBuffer, ..d }),
         ("nonlocal-payload", Variant { apart: Apart::Payload, ..d }),
         ("nonlocal-guard", Variant { apart: Apart::Guard, ..d }),
+        ("zeroed", Variant { workgroup_memory: WorkgroupMemory::Zeroed, ..d }),
         ("vertex", Variant { stage: Stage::Vertex, ..d }),
         ("fragment", Variant { stage: Stage::Fragment, ..d }),
         ("subgroup-smallest", Variant { subgroups: SubgroupSize::Smallest, ..d }),
@@ -226,6 +251,7 @@ impl Variant {
             loops: choose(self.loops, other.loops),
             images: choose(self.images, other.images),
             apart: choose(self.apart, other.apart),
+            workgroup_memory: choose(self.workgroup_memory, other.workgroup_memory),
             stage: choose(self.stage, other.stage),
             shape: choose(self.shape, other.shape),
             subgroups: choose(self.subgroups, other.subgroups),

@@ -283,6 +283,9 @@ faults! {
     ZeroInitMissing "zero-init-missing"
         "some memory holds garbage where its initial contents should be"
         Some("gfx-rs/wgpu#4591"), Violates;
+    WorkgroupMemoryZeroedLate "workgroup-memory-zeroed-late"
+        "each invocation sets workgroup memory with an initializer to zero, and nobody waits for the others"
+        Some("gfx-rs/wgpu#4591"), Violates;
     EvictionDropsDirty "eviction-drops-dirty"
         "dirty lines are lost now and then on their way up"
         Some("KhronosGroup/Vulkan-Docs#2172"), Violates;

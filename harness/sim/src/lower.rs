@@ -19,9 +19,10 @@ use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
 
 use crate::device::MAX_WORKGROUP_INVOCATIONS;
 use crate::fault::Fault;
-use crate::module::{LoadError, Module, Placed, Type, malformed};
+use crate::module::{LoadError, Module, Placed, Type, Variable, malformed};
 use crate::program::{
-    DEVICE, Edge, IMAGE, NONE, Op, Place, Program, Reference, Register, Stage, WORKGROUP_MEMORY,
+    DEVICE, Edge, IMAGE, Kind, MemoryOp, NONE, Op, Place, Program, Reference, Register, Stage, WORKGROUP,
+    WORKGROUP_MEMORY,
 };
 
 /// What an id stands for.
@@ -80,7 +81,7 @@ pub(crate) fn load(
         block: 0,
         label: 0,
     };
-    lowering.globals()?;
+    lowering.globals(fault)?;
     lowering.allocate()?;
     lowering.body()?;
     lowering.program.alone = interface.is_some();
@@ -144,7 +145,7 @@ impl Lowering<'_> {
     }
 
     /// Constants and global variables.
-    fn globals(&mut self) -> Result<(), LoadError> {
+    fn globals(&mut self, fault: Fault) -> Result<(), LoadError> {
         let module = self.module;
         self.program.stage = module.stage;
         let [x, y, z] = match module.stage {
@@ -189,7 +190,7 @@ impl Lowering<'_> {
             self.types.insert(*id, *ty);
             self.meanings.insert(*id, Meaning::Value(first));
         }
-        for (id, pointer, class, word) in &module.variables {
+        for Variable { id, pointer, class, initialized, word } in &module.variables {
             let Some(Type::Pointer { to, .. }) = module.types.get(pointer) else {
                 return Err(malformed(*word, "a variable whose type is no pointer"));
             };
@@ -217,11 +218,19 @@ impl Lowering<'_> {
                     let reference = self.reference(*id, Place::Image(binding), IMAGE);
                     Meaning::Image { reference, dimensions: *dimensions }
                 }
-                StorageClass::Workgroup if module.blocks.contains(to) => {
-                    let words = module.bytes_of(*to).div_ceil(4);
-                    Meaning::Whole { reference: self.workgroup_block(*id, words), ty: *to }
+                StorageClass::Workgroup => {
+                    let meaning = match module.blocks.contains(to) {
+                        true => {
+                            let words = module.bytes_of(*to).div_ceil(4);
+                            Meaning::Whole { reference: self.workgroup_block(*id, words), ty: *to }
+                        }
+                        false => self.workgroup_variable(*id, *to),
+                    };
+                    if *initialized {
+                        self.begin_as_zero(&meaning, fault)?;
+                    }
+                    meaning
                 }
-                StorageClass::Workgroup => self.workgroup_variable(*id, *to),
                 other => return Err(LoadError::Lacks(format!("variables of class {other:?}"))),
             };
             self.meanings.insert(*id, meaning);
@@ -270,6 +279,44 @@ impl Lowering<'_> {
         Meaning::Pointer { reference, address }
     }
 
+    /// A variable in workgroup memory is zero when its workgroup begins; with a fault each invocation makes it so by itself, and
+    /// nobody waits for that.
+    fn begin_as_zero(&mut self, variable: &Meaning, fault: Fault) -> Result<(), LoadError> {
+        let (Meaning::Whole { reference, .. } | Meaning::Pointer { reference, .. }) = *variable else {
+            return Ok(());
+        };
+        let Some(Reference { place: Place::Workgroup(_, words), zeroed, .. }) =
+            self.program.references.get_mut(usize::from(reference))
+        else {
+            return Ok(());
+        };
+        *zeroed = fault != Fault::WorkgroupMemoryZeroedLate;
+        if *zeroed {
+            return Ok(());
+        }
+        for word in 0..*words {
+            let to = self.register();
+            self.program.ops.push(Op::Address {
+                to,
+                reference,
+                index: NONE,
+                scale: 0,
+                offset: 4 * word,
+                bytes: 4,
+            });
+            let store = MemoryOp {
+                kind: Kind::PlainStore,
+                reference,
+                class: WORKGROUP_MEMORY,
+                scope: WORKGROUP,
+                available: true,
+                ..memory::NOTHING
+            };
+            self.issue(store, to, self.fixed.zero, NONE, NONE)?;
+        }
+        Ok(())
+    }
+
     /// Blocks in workgroup memory all lie at its start, and are one reference.
     fn workgroup_block(&mut self, id: u32, words: u32) -> u16 {
         self.program.workgroup_words = self.program.workgroup_words.max(words);
@@ -308,6 +355,7 @@ impl Lowering<'_> {
             write_only: false,
             aliased: false,
             calm: None,
+            zeroed: false,
         });
         (references.len() - 1) as u16
     }

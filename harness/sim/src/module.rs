@@ -110,6 +110,19 @@ pub(crate) enum Type {
     Function,
 }
 
+/// A global variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    pub id: u32,
+    /// The type of its pointer.
+    pub pointer: u32,
+    pub class: StorageClass,
+    /// An initializer gives it its first value: in workgroup memory a null constant.
+    pub initialized: bool,
+    /// Where the module says it.
+    pub word: usize,
+}
+
 /// A module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Module {
@@ -120,8 +133,8 @@ pub(crate) struct Module {
     pub nulls: Vec<(u32, u32)>,
     /// The memory model is Vulkan's; GLSL450's otherwise.
     pub vulkan: bool,
-    /// Global variables: type of the pointer and class, in the order of the module.
-    pub variables: Vec<(u32, u32, StorageClass, usize)>,
+    /// Global variables, in the order of the module.
+    pub variables: Vec<Variable>,
     pub names: HashMap<u32, String>,
     pub bindings: HashMap<u32, u32>,
     pub built_ins: HashMap<u32, BuiltIn>,
@@ -341,7 +354,13 @@ impl Module {
                 let Some(Operand::StorageClass(class)) = operands.first() else {
                     return Err(malformed(placed.word, "a variable without a storage class"));
                 };
-                self.variables.push((placed.result()?, placed.result_type()?, *class, placed.word));
+                self.variables.push(Variable {
+                    id: placed.result()?,
+                    pointer: placed.result_type()?,
+                    class: *class,
+                    initialized: operands.len() > 1,
+                    word: placed.word,
+                });
             }
             op => {
                 if let Some(ty) = self.type_of(op, placed)? {

@@ -120,6 +120,8 @@ pub(crate) struct Reference {
     pub aliased: bool,
     /// The one scope of all accesses, where all are atomic and of one word.
     pub calm: Option<u8>,
+    /// Memory of a workgroup that is zero when the workgroup begins.
+    pub zeroed: bool,
 }
 
 /// Where a variable lies.

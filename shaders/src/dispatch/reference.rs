@@ -1,6 +1,6 @@
 //! The references of a test as variables, and what they lead to in a round.
 
-use litmus::{LocationId, Observable, StorageClass, ThreadId};
+use litmus::{Access, LocationId, Observable, StorageClass, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Decoration, MemoryAccess, MemorySemantics, Op, Word};
 
@@ -13,7 +13,7 @@ use crate::memory::{Element, Kind, Path, Target, image_type, spirv_class};
 use crate::program::Leaving;
 use crate::rules::Rule;
 use crate::stress;
-use crate::variant::{Images, MemoryModel, Pointers, References, Stage};
+use crate::variant::{Images, MemoryModel, Pointers, References, Stage, WorkgroupMemory};
 
 /// Memory as a workgroup makes it in each round.
 #[derive(Clone, Copy)]
@@ -138,7 +138,10 @@ impl Emitter<'_> {
         if !self.uses.explicit_workgroup {
             let element = path.ty(&mut self.module);
             let array = self.module.array(element, self.layout.lanes);
-            return self.module.global(spirv::StorageClass::Workgroup, array, name);
+            return match self.config.variant.workgroup_memory {
+                WorkgroupMemory::Stored => self.module.global(spirv::StorageClass::Workgroup, array, name),
+                WorkgroupMemory::Zeroed => self.module.zeroed(array, name),
+            };
         }
         // Blocks of workgroup memory all begin at its start, so each spans all of it.
         let (element, stride) = self.element_of_block(path);
@@ -341,15 +344,26 @@ impl Emitter<'_> {
             if found.iter().any(|known| known.storage == storage) {
                 continue;
             }
-            let user = self.test.threads.iter().position(|thread| {
-                thread.instructions.iter().filter_map(|instruction| instruction.kind.access()).any(|access| {
-                    access.place.class == StorageClass::Workgroup
-                        && self.storage_of(access.place.location) == Ok(storage)
-                })
-            });
-            let Some(role) = user.and_then(|user| self.layout.roles.get(user)) else { continue };
+            let accesses = self.accesses_to_workgroup(storage);
+            let Some((user, _)) = accesses.first() else { continue };
+            let Some(role) = self.layout.roles.get(usize::from(user.0)) else { continue };
             let members = self.layout.classes.get(role.class as usize);
-            let Some(thread) = members.and_then(|members| members.first()) else { continue };
+            let Some(first) = members.and_then(|members| members.first()) else { continue };
+            let mut private: Vec<ThreadId> = accesses
+                .iter()
+                .filter(|(_, access)| access.strength == Access::Private)
+                .map(|(thread, _)| *thread)
+                .collect();
+            private.dedup();
+            let thread = match private[..] {
+                // No barrier orders private accesses: who makes them makes the storage too.
+                [only] => only,
+                // Beside a write they race, whoever makes the storage.
+                [_, _, ..] if !accesses.iter().any(|(_, access)| access.writes()) => {
+                    return Err(Rule::PrivateWorkgroupMemory);
+                }
+                _ => *first,
+            };
             let own = self.test.location(self.test.storage_of(path.location));
             let home = Path {
                 element: Element::of(own.scalar_type()),
@@ -357,7 +371,7 @@ impl Emitter<'_> {
                 components: own.components.into(),
                 ..*path
             };
-            found.push(WorkgroupStorage { storage, path: home, thread: *thread });
+            found.push(WorkgroupStorage { storage, path: home, thread });
         }
         // The home of a storage is a path, whether the code takes it or not.
         for storage in &found {
@@ -370,8 +384,28 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Workgroup memory gets its initial values, and the workgroup meets.
+    /// The accesses to a storage in workgroup memory, in the order of the threads.
+    fn accesses_to_workgroup(&self, storage: u32) -> Vec<(ThreadId, &litmus::MemoryAccess)> {
+        let threads = (0..).map(ThreadId).zip(&self.test.threads);
+        let all = threads.flat_map(|(thread, code)| {
+            let accesses = code.instructions.iter().filter_map(|instruction| instruction.kind.access());
+            accesses.map(move |access| (thread, access))
+        });
+        all.filter(|(_, access)| {
+            access.place.class == StorageClass::Workgroup
+                && self.storage_of(access.place.location) == Ok(storage)
+        })
+        .collect()
+    }
+
+    /// Workgroup memory gets its initial values, and the workgroup meets; nothing where the driver or the round before has seen to it.
     pub(super) fn initialize_workgroup(&mut self, place: &Place, targets: &[(Path, Target)]) {
+        if self.config.variant.workgroup_memory == WorkgroupMemory::Stored {
+            self.store_initial_values(place, targets);
+        }
+    }
+
+    fn store_initial_values(&mut self, place: &Place, targets: &[(Path, Target)]) {
         if self.workgroup_storages.is_empty() {
             return;
         }
@@ -444,6 +478,10 @@ impl Emitter<'_> {
                 emitter.write_down(ResultSlot::Register(observable), value, width, place, instance);
             }
         });
+        if self.config.variant.workgroup_memory == WorkgroupMemory::Zeroed {
+            // The next round begins as the driver has let the first one begin.
+            self.store_initial_values(place, targets);
+        }
     }
 
     /// Code for the first thread of each workgroup that has memory of its own.

@@ -1,6 +1,6 @@
 //! Compares the events of a kernel with its test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
     Access, AccessKind, ArithmeticOperation, Flow, InstructionKind, LocationId, Observable, QuadDirection,
@@ -11,7 +11,7 @@ use rspirv::spirv::{GroupOperation, Op};
 
 use super::{KernelEvent, LiftError, Memory, Site, Written, lift};
 use crate::kernel::{Kernel, ResultSlot};
-use crate::variant::MemoryModel;
+use crate::variant::{MemoryModel, Variant, WorkgroupMemory};
 
 /// Whether the kernel holds the events of the test, thread by thread, in order, with nothing lost and nothing added.
 ///
@@ -28,11 +28,20 @@ pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
     let test = &said;
     let sites = Sites::of(test, kernel);
     let lifted = lift(&kernel.words, &kernel.bindings)?;
+    let zeroed = kernel.variant.workgroup_memory == WorkgroupMemory::Zeroed;
+    if lifted.zeroed.is_some_and(|found| found != zeroed) {
+        let words =
+            |zeroed| if zeroed { "memory that begins as zero" } else { "memory that begins as anything" };
+        return Err(LiftError::Outside {
+            expected: words(zeroed).to_owned(),
+            found: words(!zeroed).to_owned(),
+        });
+    }
     for (index, thread) in test.threads.iter().enumerate() {
         let id = ThreadId(index as u16);
         let mut found = lifted.threads.get(&id).map(Vec::as_slice).unwrap_or_default();
         if !sites.workgroup.is_empty() {
-            found = within_meetings(id, found, kernel.variant.model)?;
+            found = within_meetings(id, found, kernel.variant)?;
         }
         let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
         Comparison { thread: id, found, position: 0 }.run(test, thread, &sites, kernel, reports)?;
@@ -49,13 +58,14 @@ fn differs(thread: ThreadId, position: usize, expected: &str, found: &KernelEven
     LiftError::Differs { thread, position, expected: expected.to_owned(), found: format!("{found:?}") }
 }
 
-/// What stands between the meeting behind the making of workgroup memory and the one before it is read.
+/// What stands between the meeting behind the making of workgroup memory and the one before it is read. Where the driver makes
+/// it, that of the next round stands behind what reads it.
 fn within_meetings(
     id: ThreadId,
     found: &[KernelEvent],
-    model: MemoryModel,
+    variant: Variant,
 ) -> Result<&[KernelEvent], LiftError> {
-    let domains = model == MemoryModel::Vulkan;
+    let domains = variant.model == MemoryModel::Vulkan;
     let meeting = KernelEvent::ControlBarrier {
         execution: Scope::Workgroup,
         memory: Scope::Workgroup,
@@ -67,8 +77,13 @@ fn within_meetings(
             ..Semantics::RELAXED
         },
     };
-    match found {
-        [first, inner @ .., last] if *first == meeting && *last == meeting => Ok(inner),
+    match (found, variant.workgroup_memory) {
+        ([first, inner @ .., last], WorkgroupMemory::Stored) if *first == meeting && *last == meeting => {
+            Ok(inner)
+        }
+        ([inner @ .., first, last], WorkgroupMemory::Zeroed) if *first == meeting && *last == meeting => {
+            Ok(inner)
+        }
         _ => Err(differs(id, 0, "meetings of the workgroup around it", found.first().unwrap_or(&meeting))),
     }
 }
@@ -80,17 +95,17 @@ fn verify_outside(
     sites: &Sites,
     outside: &[KernelEvent],
 ) -> Result<(), LiftError> {
-    let mut expected = Vec::new();
+    let mut stores = Vec::new();
     let mut finals = Vec::new();
     let mut mine: Vec<&WorkgroupStorage> = sites.workgroup.iter().collect();
-    // Each class makes its own memory, in the order in which the storages are met.
-    let mut classes: Vec<u32> = Vec::new();
+    // Each owner makes its own memory, in the order in which the storages are met.
+    let mut owners: Vec<ThreadId> = Vec::new();
     for storage in &mine {
-        if !classes.contains(&storage.class) {
-            classes.push(storage.class);
+        if !owners.contains(&storage.owner) {
+            owners.push(storage.owner);
         }
     }
-    mine.sort_by_key(|storage| classes.iter().position(|class| *class == storage.class));
+    mine.sort_by_key(|storage| owners.iter().position(|owner| *owner == storage.owner));
     let access = match kernel.variant.model {
         MemoryModel::Vulkan => Access::NonPrivate,
         MemoryModel::Glsl450 => Access::Coherent { scope: Scope::Workgroup },
@@ -101,7 +116,7 @@ fn verify_outside(
             Written::Constant(bits(storage.site.element, value.0))
         };
         let values = (0..storage.site.components).map(initial).collect();
-        expected.push(KernelEvent::Store { site: storage.site, volatile: false, access, values });
+        stores.push(KernelEvent::Store { site: storage.site, volatile: false, access, values });
         let slots = kernel.results.iter().filter(|slot| {
             matches!(slot, ResultSlot::Register(Observable::Location(location, _))
                 | ResultSlot::High(Observable::Location(location, _))
@@ -113,7 +128,10 @@ fn verify_outside(
             finals.extend(std::iter::repeat_n(KernelEvent::Report, slots));
         }
     }
-    expected.extend(finals);
+    let expected = match kernel.variant.workgroup_memory {
+        WorkgroupMemory::Stored => [stores, finals].concat(),
+        WorkgroupMemory::Zeroed => [finals, stores].concat(),
+    };
     if expected == outside {
         return Ok(());
     }
@@ -128,7 +146,8 @@ fn verify_outside(
 struct WorkgroupStorage {
     location: LocationId,
     site: Site,
-    class: u32,
+    /// Who makes and reads it: the one thread with private accesses to it, or the first of its class.
+    owner: ThreadId,
 }
 
 /// Where the accesses of a test have to go, worked out from the test and the contract alone.
@@ -143,6 +162,7 @@ impl Sites {
         // By location, width, offset and number of components, as the kernel declares them.
         let mut paths: BTreeMap<PathKey, StorageClass> = BTreeMap::new();
         let mut users: BTreeMap<LocationId, usize> = BTreeMap::new();
+        let mut private: BTreeMap<LocationId, BTreeSet<ThreadId>> = BTreeMap::new();
         for (index, thread) in test.threads.iter().enumerate() {
             for instruction in &thread.instructions {
                 let Some((location, scalar, offset, class)) = accessed(test, &instruction.kind) else {
@@ -152,6 +172,9 @@ impl Sites {
                 let components = instruction.kind.access().map_or(0, |access| access.components().into());
                 paths.insert((location, scalar.bits(), float, offset, components), class);
                 users.entry(test.storage_of(location)).or_insert(index);
+                if instruction.kind.access().is_some_and(|access| access.strength == Access::Private) {
+                    private.entry(test.storage_of(location)).or_default().insert(ThreadId(index as u16));
+                }
             }
         }
         let mut storages: Vec<LocationId> = Vec::new();
@@ -222,16 +245,18 @@ impl Sites {
             };
             sites.insert((*location, element, *offset, *components), site);
         }
-        let class_of = |storage: LocationId| {
+        let owner_of = |storage: LocationId| {
             let user = ThreadId(users.get(&storage).copied().unwrap_or_default() as u16);
-            let class = kernel.roles.classes.iter().position(|members| members.contains(&user));
-            class.unwrap_or_default() as u32
+            let class = kernel.roles.classes.iter().find(|members| members.contains(&user));
+            let first = class.and_then(|members| members.first()).copied();
+            let private = private.get(&storage).filter(|threads| threads.len() == 1);
+            private.and_then(|threads| threads.first()).copied().or(first).unwrap_or(user)
         };
         let workgroup = homes
             .iter()
             .filter_map(|(storage, (location, width, float, offset, components))| {
                 let site = sites.get(&(*location, element(*width, *float), *offset, *components))?;
-                Some(WorkgroupStorage { location: *storage, site: *site, class: class_of(*storage) })
+                Some(WorkgroupStorage { location: *storage, site: *site, owner: owner_of(*storage) })
             })
             .collect();
         Sites { sites, workgroup }

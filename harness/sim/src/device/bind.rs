@@ -10,6 +10,7 @@ use crate::fault::Fault;
 use crate::machine::Machine;
 use crate::memory::{Path, Shape};
 use crate::program::{DEVICE, LANES, MEMORY, Place, Program, SUBGROUP, Stage, WORKGROUP};
+use crate::random::Random;
 use crate::wave::{Bound, Dispatch, Surroundings, Wave};
 
 /// Invocations of a dispatch at most.
@@ -283,7 +284,32 @@ pub(super) fn bind(
     machine.begin(subgroups as usize, workgroups as usize, seed);
     machine.memory.words.resize(next as usize, 0);
     machine.memory.reshape(shape, invocations as usize);
+    for (dispatch, launch) in dispatches.iter().zip(&layout.launches) {
+        let Some(program) = programs.get(dispatch.program) else { continue };
+        begin_workgroups(program, dispatch, launch.workgroups(), machine, &mut Random::new(!seed));
+    }
     Ok((dispatches, layout))
+}
+
+/// Workgroup memory holds anything when a workgroup begins, except where its module says that it is zero.
+fn begin_workgroups(
+    program: &Program,
+    dispatch: &Dispatch,
+    workgroups: u32,
+    machine: &mut Machine,
+    random: &mut Random,
+) {
+    for (reference, bound) in program.references.iter().zip(&dispatch.bound) {
+        if bound.each_workgroup == 0 {
+            continue;
+        }
+        for first in (0..workgroups).map(|group| bound.base + group * bound.each_workgroup) {
+            for address in first..first + bound.words {
+                let value = if reference.zeroed { 0 } else { random.word() as u32 };
+                machine.memory.poke(address, value);
+            }
+        }
+    }
 }
 
 impl Layout {

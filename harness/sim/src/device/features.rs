@@ -1,7 +1,7 @@
 //! What the machine has, in Vulkan's names.
 
 /// Vulkan's names of what the machine has.
-pub(super) const FEATURES: [&str; 51] = [
+pub(super) const FEATURES: [&str; 52] = [
     "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
     "VK_SUBGROUP_FEATURE_BALLOT_BIT",
     "VK_SUBGROUP_FEATURE_BASIC_BIT",
@@ -38,6 +38,7 @@ pub(super) const FEATURES: [&str; 51] = [
     "shaderSharedFloat64Atomics",
     "shaderSharedInt64Atomics",
     "shaderSplitBarrier",
+    "shaderZeroInitializeWorkgroupMemory",
     "storageBuffer16BitAccess",
     "storageBuffer8BitAccess",
     "subgroupSizeControl",

@@ -23,9 +23,9 @@ impl Lowering<'_> {
             let scope = own.first().map(|op| op.scope);
             let alike = |op: &&MemoryOp| op.is_atomic() && op.bytes == 4 && Some(op.scope) == scope;
             reference.calm = scope.filter(|_| own.iter().all(alike));
-            let declared_alone = !self.module.variables.iter().any(|(id, ..)| {
-                self.module.aliased.contains(id)
-                    && matches!(self.meanings.get(id), Some(Meaning::Whole { reference, .. }) if usize::from(*reference) == number)
+            let declared_alone = !self.module.variables.iter().any(|variable| {
+                self.module.aliased.contains(&variable.id)
+                    && matches!(self.meanings.get(&variable.id), Some(Meaning::Whole { reference, .. }) if usize::from(*reference) == number)
             });
             let plain = |op: &&MemoryOp| {
                 !op.is_read() && !op.is_atomic() && op.private && !op.available && op.bytes == 4

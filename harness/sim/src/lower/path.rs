@@ -114,7 +114,7 @@ impl Lowering<'_> {
 
     /// What a pointer points to.
     pub(super) fn pointee(&self, placed: &Placed, pointer: u32) -> Result<u32, LoadError> {
-        let global = || self.module.variables.iter().find(|(id, ..)| *id == pointer).map(|(_, ty, ..)| *ty);
+        let global = || self.module.variables.iter().find(|own| own.id == pointer).map(|own| own.pointer);
         let ty = self.types.get(&pointer).copied().or_else(global);
         match ty.and_then(|ty| self.module.types.get(&ty)) {
             Some(Type::Pointer { to, .. }) => Ok(*to),
