@@ -212,7 +212,7 @@ impl Search<'_> {
         let comparisons = if self.unseen.is_empty() { 1 } else { 2 };
         let end = self.time.saturating_sub(self.comparison_time() * comparisons);
         for stress in first.iter().take(self.looks_until(end)) {
-            for close in self.measure(&self.subjects, std::slice::from_ref(stress), CLOSE_LOOK)? {
+            for close in self.measure(&self.subjects, std::slice::from_ref(stress), CLOSE_LOOK, end)? {
                 self.trials += 1;
                 finds(&format!("{}: {}", close.stress.name, self.told(&close)));
                 if close.score() > best.score() {
@@ -230,14 +230,14 @@ impl Search<'_> {
                 false => candidates.neighbour(&best.stress),
             };
             let drawn: Vec<Stress> = (0..together).map(draw).collect();
-            let mut looks = self.measure(&self.subjects, &drawn, LOOK)?;
+            let mut looks = self.measure(&self.subjects, &drawn, LOOK, end)?;
             self.trials += together as u32;
             looks.retain(|look| look.best_case() >= best.score());
             looks.sort_by(|left, right| right.score().total_cmp(&left.score()));
             looks.truncate(PROMISING.min(self.looks_until(end).max(1)));
             self.dropped += (together - looks.len()) as u32;
             let promising: Vec<Stress> = looks.into_iter().map(|look| look.stress).collect();
-            for close in self.measure(&self.subjects, &promising, CLOSE_LOOK)? {
+            for close in self.measure(&self.subjects, &promising, CLOSE_LOOK, end)? {
                 if close.score() > best.score() {
                     best = close;
                     finds(&format!("{:3.0} %: {}", 100.0 * self.spent(), self.told(&best)));
@@ -293,12 +293,12 @@ impl Search<'_> {
     ) -> Result<(Measured, Measured), Failure> {
         let both = if best == own { vec![own.clone()] } else { vec![own.clone(), best.clone()] };
         let end = from + self.comparison_time();
-        let mut sums = self.measure(subjects, &both, CLOSE_LOOK)?;
+        let mut sums = self.measure(subjects, &both, CLOSE_LOOK, end)?;
         for _ in 1..COMPARISONS {
             if self.looks_until(end) < both.len() {
                 break;
             }
-            let more = self.measure(subjects, &both, CLOSE_LOOK)?;
+            let more = self.measure(subjects, &both, CLOSE_LOOK, end)?;
             sums.iter_mut().zip(&more).for_each(|(sum, more)| sum.add(more));
         }
         match (sums.pop(), sums.pop()) {
@@ -387,16 +387,16 @@ impl Search<'_> {
         if self.by_deaths { time.mul_f64(part).max(LEAST_LOOK) } else { time }
     }
 
-    /// All tests under each stress, one after another in a worker that lives for all of them.
+    /// All tests under each stress, in a worker that lives for all of them; what is not begun at the end has shown nothing.
     fn measure(
         &self,
         subjects: &[Subject],
         stresses: &[Stress],
         time: Duration,
+        end: Duration,
     ) -> Result<Vec<Measured>, Failure> {
-        // What a slow machine has begun, it may end.
-        let limit =
-            self.time.saturating_sub(self.started.elapsed()).max(self.turn * stresses.len() as u32 * 2);
+        let turns = self.turn * u32::try_from(stresses.len()).unwrap_or(u32::MAX);
+        let limit = end.saturating_sub(self.started.elapsed()).max(turns);
         self.measure_within(subjects, stresses, time, limit)
     }
 
