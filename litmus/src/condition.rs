@@ -56,8 +56,8 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether the relation holds between two signed numbers.
-    pub fn holds(self, left: i64, right: i64) -> bool {
+    /// Whether the relation holds between two numbers: by their type, signed ones or unsigned ones.
+    pub fn holds<N: Ord>(self, left: N, right: N) -> bool {
         match self {
             Comparison::Equal => left == right,
             Comparison::NotEqual => left != right,

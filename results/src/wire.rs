@@ -55,7 +55,7 @@ pub const REPORT_SCHEMA: &str = "vk-litmus/report/1";
 pub const BASELINE_SCHEMA: &str = "vk-litmus/baseline/1";
 
 /// A line of `check --format json`: what a model says of a test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckLine {
     /// [`CHECK_SCHEMA`].
     pub schema: String,
@@ -158,7 +158,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 /// Whether a program races.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RaceWord {
     /// No consistent execution races.
@@ -166,6 +166,7 @@ pub enum RaceWord {
     /// Some consistent execution races.
     Racy,
     /// Not known within the time given.
+    #[default]
     Unknown,
 }
 
@@ -231,7 +232,7 @@ pub struct CheckOutcome {
 }
 
 /// Numbers of executions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Executions {
     /// Candidate executions.
     pub candidate: u64,

@@ -1,6 +1,8 @@
 //! The report formats, one file a format.
 
+pub mod bench;
 pub mod code;
+pub mod codegen;
 pub mod csv;
 pub mod diff;
 pub mod gtest;
@@ -13,6 +15,7 @@ pub mod matrix;
 pub mod number;
 pub mod plots;
 pub mod progress;
+pub mod race;
 pub mod sarif;
 mod shader;
 pub mod site;

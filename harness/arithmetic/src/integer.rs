@@ -87,6 +87,11 @@ pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     Some(result & mask(bits))
 }
 
+/// Whether [`fold`] knows an instruction: all of those have a defined result for these numbers.
+pub fn folds(op: Op) -> bool {
+    fold(op, &[0, 1, 0, 0], 64, 64).is_some()
+}
+
 /// The result of an extended instruction of GLSL.std.450 on known integers; `from` are the bits of its
 /// operands, `bits` those of its result.
 pub fn fold_extended(op: GlslStd450Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {

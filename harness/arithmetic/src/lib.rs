@@ -15,7 +15,7 @@ mod whole;
 use rspirv::spirv::{GlslStd450Op, Op};
 
 pub use float::{bits_of, float_of};
-pub use integer::{fold, fold_extended, mask, signed};
+pub use integer::{fold, fold_extended, folds, mask, signed};
 
 /// What kind of number it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use device::{Executable, Options, Selector, VulkanDevice};
 use plan::{BufferId, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape, Memory};
 use runner::pool::{self, Health};
-use runner::worker::Say;
+use runner::worker::{PROGRESS, Say, serve_jobs};
 use serde::{Deserialize, Serialize};
 use shaders::carrier::Carrier;
 use shaders::variant::Images;
@@ -159,7 +159,7 @@ impl pool::Answer for CompileAnswer {
 /// When the parent cannot be understood or told anything.
 pub fn serve() -> io::Result<()> {
     let mut devices: BTreeMap<String, VulkanDevice> = BTreeMap::new();
-    let _: ControlFlow<()> = runner::worker::serve_jobs::<CompileJob, (), CompileAnswer>(&mut |job, say| {
+    let _: ControlFlow<()> = serve_jobs(PROGRESS, &mut |job: &CompileJob, say: Say<'_, ()>| {
         let mut answer = CompileAnswer::default();
         answer.failure = fill(&mut answer, job, &mut devices, say).err();
         answer

@@ -1,5 +1,7 @@
 //! Why something cannot begin or go on, with the side that it is on.
 
+use std::path::Path;
+
 use miette::Diagnostic;
 
 /// An error that ends a command, with the side that it is on.
@@ -67,6 +69,11 @@ impl Failure {
         Failure::Environment(miette::Report::new(Message::new(text)))
     }
 
+    /// What keeps a file or a folder from being read or written.
+    pub fn of_file(path: &Path, error: impl std::fmt::Display) -> Failure {
+        Failure::environment_message(format!("{}: {error}", path.display()))
+    }
+
     /// The error for people.
     pub fn report(&self) -> &miette::Report {
         match self {
@@ -88,4 +95,36 @@ fn chain(error: &dyn std::error::Error) -> String {
         next = inner.source();
     }
     text
+}
+
+/// What was wrong, besides nothing: what weighs more comes later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Conclusion {
+    /// Nothing.
+    #[default]
+    Success,
+    /// The environment failed.
+    Environment,
+    /// A rule was broken.
+    RuleBroken,
+    /// The input or the command line is wrong.
+    Input,
+    /// For a bisection: nothing can be said of this version, whatever the reason.
+    Untested,
+}
+
+impl Conclusion {
+    /// Adds what else was wrong.
+    pub fn note(&mut self, other: Conclusion) {
+        *self = (*self).max(other);
+    }
+}
+
+impl From<&Failure> for Conclusion {
+    fn from(failure: &Failure) -> Conclusion {
+        match failure {
+            Failure::Input(_) => Conclusion::Input,
+            Failure::Environment(_) => Conclusion::Environment,
+        }
+    }
 }

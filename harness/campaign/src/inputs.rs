@@ -16,7 +16,7 @@ use results::show;
 use walkdir::WalkDir;
 
 use crate::similar::{meant, similar};
-use crate::source::{Origin, TestSource, Unreadable};
+use crate::source::{Loaded, Origin, TestSource, Unreadable};
 use crate::{Failure, cts};
 
 /// How the ids of the programs of CTS names begin; globs over other ids do not choose them.
@@ -340,6 +340,18 @@ fn make_ids_unique(sources: &mut [TestSource]) {
 fn shared_ids(sources: &[TestSource]) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     sources.iter().filter(|source| !seen.insert(&source.id)).map(|source| source.id.clone()).collect()
+}
+
+/// The only test that an argument names.
+///
+/// # Errors
+/// When it names none or several, or what it names is no test.
+pub fn one(argument: &str) -> Result<Loaded, Failure> {
+    let mut sources = of_argument(argument);
+    match (sources.pop(), sources.is_empty()) {
+        (Some(source), true) => source.load().map_err(|rejected| rejected.failure),
+        _ => Err(Failure::input_message(format!("`{argument}` names several tests: name one"))),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,10 @@
 //! Trials: one test under one stress for a short time in a worker process, and the rates that come of it.
 
+pub mod bench;
+pub mod environments;
+pub mod growth;
+pub mod tune;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -45,13 +50,7 @@ impl Subject {
     pub fn of_arguments<S: AsRef<str>>(arguments: &[S]) -> Result<Vec<Subject>, Failure> {
         let sources = arguments.iter().flat_map(|argument| inputs::of_argument(argument.as_ref()));
         sources
-            .map(|source| match source.load() {
-                Ok(loaded) => Subject::new(loaded),
-                Err(rejected) => {
-                    let (source, rejection) = *rejected;
-                    Err(rejection.failure(&source.file))
-                }
-            })
+            .map(|source| source.load().map_err(|rejected| rejected.failure).and_then(Subject::new))
             .collect()
     }
 
@@ -80,6 +79,30 @@ impl Subject {
             not_executed: seen.not_executed,
             dispatches: seen.dispatches,
             seconds: seen.seconds,
+        }
+    }
+
+    /// Instances that showed the outcome that the test asks about: the deaths of a mutant.
+    pub fn deaths(&self, seen: &Observation) -> u64 {
+        let Some(question) = &self.test.question else { return 0 };
+        let asked =
+            |outcome: &Outcome| outcome.meets(&self.test, &self.prediction.observables, &question.condition);
+        let counts = seen.histogram.counts.iter();
+        counts.filter(|(outcome, _)| asked(outcome)).map(|(_, count)| count).sum()
+    }
+
+    /// A job that runs it, without a budget.
+    pub fn job(&self, selector: &str, stress: &Stress, seed: u64) -> Job {
+        Job {
+            id: self.id.clone(),
+            text: self.text.clone(),
+            variant: self.variant.clone(),
+            device: selector.to_owned(),
+            stress: Some(stress.clone()),
+            seed,
+            plausible: plausible(&self.prediction),
+            patience: Settings::PATIENCE.as_secs_f64(),
+            ..Job::default()
         }
     }
 }
@@ -120,32 +143,6 @@ impl Relaxed {
     }
 }
 
-impl Subject {
-    /// Instances that showed the outcome that the test asks about: the deaths of a mutant.
-    pub fn deaths(&self, seen: &Observation) -> u64 {
-        let Some(question) = &self.test.question else { return 0 };
-        let asked =
-            |outcome: &Outcome| outcome.meets(&self.test, &self.prediction.observables, &question.condition);
-        let counts = seen.histogram.counts.iter();
-        counts.filter(|(outcome, _)| asked(outcome)).map(|(_, count)| count).sum()
-    }
-
-    /// A job that runs it, without a budget.
-    pub fn job(&self, selector: &str, stress: &Stress, seed: u64) -> Job {
-        Job {
-            id: self.id.clone(),
-            text: self.text.clone(),
-            variant: self.variant.clone(),
-            device: selector.to_owned(),
-            stress: Some(stress.clone()),
-            seed,
-            plausible: plausible(&self.prediction),
-            patience: Settings::PATIENCE.as_secs_f64(),
-            ..Job::default()
-        }
-    }
-}
-
 /// One test under one stress.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial<'a> {
@@ -162,7 +159,7 @@ pub struct Trial<'a> {
 /// A trial's observation, or why there is none.
 pub type Outcomes = Result<Observation, String>;
 
-/// Runs trials one after the other in worker processes; all of them end within `limit`, by force if they must.
+/// Runs trials one after the other in worker processes; all of them end soon after `limit`, by force if they must.
 ///
 /// # Errors
 /// When no worker can be started at all.
@@ -179,8 +176,8 @@ pub fn run(target: &Target, trials: &[Trial<'_>], limit: Duration) -> Result<Vec
     Ok(ended.into_iter().map(|ended| ended.map(|answer| Observation::from(&answer.observation))).collect())
 }
 
-/// Runs jobs by their numbers, one after the other in worker processes; all of them end within `limit`, by force if they
-/// must.
+/// Runs jobs by their numbers, one after the other in worker processes; all of them end soon after `limit`, by force if
+/// they must.
 ///
 /// # Errors
 /// When no worker can be started at all.
@@ -191,12 +188,7 @@ pub fn run_jobs(
     limit: Duration,
 ) -> Result<Vec<Result<Answer, String>>, Failure> {
     let program = workers::program()?;
-    let limits = Limits {
-        time: Some(limit),
-        overrun: Duration::from_secs(1),
-        slack: Duration::from_secs(2),
-        ..Limits::DEFAULT
-    };
+    let limits = Limits { time: Some(limit), ..Limits::DEFAULT };
     let mut ended = Vec::with_capacity(jobs);
     pool::run(
         &limits,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use litmus::{Dialect, ParseErrors, Test};
+use litmus::{Dialect, Test};
 use model::Model;
 use results::wire::RejectedLine;
 
@@ -58,13 +58,34 @@ pub struct Loaded {
     pub test: Test,
 }
 
-/// Why a source is no test.
+impl Loaded {
+    /// The program that a device runs for it.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn placed(&self) -> Result<Test, Failure> {
+        litmus::convert::for_device(&self.test).map_err(|error| {
+            let (file, line) = (&self.source.file, error.span().line);
+            Failure::input_message(format!("{file}:{line}: no kernel: {error}"))
+        })
+    }
+}
+
+/// A source that is no test: what is wrong with it.
 #[derive(Debug)]
-pub enum Rejection {
-    /// It has no text.
-    Unreadable(Unreadable),
-    /// Its text is wrong.
-    Malformed(ParseErrors),
+pub struct Rejected {
+    /// Its first mistake, as it is published.
+    pub line: RejectedLine,
+    /// The diagnostic for people.
+    pub failure: Failure,
+}
+
+impl Rejected {
+    /// What is wrong with a file as a whole.
+    pub fn whole(file: &str, error: String) -> Rejected {
+        let failure = Failure::input_message(format!("{file}: {error}"));
+        Rejected { line: RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure }
+    }
 }
 
 impl TestSource {
@@ -107,51 +128,24 @@ impl TestSource {
     ///
     /// # Errors
     /// When there is no text, or it is no test.
-    pub fn load(self) -> Result<Loaded, Box<(TestSource, Rejection)>> {
-        let text = match &self.text {
-            Ok(text) => text.clone(),
-            Err(unreadable) => {
-                let unreadable = unreadable.clone();
-                return Err(Box::new((self, Rejection::Unreadable(unreadable))));
-            }
+    pub fn load(self) -> Result<Loaded, Rejected> {
+        let file = &self.file;
+        let rejected = |error: &str, line: u32, column: u32, failure: Failure| {
+            let line = RejectedLine { file: file.clone(), error: error.to_owned(), line, column };
+            Rejected { line, failure }
         };
-        match litmus::parse(&text, &self.file) {
-            Ok(test) => Ok(Loaded { source: self, text, test }),
-            Err(errors) => Err(Box::new((self, Rejection::Malformed(errors)))),
-        }
-    }
-}
-
-impl Rejection {
-    /// The published form: its first mistake.
-    pub fn line(&self, file: &str) -> RejectedLine {
-        match self {
-            Rejection::Unreadable(unreadable) => RejectedLine {
-                file: file.to_owned(),
-                error: unreadable.what.clone(),
-                line: unreadable.line,
-                column: unreadable.column,
-            },
-            Rejection::Malformed(errors) => {
-                let messages = errors.messages();
-                let first = messages.first();
-                RejectedLine {
-                    file: file.to_owned(),
-                    error: first.map_or_else(|| errors.to_string(), |message| message.text.clone()),
-                    line: first.map_or(1, |message| message.line),
-                    column: first.map_or(1, |message| message.column),
-                }
-            }
-        }
-    }
-
-    /// The diagnostic for people.
-    pub fn failure(self, file: &str) -> Failure {
-        match self {
-            Rejection::Unreadable(Unreadable { what, line, column }) => {
-                Failure::input_message(format!("{file}:{line}:{column}: {what}"))
-            }
-            Rejection::Malformed(errors) => Failure::input(errors),
-        }
+        let text = self.text.clone().map_err(|Unreadable { what, line, column }| {
+            let failure = Failure::input_message(format!("{file}:{line}:{column}: {what}"));
+            rejected(&what, line, column, failure)
+        })?;
+        let test = litmus::parse(&text, file).map_err(|errors| {
+            let messages = errors.messages();
+            let all = errors.to_string();
+            let (error, line, column) = messages
+                .first()
+                .map_or((all.as_str(), 1, 1), |first| (first.text.as_str(), first.line, first.column));
+            rejected(error, line, column, Failure::input(errors.clone()))
+        })?;
+        Ok(Loaded { source: self, text, test })
     }
 }

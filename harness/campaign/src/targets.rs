@@ -53,6 +53,18 @@ impl Target {
     }
 }
 
+/// One device that executes: the one that is named, or the best.
+///
+/// # Errors
+/// When it is not there, or only compiles.
+pub fn one(device: Option<&str>, tell: Tell<'_>) -> Result<Target, Failure> {
+    let named: Vec<String> = device.map(str::to_owned).into_iter().collect();
+    let mut targets = targets(&named, None, tell)?;
+    refuse_compile_only(&targets)?;
+    targets.truncate(1);
+    targets.pop().ok_or_else(|| Failure::environment_message("no device"))
+}
+
 /// The devices that are asked for; the best one when none is.
 ///
 /// # Errors

@@ -9,11 +9,8 @@ pub mod compile;
 pub mod convert;
 pub mod coverage;
 pub mod diff;
-pub mod environments;
 pub mod explain;
-pub mod faults;
 pub mod generate;
-pub mod growth;
 pub mod lint;
 pub mod lists;
 pub mod merge;
@@ -50,17 +47,8 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Generate(arguments) => generate::generate(&arguments, quiet),
         Command::Clauses(arguments) => clauses::clauses(arguments.format),
         Command::Tune(arguments) => tune::tune(&arguments, quiet),
-        Command::Codegen(arguments) => codegen::codegen(&arguments, quiet),
-        Command::Bench(arguments) if arguments.faults => {
-            faults::faults(arguments.format, arguments.matrix.as_deref())
-        }
-        Command::Bench(arguments) if !arguments.stress.is_empty() => {
-            environments::environments(&arguments, quiet)
-        }
-        Command::Bench(arguments) => match arguments.growth {
-            Some(most) => growth::growth(&arguments, most),
-            None => bench::bench(&arguments, quiet),
-        },
+        Command::Codegen(arguments) => codegen::codegen(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments, quiet),
         Command::Lint(arguments) => lint::lint(&arguments, quiet),
         Command::Patterns(arguments) => patterns::patterns(&arguments),
         Command::Faults(arguments) => lists::faults(arguments.format),

@@ -1,14 +1,11 @@
 //! The command line: a thin shell over the crates of the project, and the only one that prints or exits.
 
-mod again;
 mod arguments;
 mod commands;
 mod completion;
 mod exit;
 mod output;
 mod patterns;
-mod reasons;
-mod source;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -28,15 +25,15 @@ fn main() -> ExitCode {
             // Help and version go to standard output and are no failure.
             output::complain_of_command_line(&error);
             let outcome = if error.use_stderr() { Outcome::Input } else { Outcome::Success };
-            return outcome.into();
+            return exit::code(outcome).into();
         }
     };
     set_up_log(line.quiet, line.verbose);
     match commands::dispatch(line.command, line.quiet) {
-        Ok(outcome) => outcome.into(),
+        Ok(outcome) => exit::code(outcome).into(),
         Err(failure) => {
             output::complain(failure.report());
-            Outcome::from(&failure).into()
+            exit::code(Outcome::from(&failure)).into()
         }
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use results::show::block as shown_lines;
 use results::write::Layout;
 
+use crate::arguments::ListFormat;
 use crate::exit::{Failure, Outcome};
 
 /// Columns of diagnostics.
@@ -82,8 +83,30 @@ impl Write for Data {
 /// When it cannot be printed.
 pub fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
     let text = results::write::json::document(value).map_err(Failure::environment_error)?;
-    Data::new().print(&text)?;
-    Ok(Outcome::Success)
+    print_text(&text)
+}
+
+/// Prints a text, and nothing is wrong then.
+///
+/// # Errors
+/// When it cannot be printed.
+pub fn print_text(text: &str) -> Result<Outcome, Failure> {
+    Data::new().print(text).map(|()| Outcome::Success)
+}
+
+/// Prints a value as JSON, or as the text that `text` makes of it.
+///
+/// # Errors
+/// When it cannot be printed.
+pub fn print_as<T: serde::Serialize>(
+    format: ListFormat,
+    value: &T,
+    text: impl FnOnce(&T) -> String,
+) -> Result<Outcome, Failure> {
+    match format {
+        ListFormat::Json => print_json(value),
+        ListFormat::Text => print_text(&text(value)),
+    }
 }
 
 /// Writes a file as a whole, made anew: where there is a link of that name, the link is replaced and what it points at stays as it
@@ -97,15 +120,40 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         Ok(found) if found.is_dir() => {
             Err(Failure::input_message(format!("{} is a folder: name the file to write", path.display())))
         }
-        Ok(found) if !found.is_file() && !found.is_symlink() => {
-            std::fs::write(path, bytes).map_err(|error| Failure::environment_message(told(&error)))
-        }
         // Links of the system's own devices are what they point at.
-        _ if path.starts_with("/dev") || path.starts_with("/proc") => {
+        found
+            if found.as_ref().is_ok_and(|found| !found.is_file() && !found.is_symlink())
+                || path.starts_with("/dev")
+                || path.starts_with("/proc") =>
+        {
             std::fs::write(path, bytes).map_err(|error| Failure::environment_message(told(&error)))
         }
         _ => results::folder::replace(path, bytes).map_err(Failure::folder),
     }
+}
+
+/// Refuses a folder that holds something.
+///
+/// # Errors
+/// When it does.
+pub fn expect_empty(folder: &Path) -> Result<(), Failure> {
+    let shown = folder.display();
+    match std::fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => Err(Failure::input_message(format!("{shown} is not empty: choose another folder"))),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::environment_message(format!("{shown}: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes a folder where there is none.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn make_folder(folder: &Path) -> Result<(), Failure> {
+    let told = |error: io::Error| Failure::of_file(folder, error);
+    std::fs::create_dir_all(folder).map_err(told)
 }
 
 /// Whether a byte may begin what a terminal acts upon.
@@ -153,6 +201,15 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", shown_lines(text));
 }
 
+/// Prints messages for people, unless they want none.
+pub fn note(quiet: bool) -> impl Fn(&str) {
+    move |text| {
+        if !quiet {
+            say(text);
+        }
+    }
+}
+
 /// Prints a diagnostic for people.
 pub fn complain(report: &miette::Report) {
     let mut plain = String::new();
@@ -160,6 +217,12 @@ pub fn complain(report: &miette::Report) {
     let handler = miette::GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_context_lines(1);
     let rendered = handler.with_links(false).render_report(&mut plain, report.as_ref());
     print_coloured(if rendered.is_ok() { &plain } else { "" }, &format!("{report:?}"));
+}
+
+/// Prints why something is left out, and notes what that makes of the exit code.
+pub fn reject(outcome: &mut Outcome, failure: &Failure) {
+    complain(failure.report());
+    outcome.note(Outcome::from(failure));
 }
 
 /// Prints what is wrong with a command line, or the help that it asks for.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use arithmetic::{fold, fold_extended, mask};
+use arithmetic::{fold, fold_extended, folds, mask};
 use litmus::ArithmeticOperation;
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 
@@ -329,7 +329,7 @@ impl Walk<'_> {
         if let Some(known) = known {
             return match fold(op, &known, from, bits) {
                 Some(value) => Ok(Value::Known(value)),
-                None if is_foldable(op) => {
+                None if folds(op) => {
                     self.finding(FindingKind::UndefinedBehaviour, format!("Op{op:?} without a result"));
                     Ok(Value::Undefined(Origin::Instruction(instruction.result, self.thread)))
                 }
@@ -463,52 +463,9 @@ impl Walk<'_> {
     }
 }
 
-/// Instructions on numbers and truths.
+/// Instructions on numbers and truths, and those on pointers that give truths.
 fn is_computation(op: Op) -> bool {
-    relation(op).is_some()
-        || is_foldable(op)
-        || matches!(
-            op,
-            Op::IAdd
-                | Op::ISub
-                | Op::IMul
-                | Op::SNegate
-                | Op::Not
-                | Op::BitwiseAnd
-                | Op::BitwiseOr
-                | Op::BitwiseXor
-                | Op::BitCount
-                | Op::BitReverse
-                | Op::UConvert
-                | Op::SConvert
-                | Op::Bitcast
-                | Op::LogicalNot
-                | Op::LogicalAnd
-                | Op::LogicalOr
-                | Op::LogicalEqual
-                | Op::LogicalNotEqual
-                | Op::Any
-                | Op::All
-                | Op::PtrEqual
-                | Op::PtrNotEqual
-        )
-}
-
-fn is_foldable(op: Op) -> bool {
-    matches!(
-        op,
-        Op::UDiv
-            | Op::UMod
-            | Op::SDiv
-            | Op::SRem
-            | Op::SMod
-            | Op::ShiftLeftLogical
-            | Op::ShiftRightLogical
-            | Op::ShiftRightArithmetic
-            | Op::BitFieldInsert
-            | Op::BitFieldSExtract
-            | Op::BitFieldUExtract
-    )
+    folds(op) || matches!(op, Op::Any | Op::All | Op::PtrEqual | Op::PtrNotEqual)
 }
 
 fn is_atomic(op: Op) -> bool {

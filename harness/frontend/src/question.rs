@@ -249,15 +249,7 @@ impl Resolved {
                     Ok(number) => *number as u64 & mask(bytes.saturating_mul(8)),
                     Err(cell) => value(*cell).0,
                 };
-                let (left, right) = (number(left), number(right));
-                match comparison {
-                    Comparison::Equal => left == right,
-                    Comparison::NotEqual => left != right,
-                    Comparison::Less => left < right,
-                    Comparison::LessOrEqual => left <= right,
-                    Comparison::Greater => left > right,
-                    Comparison::GreaterOrEqual => left >= right,
-                }
+                comparison.holds(number(left), number(right))
             }
         }
     }

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use litmus::{Observation, Overlap, Test};
 use plan::{Device, DeviceError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use shaders::variant::Stage;
 
 use crate::error::{Cause, RunError};
@@ -27,7 +29,7 @@ use crate::wire::{
 use crate::{affinity, canary, overlap, pool, twin};
 
 /// How often a worker says how far it is.
-const PROGRESS: Duration = Duration::from_millis(200);
+pub const PROGRESS: Duration = Duration::from_millis(200);
 /// The part of a budget that goes to the twin.
 const TWIN_PART: u32 = 3;
 
@@ -58,27 +60,44 @@ const LEAST_DRIVER_THREADS: usize = 8;
 /// # Errors
 /// When an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
+    serve_on(make_device, PROGRESS, answer)
+}
+
+/// A callback that may tell the parent how far a job is; a break ends the job.
+pub type Say<'a, P> = &'a mut dyn FnMut(&dyn Fn() -> P) -> ControlFlow<()>;
+
+/// Serves jobs on devices that are opened when first asked for and kept. How far a job is, is told no more often than `every` so long.
+pub(crate) fn serve_on<J, P, R>(
+    make_device: MakeDevice<'_>,
+    every: Duration,
+    answer: impl Fn(&J, &mut Devices<'_>, Say<'_, P>) -> R,
+) -> io::Result<()>
+where
+    J: DeserializeOwned,
+    P: Serialize,
+    R: Serialize + pool::Answer,
+{
     let mut devices = Devices::new(make_device);
-    let ended = serve_jobs(&mut |job: &Job, say: OnSnapshot<'_>| answer(job, &mut devices, say))?;
-    if ended.is_break() {
+    if serve_jobs(every, &mut |job: &J, say: Say<'_, P>| answer(job, &mut devices, say))?.is_break() {
         // A device that hangs or was lost must not be destroyed: that may wait for ever.
         devices.forget();
     }
     Ok(())
 }
 
-/// A callback that may tell the parent how far a job is; a break ends the job.
-pub type Say<'a, P> = &'a mut dyn FnMut(&dyn Fn() -> P) -> ControlFlow<()>;
-
-/// Serves jobs of any kind from standard input until it ends, or until an answer ends the worker: then it breaks.
+/// Serves jobs of any kind from standard input until it ends, or until an answer ends the worker: then it breaks. How far a job is,
+/// is told no more often than `every` so long.
 ///
 /// # Errors
 /// As for [`serve`].
-pub fn serve_jobs<J, P, R>(answer: &mut dyn FnMut(&J, Say<'_, P>) -> R) -> io::Result<ControlFlow<()>>
+pub fn serve_jobs<J, P, R>(
+    every: Duration,
+    answer: &mut dyn FnMut(&J, Say<'_, P>) -> R,
+) -> io::Result<ControlFlow<()>>
 where
-    J: serde::de::DeserializeOwned,
-    P: serde::Serialize,
-    R: serde::Serialize + pool::Answer,
+    J: DeserializeOwned,
+    P: Serialize,
+    R: Serialize + pool::Answer,
 {
     let mut output = prepare_process()?;
     for line in requests() {
@@ -91,7 +110,7 @@ where
         let mut sent: Option<Instant> = None;
         let mut broken = None;
         let answer = answer(&request.payload, &mut |snapshot| {
-            if sent.is_some_and(|sent| sent.elapsed() < PROGRESS) {
+            if sent.is_some_and(|sent| sent.elapsed() < every) {
                 return ControlFlow::Continue(());
             }
             sent = Some(Instant::now());
@@ -116,11 +135,49 @@ where
     Ok(ControlFlow::Continue(()))
 }
 
+/// Whether a run showed anything at all.
+pub trait HasSeen {
+    /// It did.
+    fn anything(&self) -> bool;
+}
+
+/// What became of a job of a kind that is not judged by outcomes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Served<S> {
+    /// What was seen.
+    pub seen: S,
+    /// Why it ended early.
+    pub failure: Option<Failure>,
+    /// Messages of the validation layers.
+    pub validation: Vec<String>,
+}
+
+impl<S: Default> Served<S> {
+    /// The answer that `fill` fills, however far it comes.
+    pub(crate) fn of(fill: impl FnOnce(&mut Served<S>) -> Result<(), Failure>) -> Served<S> {
+        let mut answer = Served::default();
+        answer.failure = fill(&mut answer).err();
+        answer
+    }
+}
+
+impl<S: HasSeen> pool::Answer for Served<S> {
+    fn health(&self) -> Health {
+        match &self.failure {
+            Some(failure) if failure.spoils_worker() => Health::Bad,
+            _ if self.seen.anything() => Health::Good,
+            _ => Health::Unknown,
+        }
+    }
+
+    fn ends_worker(&self) -> bool {
+        self.health() == Health::Bad
+    }
+}
+
 /// Writes a message.
-pub(crate) fn send<P: serde::Serialize, R: serde::Serialize>(
-    output: &mut dyn Write,
-    message: &Message<P, R>,
-) -> io::Result<()> {
+fn send<P: Serialize, R: Serialize>(output: &mut dyn Write, message: &Message<P, R>) -> io::Result<()> {
     let mut line = vec![RECORD_SEPARATOR];
     serde_json::to_writer(&mut line, message)?;
     line.push(b'\n');
@@ -131,7 +188,7 @@ pub(crate) fn send<P: serde::Serialize, R: serde::Serialize>(
 
 /// Ties the process to its parent, and keeps standard output for answers.
 #[cfg(unix)]
-pub(crate) fn prepare_process() -> io::Result<std::fs::File> {
+fn prepare_process() -> io::Result<std::fs::File> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     // Linux shares processors out by session first. In one of its own a worker does not wait for a turn of whatever else runs in the
@@ -144,12 +201,12 @@ pub(crate) fn prepare_process() -> io::Result<std::fs::File> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn prepare_process() -> io::Result<io::Stdout> {
+fn prepare_process() -> io::Result<io::Stdout> {
     Ok(io::stdout())
 }
 
 /// The lines of standard input. Its end ends the process, whatever it is doing then.
-pub(crate) fn requests() -> Receiver<io::Result<String>> {
+fn requests() -> Receiver<io::Result<String>> {
     let (lines, requests) = channel();
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines() {

@@ -44,10 +44,11 @@ pub struct CodegenLine {
 }
 
 /// What became of kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodegenVerdict {
     /// The driver compiled them.
+    #[default]
     Compiles,
     /// The compiler crashed, aborted, hung or gave an error.
     Crashes,
@@ -65,7 +66,7 @@ pub struct CodegenWithout {
 }
 
 /// A kernel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenKernel {
     /// Its form: `merged`, `split`, `split.restrict`, `expression.restrict`, `vertex`, `vertex.restrict`, `fragment` or `fragment.restrict`.
     pub form: String,

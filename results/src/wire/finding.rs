@@ -30,6 +30,13 @@ pub struct MendRecord {
     pub text: String,
 }
 
+impl FindingRecord {
+    /// A finding without what mends it.
+    pub fn new(kind: &str, message: String, at: Vec<FindingPlace>) -> FindingRecord {
+        FindingRecord { kind: kind.to_owned(), message, at, mend: Vec::new() }
+    }
+}
+
 impl MendRecord {
     /// With its place.
     pub fn placed(&self) -> String {

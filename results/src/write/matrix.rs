@@ -274,14 +274,6 @@ mod tests {
                 form: "split".to_owned(),
                 kernel: "P1".to_owned(),
                 role: "consumer".to_owned(),
-                verdict: CodegenVerdict::Compiles,
-                reason: None,
-                micros: None,
-                instructions: None,
-                not_disassembled: None,
-                statistics: Vec::new(),
-                code: Vec::new(),
-                forms: Vec::new(),
                 orders: vec![CodegenOrder {
                     order: "acquire".to_owned(),
                     scope: "dv".to_owned(),
@@ -290,6 +282,7 @@ mod tests {
                     code: CodegenOrdered { verdict, why: "a bit".to_owned(), source: None },
                     nir: None,
                 }],
+                ..CodegenKernel::default()
             }],
             without: Vec::new(),
             replay: String::new(),

@@ -32,6 +32,16 @@ pub enum TestBudget {
     Instances(u64),
 }
 
+impl TestBudget {
+    /// The time, where it is one.
+    pub fn time(self) -> Option<Duration> {
+        match self {
+            TestBudget::Time(time) => Some(time),
+            TestBudget::Instances(_) => None,
+        }
+    }
+}
+
 impl std::fmt::Display for TestBudget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -122,10 +132,8 @@ impl Kind for Litmus<'_> {
 impl Litmus<'_> {
     /// The time for all devices, where it is bounded.
     pub fn whole_time(&self) -> Option<Duration> {
-        match self.budget {
-            TestBudget::Time(time) => Some(time * u32::try_from(self.plan.targets.len()).unwrap_or(u32::MAX)),
-            TestBudget::Instances(_) => None,
-        }
+        let devices = u32::try_from(self.plan.targets.len()).unwrap_or(u32::MAX);
+        self.budget.time().map(|time| time * devices)
     }
 
     /// The time for `waiting` of the tests of one device. The first device pays for the predictions.

@@ -104,10 +104,7 @@ pub fn load(
         })?;
         match source.load() {
             Ok(test) => loaded.push((test, placements)),
-            Err(no_test) => {
-                let (source, rejection) = *no_test;
-                rejected.push(rejection.failure(&source.file));
-            }
+            Err(no_test) => rejected.push(no_test.failure),
         }
     }
     Ok((loaded, rejected))

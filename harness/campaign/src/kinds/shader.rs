@@ -1,7 +1,7 @@
 //! Shaders of users as a kind of run: each is dispatched on each device with its inputs again and again, and what it leaves in its
 //! buffers is judged where all contents are known that the model allows.
 //!
-//! What is known of a shader comes as plain data: the front end stays with whoever asks.
+//! What is known of a shader comes as plain data, which [`read`](crate::shader::read) makes of its file.
 
 mod judge;
 

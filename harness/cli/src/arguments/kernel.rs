@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use campaign::shader::source::Compilation;
 use clap::Args;
 use frontend::{Options, inputs};
 
@@ -113,6 +114,16 @@ impl KernelArguments {
             && self.define.is_empty()
             && self.include.is_empty()
             && self.compiler.is_none()
+    }
+
+    /// How a source is compiled.
+    pub fn compilation(&self) -> Compilation<'_> {
+        Compilation {
+            entry: self.entry.as_deref(),
+            defines: &self.define,
+            includes: &self.include,
+            compiler: self.compiler.as_deref(),
+        }
     }
 
     /// The words of a command line that say the same.

@@ -1,219 +1,83 @@
-//! `bench`: instances, interleaved and weak outcomes a second of a device, beside a classic scheme and a native loop.
+//! `bench`: rates of a device, its growth, environments side by side, or how fast faults are found.
 
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use campaign::measure::{self, Subject, Trial};
-use campaign::targets::{self, Target};
-use campaign::workers::Task;
-use litmus::Observation;
-use results::bench::{
-    BENCH_SCHEMA, Baseline, BaselineRun, Counts, Purpose, Rates, Report, Run, Seen, median,
-};
-use runner::Stress;
-use runner::classic::StoreBuffering;
-use runner::native;
+use campaign::faults::{self, matrix};
+use campaign::measure::bench::bench as measured;
+use campaign::measure::environments::{Environments, environments};
+use campaign::measure::growth::growth;
+use campaign::targets;
+use results::power::Matrix;
+use results::wire::SoughtFault;
+use results::write;
 
 use crate::arguments::{Bench, ListFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::print_json;
-use crate::output::{Data, say};
-
-/// The test whose rates are the headline.
-const HEADLINE: &str = "sb/SB+rlx-rlx";
-/// Repetitions of the headline; the median is published.
-const REPETITIONS: usize = 5;
-/// The other tests, each once under the device's own preset.
-const OTHERS: [&str; 6] = [
-    "mp/MP+early-read",
-    "mp/MP+rel-acq",
-    "r/R+rlx-rlx",
-    "lb/LB+rlx-rlx",
-    "2+2w/2+2W+rlx-rlx",
-    "iriw/IRIW+rlx",
-];
-/// The same parameters are drawn in every bench.
-const SEED: u64 = 5;
-/// Time of a headline run, of a throughput run, and of the others.
-const TIMES: [Duration; 3] =
-    [Duration::from_millis(1000), Duration::from_millis(700), Duration::from_millis(400)];
-/// Time of a run that is to show a weak outcome at once, and how many there are.
-const AT_ONCE: (Duration, usize) = (Duration::from_millis(10), 5);
-/// All trials have ended by then.
-const LIMIT: Duration = Duration::from_secs(14);
-/// The classic scheme: time of a run, and how many there are.
-const CLASSIC: (Duration, usize) = (Duration::from_millis(900), 3);
-/// How long a run of the classic scheme may take beyond its time.
-const CLASSIC_PATIENCE: Duration = Duration::from_millis(1500);
-/// Time of a native run, before and after the others.
-const NATIVE: Duration = Duration::from_millis(400);
-
-fn baseline(scheme: &str, seen: &[StoreBuffering]) -> Baseline {
-    Baseline::new(scheme, seen.iter().map(baseline_run).collect())
-}
-
-fn baseline_run(seen: &StoreBuffering) -> BaselineRun {
-    let counts = Counts {
-        instances: seen.instances(),
-        interleaved: seen.interleaved(),
-        weak: seen.weak(),
-        seconds: seen.seconds,
-        ..Counts::default()
-    };
-    BaselineRun { rates: counts.rates(), counts: seen.counts, other: seen.other, seconds: seen.seconds }
-}
+use crate::output::{Data, note, print_as, print_json, print_text, say, write_file};
 
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no such device, or the headline test does not run on it.
+/// When there is no such device, or what is to be measured does not run on it.
 pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
-    if !(0.0..=1.0).contains(&arguments.scale) {
-        return Err(Failure::input_message("`--scale` is from 0 to 1"));
+    if arguments.faults {
+        return match &arguments.matrix {
+            Some(path) => write_matrix(path),
+            None => sought(arguments.format),
+        };
     }
-    let scaled = |time: Duration| time.mul_f64(arguments.scale);
-    let started = Instant::now();
-    let devices: Vec<String> = arguments.device.iter().cloned().collect();
-    let targets = targets::targets(&devices, None, &say)?;
-    targets::refuse_compile_only(&targets)?;
-    let Some(target) = targets.first() else { return Err(Failure::environment_message("no device")) };
-    let throughput = Stress::for_throughput(&target.listed.capabilities).map_err(Failure::input_error)?;
-    let headline = Subject::of_arguments(&[HEADLINE])?;
-    let others = Subject::of_arguments(&OTHERS)?;
-    let Some(headline) = headline.first() else { return Err(Failure::input_message("no headline test")) };
-    if !quiet {
-        say(&format!("measuring {} for about 20 s", target.name));
+    let target = targets::one(arguments.device.as_deref(), &say)?;
+    if !arguments.stress.is_empty() {
+        let asked = Environments {
+            stresses: &arguments.stress,
+            tests: &arguments.tests,
+            suite: arguments.suite.as_deref(),
+            time: arguments.time,
+            seed: arguments.seed,
+        };
+        let record = environments(target, &asked, &say, &note(quiet))?;
+        return print_as(arguments.format, &record, write::bench::environments);
     }
-
-    let planned = planned(target, headline, &others, &throughput, arguments.scale);
-    let trials: Vec<Trial<'_>> = planned.iter().map(|(_, trial)| *trial).collect();
-    let mut calibration = vec![native::run(scaled(NATIVE))];
-    let ended = measure::run(target, &trials, LIMIT)?;
-    let classic = (0..CLASSIC.1)
-        .map(|_| {
-            let seconds = scaled(CLASSIC.0).as_secs_f64();
-            let task = Task::Classic { selector: target.selector.clone(), seconds };
-            let text = measure::ask(&target.process, &task, CLASSIC.0 + CLASSIC_PATIENCE)?;
-            serde_json::from_str(&text)
-                .map_err(|_| Failure::environment_message(format!("the classic scheme: {text}")))
-        })
-        .collect::<Result<Vec<StoreBuffering>, Failure>>()?;
-    calibration.push(native::run(scaled(NATIVE)));
-
-    let runs: Vec<Run> = planned
-        .iter()
-        .zip(ended)
-        .map(|((purpose, trial), ended)| match ended {
-            Ok(seen) => run_of(*purpose, trial, &seen, None),
-            Err(why) => run_of(*purpose, trial, &Observation::default(), Some(why)),
-        })
-        .collect();
-    let rates = |purpose: Purpose| {
-        let of = runs.iter().filter(|run| run.purpose == purpose && run.error.is_none());
-        median(of.map(|run| run.counts.rates()).collect())
-    };
-    let Some(best) = rates(Purpose::Headline) else {
-        let why = runs.iter().find_map(|run| run.error.clone()).unwrap_or_default();
-        return Err(Failure::environment_message(format!("{HEADLINE} did not run: {why}")));
-    };
-    let report = Report {
-        schema: BENCH_SCHEMA.to_owned(),
-        device: target.name.clone(),
-        driver: format!("{} {}", target.listed.identity.driver_name, target.listed.identity.driver_info),
-        rates: best,
-        preset: target.stress.name.clone(),
-        throughput_instances_per_second: rates(Purpose::Throughput).unwrap_or_default().instances_per_second,
-        runs,
-        classic: baseline("64 workgroups of 256, stride 2, both threads an invocation", &classic),
-        calibration: baseline("two native threads, a meeting for each 8 instances", &calibration),
-        seconds: started.elapsed().as_secs_f64(),
-    };
-    match arguments.format {
-        ListFormat::Json => print_json(&report),
-        ListFormat::Text => print_text(&report),
+    match arguments.growth {
+        Some(most) => print_as(arguments.format, &growth(&target, most)?, write::bench::growth),
+        None => {
+            let report = measured(&target, arguments.scale, &note(quiet))?;
+            print_as(arguments.format, &report, write::bench::text)
+        }
     }
 }
 
-type Planned<'a> = (Purpose, Trial<'a>);
-
-/// Every trial of a bench, with its purpose. Repetitions are spread over the whole time, so that a busy minute of the
-/// machine does not meet all of them.
-fn planned<'a>(
-    target: &'a Target,
-    headline: &'a Subject,
-    others: &'a [Subject],
-    throughput: &'a Stress,
-    scale: f64,
-) -> Vec<Planned<'a>> {
-    let [long, middle, short] = TIMES;
-    let trial =
-        |subject, stress, time: Duration, seed| Trial { subject, stress, time: time.mul_f64(scale), seed };
-    let mut planned = Vec::new();
-    let mut others = others.iter();
-    for repetition in 0..REPETITIONS {
-        let seed = SEED + repetition as u64;
-        planned.push((Purpose::Headline, trial(headline, &target.stress, long, seed)));
-        if repetition % 2 == 0 {
-            planned.push((Purpose::Throughput, trial(headline, throughput, middle, seed)));
-        }
-        for subject in others.by_ref().take(2) {
-            planned.push((Purpose::Shape, trial(subject, &target.stress, short, seed)));
-        }
+/// `--faults`.
+fn sought(format: ListFormat) -> Result<Outcome, Failure> {
+    let mut data = Data::new();
+    let record = faults::faults(&mut |fault: &SoughtFault| match format {
+        ListFormat::Text => data.print(&write::bench::fault(fault)),
+        ListFormat::Json => Ok(()),
+    })?;
+    if format == ListFormat::Json {
+        print_json(&record)?;
+    } else {
+        data.print(&write::bench::faults(&record))?;
+        record.false_alarms.iter().for_each(|alarm| say(alarm));
     }
-    for repetition in 0..AT_ONCE.1 {
-        planned.push((
-            Purpose::AtOnce,
-            trial(headline, &target.stress, AT_ONCE.0, SEED + 100 + repetition as u64),
-        ));
-    }
-    planned
+    let sound = record.missed.is_empty() && record.false_alarms.is_empty();
+    Ok(if sound { Outcome::Success } else { Outcome::RuleBroken })
 }
 
-fn run_of(purpose: Purpose, trial: &Trial<'_>, seen: &Observation, error: Option<String>) -> Run {
-    let subject = trial.subject;
-    let outcomes = seen.histogram.counts.iter().map(|(outcome, count)| {
-        let says = subject.prediction.outcomes.get(outcome);
-        Seen {
-            state: results::state::line(&subject.test, &subject.prediction.observables, outcome),
-            count: *count,
-            weak: says.is_none_or(|says| says.weak),
-            serial: says.is_some_and(|says| says.serial),
-        }
-    });
-    Run {
-        test: subject.id.clone(),
-        preset: trial.stress.name.clone(),
-        purpose,
-        seed: trial.seed,
-        asked_seconds: trial.time.as_secs_f64(),
-        counts: subject.counts(seen),
-        outcomes: outcomes.collect(),
-        error,
-    }
-}
-
-fn print_text(report: &Report) -> Result<Outcome, Failure> {
-    let mut text = format!("{} ({}), preset {}\n\n", report.device, report.driver.trim(), report.preset);
-    text += &format!("{:28}{:>14}{:>16}{:>14}\n", "millions a second", "instances", "interleaved", "weak");
-    let mut row = |name: &str, rates: &Rates| {
-        let [instances, interleaved, weak] =
-            [rates.instances_per_second, rates.interleaved_per_second, rates.weak_sb_per_second]
-                .map(|rate| rate / 1e6);
-        text += &format!("{name:28}{instances:>14.3}{interleaved:>16.4}{weak:>14.4}\n");
+/// `--faults --matrix`: what the file has of the same tests and faults is kept.
+fn write_matrix(path: &Path) -> Result<Outcome, Failure> {
+    let old = match std::fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).map_err(Failure::input_error)?,
+        Err(_) => Matrix::default(),
     };
-    row(&format!("{HEADLINE}, median"), &report.rates);
-    row("classic scheme", &report.classic.rates);
-    row("two native threads", &report.calibration.rates);
-    for run in report.runs.iter().filter(|run| run.error.is_none() && run.purpose != Purpose::AtOnce) {
-        row(&format!("{} {}", run.test, run.preset), &run.counts.rates());
-    }
-    let at_once = report.runs.iter().filter(|run| run.purpose == Purpose::AtOnce);
-    let seen = at_once.filter(|run| run.counts.weak > 0).count();
-    text += &format!("\na weak outcome within 10 ms in {seen} of {} runs\n", AT_ONCE.1);
-    for run in &report.runs {
-        if let Some(error) = &run.error {
-            text += &format!("{}: {error}\n", run.test);
-        }
-    }
-    Data::new().print(&text)?;
-    Ok(Outcome::Success)
+    let (matrix, new) = matrix::matrix(&old, &say)?;
+    let text = serde_json::to_string_pretty(&matrix).map_err(Failure::environment_error)?;
+    write_file(path, (text + "\n").as_bytes())?;
+    let seen = matrix.faults.iter().filter(|fault| !fault.found_by.is_empty()).count();
+    let visible = matrix.faults.iter().filter(|fault| fault.is_visible()).count();
+    print_text(&format!(
+        "{} tests, {new} of them new, find {seen} of {visible} faults within {} instances of a test\n",
+        matrix.tests.len(),
+        matrix.steps.last().copied().unwrap_or(0)
+    ))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use campaign::parallel::in_order;
+use campaign::parallel::map;
 use litmus::{Test, corpus};
 use model::clauses::{Clause, Disposition, citations, clauses as inventory};
 use model::mutation::{Difference, EquivalenceReason, MUTATED, Mutant, Unkilled, killer, mutants, unkilled};
@@ -14,8 +14,7 @@ use results::wire::{
 
 use crate::arguments::ListFormat;
 use crate::exit::{Failure, Outcome};
-use crate::output::Data;
-use crate::output::print_json;
+use crate::output::print_as;
 
 /// How long one test may take under one mutant.
 const PATIENCE: Options = Options { budget: Budget::steps(200_000), unroll: 1 };
@@ -27,13 +26,7 @@ const PATIENCE: Options = Options { budget: Budget::steps(200_000), unroll: 1 };
 pub fn clauses(format: ListFormat) -> Result<Outcome, Failure> {
     let tests = embedded_tests()?;
     let record = ClausesRecord { clauses: rows(&tests)?, mutants: mutant_rows(&tests)? };
-    match format {
-        ListFormat::Json => print_json(&record),
-        ListFormat::Text => {
-            Data::new().print(&text(&record))?;
-            Ok(Outcome::Success)
-        }
-    }
+    print_as(format, &record, text)
 }
 
 /// An embedded test with its id.
@@ -109,14 +102,7 @@ fn mutant_rows(tests: &[Embedded]) -> Result<Vec<MutantRow>, Failure> {
         let model = model.map_err(Failure::input)?;
         let judged = judge(&model, tests)?;
         let all = mutants(&model, &|source| file.is_none_or(|file| source == file));
-        in_order(
-            &all,
-            |mutant| mutant_row(name, mutant, &judged, &known, bound),
-            |row| {
-                rows.push(row);
-                Ok::<(), Failure>(())
-            },
-        )?;
+        rows.extend(map(&all, |mutant| mutant_row(name, mutant, &judged, &known, bound)));
     }
     Ok(rows)
 }

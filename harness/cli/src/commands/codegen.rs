@@ -1,110 +1,39 @@
 //! `codegen`: the machine code that drivers make of tests.
 
-mod baselines;
-pub mod beside;
-mod campaign;
-pub mod engine;
-mod explore;
-mod orders;
-mod reduce;
-mod report;
-mod table;
-pub mod targets;
+use std::path::Path;
 
-use std::sync::Arc;
-
-use ::campaign::inputs;
-use ::campaign::parallel::{in_order, map};
-use codegen::{Form, Sizes, units};
-use litmus::Test;
-use litmus::convert::for_device;
-use runner::Variant;
+use campaign::compilers::baselines::{baselines, differences, file_of};
+use campaign::compilers::engine::Engine;
+use campaign::compilers::explore::{explore, is_broken};
+use campaign::compilers::relaxations::compared;
+use campaign::compilers::targets::{Target, targets};
+use campaign::compilers::{Asked, lines, load};
+use codegen::{CodeBaseline, Form};
+use results::wire::{CodegenLine, CodegenOrderVerdict, CodegenVerdict};
+use results::write::codegen::{self as text, Figures, Shown};
+use results::write::json::Lines;
+use results::write::matrix;
 
 use crate::arguments::{Codegen, CodegenEmit, CodegenFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::complain;
-use engine::Question;
-use report::Printer;
-use targets::Target;
-
-/// The suite that is compiled when nothing else is asked for.
-const DEFAULT_SUITE: &str = "quick";
-
-/// A test of the command.
-#[derive(Clone, Debug)]
-pub struct Item {
-    /// Its id.
-    pub id: String,
-    /// How a command line names it.
-    pub argument: String,
-    /// The test that kernels play.
-    pub test: Arc<Test>,
-    /// How it is told.
-    pub variant: Variant,
-}
-
-/// A form of a test, with its kernels or why there are none.
-#[derive(Clone, Debug)]
-pub struct Told {
-    /// The form.
-    pub form: Form,
-    /// Its kernels.
-    pub made: Result<Question, String>,
-}
-
-/// What is asked of which devices.
-#[derive(Debug)]
-pub struct Asked {
-    /// The tests.
-    pub items: Vec<Item>,
-    /// The devices.
-    pub targets: Vec<Target>,
-    /// The forms.
-    pub forms: Vec<Form>,
-    /// Invocations of a workgroup where each thread has one of its own.
-    pub lanes: u32,
-    /// Whether the tests are a whole suite, so that what is not among them is gone.
-    pub whole: bool,
-    /// The kernels by the sizes of devices: few devices differ in them.
-    kernels: Vec<(Sizes, Vec<Vec<Told>>)>,
-}
-
-impl Asked {
-    /// The forms of each test on a device.
-    pub fn told_for(&self, target: &Target) -> &[Vec<Told>] {
-        let sizes = target.sizes(self.lanes);
-        self.kernels.iter().find(|(known, _)| *known == sizes).map_or(&[], |(_, told)| told)
-    }
-
-    /// A command that compiles one test on one device again.
-    pub fn replay(&self, item: &Item, target: &Target) -> String {
-        let forms: Vec<&str> = self.forms.iter().map(|form| form.word()).collect();
-        format!(
-            "vk-litmus codegen '{}' --device '{}' --form {} --lanes {} --emit asm{}",
-            item.argument,
-            target.name,
-            forms.join(","),
-            self.lanes,
-            target.folder_argument()
-        )
-    }
-}
+use crate::output::{Data, cannot_print, make_folder, reject, say, write_file};
 
 /// Runs the command.
 ///
 /// # Errors
 /// What ended it before anything was compiled.
-pub fn codegen(arguments: &Codegen, _quiet: bool) -> Result<Outcome, Failure> {
+pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let orders_alone = arguments.emit == Some(CodegenEmit::Order) && !arguments.explore;
     if arguments.format == CodegenFormat::Html && !orders_alone {
         return Err(Failure::input_message("--format html is of --emit order"));
     }
     let mut outcome = Outcome::Success;
-    let items = load(arguments, &mut outcome)?;
+    let (items, rejected) = load(&arguments.tests, arguments.suite.as_deref())?;
+    rejected.iter().for_each(|failure| reject(&mut outcome, failure));
     if items.is_empty() && outcome == Outcome::Success {
         return Err(Failure::input_message("no test to compile"));
     }
-    let targets = targets::targets(&arguments.device, arguments.mesa.as_deref())?;
+    let targets = targets(&arguments.device, arguments.mesa.as_deref())?;
     let looks_close =
         arguments.explore || arguments.baseline.is_some() || arguments.emit == Some(CodegenEmit::Diff);
     let forms = match arguments.form.as_slice() {
@@ -113,90 +42,151 @@ pub fn codegen(arguments: &Codegen, _quiet: bool) -> Result<Outcome, Failure> {
         [] => Form::ALL.to_vec(),
         named => named.to_vec(),
     };
-    let mut asked = Asked {
-        items,
-        targets,
-        forms,
-        lanes: arguments.lanes,
-        whole: arguments.tests.is_empty(),
-        kernels: Vec::new(),
-    };
-    if arguments.explore || arguments.emit != Some(CodegenEmit::Diff) {
-        asked.kernels = kernels(&asked);
-    }
-    let mut printer = Printer::new(arguments.format);
-    let ended = match (&arguments.baseline, arguments.emit) {
-        _ if arguments.explore => explore::explore(arguments, &asked, &mut printer),
-        (Some(folder), _) => baselines::baselines(arguments, folder, &asked, &mut printer),
-        (None, Some(CodegenEmit::Diff)) => table::table(arguments, &asked, &mut printer),
-        (None, _) => campaign::campaign(arguments, &asked, &mut printer),
-    };
-    outcome.note(ended?);
+    let asked = Asked::new(items, targets, forms, arguments.lanes, arguments.tests.is_empty());
+    let engine = Engine::new(arguments.timeout, arguments.misbehave.clone())?;
+    let printer = Printer { data: Data::new(), format: arguments.format };
+    outcome.note(match (&arguments.baseline, arguments.emit) {
+        _ if arguments.explore => explored(&engine, &asked, arguments.edits, printer)?,
+        (Some(folder), _) => against_baselines(&engine, &asked, folder, arguments.bless, printer)?,
+        (None, Some(CodegenEmit::Diff)) => relaxed(&engine, &asked, printer)?,
+        (None, emit) => compiled(&engine, &asked, emit.and_then(shown), printer)?,
+    });
     Ok(outcome)
 }
 
-/// The tests that are named. What is no test is told, and the others go on.
-fn load(arguments: &Codegen, outcome: &mut Outcome) -> Result<Vec<Item>, Failure> {
-    let suite = arguments.suite.as_deref();
-    let sources = inputs::collect(&arguments.tests, suite, None, || inputs::of_suite(DEFAULT_SUITE))?;
-    let mut items = Vec::new();
-    for source in sources {
-        let variant: Variant = source
-            .variant
-            .parse()
-            .map_err(|error| Failure::input_message(format!("{}: {error}", source.argument)))?;
-        match source.load() {
-            Ok(loaded) => items.push(Item {
-                id: loaded.source.id.clone(),
-                argument: loaded.source.argument.clone(),
-                // An HSA test that cannot be lowered is refused as it is.
-                test: Arc::new(for_device(&loaded.test).unwrap_or_else(|_| loaded.test.clone())),
-                variant,
-            }),
-            Err(rejected) => {
-                let (source, rejection) = *rejected;
-                let failure = rejection.failure(&source.file);
-                outcome.note(Outcome::from(&failure));
-                complain(failure.report());
-            }
-        }
+/// What a word of the command line shows of kernels.
+fn shown(emit: CodegenEmit) -> Option<Shown> {
+    match emit {
+        CodegenEmit::Asm => Some(Shown::Code),
+        CodegenEmit::Ir => Some(Shown::Forms),
+        CodegenEmit::Order => Some(Shown::Orders),
+        CodegenEmit::Diff => None,
     }
-    Ok(items)
 }
 
-/// The kernels of every test in every form, for the sizes of all devices.
-fn kernels(asked: &Asked) -> Vec<(Sizes, Vec<Vec<Told>>)> {
-    let mut found: Vec<(Sizes, Vec<Vec<Told>>)> = Vec::new();
-    for target in &asked.targets {
-        let sizes = target.sizes(asked.lanes);
-        if found.iter().any(|(known, _)| *known == sizes) {
-            continue;
+/// Standard output in one of the formats.
+struct Printer {
+    data: Data,
+    format: CodegenFormat,
+}
+
+impl Printer {
+    /// Prints lines, an object each, or the text that is made of them.
+    fn lines<T: serde::Serialize>(
+        &mut self,
+        lines: &[T],
+        text: impl Fn(&[T]) -> String,
+    ) -> Result<(), Failure> {
+        if self.format == CodegenFormat::Json {
+            let mut out = Lines::new(&mut self.data);
+            return lines.iter().try_for_each(|line| out.write(line)).map_err(cannot_print);
         }
-        let told = map(&asked.items, |item| told_of(item, &asked.forms, &sizes));
-        found.push((sizes, told));
+        self.text(&text(lines))
     }
-    found
+
+    /// Prints a text where the output is one.
+    fn text(&mut self, text: &str) -> Result<(), Failure> {
+        if self.format == CodegenFormat::Text { self.data.print(text) } else { Ok(()) }
+    }
 }
 
-fn told_of(item: &Item, forms: &[Form], sizes: &Sizes) -> Vec<Told> {
-    let told = |form: &Form| Told {
-        form: *form,
-        made: units(&item.test, *form, item.variant.told, sizes)
-            .map(|units| Question { test: Arc::clone(&item.test), form: *form, units })
-            .map_err(|error| error.to_string()),
-    };
-    forms.iter().map(told).collect()
-}
-
-/// Does `work` for every device, as many at once as there are processors, and hands the results over in their order.
-fn by_device<R: Send>(
+/// Whether every kernel compiles, and what it becomes.
+fn compiled(
+    engine: &Engine,
     asked: &Asked,
-    work: impl Fn(&Target) -> R + Sync,
-    mut deliver: impl FnMut(&Target, R) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut targets = asked.targets.iter();
-    in_order(&asked.targets, work, |result| match targets.next() {
-        Some(target) => deliver(target, result),
-        None => Ok(()),
-    })
+    shown: Option<Shown>,
+    mut printer: Printer,
+) -> Result<Outcome, Failure> {
+    let (mut outcome, mut figures, mut page) = (Outcome::Success, Vec::new(), Vec::new());
+    lines::campaign(engine, asked, shown, |target, lines| {
+        let mut of_target = Figures::new(&target.name);
+        lines.iter().for_each(|line| of_target.add(line));
+        figures.push(of_target);
+        if lines.iter().any(is_wrong) {
+            outcome.note(Outcome::RuleBroken);
+        }
+        printer.lines(&lines, |lines| text::lines(lines, shown))?;
+        if printer.format == CodegenFormat::Html {
+            page.extend(lines);
+        }
+        Ok(())
+    })?;
+    match printer.format {
+        CodegenFormat::Html => printer.data.print(&matrix::page(&page))?,
+        _ => printer.text(&text::figures(&figures))?,
+    }
+    Ok(outcome)
+}
+
+/// Whether a compiler crashes on a test, or loses one of its orders.
+fn is_wrong(line: &CodegenLine) -> bool {
+    let orders = line.kernels.iter().flat_map(|kernel| &kernel.orders);
+    let loses = orders.into_iter().any(|order| order.code.verdict == CodegenOrderVerdict::Lost);
+    line.verdict == CodegenVerdict::Crashes || loses
+}
+
+/// What each relaxation changes.
+fn relaxed(engine: &Engine, asked: &Asked, mut printer: Printer) -> Result<Outcome, Failure> {
+    let mut all = Vec::new();
+    compared(engine, asked, &say, |_, lines| {
+        printer.lines(&lines, text::differences)?;
+        all.extend(lines);
+        Ok(())
+    })?;
+    printer.text(&text::diff_table(&all))?;
+    Ok(Outcome::Success)
+}
+
+/// Whether the code can show what is forbidden, or whether edits of it are noticed.
+fn explored(engine: &Engine, asked: &Asked, edits: bool, mut printer: Printer) -> Result<Outcome, Failure> {
+    let (mut outcome, mut all, mut all_edits) = (Outcome::Success, Vec::new(), Vec::new());
+    explore(engine, asked, edits, |_, (lines, edited)| {
+        printer.lines(&edited, text::edits)?;
+        all_edits.extend(edited);
+        if !edits {
+            if lines.iter().any(is_broken) {
+                outcome.note(Outcome::RuleBroken);
+            }
+            printer.lines(&lines, text::explored)?;
+        }
+        all.extend(lines);
+        Ok(())
+    })?;
+    printer.text(&if edits { text::edit_table(&all_edits) } else { text::explore_table(&all) })?;
+    Ok(outcome)
+}
+
+/// Writes a folder of baselines, or compares with it. A change is shown and changes no exit code: it is for a reviewer.
+fn against_baselines(
+    engine: &Engine,
+    asked: &Asked,
+    folder: &Path,
+    bless: bool,
+    mut printer: Printer,
+) -> Result<Outcome, Failure> {
+    let mut outcome = Outcome::Success;
+    baselines(engine, asked, |target: &Target, (now, crashed)| {
+        for how in crashed {
+            say(&format!("{}: {how}", target.name));
+            outcome.note(Outcome::RuleBroken);
+        }
+        let path = file_of(folder, target);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) if !bless => Some(text),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Failure::of_file(&path, error));
+            }
+            _ => None,
+        };
+        let Some(text) = text else {
+            let about = [target.plain_name().to_owned(), target.driver()];
+            make_folder(folder)?;
+            write_file(&path, now.print(&about).as_bytes())?;
+            return printer.text(&format!("{}: {} kernels written\n", path.display(), now.sections.len()));
+        };
+        let old = CodeBaseline::parse(&text)
+            .map_err(|error| Failure::input_message(format!("{}: {error}", path.display())))?;
+        printer.text(&differences(&old, &now, asked.whole, &path))
+    })?;
+    Ok(outcome)
 }

@@ -3,22 +3,21 @@
 use campaign::choice::{self, Chosen};
 use campaign::inputs;
 use campaign::parallel::in_order;
-use campaign::source::TestSource;
+use campaign::source::{Rejected, TestSource};
 use litmus::{Observable, Race, Test};
 use model::mutation::Difference;
 use model::synthesis::{LARGEST, Wanted, distinguish_all, operations};
 use model::{Budget, Options, Summary, verdict};
 use results::state::state;
 use results::wire::{
-    COMPARE_SCHEMA, CompareRecord, CompareRow, DifferenceWord, NextTest, RaceWord, RejectedLine,
-    SynthesizedRecord,
+    COMPARE_SCHEMA, CompareRecord, CompareRow, DifferenceWord, NextTest, RaceWord, SynthesizedRecord,
 };
 
 use crate::arguments::{Compare, ListFormat};
 use crate::commands::clauses::difference_word;
 use crate::exit::{Failure, Outcome};
 use crate::output::print_json;
-use crate::output::{Data, complain, say};
+use crate::output::{Data, reject, say};
 
 /// How long one test may take under one model.
 const PATIENCE: Options = Options { budget: Budget::steps(500_000), unroll: 1 };
@@ -137,7 +136,7 @@ enum Compared {
     /// They do not.
     Differs(Box<CompareRow>),
     /// It is no test, or one of the models cannot answer.
-    Rejected(RejectedLine, Failure),
+    Rejected(Rejected),
 }
 
 fn over_tests(
@@ -160,13 +159,12 @@ fn over_tests(
                     record.compared += 1;
                     record.differences.push(*row);
                 }
-                Compared::Rejected(line, failure) => {
+                Compared::Rejected(no_answer) => {
                     // Of the embedded tests those count that both models have words for.
                     if !arguments.tests.is_empty() {
-                        outcome.note(Outcome::from(&failure));
-                        complain(failure.report());
+                        reject(&mut outcome, &no_answer.failure);
                     }
-                    record.rejected.push(line);
+                    record.rejected.push(no_answer.line);
                 }
             }
             Ok::<(), Failure>(())
@@ -178,10 +176,7 @@ fn over_tests(
 fn one(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
     let loaded = match source.load() {
         Ok(loaded) => loaded,
-        Err(rejected) => {
-            let (source, rejection) = *rejected;
-            return Compared::Rejected(rejection.line(&source.file), rejection.failure(&source.file));
-        }
+        Err(rejected) => return Compared::Rejected(rejected),
     };
     let file = &loaded.source.file;
     let test = &loaded.test;
@@ -189,18 +184,11 @@ fn one(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
     let (first, second) = match (ask(first), ask(second)) {
         (Ok(first), Ok(second)) => (first, second),
         (Err(error), _) | (_, Err(error)) => {
-            let error = error.to_string();
-            let failure = Failure::input_message(format!("{file}: {error}"));
-            return Compared::Rejected(
-                RejectedLine { file: file.clone(), error, line: 1, column: 1 },
-                failure,
-            );
+            return Compared::Rejected(Rejected::whole(file, error.to_string()));
         }
     };
     if first.race == Race::Unknown || second.race == Race::Unknown {
-        let error = "no answer in time".to_owned();
-        let failure = Failure::input_message(format!("{file}: {error}"));
-        return Compared::Rejected(RejectedLine { file: file.clone(), error, line: 1, column: 1 }, failure);
+        return Compared::Rejected(Rejected::whole(file, "no answer in time".to_owned()));
     }
     match Difference::between(&first, &second) {
         None => Compared::Same,

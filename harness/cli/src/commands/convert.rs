@@ -3,14 +3,15 @@
 use std::path::{Component, Path, PathBuf};
 
 use campaign::inputs;
-use campaign::source::{Loaded, TestSource};
+use campaign::repro::shader;
+use campaign::shader::source::{is_shader, load};
+use campaign::source::TestSource;
 use litmus::convert::{to_khronos, to_vulkan};
-use litmus::glsl::{Glsl, to_glsl};
+use litmus::glsl::to_glsl;
 
 use crate::arguments::{Convert, Syntax};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, complain, write_file};
-use crate::source::{self, is_shader};
+use crate::output::{Data, complain, make_folder, write_file};
 
 /// Runs the command. What one test lacks does not end the walk.
 ///
@@ -54,10 +55,7 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
 
 /// The text of a test in a syntax.
 fn converted(source: TestSource, to: Syntax) -> Result<String, Failure> {
-    let loaded = source.load().map_err(|rejected| {
-        let (source, rejection) = *rejected;
-        rejection.failure(&source.file)
-    })?;
+    let loaded = source.load().map_err(|rejected| rejected.failure)?;
     let converted = match to {
         Syntax::Litmus => to_vulkan(&loaded.test).map(|test| litmus::print(&test)),
         Syntax::Khronos => to_khronos(&loaded.test).map(|test| litmus::print(&test)),
@@ -76,8 +74,7 @@ fn inside(folder: &Path, id: &str, file: &str, to: Syntax) -> Result<PathBuf, Fa
     name.push(to.extension());
     let path = PathBuf::from(name);
     if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)
-            .map_err(|error| Failure::environment_message(format!("{}: {error}", parent.display())))?;
+        make_folder(parent)?;
     }
     Ok(path)
 }
@@ -101,15 +98,6 @@ impl Syntax {
     }
 }
 
-/// A shader, under a comment that says how to ask about it.
-pub fn shader(glsl: &Glsl) -> String {
-    let claim = glsl.claim.as_ref().map(|claim| format!(" --assert '{claim}'")).unwrap_or_default();
-    let Glsl { source, workgroups, subgroup_size, .. } = glsl;
-    format!(
-        "// vk-litmus check FILE.comp --grid {workgroups} --subgroup-size {subgroup_size}{claim}\n{source}"
-    )
-}
-
 /// Prints the litmus test of a shader: of a kernel with values that nobody gave the one in which they are 0.
 fn kernel(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     if arguments.to != Syntax::Litmus {
@@ -119,27 +107,12 @@ fn kernel(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
         return Err(Failure::not_available("`--out` with a shader"));
     }
     let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
-    let shader = source::load(file, &arguments.kernel).map_err(|error| error.failure())?;
-    let module = frontend::read(&shader.module).map_err(|refusal| wrong(refusal.to_string()))?;
+    let shader = load(file, &arguments.kernel.compilation()).map_err(|error| error.failure())?;
+    let module = frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
     let options = arguments.kernel.options(arguments.unroll)?;
     let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(refusal.to_string()))?;
     if let Some(case) = lifted.cases.first() {
         Data::new().print(&litmus::print(&case.test))?;
     }
     Ok(Outcome::Success)
-}
-
-/// The only test that an argument names.
-///
-/// # Errors
-/// When it names none or several, or what it names is no test.
-pub fn one(argument: &str) -> Result<Loaded, Failure> {
-    let mut sources = inputs::of_argument(argument);
-    match (sources.pop(), sources.is_empty()) {
-        (Some(source), true) => source.load().map_err(|rejected| {
-            let (source, rejection) = *rejected;
-            rejection.failure(&source.file)
-        }),
-        _ => Err(Failure::input_message(format!("`{argument}` names several tests: name one"))),
-    }
 }

@@ -9,7 +9,7 @@ use litmus::corpus;
 use litmus::cts::{self, CtsCase, Stage};
 
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, say};
+use crate::output::{print_text, say};
 
 /// What becomes of a test on each device: nothing where it runs, else what it is skipped for.
 type Answers = Vec<Option<String>>;
@@ -63,8 +63,7 @@ pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> 
     text += &own_tests(&targets, "", "Tests of our own")?;
     text += &own_tests(&targets, "vertex", "Tests of our own in vertex shaders")?;
     text += &own_tests(&targets, "fragment", "Tests of our own in fragment shaders")?;
-    Data::new().print(&text)?;
-    Ok(Outcome::Success)
+    print_text(&text)
 }
 
 fn answers(test: &litmus::Test, variant: &str, targets: &[Target]) -> Result<Answers, Failure> {
@@ -102,8 +101,8 @@ fn names_of_the_cts(targets: &[Target], stage: Stage, name: &str) -> Result<Stri
         let test = litmus::parse(&case.text(), &case.id()).map_err(Failure::input)?;
         let answers = answers(&test, &case.variant(), targets)?;
         for (dimension, value) in words(&case) {
-            let values = entry(&mut dimensions, dimension);
-            entry_row(values, value).add(&answers);
+            let values: &mut Vec<(&str, Row)> = entry(&mut dimensions, dimension);
+            entry(values, value).add(&answers);
         }
         reasons.add(&answers);
         all.add(&answers);
@@ -123,21 +122,14 @@ fn own_tests(targets: &[Target], variant: &str, heading: &str) -> Result<String,
     let mut families: Vec<(String, Row)> = Vec::new();
     let mut reasons = Reasons::default();
     let mut all = Row::default();
-    for entry in corpus::tests() {
-        let test = litmus::parse(entry.text, &entry.path).map_err(Failure::input)?;
+    for test_file in corpus::tests() {
+        let test = litmus::parse(test_file.text, &test_file.path).map_err(Failure::input)?;
         let answers = match for_device(&test) {
             Ok(program) => answers(&program, variant, targets)?,
             Err(why) => vec![Some(why.to_string()); targets.len()],
         };
-        let family = entry.id.split('/').next().unwrap_or_default();
-        match families.iter_mut().find(|(known, _)| known == family) {
-            Some((_, row)) => row.add(&answers),
-            None => {
-                let mut row = Row::default();
-                row.add(&answers);
-                families.push((family.to_owned(), row));
-            }
-        }
+        let family = test_file.id.split('/').next().unwrap_or_default();
+        entry(&mut families, family.to_owned()).add(&answers);
         reasons.add(&answers);
         all.add(&answers);
     }
@@ -170,17 +162,10 @@ fn words(case: &CtsCase) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-fn entry<'a, T>(list: &'a mut Vec<(&'static str, Vec<T>)>, name: &'static str) -> &'a mut Vec<T> {
+/// What stands under a name in a list, which is put last where it is new.
+fn entry<N: PartialEq, T: Default>(list: &mut Vec<(N, T)>, name: N) -> &mut T {
     let place = list.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-        list.push((name, Vec::new()));
-        list.len() - 1
-    });
-    &mut list[place].1
-}
-
-fn entry_row<'a>(list: &'a mut Vec<(&'static str, Row)>, name: &'static str) -> &'a mut Row {
-    let place = list.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-        list.push((name, Row::default()));
+        list.push((name, T::default()));
         list.len() - 1
     });
     &mut list[place].1

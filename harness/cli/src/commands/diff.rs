@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use campaign::again;
 use campaign::parallel::map;
+use campaign::reasons::{self, Models};
 use results::baseline;
 use results::diff::diff as compare;
 use results::read::Results;
@@ -12,12 +14,10 @@ use results::wire::{Change, ChangeKind, DiffRecord, RunLine};
 use results::write;
 use sim::Fault;
 
-use crate::again;
 use crate::arguments::{Diff, ListFormat};
 use crate::commands::report::read_all;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
-use crate::reasons::{self, Models};
 
 /// The time for naming broken rules.
 const RULE_TIME: Duration = Duration::from_secs(10);

@@ -1,23 +1,24 @@
 //! `explain`: why a model allows or forbids an outcome; what compilers make of the test, and Vulkan of an HSA test.
 
+use campaign::check::kernel::explained;
 use campaign::choice;
+use campaign::compilers::{beside, targets};
+use campaign::inputs::one;
 use campaign::kinds::litmus::plan::{mark_filtered, without_filter};
 use campaign::patience::patience;
+use campaign::shader::source::is_shader;
 use campaign::source::Loaded;
 use explanation::Explained;
 use litmus::Dialect;
-use litmus::convert::for_device;
 use model::{Answer, Budget, ExplainOptions, Explanation, Model, Options, explain as ask, predict};
 use results::portability::{self, Class};
+use results::wire::CodegenVerdict;
+use results::write::codegen;
 use runner::Variant;
 
 use crate::arguments::{Explain, ExplainFormat};
-use crate::commands::check::kernel::explained;
-use crate::commands::codegen::{beside, targets};
-use crate::commands::convert::one;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, say};
-use crate::source::is_shader;
+use crate::output::{Data, print_text, say};
 
 /// Runs the command.
 ///
@@ -85,8 +86,7 @@ fn fix(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
     if litmus::parse(&fixed, &loaded.source.id).is_err() {
         return Err(Failure::not_available("mends of tests in another language"));
     }
-    Data::new().print(&fixed)?;
-    Ok(Outcome::Success)
+    print_text(&fixed)
 }
 
 /// Explains a shader.
@@ -97,8 +97,13 @@ fn kernel(arguments: &Explain) -> Result<Outcome, Failure> {
     }
     let options = arguments.kernel.options(arguments.unroll)?;
     let chosen = choice::load(arguments.model.as_deref().unwrap_or(Model::default_for(Dialect::Vulkan)))?;
-    let (text, outcome) =
-        explained(&arguments.test, &arguments.kernel, &options, &chosen.model, arguments.timeout)?;
+    let (text, outcome) = explained(
+        &arguments.test,
+        &arguments.kernel.compilation(),
+        &options,
+        &chosen.model,
+        arguments.timeout,
+    )?;
     Data::new().print(&text)?;
     Ok(outcome)
 }
@@ -156,15 +161,13 @@ fn machine_code(arguments: &Explain, loaded: &Loaded) -> Result<(Vec<(String, St
     }
     let source = &loaded.source;
     let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
-    let test = for_device(&loaded.test).map_err(|error| {
-        let (file, line) = (&source.file, error.span().line);
-        Failure::input_message(format!("{file}:{line}: no kernel: {error}"))
-    })?;
+    let test = loaded.placed()?;
     for target in targets::targets(&arguments.device, arguments.mesa.as_deref())? {
         let line = beside::threads(&source.argument, &source.id, &test, variant, &target, beside::PATIENCE)?;
-        let (text, ended) = beside::text(&line);
-        outcome.note(ended);
-        codes.push((format!("{} ({})", line.device, line.driver), text));
+        if line.verdict == CodegenVerdict::Crashes {
+            outcome.note(Outcome::RuleBroken);
+        }
+        codes.push((format!("{} ({})", line.device, line.driver), codegen::threads(&line)));
     }
     Ok((codes, outcome))
 }

@@ -14,7 +14,7 @@ use model::{Budget, Model, Options};
 
 use crate::arguments::Generate;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, say, write_file};
+use crate::output::{Data, expect_empty, make_folder, say, write_file};
 
 /// How long one test may take.
 const PATIENCE: Options = Options { budget: Budget::steps(500_000), unroll: 1 };
@@ -48,13 +48,8 @@ struct Written<'a> {
 impl<'a> Written<'a> {
     fn new(folder: Option<&'a Path>) -> Result<Written<'a>, Failure> {
         if let Some(folder) = folder {
-            let wrong = |error: std::io::Error| {
-                Failure::environment_message(format!("{}: {error}", folder.display()))
-            };
-            std::fs::create_dir_all(folder).map_err(wrong)?;
-            if std::fs::read_dir(folder).map_err(wrong)?.next().is_some() {
-                return Err(Failure::input_message(format!("{}: the folder is not empty", folder.display())));
-            }
+            expect_empty(folder)?;
+            make_folder(folder)?;
         }
         Ok(Written { folder, data: Data::new(), count: 0 })
     }

@@ -1,12 +1,13 @@
 //! `lint`: what can be said of a shader without a grid.
 
-use frontend::{Lint, Place};
+use campaign::shader::placed;
+use campaign::shader::source::{is_shader, load};
+use frontend::Lint;
 use results::wire::{FindingPlace, FindingRecord, LINT_SCHEMA, LintLine};
 
 use crate::arguments::{LintArguments, ListFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, say};
-use crate::source;
+use crate::output::{print_text, say};
 
 /// Runs the command.
 ///
@@ -16,17 +17,16 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
     if arguments.shaders.is_empty() {
         let rules = frontend::RULES.iter();
         let rules = rules.map(|(name, about, clause)| format!("lint:{name}  {about} ({clause})\n"));
-        Data::new().print(&rules.collect::<String>())?;
-        return Ok(Outcome::Success);
+        return print_text(&rules.collect::<String>());
     }
     let mut text = String::new();
     for file in &arguments.shaders {
-        if !source::is_shader(file) {
+        if !is_shader(file) {
             return Err(Failure::input_message(format!("{file}: no shader by its extension")));
         }
         let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
-        let shader = source::load(file, &arguments.kernel).map_err(|error| error.failure())?;
-        let module = frontend::read(&shader.module).map_err(|refusal| wrong(refusal.to_string()))?;
+        let shader = load(file, &arguments.kernel.compilation()).map_err(|error| error.failure())?;
+        let module = frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
         if let Some(compiler) = shader.compiler.as_ref().filter(|_| !quiet) {
             say(&format!("{file}: compiled by {compiler}"));
         }
@@ -45,21 +45,14 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
             text += &format!("{file}{line}: {}: {}\n", finding.kind, finding.message);
         }
     }
-    Data::new().print(&text)?;
-    Ok(Outcome::Success)
+    print_text(&text)
 }
 
 fn finding(file: &str, module: &frontend::Module, lint: &Lint) -> FindingRecord {
-    let (file, line) = match (module.source_line(lint.at.line), lint.at.place) {
-        (Some(source), _) if source.file.is_empty() => (file.to_owned(), Some(source.line)),
-        (Some(source), _) => (source.file.clone(), Some(source.line)),
-        (None, Place::Line(line)) => (file.to_owned(), Some(line)),
-        (None, Place::Word(_) | Place::Module) => (file.to_owned(), None),
-    };
-    FindingRecord {
-        kind: format!("lint:{}", lint.rule),
-        message: format!("{} ({})", lint.message, lint.clause),
-        at: vec![FindingPlace { file: Some(file), line, invocation: None, access: None }],
-        mend: Vec::new(),
-    }
+    let (file, line) = placed(file, module, lint.at.line, lint.at.place);
+    FindingRecord::new(
+        &format!("lint:{}", lint.rule),
+        format!("{} ({})", lint.message, lint.clause),
+        vec![FindingPlace { file: Some(file), line, invocation: None, access: None }],
+    )
 }

@@ -16,8 +16,7 @@ use crate::arguments::{CommandLine, ListFormat, Tests};
 use crate::commands::coverage;
 use crate::completion;
 use crate::exit::{Failure, Outcome};
-use crate::output::print_json;
-use crate::output::{Data, say};
+use crate::output::{print_as, print_json, print_text, say};
 
 /// `devices`.
 ///
@@ -89,8 +88,7 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
             text += &format!("   {line}\n");
         }
     }
-    Data::new().print(&text)?;
-    Ok(Outcome::Success)
+    print_text(&text)
 }
 
 /// `models`.
@@ -98,22 +96,17 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
 /// # Errors
 /// When they cannot be printed.
 pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
-    if format == ListFormat::Json {
-        let models: Vec<ModelEntry> = Model::names()
-            .iter()
-            .map(|(name, description)| ModelEntry {
-                name,
-                description,
-                hash: ::campaign::choice::hash(Model::text(name).unwrap_or_default()),
-            })
-            .collect();
-        return print_json(&models);
-    }
-    let width = Model::names().iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let lines: Vec<String> =
-        Model::names().iter().map(|(name, says)| format!("{name:width$}  {says}\n")).collect();
-    Data::new().print(&lines.concat())?;
-    Ok(Outcome::Success)
+    let hash = |name| campaign::choice::hash(Model::text(name).unwrap_or_default());
+    let entry = |(name, description): &(&'static str, &'static str)| ModelEntry {
+        name,
+        description,
+        hash: hash(name),
+    };
+    let models: Vec<ModelEntry> = Model::names().iter().map(entry).collect();
+    print_as(format, &models, |models| {
+        let width = models.iter().map(|model| model.name.len()).max().unwrap_or(0);
+        models.iter().map(|model| format!("{:width$}  {}\n", model.name, model.description)).collect()
+    })
 }
 
 /// `faults`.
@@ -144,8 +137,7 @@ pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
             text += &format!("   as in {reference}\n");
         }
     }
-    Data::new().print(&text)?;
-    Ok(Outcome::Success)
+    print_text(&text)
 }
 
 /// `tests`.
@@ -176,15 +168,9 @@ pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
             return Err(Failure::input_message(format!("no test has `{pattern}` in its id or its reason")));
         }
     }
-    let tests = tests.into_iter();
-    if arguments.format == ListFormat::Json {
-        let tests: Vec<TestEntry> =
-            tests.map(|test| TestEntry { id: test.id, file: format!("litmus/{}", test.path) }).collect();
-        return print_json(&tests);
-    }
-    let lines: Vec<String> = tests.map(|test| format!("{}\n", test.id)).collect();
-    Data::new().print(&lines.concat())?;
-    Ok(Outcome::Success)
+    let entry = |test: EmbeddedFile| TestEntry { id: test.id, file: format!("litmus/{}", test.path) };
+    let tests: Vec<TestEntry> = tests.into_iter().map(entry).collect();
+    print_as(arguments.format, &tests, |tests| tests.iter().map(|test| format!("{}\n", test.id)).collect())
 }
 
 /// `tests --cts`.
@@ -196,8 +182,7 @@ fn list_cts(format: ListFormat) -> Result<Outcome, Failure> {
         };
         return print_json(&litmus::cts::cases().map(entry).collect::<Vec<_>>());
     }
-    Data::new().print(&cts::list())?;
-    Ok(Outcome::Success)
+    print_text(&cts::list())
 }
 
 /// `completions`.
@@ -208,8 +193,7 @@ pub fn completions(shell: Shell) -> Result<Outcome, Failure> {
     let name = shell.to_string();
     let script =
         completion::script(&name).ok_or_else(|| Failure::not_available(format!("completion in {name}")))?;
-    Data::new().print(&script)?;
-    Ok(Outcome::Success)
+    print_text(&script)
 }
 
 /// `man`.
@@ -240,6 +224,5 @@ pub fn man(command: Option<&str>) -> Result<Outcome, Failure> {
     };
     let mut page = Vec::new();
     clap_mangen::Man::new(asked).render(&mut page).map_err(Failure::environment_error)?;
-    Data::new().print(&String::from_utf8_lossy(&page))?;
-    Ok(Outcome::Success)
+    print_text(&String::from_utf8_lossy(&page))
 }

@@ -5,7 +5,7 @@ use results::wire::{PATTERNS_SCHEMA, PatternForm, PatternRecord, PatternsRecord}
 
 use crate::arguments::{ListFormat, Patterns};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, print_json};
+use crate::output::{print_json, print_text};
 use crate::patterns::all;
 
 /// Runs the command.
@@ -24,8 +24,7 @@ pub fn patterns(arguments: &Patterns) -> Result<Outcome, Failure> {
         let Some(form) = pattern.forms.iter().find(|form| form.name == *name) else {
             return Err(unknown("form", name, pattern.forms.iter().map(|form| form.name.as_str())));
         };
-        Data::new().print(&form.glsl)?;
-        return Ok(Outcome::Success);
+        return print_text(&form.glsl);
     }
     if arguments.format == ListFormat::Json {
         return print_json(&PatternsRecord { schema: PATTERNS_SCHEMA.to_owned(), patterns });
@@ -37,8 +36,7 @@ pub fn patterns(arguments: &Patterns) -> Result<Outcome, Failure> {
             patterns.iter().map(|one| format!("{:width$}  {}\n", one.name, one.title)).collect()
         }
     };
-    Data::new().print(&text)?;
-    Ok(Outcome::Success)
+    print_text(&text)
 }
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {

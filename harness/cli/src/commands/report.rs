@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use campaign::parallel::map;
+use campaign::reasons::{self, Models};
 use explanation::Explained;
 use results::folder::JOURNAL;
 use results::read::{self, ReadError, Results};
@@ -16,8 +17,7 @@ use results::write::{self, ReportFormat, plots, site};
 
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, say, write_file};
-use crate::reasons::{self, Models};
+use crate::output::{Data, cannot_print, make_folder, say, write_file};
 
 /// The most tests that are explained on a page, those first that say most.
 const MOST_PICTURES: usize = 150;
@@ -84,15 +84,10 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// What to make of a folder that cannot be read or written.
-fn of_folder(folder: &Path, error: &std::io::Error) -> Failure {
-    Failure::environment_message(format!("{}: {error}", show::line(&folder.to_string_lossy())))
-}
-
 /// Writes the files of a site into a folder that is new, empty, or holds a site already, which goes.
 fn write_site(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
-    let told = |error: std::io::Error| of_folder(folder, &error);
-    std::fs::create_dir_all(folder).map_err(told)?;
+    let told = |error: std::io::Error| Failure::of_file(folder, error);
+    make_folder(folder)?;
     match std::fs::read_to_string(folder.join(site::LIST)) {
         Ok(list) => {
             let inside =
@@ -120,7 +115,7 @@ fn write_files(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
     for file in files {
         let path = folder.join(&file.path);
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(|error| of_folder(folder, &error))?;
+            make_folder(parent)?;
         }
         write_file(&path, &file.bytes)?;
     }

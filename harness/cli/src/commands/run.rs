@@ -1,6 +1,5 @@
 //! `run`: tests on devices, judged as they come.
 
-pub mod gtest;
 mod progress;
 mod shader;
 
@@ -11,12 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use campaign::book::{Done, RunPlace};
+use campaign::compilers::beside;
 use campaign::expect::{self, Expected};
+use campaign::gtest;
 use campaign::kinds::litmus::plan::LitmusPlan;
 use campaign::kinds::litmus::{Litmus, TestBudget};
 use campaign::kinds::{RunOptions, progress as forward};
 use campaign::misbehave::Misbehaviour;
 use campaign::run::{self, Ended, Kind, Processes};
+use campaign::shader::source::is_shader;
 use campaign::source::Loaded;
 use campaign::{choice, inputs, shard, targets};
 use clap::Parser;
@@ -25,7 +27,7 @@ use results::Reason;
 use results::expectation::{Expectations, Standing};
 use results::folder::{self, Folder};
 use results::wire::{DeviceRecord, RunLine, VerdictWord};
-use results::write::gtest::Gtest;
+use results::write::gtest::{Gtest, GtestCase, list};
 use results::write::{Format, RunWriter, number, run_writer};
 use runner::Variant;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -33,11 +35,9 @@ use signal_hook::iterator::Signals;
 use sim::{Fault, SimDevice};
 
 use crate::arguments::{Command, Run};
-use crate::commands::codegen::beside;
 use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, complain, layout, say, write_file};
-use crate::source::is_shader;
+use crate::output::{Data, cannot_print, complain, layout, make_folder, reject, say, write_file};
 use progress::Bar;
 
 /// The suite that is run when nothing else is asked for.
@@ -127,7 +127,7 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
         return forward_progress(arguments, quiet, verdicts);
     }
     // Runners of Google Test show everything on standard error as an error.
-    let quiet = quiet || gtest::is_spoken(arguments);
+    let quiet = quiet || speaks_gtest(arguments);
     let arguments = &complete(arguments, quiet)?;
     let output = arguments.gtest_output.as_deref().map(gtest::Output::parse).transpose()?;
     let mut writer = match arguments.format {
@@ -142,18 +142,15 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
     let mut outcome = Outcome::Success;
     let (tests, ids) = load(arguments, &mut outcome)?;
     if arguments.gtest_list_tests {
-        outcome.note(gtest::list_tests(&tests)?);
-        return Ok(outcome);
+        let ids = tests.iter().map(|test| test.source.id.as_str());
+        return Data::new().print(&list(ids)).map(|()| outcome);
     }
     let run = Prepared { arguments, quiet, ids, output, verdicts };
     let writer = writer.as_mut().map(|writer| writer.as_mut() as &mut dyn RunWriter);
     match run.tests(tests, writer) {
         Ok(ran) => outcome.note(ran),
         // What was wrong before weighs more than a device that is not there.
-        Err(failure) => {
-            complain(failure.report());
-            outcome.note(Outcome::from(&failure));
-        }
+        Err(failure) => reject(&mut outcome, &failure),
     }
     Ok(outcome)
 }
@@ -164,18 +161,18 @@ fn forward_progress(
     quiet: bool,
     verdicts: &mut Vec<(VerdictWord, bool)>,
 ) -> Result<Outcome, Failure> {
-    let refused = [
-        ("--fault", arguments.fault.is_some()),
-        ("--stress", arguments.stress.is_some()),
-        ("--cts-name", arguments.cts_name.is_some()),
-        ("--save-baseline", arguments.save_baseline),
-        ("--gtest_list_tests", arguments.gtest_list_tests),
-        ("--gtest_filter", arguments.gtest_filter.is_some()),
-        ("--gtest_output", arguments.gtest_output.is_some()),
-    ];
-    if let Some((flag, _)) = refused.iter().find(|(_, given)| *given) {
-        return Err(Failure::not_available(format!("`{flag}` with tests of forward progress")));
-    }
+    refuse(
+        "tests of forward progress",
+        &[
+            ("--fault", arguments.fault.is_some()),
+            ("--stress", arguments.stress.is_some()),
+            ("--cts-name", arguments.cts_name.is_some()),
+            ("--save-baseline", arguments.save_baseline),
+            ("--gtest_list_tests", arguments.gtest_list_tests),
+            ("--gtest_filter", arguments.gtest_filter.is_some()),
+            ("--gtest_output", arguments.gtest_output.is_some()),
+        ],
+    )?;
     let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let scheduler =
         arguments.progress.as_deref().map(str::parse).transpose().map_err(Failure::input_error)?;
@@ -187,10 +184,7 @@ fn forward_progress(
     let targets = forward::targets(&arguments.device, scheduler.is_some(), &say)?;
     let (tests, rejected) = forward::load(&arguments.tests, arguments.suite.as_deref(), arguments.shard)?;
     let mut outcome = Outcome::Success;
-    for failure in &rejected {
-        complain(failure.report());
-        outcome.note(Outcome::from(failure));
-    }
+    rejected.iter().for_each(|failure| reject(&mut outcome, failure));
     if tests.is_empty() {
         return Err(Failure::input_message("no test to run"));
     }
@@ -221,6 +215,14 @@ fn forward_progress(
     let took = format!("{}, ", number::seconds(started.elapsed().as_secs_f64()));
     outcome.note(conclude(&ended, arguments, &expected, quiet, &took));
     Ok(outcome)
+}
+
+/// Refuses what is given and does not go with a kind of run.
+fn refuse(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
+    match given.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::not_available(format!("`{flag}` with {kind}"))),
+        None => Ok(()),
+    }
 }
 
 /// Where a run is kept.
@@ -317,10 +319,7 @@ impl Prepared<'_> {
         let place = place(arguments, quiet);
         place.check()?;
         let targets = devices(arguments, writer.is_none())?;
-        let prediction_time = match budget {
-            TestBudget::Time(time) => Some(time / PREDICTION_PART),
-            TestBudget::Instances(_) => None,
-        };
+        let prediction_time = budget.time().map(|time| time / PREDICTION_PART);
         let records: Vec<DeviceRecord> =
             targets.iter().map(targets::device_record).collect::<Result<_, _>>()?;
         let expectations = expectations(arguments, &records)?;
@@ -350,7 +349,7 @@ impl Prepared<'_> {
                     }
                 };
                 if let Some(output) = &self.output {
-                    output.write(writer.cases())?;
+                    write_output(output, writer.cases())?;
                 }
                 ended
             }
@@ -386,10 +385,26 @@ impl Prepared<'_> {
         let writer = writer.unwrap_or(&mut gtest);
         writer.begins(&[]).and_then(|()| writer.finish()).map_err(cannot_print)?;
         if let Some(output) = &self.output {
-            output.write(&[])?;
+            write_output(output, &[])?;
         }
         Ok(Outcome::Success)
     }
+}
+
+/// Whether a command line speaks the protocol of Google Test.
+fn speaks_gtest(arguments: &Run) -> bool {
+    arguments.format == Format::Gtest
+        || arguments.gtest_list_tests
+        || arguments.gtest_filter.is_some()
+        || arguments.gtest_output.is_some()
+}
+
+/// Writes what Google Test's protocol puts beside its lines.
+fn write_output(output: &gtest::Output, cases: &[GtestCase]) -> Result<(), Failure> {
+    if let Some(folder) = output.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        make_folder(folder)?;
+    }
+    write_file(&output.path, output.text(cases)?.as_bytes())
 }
 
 /// Notes verdicts for a bisection.
@@ -487,16 +502,11 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<(Vec<Loaded>, Vec<Stri
         }
         match source.load() {
             Ok(loaded) => tests.push(loaded),
-            Err(rejected) => {
-                let (source, rejection) = *rejected;
-                let failure = rejection.failure(&source.file);
-                outcome.note(Outcome::from(&failure));
-                complain(failure.report());
-            }
+            Err(rejected) => reject(outcome, &rejected.failure),
         }
     }
     let ids = tests.iter().map(|test| test.source.id.clone()).collect();
-    Ok((shard::part(gtest::filtered(arguments, tests), arguments.shard), ids))
+    Ok((shard::part(gtest::filtered(arguments.gtest_filter.as_deref(), tests), arguments.shard), ids))
 }
 
 /// So long after the first signal, another one is the same: `timeout` of coreutils sends one to the program and one to its group.

@@ -14,7 +14,7 @@ use sim::{Fault, SimDevice};
 
 use crate::arguments::Worker;
 use crate::exit::{Failure, Outcome};
-use crate::output::Data;
+use crate::output::print_text;
 
 /// Runs the command.
 ///
@@ -72,8 +72,7 @@ fn classic(selector: &str, seconds: f64) -> Result<Outcome, Failure> {
     let seen = runner::classic::run(device.as_ref(), time, Settings::PATIENCE);
     let seen = seen.map_err(Failure::environment_error)?;
     let text = serde_json::to_string(&seen).map_err(Failure::environment_error)?;
-    Data::new().print(&format!("{SEPARATOR}{text}\n"))?;
-    Ok(Outcome::Success)
+    print_text(&format!("{SEPARATOR}{text}\n"))
 }
 
 fn end_with_parent() -> Result<(), Failure> {
@@ -97,6 +96,5 @@ fn list() -> Result<Outcome, Failure> {
     let unusable = device::unusable(environment.files()).iter().map(ToString::to_string).collect();
     let answer = DeviceList { devices, loader, unusable };
     let text = serde_json::to_string(&answer).map_err(Failure::environment_error)?;
-    Data::new().print(&format!("{SEPARATOR}{text}\n"))?;
-    Ok(Outcome::Success)
+    print_text(&format!("{SEPARATOR}{text}\n"))
 }

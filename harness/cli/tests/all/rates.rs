@@ -112,6 +112,9 @@ fn a_preset_learnt_from_a_suite_is_judged_by_tests_that_it_did_not_see() {
         ["tune", "--suite", "quick", "--device", "sim", "--time", "4s", "--seed", "7", "--out", "t.toml"];
     let ran = Ran::of(vk_litmus(tune).current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
+    let hasty = tune.map(|word| if word == "4s" { "100ms" } else { word });
+    let refused = Ran::of(vk_litmus(hasty).current_dir(folder.path()));
+    assert_eq!((refused.code, refused.stderr.contains("takes 1s 320ms at least")), (2, true), "{refused:?}");
     let said = |what: &str| ran.stdout.lines().find(|line| line.contains(what)).unwrap().to_owned();
     let (learnt, unseen) = (said("that it was learnt from"), said("that it did not see"));
     let count = |line: &str| line.split(' ').next().unwrap().parse::<usize>().unwrap();
@@ -124,6 +127,7 @@ fn a_preset_learnt_from_a_suite_is_judged_by_tests_that_it_did_not_see() {
         tests.iter().map(|id| id.split('/').next().unwrap().to_owned()).collect()
     };
     let (here, there) = tests.split_at(count(&learnt));
+    assert!(!here.is_empty() && !there.is_empty(), "{text}");
     assert!(families(here).is_disjoint(&families(there)), "{text}");
     let run = ["run", "sb/SB+rlx-rlx", "--device", "sim", "--stress", "t.toml", "--instances", "1000", "-q"];
     assert_eq!(Ran::of(vk_litmus(run).current_dir(folder.path())).code, 0);

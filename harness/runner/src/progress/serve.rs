@@ -6,10 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Placement, Seen, Settings, kernel, run_kernel};
-use crate::pool::{self, Health};
 use crate::runnable::{check, hash};
-use crate::wire::{Failure, Message, Request, VERSION};
-use crate::worker::{Devices, MakeDevice, prepare_process, requests, send};
+use crate::wire::Failure;
+use crate::worker::{Devices, HasSeen, MakeDevice, Say, Served, serve_on};
 
 /// A test to run on a device in one placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,28 +36,11 @@ pub struct Job {
 }
 
 /// What became of a job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    /// What was seen.
-    pub seen: Seen,
-    /// Why it ended early.
-    pub failure: Option<Failure>,
-    /// Messages of the validation layers.
-    pub validation: Vec<String>,
-}
+pub type Answer = Served<Seen>;
 
-impl pool::Answer for Answer {
-    fn health(&self) -> Health {
-        match &self.failure {
-            Some(failure) if failure.spoils_worker() => Health::Bad,
-            _ if self.seen.runs > 0 => Health::Good,
-            _ => Health::Unknown,
-        }
-    }
-
-    fn ends_worker(&self) -> bool {
-        self.health() == Health::Bad
+impl HasSeen for Seen {
+    fn anything(&self) -> bool {
+        self.runs > 0
     }
 }
 
@@ -67,52 +49,23 @@ impl pool::Answer for Answer {
 /// # Errors
 /// When an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
-    let mut output = prepare_process()?;
-    let mut devices = Devices::new(make_device);
-    for line in requests() {
-        let request: Request<Job> = serde_json::from_str(&line?).map_err(io::Error::other)?;
-        if request.version != VERSION {
-            return Err(io::Error::other(format!("version {} of a request", request.version)));
-        }
-        let job = request.job;
-        let mut broken = None;
-        let answer = answer(&request.payload, &mut devices, &mut |seen| {
-            let message = Message::Progress { version: VERSION, job, payload: seen.clone() };
-            if let Err(error) = send::<Seen, Answer>(&mut output, &message) {
-                broken = Some(error);
-            }
-        });
-        if let Some(error) = broken {
-            return Err(error);
-        }
-        let ends = pool::Answer::ends_worker(&answer);
-        send::<Seen, Answer>(&mut output, &Message::Answer { version: VERSION, job, payload: answer })?;
-        if ends {
-            devices.forget();
-            return Ok(());
-        }
-    }
-    Ok(())
+    // Each dispatch may be the one after which nothing comes any more.
+    serve_on(make_device, Duration::ZERO, |job: &Job, devices, say| {
+        Served::of(|answer| fill(answer, job, devices, say))
+    })
 }
 
-fn answer(job: &Job, devices: &mut Devices<'_>, on_run: &mut dyn FnMut(&Seen)) -> Answer {
-    let mut answer = Answer { seen: Seen::default(), failure: None, validation: Vec::new() };
-    let test = match litmus::syntax::parse(&job.text, &job.id) {
-        Ok(test) => test,
-        Err(errors) => {
-            answer.failure = Some(Failure::Test { message: errors.to_string() });
-            return answer;
-        }
-    };
-    let device = match devices.get(&job.device) {
-        Ok(device) => device,
-        Err(error) => {
-            answer.failure = Some(error.into());
-            return answer;
-        }
-    };
+fn fill(
+    answer: &mut Answer,
+    job: &Job,
+    devices: &mut Devices<'_>,
+    say: Say<'_, Seen>,
+) -> Result<(), Failure> {
+    let test = litmus::syntax::parse(&job.text, &job.id)
+        .map_err(|errors| Failure::Test { message: errors.to_string() })?;
+    let device = devices.get(&job.device)?;
     // Tells that the device is open.
-    on_run(&Seen::default());
+    let _ = say(&Seen::default);
     let settings = Settings {
         placement: job.placement,
         runs: job.runs,
@@ -122,10 +75,16 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_run: &mut dyn FnMut(&Seen)) -
     };
     let kernel = kernel(&test, device.capabilities(), job.placement)
         .and_then(|kernel| check(&job.kernel, &hash(&kernel.words)).map(|()| kernel));
-    (answer.seen, answer.failure) = match kernel {
-        Ok(kernel) => run_kernel(device, &kernel, &settings, on_run),
-        Err(failure) => (Seen::default(), Some(failure)),
+    let failure = match kernel {
+        Ok(kernel) => {
+            let (seen, failure) = run_kernel(device, &kernel, &settings, &mut |seen| {
+                let _ = say(&|| seen.clone());
+            });
+            answer.seen = seen;
+            failure
+        }
+        Err(failure) => Some(failure),
     };
     answer.validation = device.validation_messages();
-    answer
+    failure.map_or(Ok(()), Err)
 }

@@ -6,10 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Seen, Settings, Shader, run};
-use crate::pool::{self, Health};
 use crate::stress::Stress;
 use crate::wire::Failure;
-use crate::worker::{Devices, MakeDevice, Say, serve_jobs};
+use crate::worker::{Devices, HasSeen, MakeDevice, PROGRESS, Say, Served, serve_on};
 
 /// A shader to run on a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,28 +35,11 @@ pub struct Job {
 }
 
 /// What became of a job.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    /// What was seen.
-    pub seen: Seen,
-    /// Why it ended early.
-    pub failure: Option<Failure>,
-    /// Messages of the validation layers.
-    pub validation: Vec<String>,
-}
+pub type Answer = Served<Seen>;
 
-impl pool::Answer for Answer {
-    fn health(&self) -> Health {
-        match &self.failure {
-            Some(failure) if failure.spoils_worker() => Health::Bad,
-            _ if self.seen.dispatches > 0 => Health::Good,
-            _ => Health::Unknown,
-        }
-    }
-
-    fn ends_worker(&self) -> bool {
-        self.health() == Health::Bad
+impl HasSeen for Seen {
+    fn anything(&self) -> bool {
+        self.dispatches > 0
     }
 }
 
@@ -66,21 +48,9 @@ impl pool::Answer for Answer {
 /// # Errors
 /// When an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
-    let mut devices = Devices::new(make_device);
-    let ended = serve_jobs(&mut |job: &Job, say: Say<'_, Seen>| answer(job, &mut devices, say))?;
-    if ended.is_break() {
-        // A device that hangs or was lost must not be destroyed: that may wait for ever.
-        devices.forget();
-    }
-    Ok(())
-}
-
-fn answer(job: &Job, devices: &mut Devices<'_>, say: Say<'_, Seen>) -> Answer {
-    let mut answer = Answer::default();
-    if let Err(failure) = fill(&mut answer, job, devices, say) {
-        answer.failure = Some(failure);
-    }
-    answer
+    serve_on(make_device, PROGRESS, |job: &Job, devices, say| {
+        Served::of(|answer| fill(answer, job, devices, say))
+    })
 }
 
 fn fill(

@@ -1,16 +1,16 @@
 //! `check --executions`: the consistent executions of tests, one by one.
 
+use campaign::check::Models;
 use campaign::inputs;
 use campaign::patience::patience;
+use campaign::shader::source::is_shader;
 use explanation::Shown;
 use model::{Budget, ExplainOptions, executions};
 use results::write::Format;
 
-use super::Models;
 use crate::arguments::{Check, CheckFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, complain, say};
-use crate::source::is_shader;
 
 /// Shows up to `most` executions of each test.
 ///
@@ -47,8 +47,7 @@ pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
         let loaded = match source.load() {
             Ok(loaded) => loaded,
             Err(rejected) => {
-                let (source, rejection) = *rejected;
-                reject(rejection.failure(&source.file));
+                reject(rejected.failure);
                 continue;
             }
         };

@@ -1,15 +1,15 @@
 //! `check --format html`: answers for shaders over their source, as a page.
 
+use campaign::check::{Asked, Checked, kernel};
+use campaign::shader::race::shown;
 use explanation::ShaderAnswer;
 use frontend::Options;
 use model::Model;
 use results::wire::{CheckLine, RaceWord};
 
-use super::{Asked, Checked, kernel};
 use crate::arguments::Check;
-use crate::commands::race;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, complain};
+use crate::output::{Data, reject};
 
 /// Answers for each shader on one page.
 ///
@@ -18,16 +18,16 @@ use crate::output::{Data, complain};
 pub fn page(arguments: &Check, options: &Options, model: &Model, asked: Asked) -> Result<Outcome, Failure> {
     let (mut answers, mut outcome) = (Vec::new(), Outcome::Success);
     for file in &arguments.tests {
-        for checked in kernel::check(file, &arguments.kernel, options, model, asked) {
+        for checked in kernel::check(file, &arguments.kernel.compilation(), options, model, asked) {
             answers.push(match checked {
                 Checked::Answered(line, notes, says) => {
                     outcome.note(says);
                     answered(&line, notes)
                 }
-                Checked::Rejected(line, failure) => {
-                    outcome.note(Outcome::from(&failure));
-                    complain(failure.report());
-                    race::shown(line.file, "refused".to_owned(), vec![line.error], &[], file)
+                Checked::Rejected(no_shader) => {
+                    reject(&mut outcome, &no_shader.failure);
+                    let line = no_shader.line;
+                    shown(line.file, "refused".to_owned(), vec![line.error], &[], file)
                 }
             });
         }
@@ -53,5 +53,5 @@ fn answered(line: &CheckLine, notes: Vec<String>) -> ShaderAnswer {
         format!("{} {holds}", query.text)
     });
     let notes = holds.chain(notes).collect();
-    race::shown(format!("{} {}", line.file, line.name), verdict.to_owned(), notes, findings, &line.file)
+    shown(format!("{} {}", line.file, line.name), verdict.to_owned(), notes, findings, &line.file)
 }

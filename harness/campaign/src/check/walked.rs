@@ -1,18 +1,19 @@
-//! `check` of shaders that are beyond the lifter: what the walk over their whole grid finds.
+//! Shaders that are beyond the lifter: what the walk over their whole grid finds.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use campaign::patience::patience;
 use frontend::grid::{GridFinding, Verdict};
 use frontend::{DEFAULT_UNROLL, Identity, Module, Options};
 use litmus::Race;
 use model::Budget;
-use results::wire::{CHECK_SCHEMA, CheckLine, Executions, FindingRecord, Query};
+use results::wire::{CheckLine, Executions, FindingRecord, Query};
+use results::write::race::text;
 
+use super::kernel::entry_line;
 use super::{Asked, Checked};
-use crate::commands::race;
-use crate::exit::Outcome;
+use crate::Conclusion;
+use crate::patience::patience;
+use crate::shader::race;
 
 /// A shader with what was made of it.
 pub struct Walked<'a> {
@@ -33,7 +34,7 @@ impl Walked<'_> {
         &self,
         model: &model::Model,
         time: Duration,
-    ) -> Option<(String, Outcome, Vec<Vec<Identity>>)> {
+    ) -> Option<(String, Conclusion, Vec<Vec<Identity>>)> {
         if model.name() != model::Model::default_for(litmus::Dialect::Vulkan)
             || self.options.assertion.is_some()
         {
@@ -41,7 +42,7 @@ impl Walked<'_> {
         }
         let stop = patience(time);
         let report = frontend::judge(self.module, self.options, model, Budget::until(&stop)).ok()?;
-        let outcome = if report.findings.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
+        let outcome = if report.findings.is_empty() { Conclusion::Success } else { Conclusion::RuleBroken };
         let pair = |found: &GridFinding| match &found.at[..] {
             [one, other] if found.kind.is_race() && one.invocation != other.invocation => {
                 Some(vec![one.invocation, other.invocation])
@@ -49,7 +50,7 @@ impl Walked<'_> {
             _ => None,
         };
         let pairs = report.findings.iter().filter_map(pair).collect();
-        let mut text = race::text(&race::answered(self.file, self.module, report));
+        let mut text = text(&race::answered(self.file, self.module, report));
         if let Some(compiler) = self.compiler {
             text += &format!("  compiled by {compiler}\n");
         }
@@ -73,7 +74,7 @@ impl Walked<'_> {
         };
         let findings: Vec<FindingRecord> =
             report.findings.iter().map(|found| race::record(self.file, self.module, found)).collect();
-        let mut outcome = if findings.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
+        let mut outcome = if findings.is_empty() { Conclusion::Success } else { Conclusion::RuleBroken };
         let compiled = self.compiler.map(|compiler| format!("{}: compiled by {compiler}", self.file));
         let mut warnings: Vec<String> = compiled.into_iter().collect();
         warnings.push(format!("{}: `{}` for {}", self.file, report.entry, report.coverage));
@@ -81,34 +82,18 @@ impl Walked<'_> {
             .map(|formula| Query { text: format!("forall ({formula})"), holds: None, expected: Some(true) })
             .collect();
         for query in &queries {
-            outcome.note(Outcome::Environment);
+            outcome.note(Conclusion::Environment);
             warnings.push(format!("{}: `{}` stays unanswered on so large a grid", self.file, query.text));
         }
-        let stem = Path::new(self.file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(self.file);
         let line = CheckLine {
-            schema: CHECK_SCHEMA.to_owned(),
-            id: format!("{stem}:{}", report.entry),
-            file: self.file.to_owned(),
-            name: report.entry,
-            model: model.name().to_owned(),
-            race: race.into(),
-            race_thin_air: false,
-            uninitialised_read: None,
-            unlike: Vec::new(),
-            race_outside_filter: false,
-            level: None,
             queries,
-            outcomes: Vec::new(),
             executions: Executions { candidate: report.orders, consistent: report.orders },
             bound: self.options.unroll.unwrap_or(DEFAULT_UNROLL),
-            cut: 0,
             runs: report.orders,
-            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-            progress: None,
-            outcomes_listed: Some(false),
             findings: Some(findings),
             compiler: self.compiler.map(str::to_owned),
             wider: report.wider,
+            ..entry_line(self.file, &report.entry, model, race, started)
         };
         Some(Checked::Answered(Box::new(line), warnings, outcome))
     }

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use campaign::Failure;
-use campaign::choice::{self, Chosen};
-use campaign::kinds::litmus::plan::{mark_filtered, without_filter};
-use campaign::parallel::map;
-use campaign::patience::patience;
 use litmus::{Prediction, Test};
 use model::{Budget, Options, predict, settle};
 use results::read::Results;
 use results::wire::{ModelRecord, RunLine, VerdictWord};
 use results::{again, show};
 
-use crate::reasons;
+use crate::choice::{self, Chosen};
+use crate::kinds::litmus::plan::{mark_filtered, without_filter};
+use crate::parallel::map;
+use crate::patience::patience;
+use crate::{Failure, reasons};
 
 /// How long a model is asked about one test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Results judged again.
+#[derive(Clone, Debug)]
 pub struct Again {
     /// The results: lines in their order, each by the model of today.
     pub results: Results,

@@ -7,7 +7,7 @@ use runner::Stress;
 use shaders::carrier::Carrier;
 use shaders::{Binding, Program, ResultSlot};
 
-use crate::commands::compile::numbered;
+use crate::compilers::kernels::numbered;
 
 /// The program, with a mark where the test stands.
 const TEMPLATE: &str = include_str!("host.c");

@@ -5,18 +5,19 @@
 
 use std::time::{Duration, Instant};
 
-use campaign::choice::{self, Chosen};
-use campaign::patience::patience;
 use litmus::{Dialect, Test};
 use model::{Answer, Budget, ExplainOptions, Explanation, Model, explain};
 use results::wire::{RunLine, VerdictWord};
 use runner::Variant;
 
+use crate::choice::{self, Chosen};
+use crate::patience::patience;
+
 /// The longest that a model is asked about one outcome.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The shipped models that have been asked for by name.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Models {
     loaded: std::collections::BTreeMap<String, Option<Chosen>>,
 }

@@ -2,16 +2,14 @@
 //! the power of a run is read from it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use campaign::{choice, inputs};
 use results::power::{Asked, FaultRow, MATRIX_SCHEMA, Matrix};
 use sim::{FAULTS, Fault, Row, SimDevice};
 
 use super::{Case, case, found, judged, ran};
-use crate::exit::{Failure, Outcome};
-use crate::output::{Data, say, write_file};
+use crate::parallel::in_order;
+use crate::targets::Tell;
+use crate::{Failure, choice, inputs};
 
 /// The suites whose tests are asked: all of the corpus, and what is told in other ways.
 const SUITES: [&str; 3] = ["full", "quick", "faults"];
@@ -24,15 +22,12 @@ const SEEDS: u64 = 2;
 /// Instances of the sound device that tell one machine from another.
 const SHOWN: u64 = 300;
 
-/// Asks every test about every fault that the file does not have an answer to, and writes the file.
+/// Asks every test about every fault that `old` does not have an answer to, and counts the tests that are new; `done` is told of each
+/// fault.
 ///
 /// # Errors
-/// When a suite cannot be read, or the file.
-pub fn write(path: &Path) -> Result<Outcome, Failure> {
-    let old: Matrix = match std::fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str(&text).map_err(Failure::input_error)?,
-        Err(_) => Matrix::default(),
-    };
+/// When a suite cannot be read.
+pub fn matrix(old: &Matrix, done: Tell<'_>) -> Result<(Matrix, usize), Failure> {
     let cases = cases()?;
     let asked: Vec<Asked> = cases.iter().map(asked).collect::<Result<_, _>>()?;
     let same =
@@ -41,45 +36,26 @@ pub fn write(path: &Path) -> Result<Outcome, Failure> {
     let new: BTreeSet<String> =
         asked.iter().filter(|asked| !known(asked)).map(|asked| asked.id.clone()).collect();
     let rows: Vec<&Row> = FAULTS.iter().collect();
-    let (next, threads) = (AtomicUsize::new(0), std::thread::available_parallelism().map_or(1, usize::from));
-    let work = || -> Result<Vec<(usize, FaultRow)>, Failure> {
-        let mut own = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(row) = rows.get(number) else { return Ok(own) };
-            own.push((number, fault_row(row, &cases, &old, &new)?));
-            say(&format!("{}: {} of {}", row.name, number + 1, rows.len()));
-        }
-    };
-    let mut faults: BTreeMap<usize, FaultRow> = BTreeMap::new();
-    let done: Vec<_> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
-    });
-    for part in done {
-        let part = part.map_err(|_| Failure::environment_message("a thread of the campaign ended early"))?;
-        faults.extend(part?);
-    }
+    let mut faults = Vec::with_capacity(rows.len());
+    in_order(
+        &rows,
+        |row| fault_row(row, &cases, old, &new),
+        |fault| {
+            let fault = fault?;
+            done(&format!("{}: {} of {}", fault.name, faults.len() + 1, rows.len()));
+            faults.push(fault);
+            Ok::<(), Failure>(())
+        },
+    )?;
     let matrix = Matrix {
         schema: MATRIX_SCHEMA.to_owned(),
         steps: STEPS.to_vec(),
         enough: ENOUGH,
         seeds: SEEDS,
         tests: asked,
-        faults: faults.into_values().collect(),
+        faults,
     };
-    let mut text = serde_json::to_string_pretty(&matrix).map_err(Failure::environment_error)?;
-    text.push('\n');
-    write_file(path, text.as_bytes())?;
-    let seen = matrix.faults.iter().filter(|fault| !fault.found_by.is_empty()).count();
-    let visible = matrix.faults.iter().filter(|fault| fault.is_visible()).count();
-    Data::new().print(&format!(
-        "{} tests, {} of them new, find {seen} of {visible} faults within {} instances of a test\n",
-        matrix.tests.len(),
-        new.len(),
-        STEPS.last().copied().unwrap_or(0)
-    ))?;
-    Ok(Outcome::Success)
+    Ok((matrix, new.len()))
 }
 
 /// The tests that a report may name, those that can show anything forbidden, in the order of the suites.

@@ -1,22 +1,20 @@
-//! The protocol of Google Test on the command line: which tests a filter means, the list, the result file, and what a
-//! runner must not forget when it runs a test again.
+//! The protocol of Google Test beside its lines: which tests a filter means, the result file, and what a runner must not forget
+//! when it runs a test again.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use campaign::book::{DEFAULT_OUT, Done};
-use campaign::kinds::litmus::plan::{Cell, LitmusPlan};
-use campaign::source::Loaded;
 use results::journal::{is_whole, sealed};
 use results::wire::{RunLine, VerdictWord};
 use results::write::RunWriter;
-use results::write::gtest::{GtestCase, json, list, name, xml};
+use results::write::gtest::{GtestCase, json, name, xml};
 
-use crate::arguments::Run;
-use crate::exit::{Failure, Outcome};
-use crate::output::{Data, write_file};
+use crate::Failure;
+use crate::book::{DEFAULT_OUT, Done};
+use crate::kinds::litmus::plan::{Cell, LitmusPlan};
+use crate::source::Loaded;
 
 /// Set by deqp-runner and its siblings for each process that they start, and by nothing else.
 const RUNNER: &str = "DEQP_RUNNER_THREAD";
@@ -26,14 +24,6 @@ const STATUS_FILES: [&str; 2] = ["GTEST_SHARD_STATUS_FILE", "TEST_SHARD_STATUS_F
 const DEFAULT_FILE: &str = "test_detail";
 /// The result file in a folder.
 const FILE_IN_FOLDER: &str = "vk-litmus";
-
-/// Whether a command line speaks the protocol.
-pub fn is_spoken(arguments: &Run) -> bool {
-    arguments.format == results::write::Format::Gtest
-        || arguments.gtest_list_tests
-        || arguments.gtest_filter.is_some()
-        || arguments.gtest_output.is_some()
-}
 
 /// Whether a runner starts this process that runs failed tests again.
 pub fn is_driven() -> bool {
@@ -123,21 +113,12 @@ fn matches(pattern: &str, text: &str) -> bool {
     pattern.get(p..).unwrap_or_default().iter().all(|c| *c == '*')
 }
 
-/// The tests that the filter leaves.
-pub fn filtered(arguments: &Run, tests: Vec<Loaded>) -> Vec<Loaded> {
-    let Some(text) = &arguments.gtest_filter else { return tests };
+/// The tests that a filter leaves.
+pub fn filtered(filter: Option<&str>, tests: Vec<Loaded>) -> Vec<Loaded> {
+    let Some(text) = filter else { return tests };
     let ids: Vec<&str> = tests.iter().map(|test| test.source.id.as_str()).collect();
     let filter = Filter::new(text, &ids);
     tests.into_iter().filter(|test| filter.means(&test.source.id)).collect()
-}
-
-/// Prints the list of tests.
-///
-/// # Errors
-/// When it cannot be printed.
-pub fn list_tests(tests: &[Loaded]) -> Result<Outcome, Failure> {
-    Data::new().print(&list(tests.iter().map(|test| test.source.id.as_str())))?;
-    Ok(Outcome::Success)
 }
 
 /// Says to whoever asked that this process runs only its own part of the tests.
@@ -148,10 +129,7 @@ pub fn acknowledge_shards() -> Result<(), Failure> {
     for variable in STATUS_FILES {
         if let Some(path) = std::env::var_os(variable).filter(|path| !path.is_empty()) {
             fs::write(&path, "").map_err(|error| {
-                Failure::environment_message(format!(
-                    "{variable} {}: {error}",
-                    PathBuf::from(&path).display()
-                ))
+                Failure::environment_message(format!("{variable} {}: {error}", Path::new(&path).display()))
             })?;
         }
     }
@@ -161,7 +139,8 @@ pub fn acknowledge_shards() -> Result<(), Failure> {
 /// Where results go besides, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    path: PathBuf,
+    /// The file.
+    pub path: PathBuf,
     is_json: bool,
 }
 
@@ -188,23 +167,16 @@ impl Output {
         Ok(Output { path, is_json })
     }
 
-    /// Writes the file.
+    /// The text of the file.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn write(&self, cases: &[GtestCase]) -> Result<(), Failure> {
-        let text = if self.is_json {
-            let mut text = serde_json::to_string_pretty(&json(cases)).map_err(Failure::environment_error)?;
-            text.push('\n');
-            text
-        } else {
-            xml(cases)
-        };
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        folder
-            .map_or(Ok(()), fs::create_dir_all)
-            .map_err(|error| Failure::environment_message(format!("{}: {error}", self.path.display())))?;
-        write_file(&self.path, text.as_bytes())
+    /// When it cannot be written as JSON.
+    pub fn text(&self, cases: &[GtestCase]) -> Result<String, Failure> {
+        if !self.is_json {
+            return Ok(xml(cases));
+        }
+        let text = serde_json::to_string_pretty(&json(cases)).map_err(Failure::environment_error)?;
+        Ok(text + "\n")
     }
 }
 
@@ -226,8 +198,7 @@ impl Memory {
         let Some(runner) = rustix::process::getppid().filter(|_| is_driven()) else { return Ok(None) };
         let id = runner.as_raw_nonzero().get();
         let folder = Path::new(DEFAULT_OUT).join("reruns");
-        fs::create_dir_all(&folder)
-            .map_err(|error| Failure::environment_message(format!("{}: {error}", folder.display())))?;
+        fs::create_dir_all(&folder).map_err(|error| Failure::of_file(&folder, error))?;
         // A later runner may have the same process id; it does not start at the same time. One runner may run the same
         // tests in several ways.
         let name = format!("{id}-{}-{}.jsonl", started(id).unwrap_or_default(), way());
@@ -242,9 +213,7 @@ impl Memory {
         let bytes = match fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Done::new()),
-            Err(error) => {
-                return Err(Failure::environment_message(format!("{}: {error}", self.path.display())));
-            }
+            Err(error) => return Err(Failure::of_file(&self.path, error)),
         };
         // Another process may be writing the last line. What was damaged is looked for again.
         let whole = bytes.split(|byte| *byte == b'\n').filter(|line| is_whole(line) == Some(true));

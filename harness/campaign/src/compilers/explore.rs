@@ -1,11 +1,7 @@
-//! Whether the machine code of a test can show an outcome that the model forbids: `--explore`.
+//! Whether the machine code of a test can show an outcome that the model forbids.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use ::campaign::choice;
-use ::campaign::compiling::Compiled;
-use ::campaign::parallel::map;
 use codegen::{Form, FormKernel, Kernels, form, trust};
 use isa::{AmdFamily, Facts, MachineVerdict, Profile};
 use litmus::{Prediction, Race};
@@ -15,13 +11,12 @@ use results::wire::{
     CodegenExploreVerdict, CodegenStep, CodegenWitness,
 };
 
-use crate::arguments::Codegen;
-use crate::exit::{Failure, Outcome};
-
-use super::engine::{Asking, Made, Question, program};
-use super::report::Printer;
+use super::engine::{Engine, FormKernels, Made};
 use super::targets::Target;
-use super::{Asked, Item, by_device, table};
+use super::{Asked, Item, by_device, relaxations};
+use crate::compiling::Compiled;
+use crate::parallel::map;
+use crate::{Failure, choice};
 
 /// The model whose forbidden outcomes are looked for, and its twin for devices without chains.
 const MODEL: &str = "vulkan";
@@ -32,13 +27,20 @@ const NO_EDIT_MATTERS: &str = "no edit matters: the outcome that the test asks a
 /// What a model says of each test, or why it says nothing that could be looked for.
 type Predictions = Vec<Result<Prediction, String>>;
 
-/// Runs it.
+/// The answers about a device, and what became of edits of its code.
+pub type ExploredLines = (Vec<CodegenExploreLine>, Vec<CodegenEditLine>);
+
+/// Asks about the code of every kernel on every device, with `edits` about code with one instruction or bit less, and hands over the
+/// answers about each device.
 ///
 /// # Errors
-/// When nothing can be started or printed.
-pub fn explore(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Result<Outcome, Failure> {
-    let asking = Asking { forms: false, patience: arguments.timeout, misbehave: arguments.misbehave.clone() };
-    let program = program()?;
+/// What `deliver` says.
+pub fn explore(
+    engine: &Engine,
+    asked: &Asked,
+    edits: bool,
+    mut deliver: impl FnMut(&Target, ExploredLines) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let facts = Facts::shipped().map_err(Failure::environment_error)?;
     let mut predictions: BTreeMap<&'static str, Predictions> = BTreeMap::new();
     for name in asked.targets.iter().map(model_of) {
@@ -46,45 +48,23 @@ pub fn explore(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Res
             predictions.insert(name, predict_all(name, asked)?);
         }
     }
-    if arguments.edits {
-        let conforming = table::conforming(asked)?;
+    if edits {
+        let conforming = relaxations::conforming(asked)?;
         for of_model in predictions.values_mut() {
             let others = of_model.iter_mut().zip(&conforming).filter(|(_, conforms)| !**conforms);
             others.for_each(|(prediction, _)| *prediction = Err(NO_EDIT_MATTERS.to_owned()));
         }
     }
-    let mut outcome = Outcome::Success;
-    let (mut lines, mut edits) = (Vec::new(), Vec::new());
-    by_device(
-        asked,
-        |target| {
-            let name = model_of(target);
-            let predictions = predictions.get(name).map(Vec::as_slice).unwrap_or_default();
-            explore_on(&asking, &program, target, asked, predictions, &facts, arguments.edits)
-        },
-        |_, (of_target, edits_of_target): (Vec<CodegenExploreLine>, Vec<CodegenEditLine>)| {
-            for line in &edits_of_target {
-                printer.edit_line(line)?;
-            }
-            edits.extend(edits_of_target);
-            for line in of_target.iter().filter(|_| !arguments.edits) {
-                let broken = line.verdict == CodegenExploreVerdict::Reachable
-                    && line.profile == Profile::Documented.to_string();
-                if broken {
-                    outcome.note(Outcome::RuleBroken);
-                }
-                printer.explore_line(line)?;
-            }
-            lines.extend(of_target);
-            Ok(())
-        },
-    )?;
-    if arguments.edits {
-        printer.edit_table(&edits)?;
-    } else {
-        printer.explore_table(&lines)?;
-    }
-    Ok(outcome)
+    let explored = |target: &Target| {
+        let predictions = predictions.get(model_of(target)).map(Vec::as_slice).unwrap_or_default();
+        explore_on(engine, target, asked, predictions, &facts, edits)
+    };
+    by_device(asked, explored, &mut deliver)
+}
+
+/// Whether an answer says that a device breaks the model, by what is documented of it.
+pub fn is_broken(line: &CodegenExploreLine) -> bool {
+    line.verdict == CodegenExploreVerdict::Reachable && line.profile == Profile::Documented.to_string()
 }
 
 fn model_of(target: &Target) -> &'static str {
@@ -112,16 +92,15 @@ fn predict_all(name: &str, asked: &Asked) -> Result<Predictions, Failure> {
 }
 
 fn explore_on(
-    asking: &Asking,
-    program: &Path,
+    engine: &Engine,
     target: &Target,
     asked: &Asked,
     predictions: &[Result<Prediction, String>],
     facts: &Facts,
     with_edits: bool,
-) -> (Vec<CodegenExploreLine>, Vec<CodegenEditLine>) {
+) -> ExploredLines {
     let (mut lines, mut edits) = (Vec::new(), Vec::new());
-    let mut questions: Vec<&Question> = Vec::new();
+    let mut questions: Vec<&FormKernels> = Vec::new();
     let mut of_question = Vec::new();
     for ((item, told), prediction) in asked.items.iter().zip(asked.told_for(target)).zip(predictions) {
         for form in told {
@@ -139,8 +118,8 @@ fn explore_on(
             }
         }
     }
-    let keep = |_: &Question, _: &FormKernel, compiled: &Compiled| compiled.assembly().to_owned();
-    let compiled = asking.ask(program, target, &questions, &keep);
+    let keep = |_: &FormKernels, _: &FormKernel, compiled: &Compiled| compiled.assembly().to_owned();
+    let compiled = engine.ask(target, &questions, &keep);
     for (((item, prediction, blank), question), made) in of_question.into_iter().zip(questions).zip(compiled)
     {
         let texts: Result<Vec<String>, String> = made
@@ -168,7 +147,7 @@ fn explore_on(
 /// The edits of a form's code.
 fn edits_of(
     asks: &isa::MachineQuestion,
-    question: &Question,
+    question: &FormKernels,
     blank: &CodegenExploreLine,
     facts: &Facts,
 ) -> Vec<CodegenEditLine> {
@@ -210,7 +189,7 @@ fn blank(item: &Item, form: Form, target: &Target, asked: &Asked) -> CodegenExpl
 /// The answers under each profile.
 fn answers(
     asks: &isa::MachineQuestion,
-    question: &Question,
+    question: &FormKernels,
     texts: &[String],
     blank: &CodegenExploreLine,
     facts: &Facts,
@@ -227,7 +206,7 @@ fn answers(
 /// The question for the explorer, or why there is none.
 fn asks(
     item: &Item,
-    question: &Question,
+    question: &FormKernels,
     prediction: &Prediction,
     texts: &[String],
     target: &Target,
@@ -257,7 +236,7 @@ fn asks(
 fn answer(
     verdict: MachineVerdict,
     line: CodegenExploreLine,
-    question: &Question,
+    question: &FormKernels,
     texts: &[String],
 ) -> CodegenExploreLine {
     match verdict {

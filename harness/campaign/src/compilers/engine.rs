@@ -6,22 +6,22 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::campaign::compiling::{CompileAnswer, CompileFailure as Told, CompileJob, Compiled, KernelToCompile};
 use codegen::{Form, FormKernel};
 use litmus::Test;
 use runner::pool::{self, Calls, End, Event, Limits};
 
-use crate::exit::Failure;
+use crate::compiling::{CompileAnswer, CompileFailure as Told, CompileJob, Compiled, KernelToCompile};
+use crate::{Failure, workers};
 
 use super::targets::Target;
 
 /// A form of a test: kernels that are compiled together.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct FormKernels {
     /// The test.
     pub test: Arc<Test>,
     /// The form.
@@ -32,13 +32,15 @@ pub struct Question {
 
 /// How compilers are asked.
 #[derive(Clone, Debug)]
-pub struct Asking {
+pub struct Engine {
     /// Whether intermediate forms are wanted.
     pub forms: bool,
     /// Time for the kernels of one job.
     pub patience: Duration,
     /// How the compiler is to behave, for this tool's own tests.
     pub misbehave: Option<String>,
+    /// This program's file, which workers are started from.
+    pub program: PathBuf,
 }
 
 /// What became of a kernel; `K` is what is kept of what was compiled.
@@ -53,19 +55,26 @@ pub enum Made<K> {
 }
 
 /// What is kept of a compiled kernel, made from the question, the kernel and what the driver said.
-pub type Keep<'a, K> = &'a (dyn Fn(&Question, &FormKernel, &Compiled) -> K + Sync);
+pub type Keep<'a, K> = &'a (dyn Fn(&FormKernels, &FormKernel, &Compiled) -> K + Sync);
 
 /// Kernels of a job: so many that talking costs little beside compiling.
 const KERNELS_OF_A_JOB: usize = 16;
 
-impl Asking {
+impl Engine {
+    /// Without intermediate forms.
+    ///
+    /// # Errors
+    /// When this program's file is not known.
+    pub fn new(patience: Duration, misbehave: Option<String>) -> Result<Engine, Failure> {
+        Ok(Engine { forms: false, patience, misbehave, program: workers::program()? })
+    }
+
     /// Compiles the kernels of `questions` on `target`. The result has an entry for every kernel of every question. Kernels
     /// that are the same are compiled once: many tests share the code of a thread.
     pub fn ask<K>(
         &self,
-        program: &Path,
         target: &Target,
-        questions: &[&Question],
+        questions: &[&FormKernels],
         keep: Keep<'_, K>,
     ) -> Vec<Vec<Made<K>>> {
         let mut numbers: BTreeMap<KernelToCompile, usize> = BTreeMap::new();
@@ -81,8 +90,8 @@ impl Asking {
             };
             places.push(question.units.iter().map(number_of).collect());
         }
-        let made = self.compile(program, target, &kernels);
-        let one = |question: &Question, unit: &FormKernel, number: &usize| match made.get(*number) {
+        let made = self.compile(target, &kernels);
+        let one = |question: &FormKernels, unit: &FormKernel, number: &usize| match made.get(*number) {
             Some(Made::Compiled(compiled)) => Made::Compiled(keep(question, unit, compiled)),
             Some(Made::Crashed(how)) => Made::Crashed(how.clone()),
             Some(Made::Lacks(what)) => Made::Lacks(what.clone()),
@@ -98,27 +107,22 @@ impl Asking {
     }
 
     /// What became of each kernel.
-    pub fn compile(
-        &self,
-        program: &Path,
-        target: &Target,
-        kernels: &[KernelToCompile],
-    ) -> Vec<Made<Compiled>> {
+    pub fn compile(&self, target: &Target, kernels: &[KernelToCompile]) -> Vec<Made<Compiled>> {
         let jobs: Vec<&[KernelToCompile]> = kernels.chunks(KERNELS_OF_A_JOB).collect();
-        let answers = self.run(program, target, &jobs);
+        let answers = self.run(target, &jobs);
         let mut found = Vec::with_capacity(kernels.len());
         for (kernels, answer) in jobs.into_iter().zip(answers) {
             match answer {
                 Ok(answer) => found.extend(made(kernels.len(), answer)),
-                Err(together) => found.extend(self.one_by_one(program, target, kernels, &together)),
+                Err(together) => found.extend(self.one_by_one(target, kernels, &together)),
             }
         }
         found
     }
 
     /// Whether a compiler ends on the kernels, without a look at which of them it is.
-    pub fn ends(&self, program: &Path, target: &Target, kernels: &[KernelToCompile]) -> bool {
-        self.run(program, target, &[kernels]).into_iter().any(|answer| match answer {
+    pub fn ends(&self, target: &Target, kernels: &[KernelToCompile]) -> bool {
+        self.run(target, &[kernels]).into_iter().any(|answer| match answer {
             Ok(answer) => made(kernels.len(), answer).iter().any(|made| matches!(made, Made::Crashed(_))),
             Err(_) => true,
         })
@@ -126,13 +130,12 @@ impl Asking {
 
     fn one_by_one(
         &self,
-        program: &Path,
         target: &Target,
         kernels: &[KernelToCompile],
         together: &str,
     ) -> Vec<Made<Compiled>> {
         let each: Vec<&[KernelToCompile]> = kernels.chunks(1).collect();
-        let answers = self.run(program, target, &each);
+        let answers = self.run(target, &each);
         let mut found: Vec<Made<Compiled>> = answers
             .into_iter()
             .flat_map(|answer| match answer {
@@ -150,12 +153,7 @@ impl Asking {
     }
 
     /// Runs jobs in a pool of one worker; for each job the answer, or how its worker ended.
-    fn run(
-        &self,
-        program: &Path,
-        target: &Target,
-        jobs: &[&[KernelToCompile]],
-    ) -> Vec<Result<CompileAnswer, String>> {
+    fn run(&self, target: &Target, jobs: &[&[KernelToCompile]]) -> Vec<Result<CompileAnswer, String>> {
         let mut answers = Vec::with_capacity(jobs.len());
         if jobs.is_empty() {
             return answers;
@@ -165,7 +163,7 @@ impl Asking {
             &limits,
             jobs.len(),
             Calls::<CompileJob, (), CompileAnswer> {
-                command: &mut || target.command(program),
+                command: &mut || target.command(&self.program),
                 job: &mut |number, _| CompileJob {
                     device: target.selector.clone(),
                     kernels: jobs.get(number).map(|kernels| kernels.to_vec()).unwrap_or_default(),
@@ -207,12 +205,4 @@ fn made(count: usize, answer: CompileAnswer) -> Vec<Made<Compiled>> {
             None => failed(failure.clone()),
         })
         .collect()
-}
-
-/// This program's file, which workers are started from.
-///
-/// # Errors
-/// When it is not known.
-pub fn program() -> Result<std::path::PathBuf, Failure> {
-    std::env::current_exe().map_err(Failure::environment_error)
 }

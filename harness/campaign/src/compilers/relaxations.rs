@@ -1,9 +1,7 @@
-//! What each relaxation of a test changes in its machine code, and the table of all.
+//! What each relaxation of a test changes in its machine code.
 
 use std::sync::Arc;
 
-use ::campaign::compiling::Compiled;
-use ::campaign::parallel::{in_order, map};
 use codegen::differ::{kind_of_step, shape_of};
 use codegen::{CodeDifference, Form, FormKernel, Machine, units};
 use litmus::Test;
@@ -11,14 +9,13 @@ use model::synthesis::{TestStanding, standing_of, weakenings};
 use model::{Model, Options};
 use results::wire::{CODEGEN_DIFF_SCHEMA, CodegenDiffLine, CodegenDiffVerdict};
 
-use crate::arguments::Codegen;
-use crate::exit::{Failure, Outcome};
-use crate::output::say;
-
-use super::engine::{Asking, Made, Question, program};
-use super::report::Printer;
+use super::engine::{Engine, FormKernels, Made};
 use super::targets::Target;
 use super::{Asked, Item, by_device};
+use crate::Failure;
+use crate::compiling::Compiled;
+use crate::parallel::map;
+use crate::targets::Tell;
 
 /// The model that says whether a relaxation matters: RADV has no availability and visibility chains.
 const MODEL: &str = "vulkan-nochains";
@@ -32,114 +29,82 @@ struct Relaxed {
     needed: Option<bool>,
 }
 
-/// What is known of the relaxations of a test.
-enum Conformance {
-    /// Its outcome is forbidden and it has no race: these are its relaxations.
-    Conforming(Vec<Relaxed>),
-    /// Its outcome is allowed anyway, or it races: nothing is to be lost.
-    Other,
-}
-
-/// Runs it.
+/// Compares every test with its relaxations on every device, and hands over the lines of each device; `tell` is told how many tests
+/// have nothing to lose.
 ///
 /// # Errors
-/// When nothing can be started or printed.
-pub fn table(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Result<Outcome, Failure> {
-    let asking = Asking { forms: false, patience: arguments.timeout, misbehave: arguments.misbehave.clone() };
-    let program = program()?;
+/// What `deliver` says.
+pub fn compared(
+    engine: &Engine,
+    asked: &Asked,
+    tell: Tell<'_>,
+    mut deliver: impl FnMut(&Target, Vec<CodegenDiffLine>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let relaxed = relaxations(asked)?;
     let conforming = relaxed.iter().map(|relaxed| relaxed.item).collect::<std::collections::BTreeSet<_>>();
     let others = asked.items.len() - conforming.len();
     if others > 0 {
-        say(&format!("{others} tests are left out: their outcome is allowed, or they race"));
+        tell(&format!("{others} tests are left out: their outcome is allowed, or they race"));
     }
-    let mut lines = Vec::new();
-    by_device(
-        asked,
-        |target| compare(&asking, &program, target, asked, &relaxed),
-        |_, of_target: Vec<CodegenDiffLine>| {
-            for line in &of_target {
-                printer.diff_line(line)?;
-            }
-            lines.extend(of_target);
-            Ok(())
-        },
-    )?;
-    printer.diff_table(&lines)?;
-    Ok(Outcome::Success)
+    by_device(asked, |target| compare(engine, target, asked, &relaxed), &mut deliver)
+}
+
+/// The model that says what is needed.
+fn model() -> Result<Model, Failure> {
+    let model = Model::shipped(MODEL).ok_or_else(|| Failure::not_available(format!("model `{MODEL}`")))?;
+    model.map_err(Failure::input)
 }
 
 /// Of each test whether the model forbids the outcome that it asks about: what is allowed anyway says nothing about code.
-pub fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
-    let model = Model::shipped(MODEL).ok_or_else(|| Failure::not_available(format!("model `{MODEL}`")))?;
-    let model = model.map_err(Failure::input)?;
+pub(super) fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
+    let model = model()?;
     let all = map(&asked.items, |item| {
         item.test.question.is_some()
             && model.judges(item.test.dialect)
-            && model::verdict(&item.test, &model, &Options::default())
-                .is_ok_and(|says| standing_of(&item.test, &says) == TestStanding::Forbidden)
+            && standing(&item.test, &model) == TestStanding::Forbidden
     });
     Ok(all)
 }
 
+/// The relaxations of the tests that have something to lose.
 fn relaxations(asked: &Asked) -> Result<Vec<Relaxed>, Failure> {
-    let model = Model::shipped(MODEL).ok_or_else(|| Failure::not_available(format!("model `{MODEL}`")))?;
-    let model = model.map_err(Failure::input)?;
-    let standing = |test: &Test| {
-        model::verdict(test, &model, &Options::default())
-            .map_or(TestStanding::Unknown, |says| standing_of(test, &says))
-    };
-    let numbered: Vec<(usize, &Item)> = asked.items.iter().enumerate().collect();
-    let mut all = Vec::new();
-    let done: Result<(), std::convert::Infallible> = in_order(
-        &numbered,
-        |(number, item)| {
-            let asks = item.test.question.is_some() && model.judges(item.test.dialect);
-            if !asks || standing(&item.test) != TestStanding::Forbidden {
-                return Conformance::Other;
-            }
-            let relaxed = weakenings(&item.test).into_iter().map(|weakened| Relaxed {
-                item: *number,
-                step: weakened.step,
-                needed: match standing(&weakened.test) {
-                    TestStanding::Allowed | TestStanding::Racy => Some(true),
-                    TestStanding::Forbidden => Some(false),
-                    TestStanding::Unknown => None,
-                },
-                test: weakened.test,
-            });
-            Conformance::Conforming(relaxed.collect())
-        },
-        |found| {
-            if let Conformance::Conforming(relaxed) = found {
-                all.extend(relaxed);
-            }
-            Ok(())
-        },
-    );
-    match done {
-        Ok(()) => Ok(all),
-    }
+    let model = model()?;
+    let conforming = conforming(asked)?.into_iter().enumerate().filter(|(_, conforms)| *conforms);
+    let conforming: Vec<(usize, &Item)> =
+        conforming.filter_map(|(number, _)| Some((number, asked.items.get(number)?))).collect();
+    let relaxed = map(&conforming, |(number, item)| {
+        let relaxed = weakenings(&item.test).into_iter().map(|weakened| Relaxed {
+            item: *number,
+            step: weakened.step,
+            needed: match standing(&weakened.test, &model) {
+                TestStanding::Allowed | TestStanding::Racy => Some(true),
+                TestStanding::Forbidden => Some(false),
+                TestStanding::Unknown => None,
+            },
+            test: weakened.test,
+        });
+        relaxed.collect::<Vec<_>>()
+    });
+    Ok(relaxed.into_iter().flatten().collect())
+}
+
+fn standing(test: &Test, model: &Model) -> TestStanding {
+    model::verdict(test, model, &Options::default())
+        .map_or(TestStanding::Unknown, |says| standing_of(test, &says))
 }
 
 /// The machine codes of the kernels of a form, or why there are none to compare.
 type Codes = Result<Vec<Machine>, String>;
 
-fn compare(
-    asking: &Asking,
-    program: &std::path::Path,
-    target: &Target,
-    asked: &Asked,
-    relaxed: &[Relaxed],
-) -> Vec<CodegenDiffLine> {
+fn compare(engine: &Engine, target: &Target, asked: &Asked, relaxed: &[Relaxed]) -> Vec<CodegenDiffLine> {
     let sizes = target.sizes(asked.lanes);
-    let mut questions: Vec<Question> = Vec::new();
+    let mut questions: Vec<FormKernels> = Vec::new();
     let mut add = |test: &Test, form: Form, item: &Item| -> Result<usize, String> {
         let units = units(test, form, item.variant.told, &sizes).map_err(|error| error.to_string())?;
         if let Some(missing) = target.lacks(&units, &test.metadata.needs) {
             return Err(missing);
         }
-        questions.push(Question { test: Arc::new(test.clone()), form, units });
+        questions.push(FormKernels { test: Arc::new(test.clone()), form, units });
         Ok(questions.len() - 1)
     };
     let mut pairs = Vec::new();
@@ -162,10 +127,10 @@ fn compare(
     }
     let dialect = target.dialect();
     let keep =
-        |_: &Question, _: &FormKernel, compiled: &Compiled| Machine::read(compiled.assembly(), dialect);
-    let asked_questions: Vec<&Question> = questions.iter().collect();
-    let codes: Vec<Codes> = asking
-        .ask(program, target, &asked_questions, &keep)
+        |_: &FormKernels, _: &FormKernel, compiled: &Compiled| Machine::read(compiled.assembly(), dialect);
+    let asked_questions: Vec<&FormKernels> = questions.iter().collect();
+    let codes: Vec<Codes> = engine
+        .ask(target, &asked_questions, &keep)
         .into_iter()
         .map(|kernels| {
             kernels

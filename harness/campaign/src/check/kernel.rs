@@ -1,9 +1,8 @@
-//! `check` of shaders: a line an entry point.
+//! What a model says of shaders: a line an entry point.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use campaign::patience::patience;
 use frontend::{Asking, Finding, FindingKind, Lifted, Module, Options, Place, Refusal, Spot};
 use litmus::Race;
 use model::Budget;
@@ -12,18 +11,20 @@ use results::wire::{
     CHECK_SCHEMA, CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RaceWord,
     RejectedLine,
 };
+use results::write::race::places;
 
 use super::walked::Walked;
 use super::{Asked, Checked};
-use crate::arguments::KernelArguments;
-use crate::commands::race;
-use crate::exit::{Failure, Outcome};
-use crate::source;
+use crate::patience::patience;
+use crate::shader::source::{Compilation, load};
+use crate::shader::{entries, placed, race};
+use crate::source::Rejected;
+use crate::{Conclusion, Failure};
 
 /// Checks every entry point of a shader, or the one that is asked for.
 pub fn check(
     file: &str,
-    given: &KernelArguments,
+    given: &Compilation<'_>,
     options: &Options,
     model: &model::Model,
     asked: Asked,
@@ -35,35 +36,29 @@ pub fn check(
         };
         let error = refusal.what.to_string();
         let failure = Failure::input_message(format!("{file}:{refusal}"));
-        Checked::Rejected(RejectedLine { file: file.to_owned(), error, line, column: 1 }, failure)
+        let line = RejectedLine { file: file.to_owned(), error, line, column: 1 };
+        Checked::Rejected(Rejected { line, failure })
     };
-    let rejected = |error: String| {
-        let failure = Failure::input_message(format!("{file}: {error}"));
-        Checked::Rejected(RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure)
-    };
-    let shader = match source::load(file, given) {
+    let rejected = |error: String| Checked::Rejected(Rejected::whole(file, error));
+    let shader = match load(file, given) {
         Ok(shader) => shader,
         Err(error) => {
             let (line, column) = error.place();
-            let rejected = RejectedLine { file: file.to_owned(), error: error.to_string(), line, column };
-            return vec![Checked::Rejected(rejected, error.failure())];
+            let line = RejectedLine { file: file.to_owned(), error: error.to_string(), line, column };
+            return vec![Checked::Rejected(Rejected { line, failure: error.failure() })];
         }
     };
-    let module = match frontend::read(&shader.module) {
+    let module = match frontend::read(&shader.bytes) {
         Ok(module) => module,
         Err(refusal) => return vec![refused(&refusal)],
     };
-    let entries: Vec<String> = match &options.entry {
-        Some(entry) => vec![entry.clone()],
-        None => module.entry_points().into_iter().map(str::to_owned).collect(),
-    };
+    let entries = entries(&module, options);
     if entries.is_empty() {
         return vec![rejected("no entry point of a compute shader".to_owned())];
     }
     entries
         .into_iter()
-        .map(|entry| {
-            let options = Options { entry: Some(entry), ..options.clone() };
+        .map(|options| {
             let started = Instant::now();
             let compiler = shader.compiler.as_deref();
             // Whole grids are walked, and so is what the model does not answer for.
@@ -87,6 +82,28 @@ pub fn check(
             }
         })
         .collect()
+}
+
+/// The line of an entry point, of which only race and time are known.
+pub(super) fn entry_line(
+    file: &str,
+    entry: &str,
+    model: &model::Model,
+    race: Race,
+    started: Instant,
+) -> CheckLine {
+    let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
+    CheckLine {
+        schema: CHECK_SCHEMA.to_owned(),
+        id: format!("{stem}:{entry}"),
+        file: file.to_owned(),
+        name: entry.to_owned(),
+        model: model.name().to_owned(),
+        race: race.into(),
+        micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        outcomes_listed: Some(false),
+        ..CheckLine::default()
+    }
 }
 
 /// What a shader's answer is, and whether it leaves all open.
@@ -140,21 +157,16 @@ fn is_cut_short(checked: &Checked) -> bool {
 /// What is wrong with the module, or beyond the lifter.
 pub fn explained(
     file: &str,
-    given: &KernelArguments,
+    given: &Compilation<'_>,
     options: &Options,
     model: &model::Model,
     time: Duration,
-) -> Result<(String, Outcome), Failure> {
+) -> Result<(String, Conclusion), Failure> {
     let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
-    let shader = source::load(file, given).map_err(|error| error.failure())?;
-    let module = frontend::read(&shader.module).map_err(|refusal| wrong(refusal.to_string()))?;
-    let entries: Vec<String> = match &options.entry {
-        Some(entry) => vec![entry.clone()],
-        None => module.entry_points().into_iter().map(str::to_owned).collect(),
-    };
-    let (mut text, mut outcome) = (String::new(), Outcome::Success);
-    for entry in entries {
-        let options = Options { entry: Some(entry), ..options.clone() };
+    let shader = load(file, given).map_err(|error| error.failure())?;
+    let module = frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
+    let (mut text, mut outcome) = (String::new(), Conclusion::Success);
+    for options in entries(&module, options) {
         let compiler = shader.compiler.as_deref();
         let explain = |options: &Options| match frontend::lift(&module, options) {
             Ok(lifted) => {
@@ -173,7 +185,7 @@ pub fn explained(
                 // Why, and what mends it, is asked of two invocations that race whatever others do.
                 let alone = pairs.into_iter().take(MAX_PAIRS);
                 let alone = alone.map(|only| explain(&Options { only, ..options.clone() }));
-                let racy = |said: &Said| said.outcome != Outcome::Success && !said.open;
+                let racy = |said: &Said| said.outcome != Conclusion::Success && !said.open;
                 if let Some(said) = alone.flatten().find(racy) {
                     text += &format!("\nThe two invocations alone are {}", said.text);
                 }
@@ -194,7 +206,7 @@ const MAX_PAIRS: usize = 4;
 /// An explanation.
 struct Said {
     text: String,
-    outcome: Outcome,
+    outcome: Conclusion,
     /// Whether nothing was found out, or not where.
     open: bool,
 }
@@ -216,28 +228,20 @@ impl Kernel<'_> {
         let budget = Budget::until(&stop);
         let asking = Asking { budget, race: true, question: true, places: true };
         let answer = frontend::answer(lifted, model, &asking).map_err(|error| error.to_string())?;
-        let mut findings: Vec<FindingRecord> = Vec::new();
-        if let Some(found) = &answer.race_found {
-            findings.push(FindingRecord {
-                kind: "race".to_owned(),
-                message: found.message(&lifted.invocations),
-                at: found.at.iter().map(|spot| self.place(spot)).collect(),
-                mend: Vec::new(),
-            });
-        } else if answer.race == Race::Racy {
-            let message = "data race: where is not known within the time".to_owned();
-            findings.push(FindingRecord {
-                kind: "race".to_owned(),
-                message,
-                at: Vec::new(),
-                mend: Vec::new(),
-            });
-        }
+        let race = match &answer.race_found {
+            Some(found) => Some((found.message(&lifted.invocations), self.places(&found.at))),
+            None if answer.race == Race::Racy => {
+                Some(("data race: where is not known within the time".to_owned(), Vec::new()))
+            }
+            None => None,
+        };
+        let mut findings: Vec<FindingRecord> =
+            race.into_iter().map(|(message, at)| FindingRecord::new("race", message, at)).collect();
         findings.extend(lifted.findings.iter().map(|finding| self.finding(finding)));
         if findings.is_empty() && asked.progress.is_none() {
             findings.extend(self.beside_races(model));
         }
-        let mut outcome = if findings.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
+        let mut outcome = if findings.is_empty() { Conclusion::Success } else { Conclusion::RuleBroken };
         let mut warnings: Vec<String> =
             self.notes().iter().map(|note| format!("{}: {note}", self.file)).collect();
         warnings.push(format!("{}: {}", self.file, self.coverage()));
@@ -260,29 +264,16 @@ impl Kernel<'_> {
             .collect();
         for query in queries.iter().filter(|query| query.expected.is_some()) {
             if query.holds == Some(false) {
-                outcome.note(Outcome::RuleBroken);
+                outcome.note(Conclusion::RuleBroken);
                 warnings.push(format!("{}: `{}` does not hold", self.file, query.text));
             } else if query.holds.is_none() {
-                outcome.note(Outcome::Environment);
+                outcome.note(Conclusion::Environment);
                 warnings.push(format!("{}: `{}` stays unanswered", self.file, query.text));
             }
         }
         let progress = self.progress(model, asked, budget, answer.race)?;
-        let stem = Path::new(self.file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(self.file);
         let line = CheckLine {
-            schema: CHECK_SCHEMA.to_owned(),
-            id: format!("{stem}:{}", lifted.entry),
-            file: self.file.to_owned(),
-            name: lifted.entry.clone(),
-            model: model.name().to_owned(),
-            race: answer.race.into(),
-            race_thin_air: false,
-            uninitialised_read: None,
-            unlike: Vec::new(),
-            race_outside_filter: false,
-            level: None,
             queries,
-            outcomes: Vec::new(),
             executions: Executions {
                 candidate: answer.candidate_executions,
                 consistent: answer.consistent_executions,
@@ -290,12 +281,11 @@ impl Kernel<'_> {
             bound: self.options.unroll.unwrap_or(self.options.open_bodies()),
             cut: answer.cut,
             runs: answer.runs,
-            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
             progress,
-            outcomes_listed: Some(false),
             findings: Some(findings),
             compiler: self.compiler.map(str::to_owned),
             wider,
+            ..entry_line(self.file, &lifted.entry, model, answer.race, started)
         };
         Ok(Checked::Answered(Box::new(line), warnings, outcome))
     }
@@ -323,7 +313,7 @@ impl Kernel<'_> {
             Race::Unknown => "not known to be race-free",
         };
         let mut text = format!("{race} under {}: {}\n", model.name(), self.coverage());
-        let mut outcome = Outcome::Success;
+        let mut outcome = Conclusion::Success;
         for note in self.notes() {
             text += &format!("  {note}\n");
         }
@@ -335,26 +325,13 @@ impl Kernel<'_> {
             };
             text += &format!("  {question} {holds}\n");
         }
-        let places = |text: &mut String, at: &[FindingPlace]| {
-            for place in at {
-                let line = place.line.map_or(String::new(), |line| format!(":{line}"));
-                let (file, access) =
-                    (place.file.as_deref().unwrap_or(""), place.access.as_deref().unwrap_or("at"));
-                *text += &format!("    {access} {file}{line}\n");
-            }
-        };
-        for finding in &lifted.findings {
-            outcome.note(Outcome::RuleBroken);
-            let record = self.finding(finding);
-            text += &format!("\n{}: {}\n", record.kind, record.message);
-            places(&mut text, &record.at);
+        let mut wrong: Vec<FindingRecord> = lifted.findings.iter().map(|found| self.finding(found)).collect();
+        if wrong.is_empty() && answer.race != Race::Racy {
+            wrong = self.beside_races(model);
         }
-        if lifted.findings.is_empty() && answer.race != Race::Racy {
-            for record in self.beside_races(model) {
-                outcome.note(Outcome::RuleBroken);
-                text += &format!("\n{}: {}\n", record.kind, record.message);
-                places(&mut text, &record.at);
-            }
+        for record in &wrong {
+            outcome.note(Conclusion::RuleBroken);
+            text += &format!("\n{}: {}\n{}", record.kind, record.message, places(&record.at));
         }
         let divergent = lifted.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
         let unplaced = answer.race == Race::Racy && answer.race_found.is_none();
@@ -364,13 +341,12 @@ impl Kernel<'_> {
         let broken =
             answer.race == Race::Racy || self.options.assertion.is_some() && answer.holds == Some(false);
         if broken {
-            outcome.note(Outcome::RuleBroken);
+            outcome.note(Conclusion::RuleBroken);
         }
         let asking = Asking { budget: Budget::until(&stop), ..asking };
         if let Some(found) = &answer.race_found {
             text += &format!("\n{}\n", found.message(&lifted.invocations));
-            let at: Vec<FindingPlace> = found.at.iter().map(|spot| self.place(spot)).collect();
-            places(&mut text, &at);
+            text += &places(&self.places(&found.at));
             let lack = frontend::lack(lifted, model, &asking).map_err(failed)?;
             text += &format!("  Why: {}.\n", lack.words());
         }
@@ -436,13 +412,7 @@ impl Kernel<'_> {
     }
 
     fn place(&self, spot: &Spot) -> FindingPlace {
-        let source = self.module.source_line(spot.line);
-        let (file, line) = match (source, spot.place) {
-            (Some(source), _) if source.file.is_empty() => (self.file.to_owned(), Some(source.line)),
-            (Some(source), _) => (source.file.clone(), Some(source.line)),
-            (None, Place::Line(line)) => (self.file.to_owned(), Some(line)),
-            (None, _) => (self.file.to_owned(), None),
-        };
+        let (file, line) = placed(self.file, self.module, spot.line, spot.place);
         let invocation = self.lifted.invocations.get(usize::from(spot.thread));
         FindingPlace {
             file: Some(file),
@@ -452,13 +422,12 @@ impl Kernel<'_> {
         }
     }
 
+    fn places(&self, at: &[Spot]) -> Vec<FindingPlace> {
+        at.iter().map(|spot| self.place(spot)).collect()
+    }
+
     fn finding(&self, finding: &Finding) -> FindingRecord {
-        FindingRecord {
-            kind: finding.kind.name().to_owned(),
-            message: finding.message.clone(),
-            at: finding.at.iter().map(|spot| self.place(spot)).collect(),
-            mend: Vec::new(),
-        }
+        FindingRecord::new(finding.kind.name(), finding.message.clone(), self.places(&finding.at))
     }
 
     fn progress(

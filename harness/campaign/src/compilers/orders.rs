@@ -1,12 +1,12 @@
-//! `codegen --emit order`: what became of each order that a test asks for.
+//! What became of each order that a test asks for.
 
-use ::campaign::compiling::Compiled;
 use codegen::order::{self, AskedOrder, FoundOrder, OrderKept};
 use codegen::{Form, FormKernel, LineSource, Machine, align};
 use litmus::{AccessKind, MemoryAccess, Test};
-use results::wire::{CodegenKernel, CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
+use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 
-use super::campaign::source_text;
+use super::lines::source_text;
+use crate::compiling::Compiled;
 
 /// The orders of a kernel.
 pub fn orders(
@@ -65,32 +65,4 @@ fn is_load(test: &Test, source: LineSource) -> bool {
     let LineSource::Instruction(thread, index) = source else { return false };
     let instruction = test.thread(thread).instructions.get(index);
     instruction.and_then(|instruction| instruction.kind.access()).is_some_and(is_atomic_load)
-}
-
-/// The orders of a kernel as text, a line each.
-pub fn text(kernel: &CodegenKernel) -> String {
-    let mut text = String::new();
-    for order in &kernel.orders {
-        let CodegenOrder { first, second, code, nir, scope, .. } = order;
-        text += &format!(
-            "  {:9} {} at {scope}: {first} -> {second}: {}\n",
-            word(code.verdict),
-            order.order,
-            code.why
-        );
-        if let Some(nir) = nir {
-            text += &format!("            in NIR {}: {}\n", word(nir.verdict), nir.why);
-        }
-    }
-    text
-}
-
-/// The word of a verdict.
-pub fn word(verdict: CodegenOrderVerdict) -> &'static str {
-    match verdict {
-        CodegenOrderVerdict::Kept => "kept",
-        CodegenOrderVerdict::Weakened => "weakened",
-        CodegenOrderVerdict::Lost => "lost",
-        CodegenOrderVerdict::Unknown => "unknown",
-    }
 }

@@ -1,30 +1,26 @@
 //! Machine code beside what other commands say: an explanation, a violation.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::campaign::compiling::KernelToCompile;
-use ::campaign::kinds::litmus::plan::{self, LitmusPlan};
-use ::campaign::probe;
-use ::campaign::targets;
 use codegen::Form;
 use litmus::Test;
 use results::wire::{
-    CodegenForm, CodegenKernel, CodegenLine, CodegenVerdict, MACHINE_CODE_SCHEMA, MachineCodeLine, RunLine,
-    VerdictWord,
+    CodegenForm, CodegenKernel, CodegenLine, MACHINE_CODE_SCHEMA, MachineCodeLine, RunLine, VerdictWord,
 };
 use results::write::code::EXTENSION;
+use results::write::codegen::Shown;
 use runner::Variant;
 use shaders::Pipelines;
 use shaders::variant::References;
 
-use super::engine::{Asking, Made, program};
+use super::engine::{Engine, Made};
 use super::targets::Target;
-use super::{Asked, Item, campaign, report};
-use crate::arguments::CodegenEmit;
-use crate::exit::{Failure, Outcome};
+use super::{Asked, Item, lines};
+use crate::compiling::KernelToCompile;
+use crate::kinds::litmus::plan::{self, LitmusPlan};
+use crate::{Failure, probe, targets};
 
 /// Invocations of a workgroup where each thread has one of its own, as `codegen` has it.
 const LANES: u32 = 64;
@@ -58,39 +54,9 @@ pub fn threads(
 ) -> Result<CodegenLine, Failure> {
     let item =
         Item { id: id.to_owned(), argument: argument.to_owned(), test: Arc::new(test.clone()), variant };
-    let mut asked = Asked {
-        forms: vec![form(&variant)],
-        items: vec![item],
-        targets: vec![target.clone()],
-        lanes: LANES,
-        whole: false,
-        kernels: Vec::new(),
-    };
-    asked.kernels = super::kernels(&asked);
-    let asking = Asking { forms: false, patience, misbehave: None };
-    let mut lines = campaign::lines(&asking, &program()?, target, &asked, Some(CodegenEmit::Asm));
+    let asked = Asked::new(vec![item], vec![target.clone()], vec![form(&variant)], LANES, false);
+    let mut lines = lines::lines(&Engine::new(patience, None)?, target, &asked, Some(Shown::Code));
     lines.pop().ok_or_else(|| Failure::environment_message("no answer for the test".to_owned()))
-}
-
-/// The same as text; what it makes of the exit code.
-pub fn text(line: &CodegenLine) -> (String, Outcome) {
-    let why = line.reason.as_deref().unwrap_or_default();
-    match line.verdict {
-        CodegenVerdict::Compiles => {
-            let kernels = line.kernels.iter();
-            (
-                kernels.map(|kernel| report::kernel_text(line, kernel, Some(CodegenEmit::Asm))).collect(),
-                Outcome::Success,
-            )
-        }
-        CodegenVerdict::Skipped => {
-            (format!("\nno machine code on {}: skipped: {why}\n", line.device), Outcome::Success)
-        }
-        CodegenVerdict::Crashes => (
-            format!("\nno machine code on {}: its compiler crashes: {why}\n", line.device),
-            Outcome::RuleBroken,
-        ),
-    }
 }
 
 /// The machine code of the tests of a run that violate; `known` is what an earlier process found already. Of the simulated
@@ -100,15 +66,15 @@ pub fn text(line: &CodegenLine) -> (String, Outcome) {
 /// When no worker can be started.
 pub fn violations(
     plan: &LitmusPlan,
-    lines: &[RunLine],
+    ran: &[RunLine],
     known: Vec<MachineCodeLine>,
 ) -> Result<Vec<MachineCodeLine>, Failure> {
     let deadline = Instant::now() + PATIENCE_OF_A_RUN;
-    let program = program()?;
+    let engine = Engine::new(SHORT_PATIENCE, None)?;
     let mut found = Vec::new();
     // Devices that have no such text, and what they lack for it.
     let mut lacking: BTreeMap<&str, String> = BTreeMap::new();
-    for line in lines.iter().filter(|line| line.verdict == VerdictWord::Violates) {
+    for line in ran.iter().filter(|line| line.verdict == VerdictWord::Violates) {
         if let Some(earlier) = known.iter().find(|one| (&one.id, &one.device) == (&line.id, &line.device)) {
             found.push(earlier.clone());
             continue;
@@ -133,7 +99,7 @@ pub fn violations(
             record.without = Some("the time of the run was over".to_owned());
         }
         if record.without.is_none() {
-            match that_ran(&program, item, of_run, &target) {
+            match that_ran(&engine, item, of_run, &target) {
                 Ok(ran) => {
                     record.ran = ran;
                     let (source, test) = (&item.loaded.source, &item.loaded.test);
@@ -171,7 +137,7 @@ enum NoCode {
 
 /// The kernels that a run dispatched, as the driver prints them.
 fn that_ran(
-    program: &Path,
+    engine: &Engine,
     item: &plan::Item,
     of_run: &targets::Target,
     target: &Target,
@@ -181,9 +147,8 @@ fn that_ran(
     let parts: Vec<_> = told.program.phases.iter().flat_map(|phase| &phase.parts).collect();
     let kernels: Vec<KernelToCompile> =
         parts.iter().map(|part| KernelToCompile::from(&part.kernel)).collect();
-    let asking = Asking { forms: false, patience: SHORT_PATIENCE, misbehave: None };
     let mut ran = Vec::new();
-    for (part, made) in parts.into_iter().zip(asking.compile(program, target, &kernels)) {
+    for (part, made) in parts.into_iter().zip(engine.compile(target, &kernels)) {
         let names: Vec<String> =
             part.threads.iter().map(|thread| format!("P{}", test.thread(*thread).number)).collect();
         match made {

@@ -11,8 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::arguments::KernelArguments;
-use crate::exit::Failure;
+use crate::Failure;
 
 /// Extensions of SPIR-V, binary and text.
 const MODULES: [&str; 2] = ["spv", "spvasm"];
@@ -143,16 +142,31 @@ const COMPILERS: [Compiler; 8] = [
     },
 ];
 
+/// How a source is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Compilation<'a> {
+    /// The entry point, where the language wants it named.
+    pub entry: Option<&'a str>,
+    /// Definitions for the preprocessor.
+    pub defines: &'a [String],
+    /// Folders of included files.
+    pub includes: &'a [PathBuf],
+    /// The compiler's program; the first that is installed where none is named.
+    pub compiler: Option<&'a str>,
+}
+
 /// A shader of a user.
-pub struct Shader {
+#[derive(Clone, Debug)]
+pub struct SourceModule {
     /// SPIR-V, in words or as text.
-    pub module: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// The compiler that made it, with its version and flags.
     pub compiler: Option<String>,
 }
 
 /// Why there is no shader.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum SourceError {
     /// A file cannot be read or written.
     #[error("{file}: {error}")]
@@ -206,18 +220,19 @@ pub fn is_shader(argument: &str) -> bool {
 ///
 /// # Errors
 /// What is wrong with it, or missing.
-pub fn load(file: &str, given: &KernelArguments) -> Result<Shader, SourceError> {
+pub fn load(file: &str, given: &Compilation<'_>) -> Result<SourceModule, SourceError> {
     let wrong = |error| SourceError::File { file: file.to_owned(), error };
     let extension = extension(file);
     if MODULES.contains(&extension) {
-        return Ok(Shader { module: fs::read(file).map_err(wrong)?, compiler: None });
+        return Ok(SourceModule { bytes: fs::read(file).map_err(wrong)?, compiler: None });
     }
     // Whether it can be read is told in our words.
     fs::File::open(file).map_err(wrong)?;
     let of_language = || COMPILERS.iter().filter(|compiler| compiler.extensions.contains(&extension));
     let listed = |word: fn(&Compiler) -> String| of_language().map(word).collect::<Vec<_>>().join(" or ");
-    let chosen = |compiler: &&Compiler| given.compiler.as_ref().is_none_or(|name| name == compiler.program);
-    if let Some(program) = given.compiler.clone().filter(|_| !of_language().any(|one| chosen(&one))) {
+    let chosen = |compiler: &&Compiler| given.compiler.is_none_or(|name| name == compiler.program);
+    if let Some(program) = given.compiler.filter(|_| !of_language().any(|one| chosen(&one))) {
+        let program = program.to_owned();
         let known = listed(|compiler| format!("`{}`", compiler.program));
         return Err(SourceError::NotOfLanguage { file: file.to_owned(), program, known });
     }
@@ -232,7 +247,7 @@ pub fn load(file: &str, given: &KernelArguments) -> Result<Shader, SourceError> 
 
 impl Compiler {
     /// Compiles a file; none where the program is not there.
-    fn compile(&self, file: &str, given: &KernelArguments) -> Result<Option<Shader>, SourceError> {
+    fn compile(&self, file: &str, given: &Compilation<'_>) -> Result<Option<SourceModule>, SourceError> {
         let failed =
             |what: String| SourceError::Failed { file: file.to_owned(), compiler: self.program, what };
         let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir();
@@ -241,10 +256,10 @@ impl Compiler {
         let mut flags = Vec::new();
         match self.preprocessor {
             Some([define, include]) => {
-                flags.extend(given.define.iter().map(|definition| format!("{define}{definition}")));
-                flags.extend(given.include.iter().map(|path| format!("{include}{}", path.display())));
+                flags.extend(given.defines.iter().map(|definition| format!("{define}{definition}")));
+                flags.extend(given.includes.iter().map(|path| format!("{include}{}", path.display())));
             }
-            None if given.define.is_empty() && given.include.is_empty() => {}
+            None if given.defines.is_empty() && given.includes.is_empty() => {}
             None => return Err(SourceError::NoPreprocessor { file: file.to_owned(), program: self.program }),
         }
         let mut arguments = Vec::new();
@@ -252,7 +267,7 @@ impl Compiler {
             match *flag {
                 "{in}" => arguments.push(file.to_owned()),
                 "{out}" => arguments.push(module.display().to_string()),
-                "{entry}" => flags.push(given.entry.clone().unwrap_or_else(|| "main".to_owned())),
+                "{entry}" => flags.push(given.entry.unwrap_or("main").to_owned()),
                 "{stage}" => flags.push(stage(file).to_owned()),
                 "-o" | "-Fo" => arguments.push((*flag).to_owned()),
                 flag => flags.push(flag.to_owned()),
@@ -271,7 +286,7 @@ impl Compiler {
         let tested = if self.tested { "" } else { " (no test of this project runs it)" };
         let compiler =
             format!("{} {}{tested} {}", self.program, self.version(folder.path()), flags.join(" "));
-        Ok(Some(Shader { module, compiler: Some(compiler) }))
+        Ok(Some(SourceModule { bytes: module, compiler: Some(compiler) }))
     }
 
     /// What it says of its version.

@@ -1,16 +1,12 @@
 //! The fault campaign: every fault of the simulated GPU against the suite that is made for them. It says what a suite can
 //! find, after how many instances and seconds, and that a sound device is not accused.
 
-mod matrix;
+pub mod matrix;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use campaign::choice::{self, Chosen};
-use campaign::inputs;
-use campaign::source::TestSource;
 use litmus::{Dialect, Observation, Prediction, Race, Test};
 use model::{Options, predict};
 use plan::Device;
@@ -19,10 +15,9 @@ use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
 use runner::{Budget, Cause, Known, Runnable, Settings, Stress, Variant};
 use sim::{Expect, FAULTS, Fault, SimDevice};
 
-use crate::arguments::ListFormat;
-use crate::exit::{Failure, Outcome};
-use crate::output::print_json;
-use crate::output::{Data, say};
+use crate::choice::{self, Chosen};
+use crate::source::TestSource;
+use crate::{Failure, inputs};
 
 /// The format of the published object.
 const SCHEMA: &str = "vk-litmus/bench-faults/1";
@@ -60,14 +55,11 @@ impl Case {
     }
 }
 
-/// Runs the campaign and prints it.
+/// Runs the campaign; `sought` is told each fault that was looked for.
 ///
 /// # Errors
-/// When the suite cannot be read, or nothing can be printed.
-pub fn faults(format: ListFormat, matrix: Option<&Path>) -> Result<Outcome, Failure> {
-    if let Some(path) = matrix {
-        return matrix::write(path);
-    }
+/// When the suite cannot be read, or `sought` fails.
+pub fn faults(sought: &mut dyn FnMut(&SoughtFault) -> Result<(), Failure>) -> Result<FaultsRecord, Failure> {
     let cases = cases()?;
     let mut faults = Vec::with_capacity(FAULTS.len());
     for row in FAULTS {
@@ -76,16 +68,13 @@ pub fn faults(format: ListFormat, matrix: Option<&Path>) -> Result<Outcome, Fail
             (0..SEEDS).map(|seed| search(&cases, row.fault, seed, limit)).collect::<Result<_, _>>()?;
         let expect = row.expect.word();
         let found = seeds.iter().all(|search| search.verdict == expect);
-        if format == ListFormat::Text {
-            Data::new().print(&line(row.name, expect, found, &seeds))?;
-        }
-        faults.push(SoughtFault { fault: row.name, rule: row.rule, expect, found, seeds });
+        let fault = SoughtFault { fault: row.name, rule: row.rule, expect, found, seeds };
+        sought(&fault)?;
+        faults.push(fault);
     }
     let (false_alarms, sound_instances) = sound(&cases)?;
     let missed: Vec<&str> = faults.iter().filter(|fault| !fault.found).map(|fault| fault.fault).collect();
-    let outcome =
-        if missed.is_empty() && false_alarms.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
-    let record = FaultsRecord {
+    Ok(FaultsRecord {
         schema: SCHEMA,
         suite: SUITE,
         tests: cases.len(),
@@ -93,34 +82,7 @@ pub fn faults(format: ListFormat, matrix: Option<&Path>) -> Result<Outcome, Fail
         false_alarms,
         sound_instances,
         faults,
-    };
-    if format == ListFormat::Json {
-        print_json(&record)?;
-        return Ok(outcome);
-    }
-    let visible = record.faults.iter().filter(|fault| fault.expect != "invisible").count();
-    Data::new().print(&format!(
-        "{visible} of {} faults can be seen, {} led to something else; {} false alarms in {} instances\n",
-        record.faults.len(),
-        record.missed.len(),
-        record.false_alarms.len(),
-        record.sound_instances
-    ))?;
-    record.false_alarms.iter().for_each(|alarm| say(alarm));
-    Ok(outcome)
-}
-
-fn line(name: &str, expect: &str, found: bool, seeds: &[FaultSearch]) -> String {
-    let mut sorted: Vec<&FaultSearch> = seeds.iter().collect();
-    sorted.sort_by(|left, right| left.seconds.total_cmp(&right.seconds));
-    let Some(median) = sorted.get(sorted.len() / 2) else { return String::new() };
-    let by = median.test.as_deref().unwrap_or("-");
-    format!(
-        "{name:34} {expect:12} {:6} {:>9} instances {:>7.3} s  {by}\n",
-        if found { "yes" } else { "no" },
-        median.instances,
-        median.seconds
-    )
+    })
 }
 
 /// The tests of the suite that the device can run.

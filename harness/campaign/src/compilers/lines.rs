@@ -1,78 +1,48 @@
 //! Whether every kernel compiles on every device, and what it becomes there.
 
-use ::campaign::compiling::Compiled;
 use codegen::machine::Dialect;
 use codegen::{FormKernel, LineSource, Machine, align};
 use litmus::Test;
 use results::wire::{
-    CODEGEN_SCHEMA, CodegenCode, CodegenForm, CodegenKernel, CodegenLine, CodegenOrder, CodegenOrderVerdict,
-    CodegenStatistic, CodegenVerdict, CodegenWithout,
+    CODEGEN_SCHEMA, CodegenCode, CodegenForm, CodegenKernel, CodegenLine, CodegenStatistic, CodegenVerdict,
+    CodegenWithout,
 };
 
-use crate::arguments::{Codegen, CodegenEmit};
-use crate::exit::{Failure, Outcome};
+use results::write::codegen::Shown;
 
-use super::engine::{Asking, Made, Question, program};
-use super::orders;
-use super::reduce::Reducer;
-use super::report::{Figures, Printer};
+use super::engine::{Engine, FormKernels, Made};
 use super::targets::Target;
-use super::{Asked, by_device};
+use super::{Asked, by_device, orders, reduce};
+use crate::Failure;
+use crate::compiling::Compiled;
 
-/// Runs it.
+/// Compiles every kernel on every device, and hands over the lines of each device; of the first crash of each kind the test is reduced.
 ///
 /// # Errors
-/// When nothing can be started or printed.
-pub fn campaign(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Result<Outcome, Failure> {
-    let emit = arguments.emit;
-    let asking = Asking {
-        forms: matches!(emit, Some(CodegenEmit::Ir | CodegenEmit::Order)),
-        patience: arguments.timeout,
-        misbehave: arguments.misbehave.clone(),
-    };
-    let program = program()?;
-    let reducer = Reducer::new(asking.clone(), &program);
-    let mut outcome = Outcome::Success;
-    let mut figures = Vec::new();
+/// What `deliver` says.
+pub fn campaign(
+    engine: &Engine,
+    asked: &Asked,
+    shown: Option<Shown>,
+    mut deliver: impl FnMut(&Target, Vec<CodegenLine>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let forms = matches!(shown, Some(Shown::Forms | Shown::Orders));
+    let engine = &Engine { forms, ..engine.clone() };
     by_device(
         asked,
-        |target| {
-            let lines = lines(&asking, &program, target, asked, emit);
-            reduced(lines, target, asked, &reducer)
-        },
-        |target, lines: Vec<CodegenLine>| {
-            let mut of_target = Figures::new(&target.name);
-            for line in &lines {
-                of_target.add(line);
-                let lost = |order: &CodegenOrder| order.code.verdict == CodegenOrderVerdict::Lost;
-                let loses = line.kernels.iter().any(|kernel| kernel.orders.iter().any(lost));
-                if line.verdict == CodegenVerdict::Crashes || loses {
-                    outcome.note(Outcome::RuleBroken);
-                }
-                printer.line(line, emit)?;
-            }
-            figures.push(of_target);
-            Ok(())
-        },
-    )?;
-    printer.figures(&figures)?;
-    Ok(outcome)
+        |target| reduced(lines(engine, target, asked, shown), target, asked, engine),
+        &mut deliver,
+    )
 }
 
 /// The lines of a device, in the order of the tests.
-pub fn lines(
-    asking: &Asking,
-    program: &std::path::Path,
-    target: &Target,
-    asked: &Asked,
-    emit: Option<CodegenEmit>,
-) -> Vec<CodegenLine> {
+pub fn lines(engine: &Engine, target: &Target, asked: &Asked, shown: Option<Shown>) -> Vec<CodegenLine> {
     let dialect = target.dialect();
-    let keep = |question: &Question, unit: &FormKernel, compiled: &Compiled| {
-        kernel(&question.test, unit, compiled, (dialect, target.compiler_target()), emit)
+    let keep = |question: &FormKernels, unit: &FormKernel, compiled: &Compiled| {
+        kernel(&question.test, unit, compiled, (dialect, target.compiler_target()), shown)
     };
     let mut lines: Vec<CodegenLine> = Vec::new();
-    let mut questions: Vec<&Question> = Vec::new();
+    let mut questions: Vec<&FormKernels> = Vec::new();
     // For each question its line.
     let mut places: Vec<usize> = Vec::new();
     for (item, told) in asked.items.iter().zip(asked.told_for(target)) {
@@ -107,7 +77,7 @@ pub fn lines(
         }
         lines.push(line);
     }
-    let answers = asking.ask(program, target, &questions, &keep);
+    let answers = engine.ask(target, &questions, &keep);
     for ((question, made), place) in questions.iter().zip(answers).zip(places) {
         let Some(line) = lines.get_mut(place) else { continue };
         for (unit, made) in question.units.iter().zip(made) {
@@ -143,12 +113,7 @@ pub fn lines(
 }
 
 /// Reduces the test of the first crash of each kind.
-fn reduced(
-    mut lines: Vec<CodegenLine>,
-    target: &Target,
-    asked: &Asked,
-    reducer: &Reducer<'_>,
-) -> Vec<CodegenLine> {
+fn reduced(mut lines: Vec<CodegenLine>, target: &Target, asked: &Asked, engine: &Engine) -> Vec<CodegenLine> {
     let mut seen: Vec<String> = Vec::new();
     for (number, line) in lines.iter_mut().enumerate() {
         let Some(how) = line.reason.clone().filter(|_| line.verdict == CodegenVerdict::Crashes) else {
@@ -159,7 +124,7 @@ fn reduced(
         // The time of a hang is no part of its kind.
         let kind: String = how.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect();
         let Some(item) = asked.items.get(number).filter(|_| !seen.contains(&kind)) else { continue };
-        line.reduced = Some(reducer.reduce(item, form, &how, target, asked));
+        line.reduced = Some(reduce::reduced(engine, item, form, &how, target, asked));
         seen.push(kind);
     }
     lines
@@ -170,15 +135,7 @@ fn blank(unit: &FormKernel) -> CodegenKernel {
         form: unit.form.to_string(),
         kernel: unit.name.clone(),
         role: unit.role.word().to_owned(),
-        verdict: CodegenVerdict::Compiles,
-        reason: None,
-        micros: None,
-        instructions: None,
-        not_disassembled: None,
-        statistics: Vec::new(),
-        code: Vec::new(),
-        forms: Vec::new(),
-        orders: Vec::new(),
+        ..CodegenKernel::default()
     }
 }
 
@@ -187,15 +144,15 @@ fn kernel(
     unit: &FormKernel,
     compiled: &Compiled,
     (dialect, compiler_target): (&'static Dialect, &str),
-    emit: Option<CodegenEmit>,
+    shown: Option<Shown>,
 ) -> CodegenKernel {
     let machine = Machine::read(compiled.assembly(), dialect);
     let code = match &machine {
-        Ok(machine) if emit == Some(CodegenEmit::Asm) => aligned(test, unit, machine),
+        Ok(machine) if shown == Some(Shown::Code) => aligned(test, unit, machine),
         _ => Vec::new(),
     };
     let orders = match &machine {
-        Ok(machine) if emit == Some(CodegenEmit::Order) => {
+        Ok(machine) if shown == Some(Shown::Orders) => {
             orders::orders(test, unit, machine, compiled, compiler_target)
         }
         _ => Vec::new(),
@@ -211,7 +168,7 @@ fn kernel(
             .map(|(name, value)| CodegenStatistic { name: name.clone(), value: *value })
             .collect(),
         code,
-        forms: if emit == Some(CodegenEmit::Ir) {
+        forms: if shown == Some(Shown::Forms) {
             compiled
                 .forms
                 .iter()

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use ::campaign::probe::{self, CompileOnly, Meant};
-use ::campaign::workers::{Process, Task};
 use codegen::machine::{Dialect, PLAIN};
 use codegen::{FormKernel, Sizes};
 use device::Listed;
 use vendor::{Family, Vendor};
 
-use crate::exit::Failure;
+use crate::Failure;
+use crate::probe::{self, CompileOnly, Meant};
+use crate::workers::{Process, Task};
 
 /// A device whose compiler is asked.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Target {
 
 impl Target {
     /// A device that tests were run on.
-    pub fn of_run(target: &::campaign::targets::Target) -> Target {
+    pub fn of_run(target: &crate::targets::Target) -> Target {
         let (name, selector) = (target.device().to_owned(), target.selector.clone());
         Target::new(name, selector, target.listed.clone(), target.process.clone())
     }

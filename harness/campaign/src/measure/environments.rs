@@ -1,20 +1,16 @@
-//! `bench --stress`: environments side by side, each in turn with the device's own: weak outcomes and deaths of mutants a second.
+//! What `bench --stress` measures: environments side by side, each in turn with the device's own: weak outcomes and deaths of mutants a second.
 
 use std::time::Duration;
 
-use campaign::inputs;
-use campaign::kinds::litmus::plan::LitmusPlan;
-use campaign::measure::{self, Relaxed, Trial};
-use campaign::source::{Loaded, TestSource};
-use campaign::targets;
 use results::bench::Counts;
 use results::wire::{BENCH_STRESS_SCHEMA, BenchStressRecord, StressCounts, StressRecord, StressTest};
 use runner::Stress;
 
-use crate::arguments::{Bench, ListFormat};
-use crate::exit::{Failure, Outcome};
-use crate::output::print_json;
-use crate::output::{Data, say};
+use super::{Relaxed, Trial};
+use crate::kinds::litmus::plan::LitmusPlan;
+use crate::source::{Loaded, TestSource};
+use crate::targets::{self, Target, Tell};
+use crate::{Failure, inputs};
 
 /// The suite where nothing is named.
 const SUITE: &str = "quick";
@@ -29,26 +25,36 @@ const ROUNDS: u32 = 10;
 const OVERHEAD: Duration = Duration::from_secs(60);
 const BUILDING: Duration = Duration::from_secs(3);
 
-/// Runs the command.
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Environments<'a> {
+    /// The stresses, by presets or files.
+    pub stresses: &'a [String],
+    /// Tests as arguments of a command line.
+    pub tests: &'a [String],
+    /// An embedded suite; `quick` where neither this nor a test is named.
+    pub suite: Option<&'a str>,
+    /// Time for all environments together.
+    pub time: Duration,
+    /// Decides what is drawn.
+    pub seed: u64,
+}
+
+/// Compares environments on a device; `begins` is told how, before.
 ///
 /// # Errors
-/// When an environment, a test or the device is not there, or no test can be measured.
-pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
-    let devices: Vec<String> = arguments.device.iter().cloned().collect();
-    let mut targets = targets::targets(&devices, None, &say)?;
-    targets::refuse_compile_only(&targets)?;
-    targets.truncate(1);
-    let plan = &LitmusPlan::new(
-        targets,
-        tests(&arguments.tests, arguments.suite.as_deref())?,
-        None,
-        None,
-        &|_, _| None,
-    )?;
+/// When an environment or a test is not there, or no test can be measured.
+pub fn environments(
+    target: Target,
+    asked: &Environments<'_>,
+    tell: Tell<'_>,
+    begins: Tell<'_>,
+) -> Result<BenchStressRecord, Failure> {
+    let plan = &LitmusPlan::new(vec![target], tests(asked.tests, asked.suite)?, None, None, &|_, _| None)?;
     let Some(target) = plan.targets.first() else { return Err(Failure::environment_message("no device")) };
     let mut environments = vec![target.stress.clone()];
-    for name in &arguments.stress {
-        let stress = targets::stress_for(Some(&targets::stress(name)?), &target.listed, &say)?;
+    for name in asked.stresses {
+        let stress = targets::stress_for(Some(&targets::stress(name)?), &target.listed, tell)?;
         if !environments.iter().any(|known| known.name == stress.name) {
             environments.push(stress);
         }
@@ -57,16 +63,14 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
     if relaxed.is_empty() {
         return Err(Failure::input_message("no test among these asks about an outcome that is allowed"));
     }
-    let (rounds, time) = shares(arguments.time, relaxed.len() * environments.len());
-    if !quiet {
-        say(&format!(
-            "{} tests in {} environments on {}: {rounds} rounds of {} ms each",
-            relaxed.len(),
-            environments.len(),
-            target.name,
-            time.as_millis()
-        ));
-    }
+    let (rounds, time) = shares(asked.time, relaxed.len() * environments.len());
+    begins(&format!(
+        "{} tests in {} environments on {}: {rounds} rounds of {} ms each",
+        relaxed.len(),
+        environments.len(),
+        target.name,
+        time.as_millis()
+    ));
 
     let mut cells = vec![vec![StressCounts::default(); environments.len()]; relaxed.len()];
     for round in 0..rounds {
@@ -81,11 +85,11 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
             .iter()
             .filter_map(|(test, environment)| {
                 let (subject, stress) = (&relaxed.get(*test)?.subject, environments.get(*environment)?);
-                Some(Trial { subject, stress, time, seed: arguments.seed.wrapping_add(u64::from(round)) })
+                Some(Trial { subject, stress, time, seed: asked.seed.wrapping_add(u64::from(round)) })
             })
             .collect();
         let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);
-        let ended = measure::run(target, &trials, OVERHEAD + (time + BUILDING).saturating_mul(count))?;
+        let ended = super::run(target, &trials, OVERHEAD + (time + BUILDING).saturating_mul(count))?;
         for ((test, environment), ended) in order.iter().zip(ended) {
             let Some(cell) = cells.get_mut(*test).and_then(|row| row.get_mut(*environment)) else { continue };
             let Some(of) = relaxed.get(*test) else { continue };
@@ -106,11 +110,11 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
         let environment = sum(stress, &column, &mutants, summed.first())?;
         summed.push(environment);
     }
-    let report = BenchStressRecord {
+    Ok(BenchStressRecord {
         schema: BENCH_STRESS_SCHEMA.to_owned(),
         device: target.name.clone(),
         driver: format!("{} {}", target.listed.identity.driver_name, target.listed.identity.driver_info),
-        seed: arguments.seed,
+        seed: asked.seed,
         rounds,
         trial_seconds: time.as_secs_f64(),
         tests: relaxed.len(),
@@ -125,18 +129,14 @@ pub fn environments(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> 
                 environments,
             })
             .collect(),
-    };
-    match arguments.format {
-        ListFormat::Json => print_json(&report),
-        ListFormat::Text => print_text(&report),
-    }
+    })
 }
 
 /// The tests that are asked for.
 ///
 /// # Errors
 /// When there is no such suite, or one is no test.
-pub fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>, Failure> {
+pub(super) fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>, Failure> {
     let mut sources: Vec<TestSource> =
         named.iter().flat_map(|argument| inputs::of_argument(argument)).collect();
     match suite {
@@ -144,13 +144,8 @@ pub fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>, Failu
         None if named.is_empty() => sources.extend(inputs::of_suite(SUITE)?),
         None => {}
     }
-    let load = |source: TestSource| {
-        source.load().map_err(|rejected| {
-            let (source, rejection) = *rejected;
-            rejection.failure(&source.file)
-        })
-    };
-    sources.into_iter().map(load).collect()
+    let loaded = |source: TestSource| source.load().map_err(|rejected| rejected.failure);
+    sources.into_iter().map(loaded).collect()
 }
 
 /// How often each test is measured in each environment, and for how long each time, where there are so many of both.
@@ -210,65 +205,6 @@ fn sum(
         typical_deaths_per_second: typical,
         typical_ratio: ratio(typical, first.map(|first| first.typical_deaths_per_second)),
     })
-}
-
-fn print_text(report: &BenchStressRecord) -> Result<Outcome, Failure> {
-    let BenchStressRecord { device, driver, tests, mutants, rounds, trial_seconds, seed, .. } = report;
-    let mut text = format!(
-        "{device} ({}): {tests} relaxed tests, {mutants} of them mutants, {rounds} × {trial_seconds:.3} s in each environment, seed {seed}\n\n",
-        driver.trim()
-    );
-    text += &format!(
-        "{:14}{:>8}{:>13}{:>13}{:>12}{:>8}{:>12}{:>13}{:>8}{:>13}{:>8}\n",
-        "a second",
-        "seconds",
-        "instances",
-        "interleaved",
-        "weak",
-        "ratio",
-        "killed",
-        "deaths",
-        "ratio",
-        "typical",
-        "ratio"
-    );
-    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
-    for of in &report.environments {
-        text += &format!(
-            "{:14}{:>8.1}{:>13.0}{:>13.0}{:>12.0}{:>8}{:>12}{:>13.1}{:>8}{:>13.2}{:>8}\n",
-            of.name,
-            of.seconds,
-            of.instances_per_second,
-            of.interleaved_per_second,
-            of.weak_per_second,
-            ratio(of.weak_ratio),
-            format!("{} of {mutants}", of.killed),
-            of.deaths_per_second,
-            ratio(of.deaths_ratio),
-            of.typical_deaths_per_second,
-            ratio(of.typical_ratio),
-        );
-    }
-    text += "\nDeaths of each mutant a second:\n";
-    for row in report.rows.iter().filter(|row| !row.mutant_of.is_empty()) {
-        text += &format!("{:40}", row.test);
-        for cell in &row.environments {
-            text += &match (&cell.error, cell.counts.instances) {
-                (Some(_), 0) => format!("{:>14}", "-"),
-                _ => format!("{:>14.1}", cell.counts.per_second(cell.deaths)),
-            };
-        }
-        text += "\n";
-    }
-    for row in &report.rows {
-        for (cell, environment) in row.environments.iter().zip(&report.environments) {
-            if let Some(error) = &cell.error {
-                text += &format!("{} in {}: {error}\n", row.test, environment.name);
-            }
-        }
-    }
-    Data::new().print(&text)?;
-    Ok(Outcome::Success)
 }
 
 #[cfg(test)]

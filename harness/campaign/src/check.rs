@@ -1,0 +1,410 @@
+//! What a model says of a test or a shader, as a line that is published: outcomes, races, claims that do not hold, and whether every
+//! run ends.
+
+pub mod kernel;
+mod walked;
+
+use std::time::{Duration, Instant};
+
+use litmus::{Dialect, Prediction, Race, Span, Test};
+use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
+use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
+use results::answer::{answer, expected_race, race_surprises, uninitialised_surprises};
+use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RaceWord, RejectedLine, ScheduleStep};
+
+use crate::choice::{self, Chosen};
+use crate::patience::patience;
+use crate::similar::similar;
+use crate::source::{Loaded, Rejected, TestSource};
+use crate::{Conclusion, Failure};
+
+/// What became of one source.
+#[derive(Debug)]
+pub enum Checked {
+    /// The model answered.
+    Answered(Box<CheckLine>, Vec<String>, Conclusion),
+    /// It is no test, or one that the model cannot answer for.
+    Rejected(Rejected),
+}
+
+impl Checked {
+    /// Whether it is not known if there is a race.
+    fn is_unknown(&self) -> bool {
+        matches!(self, Checked::Answered(line, ..) if line.race == RaceWord::Unknown)
+    }
+}
+
+/// The models that may be needed: the one asked for, or one for each dialect.
+#[derive(Debug)]
+pub struct Models {
+    /// Asked for by name.
+    pub asked: Option<Chosen>,
+    /// What suits the Vulkan dialects.
+    vulkan: Option<Chosen>,
+    /// The form of the one that is loaded for lines with NOCHAINS; none for a model that is its own, or has none.
+    without_chains: Option<Chosen>,
+    /// What suits the HSA dialect.
+    hsa: Option<Chosen>,
+}
+
+impl Models {
+    /// The model that is asked for by name, or the usual ones.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn load(asked: Option<&str>) -> Result<Models, Failure> {
+        let chosen = choice::load(asked.unwrap_or(Model::default_for(Dialect::Vulkan)))?;
+        let twin = choice::without_chains(&chosen.argument);
+        let without_chains = twin.map(choice::load).transpose()?;
+        Ok(match asked {
+            Some(_) => Models { asked: Some(chosen), vulkan: None, without_chains, hsa: None },
+            None => Models {
+                asked: None,
+                vulkan: Some(chosen),
+                without_chains,
+                hsa: Some(choice::load(Model::default_for(Dialect::Hsa))?),
+            },
+        })
+    }
+
+    /// The form of `chosen` that answers lines with NOCHAINS.
+    fn for_nochains<'a>(&'a self, chosen: &'a Chosen) -> Option<&'a Model> {
+        if chosen.argument.ends_with("-nochains") {
+            return Some(&chosen.model);
+        }
+        self.without_chains.as_ref().map(|twin| &twin.model)
+    }
+
+    /// The model that shaders are asked about.
+    ///
+    /// # Errors
+    /// When it does not speak of them.
+    pub fn for_kernels(&self) -> Result<&Chosen, Failure> {
+        match self.asked.as_ref().or(self.vulkan.as_ref()) {
+            Some(chosen) if chosen.model.judges(Dialect::Vulkan) => Ok(chosen),
+            _ => Err(Failure::input_message("the model does not speak of shaders".to_owned())),
+        }
+    }
+
+    /// The model that a test is asked about.
+    ///
+    /// # Errors
+    /// When it does not speak of the test's dialect.
+    pub fn of(&self, loaded: &Loaded) -> Result<&Chosen, Failure> {
+        let wanted = match &self.asked {
+            Some(chosen) => Some(chosen),
+            None if loaded.test.dialect == Dialect::Hsa => self.hsa.as_ref(),
+            None => self.vulkan.as_ref(),
+        };
+        match wanted {
+            Some(chosen) if chosen.model.judges(loaded.test.dialect) => Ok(chosen),
+            _ => Err(Failure::input_message(format!(
+                "{}: the model does not speak of this dialect",
+                loaded.source.file
+            ))),
+        }
+    }
+}
+
+/// A mistake of a test that shows when it is asked about.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[error("{message}")]
+struct Labelled {
+    message: String,
+    label: String,
+    #[label("{label}")]
+    at: (usize, usize),
+    #[source_code]
+    text: miette::NamedSource<String>,
+}
+
+/// What a test claims of a model that there is not, or of nothing that it asks.
+#[derive(Debug, thiserror::Error)]
+enum ClaimError {
+    /// No such model.
+    #[error("unknown model `{name}`{}: expected {expected}", similar.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default())]
+    Unknown { name: String, similar: Option<&'static str>, expected: &'static str },
+    /// There is no question.
+    #[error("a claim about the answer to a question, and the test asks none")]
+    NoQuestion,
+}
+
+/// Sees to it that what a test claims can be verified by somebody.
+fn claims(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
+    let unknown = |name: &str, known: Vec<&'static str>, expected| ClaimError::Unknown {
+        name: name.to_owned(),
+        similar: similar(name, known),
+        expected,
+    };
+    let models = || Model::names().iter().map(|(name, _)| *name);
+    for claim in &test.metadata.expectations {
+        if claim.model != model.name() && !models().any(|known| known == claim.model) {
+            let expected = "one of `models`, or the name of the cat file that `--model` names";
+            return Err((unknown(&claim.model, models().collect(), expected), claim.span));
+        }
+        if test.question.is_none() {
+            return Err((ClaimError::NoQuestion, claim.span));
+        }
+    }
+    let promises = || PROMISES.iter().map(|(name, _)| *name);
+    for claim in &test.metadata.terminations {
+        if let Some(name) = claim.models.iter().find(|name| !promises().any(|known| known == name.as_str())) {
+            return Err((unknown(name, promises().collect(), "a progress model"), claim.span));
+        }
+    }
+    Ok(())
+}
+
+/// How each test is asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// Time for one.
+    pub timeout: Duration,
+    /// The bound of loops.
+    pub unroll: Option<u32>,
+    /// The promises under which every run is to end.
+    pub progress: Option<(ProgressModel, Fairness)>,
+}
+
+/// Asks about a test.
+pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
+    let started = Instant::now();
+    let file = source.file.clone();
+    let loaded = match source.load() {
+        Ok(loaded) => loaded,
+        Err(rejected) => return Checked::Rejected(rejected),
+    };
+    let refused = |failure: Failure| {
+        let error = failure.report().to_string();
+        let line = RejectedLine { file: file.clone(), error, line: 1, column: 1 };
+        Checked::Rejected(Rejected { line, failure })
+    };
+    let chosen = match models.of(&loaded) {
+        Ok(chosen) => chosen,
+        Err(failure) => return refused(failure),
+    };
+    let test = &loaded.test;
+    let misplaced = |error: String, label: &str, span: Span| {
+        let labelled = Labelled {
+            message: error.clone(),
+            label: label.to_owned(),
+            at: (span.offset as usize, span.length as usize),
+            text: miette::NamedSource::new(&file, loaded.text.clone()),
+        };
+        let (line, column) = (span.line, span.column);
+        let line = RejectedLine { file: file.clone(), error, line, column };
+        Checked::Rejected(Rejected { line, failure: Failure::input(labelled) })
+    };
+    if let Err((error, span)) = claims(test, &chosen.model) {
+        return misplaced(error.to_string(), "a claim that nobody verifies", span);
+    }
+    let twin = models.for_nochains(chosen);
+    let without_chains =
+        test.khronos.as_ref().is_some_and(|khronos| khronos.queries.iter().any(|query| query.without_chains));
+    let prepared = chosen.model.prepare(test).and_then(|()| match twin {
+        Some(twin) if without_chains => twin.prepare(test),
+        _ => Ok(()),
+    });
+    let asks = prepared.and_then(|()| {
+        let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
+        let options = Options { budget: Budget::until(&stop), unroll: 1 };
+        let since = Instant::now();
+        let prediction = match asked.unroll {
+            Some(unroll) => predict(test, &chosen.model, &Options { unroll, ..options })?,
+            None => predict_growing(test, &chosen.model, &options)?,
+        };
+        // A device knows no filter: what `run` would call undefined is told here.
+        let outside = match (&test.filter, prediction.race) {
+            (Some(_), Race::Free) => {
+                let unfiltered = Test { filter: None, ..test.clone() };
+                let options = Options { unroll: prediction.bound, ..options };
+                predict(&unfiltered, &chosen.model, &options)?.is_undefined()
+            }
+            _ => false,
+        };
+        // What is left of the time is for the lines of a `.test` file.
+        let options = Options { unroll: prediction.bound, ..options };
+        let answers = answer_queries(test, &chosen.model, twin, &options)?;
+        let progress = match &asked.progress {
+            // A program that races has no defined runs.
+            Some(_) if prediction.is_undefined() => None,
+            Some((model, fairness)) => {
+                let limits = Limits::within(options.budget);
+                Some(terminates(test, &chosen.model, model, *fairness, &limits))
+            }
+            None => None,
+        };
+        Ok((prediction, outside, answers, progress, since.elapsed()))
+    });
+    let (prediction, outside, answers, progress, took) = match asks {
+        Ok(answered) => answered,
+        Err(error @ PredictError::TwoStorageClasses { span, .. }) => {
+            return misplaced(error.to_string(), "through another storage class than before", span);
+        }
+        Err(error) => return refused(Failure::input_message(format!("{file}: {error}"))),
+    };
+    let question = test.question.as_ref().map(|question| question.text(test)).unwrap_or_default();
+    let context = CheckContext {
+        id: &loaded.source.id,
+        file: &file,
+        question: &question,
+        micros: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+    };
+
+    let mut outcome = Conclusion::Success;
+    let mut warnings = Vec::new();
+    for (key, span) in &test.metadata.unknown_keys {
+        warnings.push(format!("{file}:{}:{}: warning: unknown key `{key}`", span.line, span.column));
+    }
+    // Of tests of our own language alone: other tools' take every name for a location that holds 0.
+    let undeclared =
+        test.locations.iter().filter(|location| !location.declared && test.dialect == Dialect::Vulkan);
+    for location in undeclared {
+        let (line, column) = (location.span.line, location.span.column);
+        warnings.push(format!(
+            "{file}:{line}:{column}: warning: `{}` is not declared: it holds 0",
+            location.name
+        ));
+    }
+    for ignored in litmus::ignored_words(test, &loaded.text) {
+        let (line, column) = (ignored.span.line, ignored.span.column);
+        let alone = if ignored.orders_nothing { "; nothing is ordered here" } else { "" };
+        warnings.push(format!(
+            "{file}:{line}:{column}: warning: `{}` is ignored: Vulkan's memory model orders no {} (VK-SEM-19){alone}",
+            ignored.word,
+            ignored.class.name()
+        ));
+    }
+    if prediction.cut > 0 {
+        let (cut, runs, bound) = (prediction.cut, prediction.runs, prediction.bound);
+        warnings.push(format!(
+            "{file}: warning: {cut} of {runs} runs were cut off at the bound (--unroll {bound})"
+        ));
+    } else if prediction.race == Race::Unknown {
+        warnings.push(format!("{file}: warning: no answer under {} in time", prediction.model));
+    }
+    // Of an answer that came too late nothing counts; what was found within a bound of loops does.
+    let known = prediction.race != Race::Unknown || prediction.cut > 0;
+    let claim = answer(test, &prediction).filter(|answer| answer.expected.is_some());
+    let unanswered = claim.is_some_and(|answer| answer.holds.is_none() || !known)
+        || prediction.race == Race::Unknown && expected_race(test, &prediction.model).is_some();
+    if unanswered {
+        outcome.note(Conclusion::Environment);
+        warnings.push(format!("{file}: what the test expects under {} stays unanswered", prediction.model));
+    }
+    if known && claim.is_some_and(|answer| answer.surprises()) {
+        outcome.note(Conclusion::RuleBroken);
+        warnings
+            .push(format!("{file}: `{question}` is not what the test expects under {}", prediction.model));
+    }
+    let mut line = CheckLine::new(test, &prediction, context);
+    line.unlike = surprises(test, &prediction);
+    line.race_outside_filter = outside;
+    for (query, holds) in test.khronos.iter().flat_map(|khronos| &khronos.queries).zip(answers) {
+        if holds.is_none() {
+            outcome.note(Conclusion::Environment);
+            let model = &prediction.model;
+            warnings.push(format!("{file}: `{}` stays unanswered under {model}", query.text));
+        }
+        if holds == Some(false) {
+            outcome.note(Conclusion::RuleBroken);
+            warnings.push(format!("{file}: `{}` is not so under {}", query.text, prediction.model));
+        }
+        line.queries.push(Query { text: query.text.clone(), holds, expected: Some(true) });
+    }
+    let termination = match progress.transpose() {
+        Ok(termination) => termination,
+        Err(error) => return refused(Failure::input_message(format!("{file}: {error}"))),
+    };
+    if let Some((model, fairness)) = &asked.progress {
+        let answer = progress_answer(&loaded, model, *fairness, termination);
+        if answer.terminates.is_none() {
+            let why = answer.why.as_deref().unwrap_or_default();
+            let mut warning = "warning: ";
+            if answer.expected.is_some() {
+                outcome.note(Conclusion::Environment);
+                warning = "";
+            }
+            warnings.push(format!("{file}: {warning}termination under {model} is not known: {why}"));
+        } else if answer.expected.is_some_and(|expected| answer.terminates != Some(expected)) {
+            line.unlike.push(format!("termination under {model} is not what the test expects"));
+        }
+        line.progress = Some(answer);
+    }
+    if !line.unlike.is_empty() {
+        outcome.note(Conclusion::RuleBroken);
+        warnings.extend(line.unlike.iter().map(|unlike| format!("{file}: {unlike}")));
+    }
+    Checked::Answered(Box::new(line), warnings, outcome)
+}
+
+/// What is found of races and uninitialised reads unlike what the test expects, in words.
+fn surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
+    let model = &prediction.model;
+    let mut unlike = Vec::new();
+    if race_surprises(test, prediction) {
+        let expected = expected_race(test, model).map_or("", race_word);
+        let found = race_word(prediction.race);
+        unlike.push(format!("{found} under {model}, unlike what the test expects ({expected})"));
+    }
+    if uninitialised_surprises(test, prediction) {
+        let found = if prediction.uninitialised_read == Some(true) { "an" } else { "no" };
+        unlike.push(format!("{found} uninitialised read under {model}, unlike what the test expects"));
+    }
+    unlike
+}
+
+/// What is published of a termination; `None` stands for a program that races.
+fn progress_answer(
+    loaded: &Loaded,
+    model: &ProgressModel,
+    fairness: Fairness,
+    termination: Option<Termination>,
+) -> ProgressAnswer {
+    let test = &loaded.test;
+    let termination = termination.unwrap_or_else(|| Termination {
+        memory: Memory::Axioms,
+        terminates: None,
+        why: Some("the program races: its behaviour is undefined".to_owned()),
+        schedule: Vec::new(),
+    });
+    let text = &loaded.text;
+    let schedule = termination
+        .schedule
+        .iter()
+        .filter_map(|turn| {
+            let thread = test.thread(turn.thread);
+            let span = thread.instructions.get(usize::from(turn.instruction))?.span;
+            let (from, to) = (span.offset as usize, span.offset as usize + span.length as usize);
+            Some(ScheduleStep {
+                thread: format!("P{}", thread.number),
+                line: span.line,
+                instruction: text.get(from..to).unwrap_or_default().to_owned(),
+                read: turn.read.map(|value| value.0),
+                written: turn.written.map(|value| value.0),
+                repeats: turn.repeats,
+            })
+        })
+        .collect();
+    let name = model.to_string();
+    let listed = test.metadata.terminates_under(fairness == Fairness::Strong);
+    // The lines of a file name models that promise the same on every level.
+    let uniform = PROMISES.iter().any(|(known, _)| *known == name);
+    ProgressAnswer {
+        expected: listed.filter(|_| uniform).map(|models| models.contains(&name)),
+        model: name,
+        fairness: fairness.name().to_owned(),
+        memory: termination.memory.name().to_owned(),
+        terminates: termination.terminates,
+        why: termination.why,
+        schedule,
+    }
+}
+
+fn race_word(race: Race) -> &'static str {
+    match race {
+        Race::Free => "race-free",
+        Race::Racy => "racy",
+        Race::Unknown => "not known",
+    }
+}

@@ -1,0 +1,94 @@
+//! What has to do with memory in the code of every kernel, to be compared with what compilers made of it before.
+
+use std::path::{Path, PathBuf};
+
+use codegen::baseline::ChangeKind;
+use codegen::{CodeBaseline, FormKernel, Machine};
+
+use super::engine::{Engine, FormKernels, Made};
+use super::targets::Target;
+use super::{Asked, by_device};
+use crate::Failure;
+use crate::compiling::Compiled;
+
+/// Compiles every kernel on every device, and hands over the baseline of each, and what ended its compiler.
+///
+/// # Errors
+/// What `deliver` says.
+pub fn baselines(
+    engine: &Engine,
+    asked: &Asked,
+    mut deliver: impl FnMut(&Target, (CodeBaseline, Vec<String>)) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    by_device(asked, |target| baseline(engine, target, asked), &mut deliver)
+}
+
+/// What is different now, in words behind the name of its file. Unless a `whole` suite was compiled, what was not asked about has not
+/// gone.
+pub fn differences(old: &CodeBaseline, now: &CodeBaseline, whole: bool, file: &Path) -> String {
+    let mut changes = old.changes(now);
+    changes.retain(|change| change.kind != ChangeKind::Gone || whole);
+    let file = file.display();
+    let mut told = String::new();
+    for change in &changes {
+        let word = match change.kind {
+            ChangeKind::New => "new",
+            ChangeKind::Gone => "gone",
+            ChangeKind::Changed => "changed",
+        };
+        told += &format!("{file}: {word}: {}\n", change.section);
+        for line in &change.lines {
+            told += &format!("    {line}\n");
+        }
+    }
+    let all = now.sections.len().max(old.sections.len());
+    told + &format!("{file}: {} of {all} kernels differ\n", changes.len())
+}
+
+/// `DIR/radv-navi31.txt`: without the version, so that an upgrade changes the file.
+pub fn file_of(folder: &Path, target: &Target) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let name: String = target.plain_name().chars().map(plain).collect();
+    folder.join(format!("{name}.txt"))
+}
+
+/// What has to do with memory in the code of every kernel, and what ended a compiler.
+fn baseline(engine: &Engine, target: &Target, asked: &Asked) -> (CodeBaseline, Vec<String>) {
+    let mut questions: Vec<&FormKernels> = Vec::new();
+    let mut ids = Vec::new();
+    for (item, told) in asked.items.iter().zip(asked.told_for(target)) {
+        for question in told.iter().filter_map(|form| form.made.as_ref().ok()) {
+            if target.lacks(&question.units, &item.test.metadata.needs).is_none() {
+                questions.push(question);
+                ids.push(&item.id);
+            }
+        }
+    }
+    let dialect = target.dialect();
+    let keep = |_: &FormKernels, _: &FormKernel, compiled: &Compiled| match Machine::read(
+        compiled.assembly(),
+        dialect,
+    ) {
+        Ok(machine) => {
+            let skeleton = machine.skeleton();
+            if skeleton.is_empty() { machine.normal() } else { skeleton }
+        }
+        Err(error) => vec![format!("({error})")],
+    };
+    let mut baseline = CodeBaseline::default();
+    let mut crashed = Vec::new();
+    let answers = engine.ask(target, &questions, &keep);
+    for ((question, made), id) in questions.iter().zip(answers).zip(ids) {
+        for (unit, made) in question.units.iter().zip(made) {
+            let section = format!("{id} {} {}", unit.form, unit.name);
+            match made {
+                Made::Compiled(lines) => {
+                    baseline.sections.insert(section, lines);
+                }
+                Made::Crashed(how) => crashed.push(format!("{section}: {how}")),
+                Made::Lacks(_) => {}
+            }
+        }
+    }
+    (baseline, crashed)
+}

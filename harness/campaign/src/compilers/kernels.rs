@@ -1,0 +1,102 @@
+//! The kernels of a test as files: SPIR-V or its text, or what a device's compiler makes of them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use device::Listed;
+use runner::Stress;
+use shaders::{KernelConfig, Program};
+use sim::Fault;
+
+use super::engine::{Engine, Made};
+use super::targets::Target;
+use crate::compiling::KernelToCompile;
+use crate::{Failure, probe};
+
+/// What kernels are made for.
+#[derive(Clone, Debug)]
+pub struct Meant {
+    /// The device, where it has a compiler.
+    pub target: Option<Target>,
+    /// Sizes and features.
+    pub config: KernelConfig,
+    /// How tests are spread there.
+    pub stress: Stress,
+}
+
+impl Meant {
+    /// A device, or none in particular.
+    ///
+    /// # Errors
+    /// None for the presets that are shipped.
+    pub fn of(target: Option<Target>) -> Result<Meant, Failure> {
+        let listed = target.as_ref().map(|target| target.listed.clone());
+        Meant::made_for(target, listed.as_ref())
+    }
+
+    /// The simulated GPU.
+    ///
+    /// # Errors
+    /// None for the presets that are shipped.
+    pub fn simulated() -> Result<Meant, Failure> {
+        Meant::made_for(None, Some(&probe::simulated(0, Fault::None)))
+    }
+
+    fn made_for(target: Option<Target>, listed: Option<&Listed>) -> Result<Meant, Failure> {
+        let stress = match listed {
+            Some(listed) => Stress::for_device(&listed.identity, &listed.capabilities),
+            None => Stress::preset(ANY_DEVICE),
+        };
+        let stress = stress.map_err(Failure::environment_error)?;
+        let config = listed.map_or(KernelConfig::PLAIN, |listed| stress.kernel_config(&listed.capabilities));
+        // Who reads a kernel wants the test, not what keeps memory busy beside it.
+        Ok(Meant { target, config: KernelConfig { stressed: false, ..config }, stress })
+    }
+}
+
+/// The stress of a device that is not known.
+const ANY_DEVICE: &str = "gpu";
+
+/// What a device's compiler makes of the kernels, as it prints it.
+///
+/// # Errors
+/// What it lacks, or how it ended.
+pub fn machine_code(target: &Target, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
+    let engine = Engine::new(PATIENCE, None)?;
+    let kernels: Vec<KernelToCompile> = program.kernels().map(KernelToCompile::from).collect();
+    let made = engine.compile(target, &kernels);
+    made.into_iter()
+        .map(|made| match made {
+            Made::Compiled(compiled) => Ok(compiled.assembly().as_bytes().to_vec()),
+            Made::Lacks(what) => Err(Failure::environment_message(format!("{} lacks {what}", target.name))),
+            Made::Crashed(how) => Err(Failure::environment_message(format!("{}: {how}", target.name))),
+        })
+        .collect()
+}
+
+/// How long a compiler may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The words of a kernel, as they are or as text.
+///
+/// # Errors
+/// When they are no SPIR-V.
+pub fn bytes(words: &[u32], as_text: bool) -> Result<Vec<u8>, Failure> {
+    if !as_text {
+        return Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect());
+    }
+    let mut text = shaders::disassemble(words).map_err(Failure::environment_error)?;
+    text.push('\n');
+    Ok(text.into_bytes())
+}
+
+/// Where a kernel is written: `k.spv`, then `k.1.spv` and so on.
+pub fn numbered(path: &Path, number: usize) -> PathBuf {
+    if number == 0 {
+        return path.to_owned();
+    }
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("{number}.{}", extension.to_string_lossy())),
+        None => path.with_extension(number.to_string()),
+    }
+}

@@ -1,0 +1,43 @@
+//! The smallest test on which a compiler ends.
+
+use codegen::{Form, shrink, units};
+use litmus::Test;
+use model::synthesis::weakenings;
+
+use super::engine::Engine;
+use super::targets::Target;
+use super::{Asked, Item};
+use crate::compiling::KernelToCompile;
+
+/// How often a compiler is asked at most for one test that crashes it, and for one on which it hangs: there each try takes
+/// all the time that it is given.
+const MOST_TRIES: u32 = 200;
+const MOST_TRIES_OF_HANGS: u32 = 8;
+
+/// Begins what is said of a compiler that was ended since it gave no answer.
+const HANG: &str = "no answer after";
+
+/// The text of the smallest test whose kernels of `form` still end the compiler of `target`.
+pub fn reduced(
+    engine: &Engine,
+    item: &Item,
+    form: Form,
+    how: &str,
+    target: &Target,
+    asked: &Asked,
+) -> String {
+    let sizes = target.sizes(asked.lanes);
+    let mut ends = |test: &Test| {
+        // Where one workgroup is left, there is nothing to split any more: its kernel is the merged one.
+        let made = units(test, form, item.variant.told, &sizes)
+            .or_else(|_| units(test, Form::Merged, form.told(item.variant.told), &sizes));
+        let Ok(units) = made else { return false };
+        let kernels: Vec<KernelToCompile> =
+            units.iter().map(|unit| KernelToCompile::from(&unit.kernel)).collect();
+        engine.ends(target, &kernels)
+    };
+    let weaker = |test: &Test| weakenings(test).into_iter().map(|weakened| weakened.test).collect::<Vec<_>>();
+    let most = if how.starts_with(HANG) { MOST_TRIES_OF_HANGS } else { MOST_TRIES };
+    let shrunk = shrink(&item.test, most, &weaker, &mut ends);
+    litmus::print(&shrunk.test)
+}

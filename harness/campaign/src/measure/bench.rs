@@ -1,0 +1,177 @@
+//! What `bench` measures: instances, interleaved and weak outcomes a second of a device, beside a classic scheme and a native loop.
+
+use std::time::{Duration, Instant};
+
+use litmus::Observation;
+use results::bench::{BENCH_SCHEMA, Baseline, BaselineRun, Counts, Purpose, Report, Run, Seen, median};
+use runner::Stress;
+use runner::classic::StoreBuffering;
+use runner::native;
+
+use super::{Subject, Trial};
+use crate::Failure;
+use crate::targets::{Target, Tell};
+use crate::workers::Task;
+
+/// The test whose rates are the headline.
+const HEADLINE: &str = "sb/SB+rlx-rlx";
+/// Repetitions of the headline; the median is published.
+const REPETITIONS: usize = 5;
+/// The other tests, each once under the device's own preset.
+const OTHERS: [&str; 6] = [
+    "mp/MP+early-read",
+    "mp/MP+rel-acq",
+    "r/R+rlx-rlx",
+    "lb/LB+rlx-rlx",
+    "2+2w/2+2W+rlx-rlx",
+    "iriw/IRIW+rlx",
+];
+/// The same parameters are drawn in every bench.
+const SEED: u64 = 5;
+/// Time of a headline run, of a throughput run, and of the others.
+const TIMES: [Duration; 3] =
+    [Duration::from_millis(1000), Duration::from_millis(700), Duration::from_millis(400)];
+/// Time of a run that is to show a weak outcome at once, and how many there are.
+const AT_ONCE: (Duration, usize) = (Duration::from_millis(10), 5);
+/// All trials have ended by then.
+const LIMIT: Duration = Duration::from_secs(14);
+/// The classic scheme: time of a run, and how many there are.
+const CLASSIC: (Duration, usize) = (Duration::from_millis(900), 3);
+/// How long a run of the classic scheme may take beyond its time.
+const CLASSIC_PATIENCE: Duration = Duration::from_millis(1500);
+/// Time of a native run, before and after the others.
+const NATIVE: Duration = Duration::from_millis(400);
+
+fn baseline(scheme: &str, seen: &[StoreBuffering]) -> Baseline {
+    Baseline::new(scheme, seen.iter().map(baseline_run).collect())
+}
+
+fn baseline_run(seen: &StoreBuffering) -> BaselineRun {
+    let counts = Counts {
+        instances: seen.instances(),
+        interleaved: seen.interleaved(),
+        weak: seen.weak(),
+        seconds: seen.seconds,
+        ..Counts::default()
+    };
+    BaselineRun { rates: counts.rates(), counts: seen.counts, other: seen.other, seconds: seen.seconds }
+}
+
+/// Measures a device for about 20 seconds; `scale` is the part of its time that each run takes. `begins` is told before.
+///
+/// # Errors
+/// When `scale` is no part, or the headline test does not run on the device.
+pub fn bench(target: &Target, scale: f64, begins: Tell<'_>) -> Result<Report, Failure> {
+    if !(0.0..=1.0).contains(&scale) {
+        return Err(Failure::input_message("`--scale` is from 0 to 1"));
+    }
+    let scaled = |time: Duration| time.mul_f64(scale);
+    let started = Instant::now();
+    let throughput = Stress::for_throughput(&target.listed.capabilities).map_err(Failure::input_error)?;
+    let headline = Subject::of_arguments(&[HEADLINE])?;
+    let others = Subject::of_arguments(&OTHERS)?;
+    let Some(headline) = headline.first() else { return Err(Failure::input_message("no headline test")) };
+    begins(&format!("measuring {} for about 20 s", target.name));
+
+    let planned = planned(target, headline, &others, &throughput, scale);
+    let trials: Vec<Trial<'_>> = planned.iter().map(|(_, trial)| *trial).collect();
+    let mut calibration = vec![native::run(scaled(NATIVE))];
+    let ended = super::run(target, &trials, LIMIT)?;
+    let classic = (0..CLASSIC.1)
+        .map(|_| {
+            let seconds = scaled(CLASSIC.0).as_secs_f64();
+            let task = Task::Classic { selector: target.selector.clone(), seconds };
+            let text = super::ask(&target.process, &task, CLASSIC.0 + CLASSIC_PATIENCE)?;
+            serde_json::from_str(&text)
+                .map_err(|_| Failure::environment_message(format!("the classic scheme: {text}")))
+        })
+        .collect::<Result<Vec<StoreBuffering>, Failure>>()?;
+    calibration.push(native::run(scaled(NATIVE)));
+
+    let runs: Vec<Run> = planned
+        .iter()
+        .zip(ended)
+        .map(|((purpose, trial), ended)| match ended {
+            Ok(seen) => run_of(*purpose, trial, &seen, None),
+            Err(why) => run_of(*purpose, trial, &Observation::default(), Some(why)),
+        })
+        .collect();
+    let rates = |purpose: Purpose| {
+        let of = runs.iter().filter(|run| run.purpose == purpose && run.error.is_none());
+        median(of.map(|run| run.counts.rates()).collect())
+    };
+    let Some(best) = rates(Purpose::Headline) else {
+        let why = runs.iter().find_map(|run| run.error.clone()).unwrap_or_default();
+        return Err(Failure::environment_message(format!("{HEADLINE} did not run: {why}")));
+    };
+    Ok(Report {
+        schema: BENCH_SCHEMA.to_owned(),
+        device: target.name.clone(),
+        driver: format!("{} {}", target.listed.identity.driver_name, target.listed.identity.driver_info),
+        rates: best,
+        preset: target.stress.name.clone(),
+        throughput_instances_per_second: rates(Purpose::Throughput).unwrap_or_default().instances_per_second,
+        runs,
+        classic: baseline("64 workgroups of 256, stride 2, both threads an invocation", &classic),
+        calibration: baseline("two native threads, a meeting for each 8 instances", &calibration),
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+type Planned<'a> = (Purpose, Trial<'a>);
+
+/// Every trial of a bench, with its purpose. Repetitions are spread over the whole time, so that a busy minute of the
+/// machine does not meet all of them.
+fn planned<'a>(
+    target: &'a Target,
+    headline: &'a Subject,
+    others: &'a [Subject],
+    throughput: &'a Stress,
+    scale: f64,
+) -> Vec<Planned<'a>> {
+    let [long, middle, short] = TIMES;
+    let trial =
+        |subject, stress, time: Duration, seed| Trial { subject, stress, time: time.mul_f64(scale), seed };
+    let mut planned = Vec::new();
+    let mut others = others.iter();
+    for repetition in 0..REPETITIONS {
+        let seed = SEED + repetition as u64;
+        planned.push((Purpose::Headline, trial(headline, &target.stress, long, seed)));
+        if repetition % 2 == 0 {
+            planned.push((Purpose::Throughput, trial(headline, throughput, middle, seed)));
+        }
+        for subject in others.by_ref().take(2) {
+            planned.push((Purpose::Shape, trial(subject, &target.stress, short, seed)));
+        }
+    }
+    for repetition in 0..AT_ONCE.1 {
+        planned.push((
+            Purpose::AtOnce,
+            trial(headline, &target.stress, AT_ONCE.0, SEED + 100 + repetition as u64),
+        ));
+    }
+    planned
+}
+
+fn run_of(purpose: Purpose, trial: &Trial<'_>, seen: &Observation, error: Option<String>) -> Run {
+    let subject = trial.subject;
+    let outcomes = seen.histogram.counts.iter().map(|(outcome, count)| {
+        let says = subject.prediction.outcomes.get(outcome);
+        Seen {
+            state: results::state::line(&subject.test, &subject.prediction.observables, outcome),
+            count: *count,
+            weak: says.is_none_or(|says| says.weak),
+            serial: says.is_some_and(|says| says.serial),
+        }
+    });
+    Run {
+        test: subject.id.clone(),
+        preset: trial.stress.name.clone(),
+        purpose,
+        seed: trial.seed,
+        asked_seconds: trial.time.as_secs_f64(),
+        counts: subject.counts(seen),
+        outcomes: outcomes.collect(),
+        error,
+    }
+}

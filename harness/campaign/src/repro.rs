@@ -1,0 +1,333 @@
+//! Everything that somebody else needs to see what a test shows, as the files of a folder.
+
+mod host;
+mod readme;
+
+use std::path::Path;
+use std::time::Duration;
+
+use explanation::Explained;
+use litmus::convert::to_vulkan;
+use litmus::glsl::{Glsl, to_glsl};
+use litmus::{Dialect, Prediction, Test};
+use model::{Answer, Budget, ExplainOptions, Model, Options, explain, predict_growing};
+use results::read::Results;
+use results::wire::{CodegenVerdict, DeviceRecord, RunLine, VerdictWord};
+use results::write::codegen;
+use runner::Variant;
+use shaders::Program;
+use sim::SimDevice;
+
+use crate::choice::{self, Chosen};
+use crate::compilers::kernels::{Meant, bytes, numbered};
+use crate::compilers::{beside, targets};
+use crate::inputs::one;
+use crate::kinds::litmus::plan::without_filter;
+use crate::patience::patience;
+use crate::source::{Loaded, Origin, TestSource};
+use crate::{Failure, reasons};
+use host::KERNEL;
+
+/// What a bundle is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Repro<'a> {
+    /// An argument that names a test; with results the id of a test there.
+    pub test: Option<&'a str>,
+    /// What runs showed, where their counts are told.
+    pub results: Option<&'a [Results]>,
+    /// The device that kernels are made for.
+    pub device: Option<&'a str>,
+    /// The model that judges.
+    pub model: Option<&'a str>,
+    /// Where Mesas of compile-only devices are.
+    pub mesa: Option<&'a Path>,
+    /// Time for the prediction, and again for the explanation.
+    pub timeout: Duration,
+}
+
+/// What a bundle is about.
+struct Subject {
+    loaded: Loaded,
+    variant: Variant,
+    /// The program that devices run, in terms of the Vulkan memory model and without a filter: what is judged.
+    judged: Test,
+    /// Its text.
+    text: String,
+}
+
+/// What a run showed.
+struct Seen {
+    line: RunLine,
+    device: Option<DeviceRecord>,
+}
+
+/// A file of the bundle, and what it is.
+#[derive(Clone, Debug)]
+pub struct BundleFile {
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    what: String,
+}
+
+/// The files of a folder.
+#[derive(Clone, Debug, Default)]
+pub struct Bundle {
+    /// They.
+    pub written: Vec<BundleFile>,
+    /// What is not among them, and why.
+    pub lacking: Vec<String>,
+}
+
+impl Bundle {
+    fn add(&mut self, name: impl Into<String>, what: impl Into<String>, bytes: &[u8]) {
+        self.written.push(BundleFile { name: name.into(), bytes: bytes.to_vec(), what: what.into() });
+    }
+
+    fn lacks(&mut self, what: impl Into<String>) {
+        self.lacking.push(what.into());
+    }
+}
+
+/// Makes a bundle.
+///
+/// # Errors
+/// When the test cannot be read or placed, or the results do not hold it.
+pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
+    let (loaded, seen) = match asked.results {
+        Some(results) => {
+            let (loaded, seen) = of_results(asked, results)?;
+            (loaded, Some(seen))
+        }
+        None => (one(asked.test.unwrap_or_default())?, None),
+    };
+    let subject = Subject::new(loaded)?;
+    let file = &subject.loaded.source.file;
+    let chosen = model(asked, seen.as_ref())?;
+    if !chosen.model.judges(subject.judged.dialect) {
+        return Err(Failure::input_message(format!("{file}: the model does not speak of this dialect")));
+    }
+    let meant = meant(asked, seen.as_ref())?;
+    let config = subject.variant.kernel_config(meant.config);
+    let program = shaders::program(&subject.device_test()?, &config, subject.variant.pipelines)
+        .map_err(|error| Failure::input_message(format!("{file}: no kernel: {error}")))?;
+    let mut bundle = Bundle::default();
+
+    bundle.add("test.litmus", "the test", subject.text.as_bytes());
+    let prediction = predict(&subject, &chosen, asked)?;
+    let explained = explanations(&mut bundle, &subject, &chosen, seen.as_ref(), asked);
+    kernels(&mut bundle, &program)?;
+    match host::write(&subject.judged, &program, prediction.as_ref(), &meant.stress) {
+        Ok(text) => {
+            bundle.add("host.c", "a program that runs the kernels and counts outcomes", text.as_bytes());
+        }
+        Err(why) => bundle.lacks(format!("No host in C: {why}.")),
+    }
+    match to_vulkan(&subject.loaded.test).and_then(|test| to_glsl(&test)) {
+        Ok(glsl) => bundle.add("test.comp", "the test as GLSL, one instance of it", shader(&glsl).as_bytes()),
+        Err(why) => bundle.lacks(format!("No GLSL: {why}.")),
+    }
+    let ended = machine_code(&mut bundle, &subject, &meant)?;
+    let text = readme::write(&readme::Said {
+        subject: &subject,
+        model: chosen.model.name(),
+        prediction: prediction.as_ref(),
+        seen: seen.as_ref(),
+        device: meant.target.as_ref().map(|target| format!("{} ({})", target.name, target.driver())),
+        ended: ended.as_deref(),
+        explained: &explained,
+        bundle: &bundle,
+    });
+    bundle.add("README.md", "this text", text.as_bytes());
+    Ok(bundle)
+}
+
+/// A shader, under a comment that says how to ask about it.
+pub fn shader(glsl: &Glsl) -> String {
+    let claim = glsl.claim.as_ref().map(|claim| format!(" --assert '{claim}'")).unwrap_or_default();
+    let Glsl { source, workgroups, subgroup_size, .. } = glsl;
+    format!(
+        "// vk-litmus check FILE.comp --grid {workgroups} --subgroup-size {subgroup_size}{claim}\n{source}"
+    )
+}
+
+impl Subject {
+    fn new(loaded: Loaded) -> Result<Subject, Failure> {
+        let file = loaded.source.file.clone();
+        let variant: Variant = loaded.source.variant.parse().map_err(Failure::input_error)?;
+        let placed = loaded.placed()?;
+        let said = shaders::meaning(&placed, variant.told)
+            .map_err(|error| Failure::input_message(format!("{file}: no kernel: {error}")))?;
+        let text = match loaded.test.dialect {
+            Dialect::Vulkan => loaded.text.clone(),
+            Dialect::Khronos | Dialect::Hsa => litmus::print(&placed),
+        };
+        // The lines that explanations name are those of the text that is shown.
+        let judged = match loaded.test.dialect {
+            Dialect::Vulkan => said,
+            Dialect::Khronos | Dialect::Hsa => litmus::parse(&text, &file).unwrap_or(said),
+        };
+        Ok(Subject { judged: without_filter(&judged), variant, text, loaded })
+    }
+
+    fn device_test(&self) -> Result<Test, Failure> {
+        self.loaded.placed()
+    }
+
+    fn name(&self) -> &str {
+        &self.loaded.source.id
+    }
+}
+
+/// The test and the verdict of results that are meant: those named, of them one that violates.
+fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, Seen), Failure> {
+    let lines = results.iter().flat_map(|results| results.lines.iter().map(move |line| (results, line)));
+    let named = |line: &RunLine| asked.test.is_none_or(|id| id == line.id);
+    let here: Vec<(&Results, &RunLine)> = lines.filter(|(_, line)| named(line)).collect();
+    let on_device = |line: &RunLine| asked.device.is_some_and(|device| device == line.device);
+    let weight = |line: &RunLine| (line.verdict == VerdictWord::Violates, on_device(line));
+    let best = here.iter().map(|(_, line)| weight(line)).max();
+    let Some(best) = best else {
+        let test = asked.test.unwrap_or("a test");
+        return Err(Failure::input_message(format!("the results have no verdict on `{test}`")));
+    };
+    let best: Vec<&(&Results, &RunLine)> = here.iter().filter(|(_, line)| weight(line) == best).collect();
+    let (results, line) = match best.as_slice() {
+        [only] => **only,
+        [first, ..] if asked.test.is_some() => **first,
+        several => {
+            let ids: Vec<&str> = several.iter().map(|(_, line)| line.id.as_str()).collect();
+            let shown = ids.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+            let more = if ids.len() > MOST_NAMED { " …" } else { "" };
+            return Err(Failure::input_message(format!(
+                "name one of the tests of the results: {shown}{more}"
+            )));
+        }
+    };
+    let plan = results.plan.as_ref();
+    let record = plan.and_then(|plan| plan.tests.iter().find(|test| test.id == line.id));
+    let text = record.map(|record| record.text.clone()).unwrap_or_default();
+    let loaded = if text.is_empty() {
+        one(&line.id)?
+    } else {
+        let (id, variant) = line.id.split_once('@').unwrap_or((&line.id, ""));
+        let source = TestSource {
+            id: line.id.clone(),
+            file: id.to_owned(),
+            argument: line.id.clone(),
+            variant: variant.to_owned(),
+            origin: Origin::Embedded(id.to_owned()),
+            text: Ok(text),
+        };
+        source.load().map_err(|rejected| rejected.failure)?
+    };
+    let device = plan.and_then(|plan| plan.devices.iter().find(|device| device.name == line.device));
+    Ok((loaded, Seen { line: line.clone(), device: device.cloned() }))
+}
+
+/// Tests that are named where one has to be chosen.
+const MOST_NAMED: usize = 8;
+
+/// The model that judges: that of the run, where it is a shipped one.
+fn model(asked: &Repro<'_>, seen: Option<&Seen>) -> Result<Chosen, Failure> {
+    match (asked.model, seen) {
+        (Some(model), _) => choice::load(model),
+        (None, Some(seen)) if Model::shipped(&seen.line.model).is_some() => choice::load(&seen.line.model),
+        (None, _) => choice::load(Model::default_for(Dialect::Vulkan)),
+    }
+}
+
+/// What the kernels are made for: the device that is named, else that of the run where it is here.
+fn meant(asked: &Repro<'_>, seen: Option<&Seen>) -> Result<Meant, Failure> {
+    let named = |device: &str| {
+        if device == SimDevice::NAME {
+            return Meant::simulated();
+        }
+        Meant::of(targets::targets(&[device.to_owned()], asked.mesa)?.into_iter().next())
+    };
+    match (asked.device, seen) {
+        (Some(device), _) => named(device),
+        (None, Some(seen)) => named(&seen.line.device).or_else(|_| Meant::of(None)),
+        (None, None) => Meant::of(None),
+    }
+}
+
+fn predict(subject: &Subject, chosen: &Chosen, asked: &Repro<'_>) -> Result<Option<Prediction>, Failure> {
+    let stop = patience(asked.timeout);
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
+    let predicted = predict_growing(&subject.judged, &chosen.model, &options)
+        .map_err(|error| Failure::input_message(format!("{}: {error}", subject.loaded.source.file)))?;
+    Ok(Some(predicted).filter(|prediction| prediction.complete))
+}
+
+/// The explanation of the outcome that was seen and is forbidden, else of the test's question, as text; it is empty where there
+/// is nothing to ask.
+fn explanations(
+    bundle: &mut Bundle,
+    subject: &Subject,
+    chosen: &Chosen,
+    seen: Option<&Seen>,
+    asked: &Repro<'_>,
+) -> String {
+    let seen =
+        seen.and_then(|seen| reasons::remarkable(&seen.line)).and_then(|text| reasons::condition(&text));
+    let condition = match &seen {
+        Some(text) => litmus::parse_condition(text, "outcome", &subject.judged).ok(),
+        None => None,
+    };
+    let (half, stop) = (patience(asked.timeout / 2), patience(asked.timeout));
+    let options = ExplainOptions {
+        outcome: condition,
+        verdict: Budget::until(&half),
+        budget: Budget::until(&stop),
+        ..ExplainOptions::default()
+    };
+    let explanation = match explain(&subject.judged, &chosen.model, &options) {
+        Ok(explanation) if explanation.answer != Answer::Unknown => explanation,
+        Ok(_) => {
+            bundle.lacks("No explanation: the model did not answer in time.");
+            return String::new();
+        }
+        Err(error) => {
+            bundle.lacks(format!("No explanation: {error}."));
+            return String::new();
+        }
+    };
+    let source = &subject.text;
+    let explained =
+        Explained { test: &subject.judged, source, file: "test.litmus", explanation: &explanation };
+    let text = explanation::text(explained);
+    bundle.add("explanation.txt", "why the model says so", text.as_bytes());
+    bundle.add("explanation.svg", "the same as a picture", explanation::svg(explained).as_bytes());
+    text
+}
+
+fn kernels(bundle: &mut Bundle, program: &Program) -> Result<(), Failure> {
+    for (number, kernel) in program.kernels().enumerate() {
+        let text_name = Path::new(KERNEL).with_extension("spvasm");
+        for (path, what, as_text) in [
+            (numbered(KERNEL.as_ref(), number), "a kernel as SPIR-V", false),
+            (numbered(&text_name, number), "its text", true),
+        ] {
+            bundle.add(path.display().to_string(), what, &bytes(&kernel.words, as_text)?);
+        }
+    }
+    Ok(())
+}
+
+/// Adds what the device's compiler makes of the threads. Gives how it ended, where it did not.
+fn machine_code(bundle: &mut Bundle, subject: &Subject, meant: &Meant) -> Result<Option<String>, Failure> {
+    let Some(target) = &meant.target else { return Ok(None) };
+    let source = &subject.loaded.source;
+    let test = subject.device_test()?;
+    let line =
+        beside::threads(&source.argument, &source.id, &test, subject.variant, target, beside::PATIENCE)?;
+    let text = codegen::threads(&line);
+    if line.verdict != CodegenVerdict::Crashes {
+        bundle.add("machine-code.txt", "what the device's compiler makes of the threads", text.as_bytes());
+        return Ok(None);
+    }
+    bundle.lacks(format!("No machine code: {}", text.trim()));
+    Ok(Some(text))
+}

@@ -1,0 +1,28 @@
+//! Shaders of users: their sources compiled, and what is said of each of their entry points.
+
+pub mod race;
+pub mod read;
+pub mod source;
+
+use frontend::{Module, Options, Place};
+
+/// The inputs with each entry point of a module, or with the one that they name.
+pub fn entries(module: &Module, options: &Options) -> Vec<Options> {
+    let named = match &options.entry {
+        Some(entry) => vec![entry.clone()],
+        None => module.entry_points().into_iter().map(str::to_owned).collect(),
+    };
+    named.into_iter().map(|entry| Options { entry: Some(entry), ..options.clone() }).collect()
+}
+
+/// The file and the line of a place in a module; `file` is that of the module itself.
+pub fn placed(file: &str, module: &Module, line: u32, place: Place) -> (String, Option<u32>) {
+    let source = module.source_line(line);
+    let named = source.filter(|source| !source.file.is_empty()).map(|source| source.file.clone());
+    let line = match (source, place) {
+        (Some(source), _) => Some(source.line),
+        (None, Place::Line(line)) => Some(line),
+        (None, _) => None,
+    };
+    (named.unwrap_or_else(|| file.to_owned()), line)
+}

@@ -1,0 +1,183 @@
+//! What a walk over a whole grid finds wrong with shaders, as lines that are published.
+
+use std::time::Duration;
+
+use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
+use frontend::grid::{GridFinding, GridSpot, Report, Verdict};
+use frontend::{Module, Options, Place, Refusal, WalkedChange, WalkedMends, mend_walked};
+use litmus::Test;
+use model::{Budget, Model};
+use results::wire::{
+    FindingPlace, FindingRecord, MendRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness,
+};
+
+use super::source::{SourceError, SourceModule};
+use super::{entries, placed};
+use crate::patience::patience;
+
+/// What a page shows of an answer.
+pub fn page_of(line: &RaceLine) -> ShaderAnswer {
+    let covers = Some(&line.coverage.words).filter(|words| !words.is_empty());
+    let covers = covers.map(|words| format!("For {words}."));
+    let notes = covers.into_iter().chain(line.why.clone()).collect();
+    shown(
+        format!("{} {}", line.file, line.entry),
+        line.verdict.to_string(),
+        notes,
+        &line.findings,
+        &line.file,
+    )
+}
+
+/// What a page shows of findings: the lines of the sources that can be read.
+pub fn shown(
+    title: String,
+    verdict: String,
+    notes: Vec<String>,
+    findings: &[FindingRecord],
+    file: &str,
+) -> ShaderAnswer {
+    let place = |place: &FindingPlace| {
+        let file = place.file.clone().unwrap_or_else(|| file.to_owned());
+        let who = place.invocation.as_deref().map(|who| format!(" by invocation {who}")).unwrap_or_default();
+        ShaderPlace {
+            what: format!("{}{who}", place.access.as_deref().unwrap_or("reached")),
+            source: std::fs::read_to_string(&file).ok(),
+            file,
+            line: place.line,
+        }
+    };
+    let finding = |finding: &FindingRecord| ShaderFinding {
+        kind: finding.kind.clone(),
+        message: finding.message.clone(),
+        places: finding.at.iter().map(place).collect(),
+        mend: finding.mend.iter().map(MendRecord::placed).collect(),
+    };
+    ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
+}
+
+/// What is said of each entry point of a shader, or of the one that is asked for, each within a time; with `smallest` also a litmus
+/// test for each finding that has one.
+pub fn lines(
+    file: &str,
+    shader: Result<SourceModule, SourceError>,
+    options: &Options,
+    model: &Model,
+    (time, smallest): (Duration, bool),
+) -> Vec<(RaceLine, Vec<Option<Test>>)> {
+    let refused = |entry: &str, why: String| vec![(refused(file, entry, options, why), Vec::new())];
+    let shader = match shader {
+        Ok(shader) => shader,
+        Err(why) => return refused("", why.to_string()),
+    };
+    let module = match frontend::read(&shader.bytes) {
+        Ok(module) => module,
+        Err(why) => return refused("", format!("{file}:{why}")),
+    };
+    let entries = entries(&module, options);
+    if entries.is_empty() {
+        return refused("", format!("{file}: no entry point of a compute shader"));
+    }
+    let judged = |options: Options| {
+        let stop = patience(time);
+        let report = match frontend::judge(&module, &options, model, Budget::until(&stop)) {
+            Ok(report) => report,
+            Err(refusal) => {
+                return refused(
+                    options.entry.as_deref().unwrap_or_default(),
+                    worded(file, &module, &refusal),
+                );
+            }
+        };
+        let test = |(number, finding): (usize, &GridFinding)| {
+            let mut test = frontend::smallest(&module, &options, model, Budget::until(&stop), finding)?;
+            test.name = format!("{}-{}", test.name, number + 1);
+            Some(test)
+        };
+        let wanted = report.findings.iter().enumerate().filter(|_| smallest);
+        let tests = wanted.map(test).collect();
+        let mends = mend_walked(&module, &options, &report, &stop);
+        let mut line = answered(file, &module, report);
+        mend(&mut line, &module, &mends);
+        vec![(line, tests)]
+    };
+    entries.into_iter().flat_map(judged).collect()
+}
+
+/// A refusal with the source that its line is of.
+fn worded(file: &str, module: &Module, refusal: &Refusal) -> String {
+    let source = match refusal.place {
+        Place::Line(line) => module.file_of(line),
+        Place::Word(_) | Place::Module => None,
+    };
+    format!("{}:{refusal}", source.unwrap_or(file))
+}
+
+fn refused(file: &str, entry: &str, options: &Options, why: String) -> RaceLine {
+    RaceLine {
+        schema: RACE_SCHEMA.to_owned(),
+        file: file.to_owned(),
+        entry: entry.to_owned(),
+        grid: options.grid.unwrap_or([1; 3]),
+        local_size: None,
+        subgroup_size: options.subgroup_size.unwrap_or_default(),
+        verdict: RaceVerdict::Refused,
+        why: Some(why),
+        findings: Vec::new(),
+        coverage: RaceCoverage::default(),
+    }
+}
+
+/// What is published of a report.
+pub fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
+    let invocations = report.grid.iter().chain(&report.local_size).map(|count| u64::from(*count)).product();
+    RaceLine {
+        schema: RACE_SCHEMA.to_owned(),
+        file: file.to_owned(),
+        entry: report.entry,
+        grid: report.grid,
+        local_size: Some(report.local_size),
+        subgroup_size: report.subgroup_size,
+        verdict: match report.verdict {
+            Verdict::Racy => RaceVerdict::Racy,
+            Verdict::Clean => RaceVerdict::Clean,
+            Verdict::Undecided => RaceVerdict::Undecided,
+        },
+        why: report.why.map(|refusal| worded(file, module, &refusal)),
+        findings: report.findings.iter().map(|found| record(file, module, found)).collect(),
+        coverage: RaceCoverage {
+            words: report.coverage,
+            by: Some(if report.by_model { RaceWitness::Model } else { RaceWitness::Walk }),
+            invocations,
+            every_order: !report.ordered,
+            orders: report.orders,
+            steps: report.steps,
+        },
+    }
+}
+
+/// Puts what mends findings beside them.
+fn mend(line: &mut RaceLine, module: &Module, mends: &WalkedMends) {
+    for (finding, changes) in line.findings.iter_mut().zip(&mends.of) {
+        let change = |change: &WalkedChange| {
+            let (file, number) = placed(&line.file, module, change.line, change.place);
+            MendRecord { file: Some(file), line: number, text: change.text.clone() }
+        };
+        finding.mend = changes.iter().map(change).collect();
+    }
+}
+
+/// A finding as it is published.
+pub fn record(file: &str, module: &Module, found: &GridFinding) -> FindingRecord {
+    let place = |spot: &GridSpot| {
+        let (source, line) = placed(file, module, spot.line, spot.place);
+        FindingPlace {
+            file: Some(source),
+            line,
+            invocation: Some(spot.invocation.to_string()),
+            access: spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned()),
+        }
+    };
+    let at = found.at.iter().map(place).collect();
+    FindingRecord::new(found.kind.name(), found.message.clone(), at)
+}

@@ -1,0 +1,188 @@
+//! A shader that is to be run: its entry points with their inputs, and what a model says of what they leave.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use frontend::{Dispatch, FinalCell, Finals, Module, Problem, Refusal};
+use model::Model;
+use runner::shader::Input;
+
+use super::entries;
+use super::source::{Compilation, load};
+use crate::Failure;
+use crate::kinds::shader::{Expected, FinalNumber, Says, Shader, ShaderClaim};
+use crate::patience::patience;
+
+/// The shader of a file with its inputs.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// The file.
+    pub file: &'a str,
+    /// The words of a command line that give the inputs.
+    pub flags: &'a [String],
+    /// How it is compiled.
+    pub compilation: Compilation<'a>,
+    /// The inputs.
+    pub options: &'a frontend::Options,
+}
+
+/// Gives shaders of one name the names of their files.
+pub fn name_apart(all: &mut [Shader]) {
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for shader in all.iter() {
+        *counts.entry(shader.id.clone()).or_default() += 1;
+    }
+    for shader in all.iter_mut().filter(|shader| counts.get(&shader.id).is_some_and(|count| *count > 1)) {
+        shader.id = format!("{}:{}", shader.file, shader.shader.entry);
+    }
+}
+
+/// The entry points of a shader, or the one that is asked for, with what a model says of them within a time.
+///
+/// # Errors
+/// What is wrong with it; what is only not there yet stands in the shader.
+pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<Shader>, Failure> {
+    let file = given.file;
+    let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
+    let shader = load(file, &given.compilation).map_err(|error| error.failure())?;
+    let module = Arc::new(frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?);
+    let entries = entries(&module, given.options);
+    if entries.is_empty() {
+        return Err(wrong(" no entry point of a compute shader".to_owned()));
+    }
+    let mut all = Vec::with_capacity(entries.len());
+    for options in entries {
+        let entry = options.entry.clone().unwrap_or_default();
+        let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
+        let mut own = Shader {
+            id: format!("{stem}:{entry}"),
+            file: file.to_owned(),
+            flags: given.flags.to_vec(),
+            compiler: shader.compiler.clone(),
+            shader: runner::shader::Shader { entry, grid: [1; 3], ..runner::shader::Shader::default() },
+            names: Vec::new(),
+            words: Arc::new(|places| places.iter().map(|place| format!("{place:?}")).collect()),
+            local_size: [1; 3],
+            workgroup_bytes: 0,
+            needs: Vec::new(),
+            unknown: Vec::new(),
+            loops: false,
+            expected: Expected::Unknown { race_free: false, why: "it was not looked at".to_owned() },
+            claim: None,
+            notes: Vec::new(),
+            unavailable: None,
+        };
+        match frontend::dispatch(&module, &options) {
+            Ok(dispatch) => fill(&mut own, dispatch, &module, &options, model, longest)
+                .map_err(|refusal| wrong(refusal.to_string()))?,
+            // What is wrong with it is an error; what is not there yet is not.
+            Err(Refusal { what: Problem::Unsupported(what), .. }) => {
+                own.unavailable = Some(format!("not available: {what}"));
+            }
+            Err(refusal) => return Err(wrong(refusal.to_string())),
+        }
+        all.push(own);
+    }
+    Ok(all)
+}
+
+fn fill(
+    own: &mut Shader,
+    dispatch: Dispatch,
+    module: &Arc<Module>,
+    options: &frontend::Options,
+    model: &Model,
+    longest: Duration,
+) -> Result<(), Refusal> {
+    let written: Vec<(u32, u32, u32)> = (dispatch.buffers.iter().filter(|buffer| !buffer.uniform))
+        .map(|buffer| (buffer.set, buffer.binding, buffer.element))
+        .collect();
+    // Bytes that are rounded up to words are what the model looks at too.
+    let mut options = options.clone();
+    for buffer in &dispatch.buffers {
+        options.buffers.insert((buffer.set, buffer.binding), buffer.bytes.clone());
+    }
+    let number = |at: (u32, u32, u32)| written.iter().position(|own| *own == at).map(|number| number as u32);
+    if let Some(claim) = frontend::claim(module, &options)? {
+        let mut cells = Vec::with_capacity(claim.places.len());
+        for (at, offset, bytes) in &claim.places {
+            let Some(buffer) = number(*at) else {
+                let what =
+                    "what is claimed is about memory that no invocation of a dispatch writes for the host";
+                return Err(Problem::Annotation(what.to_owned()).at(frontend::Place::Module));
+            };
+            cells.push(FinalNumber { name: String::new(), buffer, offset: *offset, bytes: *bytes });
+        }
+        name_cells(&mut cells, &written, module, &options)?;
+        let text = claim.text.clone();
+        own.claim = Some(ShaderClaim { text, cells, holds: Arc::new(move |values| claim.holds(values)) });
+    }
+    let stop = patience(longest);
+    let finals = frontend::finals(module, &dispatch, &options, model, model::Budget::until(&stop));
+    own.expected = match finals {
+        Finals::Undefined(why) => Expected::Undefined(why),
+        Finals::Unknown { race_free, why } => Expected::Unknown { race_free, why },
+        Finals::Known { cells, contents } => {
+            let mut known = Vec::with_capacity(cells.len());
+            for FinalCell { at, offset, bytes, .. } in &cells {
+                let buffer = number(*at).unwrap_or(u32::MAX);
+                known.push(FinalNumber { name: String::new(), buffer, offset: *offset, bytes: *bytes });
+            }
+            name_cells(&mut known, &written, module, &options)?;
+            let says = |says: frontend::FinalSays| Says { allowed: says.allowed, weak: says.weak };
+            let contents = contents.into_iter().map(|(values, of)| (values, says(of))).collect();
+            Expected::Known { cells: known, contents }
+        }
+    };
+    let (module, options) = (module.clone(), options);
+    own.words = Arc::new(move |places| {
+        let place = |(buffer, word): &(u32, u64)| {
+            let (set, binding, element) = written.get(*buffer as usize).copied().unwrap_or_default();
+            (set, binding, element, 4 * word)
+        };
+        let places: Vec<_> = places.iter().map(place).collect();
+        frontend::element_names(&module, &options, &places).unwrap_or_default()
+    });
+    own.names = dispatch.buffers.iter().map(|buffer| buffer.name.clone()).collect();
+    own.shader = runner::shader::Shader {
+        words: dispatch.words,
+        entry: dispatch.entry,
+        grid: dispatch.grid,
+        constants: dispatch.constants,
+        push: dispatch.push,
+        buffers: dispatch
+            .buffers
+            .iter()
+            .map(|buffer| {
+                let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte));
+                let words: Vec<u32> = buffer.bytes.chunks(4).map(word).collect();
+                Input::new([buffer.set, buffer.binding, buffer.element], buffer.uniform, &words)
+            })
+            .collect(),
+    };
+    own.local_size = dispatch.local_size;
+    own.workgroup_bytes = dispatch.workgroup_bytes;
+    own.needs = dispatch.needs;
+    own.unknown = dispatch.unknown;
+    own.loops = dispatch.loops;
+    own.notes = dispatch.notes;
+    Ok(())
+}
+
+fn name_cells(
+    cells: &mut [FinalNumber],
+    written: &[(u32, u32, u32)],
+    module: &Module,
+    options: &frontend::Options,
+) -> Result<(), Refusal> {
+    let place = |cell: &FinalNumber| {
+        let (set, binding, element) = written.get(cell.buffer as usize).copied().unwrap_or_default();
+        (set, binding, element, cell.offset)
+    };
+    let places: Vec<_> = cells.iter().map(place).collect();
+    for (cell, name) in cells.iter_mut().zip(frontend::element_names(module, options, &places)?) {
+        cell.name = name;
+    }
+    Ok(())
+}

@@ -1,0 +1,435 @@
+//! Machine code and what is said of it, as text.
+
+use std::collections::BTreeMap;
+
+use super::code;
+use crate::wire::{
+    CodegenDiffLine, CodegenDiffVerdict, CodegenEditLine, CodegenExploreLine, CodegenExploreVerdict,
+    CodegenKernel, CodegenLine, CodegenOrder, CodegenOrderVerdict, CodegenVerdict,
+};
+
+/// What is shown of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Its machine code, beside the test.
+    Code,
+    /// The driver's intermediate forms.
+    Forms,
+    /// What became of each order.
+    Orders,
+}
+
+/// Sums of the lines of a device.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    device: String,
+    tests: usize,
+    compiled: usize,
+    crashed: usize,
+    skipped: usize,
+    not_disassembled: usize,
+    micros: Vec<u64>,
+    /// What tests are skipped for, with their number.
+    reasons: BTreeMap<String, usize>,
+    /// What became of orders in machine code, by form.
+    orders: BTreeMap<String, BTreeMap<CodegenOrderVerdict, usize>>,
+}
+
+impl Figures {
+    /// None yet.
+    pub fn new(device: &str) -> Figures {
+        Figures { device: device.to_owned(), ..Figures::default() }
+    }
+
+    /// Adds a line.
+    pub fn add(&mut self, line: &CodegenLine) {
+        self.tests += usize::from(line.verdict != CodegenVerdict::Skipped);
+        self.skipped += usize::from(line.verdict == CodegenVerdict::Skipped);
+        if let Some(reason) = line.reason.as_ref().filter(|_| line.verdict == CodegenVerdict::Skipped) {
+            *self.reasons.entry(reason.clone()).or_default() += 1;
+        }
+        for kernel in &line.kernels {
+            match kernel.verdict {
+                CodegenVerdict::Compiles => self.compiled += 1,
+                CodegenVerdict::Crashes => self.crashed += 1,
+                CodegenVerdict::Skipped => {}
+            }
+            self.not_disassembled += usize::from(kernel.not_disassembled.is_some());
+            self.micros.extend(kernel.micros);
+            for order in &kernel.orders {
+                *self
+                    .orders
+                    .entry(kernel.form.clone())
+                    .or_default()
+                    .entry(order.code.verdict)
+                    .or_default() += 1;
+            }
+        }
+    }
+
+    /// The time that a part of the kernels took at most, in milliseconds.
+    fn quantile(&self, part: f64) -> f64 {
+        let mut sorted = self.micros.clone();
+        sorted.sort_unstable();
+        let index = (sorted.len() as f64 * part) as usize;
+        sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default() as f64 / 1000.0
+    }
+}
+
+/// The lines of tests. What is as it should be has none, unless its code is asked for.
+pub fn lines(lines: &[CodegenLine], shown: Option<Shown>) -> String {
+    lines.iter().map(|line| of_test(line, shown)).collect()
+}
+
+fn of_test(line: &CodegenLine, shown: Option<Shown>) -> String {
+    let mut text = String::new();
+    match line.verdict {
+        CodegenVerdict::Crashes => {
+            let reason = line.reason.as_deref().unwrap_or_default();
+            text += &format!("crashes   {} on {}: {reason}\n", line.id, line.device);
+            for kernel in line.kernels.iter().filter(|kernel| kernel.verdict == CodegenVerdict::Crashes) {
+                let how = kernel.reason.as_deref().unwrap_or_default();
+                text += &format!("          {} {}: {how}\n", kernel.form, kernel.kernel);
+            }
+            if let Some(reduced) = &line.reduced {
+                text += "          the smallest test on which it does:\n";
+                for line in reduced.lines() {
+                    text += &format!("            {line}\n");
+                }
+            }
+            text += &format!("          {}\n", line.replay);
+        }
+        CodegenVerdict::Skipped if shown.is_some() => {
+            let reason = line.reason.as_deref().unwrap_or_default();
+            text += &format!("skipped   {} on {}: {reason}\n", line.id, line.device);
+        }
+        CodegenVerdict::Compiles | CodegenVerdict::Skipped => {}
+    }
+    if shown.is_some() {
+        // A kernel in which nothing is ordered has nothing to say of it.
+        let says = |kernel: &&CodegenKernel| {
+            let is_silent = shown == Some(Shown::Orders) && kernel.orders.is_empty();
+            kernel.verdict == CodegenVerdict::Compiles && !is_silent
+        };
+        for kernel in line.kernels.iter().filter(says) {
+            text += &kernel_text(line, kernel, shown);
+        }
+    }
+    text
+}
+
+/// The sums of devices.
+pub fn figures(figures: &[Figures]) -> String {
+    let header = ["device", "tests", "skipped", "kernels", "crashes", "no text", "median ms", "95 % ms"];
+    let rows = figures.iter().map(|one| {
+        vec![
+            one.device.clone(),
+            one.tests.to_string(),
+            one.skipped.to_string(),
+            one.compiled.to_string(),
+            one.crashed.to_string(),
+            one.not_disassembled.to_string(),
+            format!("{:.2}", one.quantile(0.5)),
+            format!("{:.2}", one.quantile(0.95)),
+        ]
+    });
+    // Devices mostly skip the same tests for the same reason.
+    let mut reasons: BTreeMap<(&str, usize), Vec<&str>> = BTreeMap::new();
+    for one in figures {
+        for (reason, count) in &one.reasons {
+            reasons.entry((reason, *count)).or_default().push(&one.device);
+        }
+    }
+    let mut text = String::new();
+    for ((reason, count), devices) in reasons {
+        let on = if devices.len() == figures.len() { "every device".to_owned() } else { devices.join(", ") };
+        text += &format!("skipped   {count} tests on {on}: {reason}\n");
+    }
+    let header = header.iter().map(|word| (*word).to_owned()).collect();
+    text + &columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>()) + &orders(figures)
+}
+
+/// How many orders are kept, weakened, lost and unknown, by device and form.
+fn orders(figures: &[Figures]) -> String {
+    const VERDICTS: [CodegenOrderVerdict; 4] = [
+        CodegenOrderVerdict::Kept,
+        CodegenOrderVerdict::Weakened,
+        CodegenOrderVerdict::Lost,
+        CodegenOrderVerdict::Unknown,
+    ];
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for one in figures {
+        for (form, orders) in &one.orders {
+            let counts = VERDICTS.iter().map(|verdict| orders.get(verdict).unwrap_or(&0).to_string());
+            rows.push([one.device.clone(), form.clone()].into_iter().chain(counts).collect());
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let words = VERDICTS.iter().map(|verdict| word(*verdict));
+    let header = ["device", "form"].into_iter().chain(words).map(str::to_owned).collect();
+    rows.insert(0, header);
+    format!("\norders that tests ask for\n{}", columns(&rows))
+}
+
+/// Answers of the explorer. What is unreachable has no line, and what is reachable with fewer assumptions too is no news.
+pub fn explored(lines: &[CodegenExploreLine]) -> String {
+    let mut text = String::new();
+    let mut reached = None;
+    for line in lines {
+        if line.verdict == CodegenExploreVerdict::Reachable {
+            let of = (&line.id, &line.device, &line.form);
+            if reached.replace(of) == Some(of) {
+                continue;
+            }
+        }
+        text += &answer(line);
+    }
+    text
+}
+
+fn answer(line: &CodegenExploreLine) -> String {
+    let told = match line.verdict {
+        CodegenExploreVerdict::Reachable | CodegenExploreVerdict::Hazard => true,
+        CodegenExploreVerdict::Unsupported => !line.profile.is_empty(),
+        CodegenExploreVerdict::Unreachable | CodegenExploreVerdict::Skipped => false,
+    };
+    if !told {
+        return String::new();
+    }
+    let mut text = format!(
+        "{} {} on {}, {}, profile {}",
+        verdict_word(line.verdict),
+        line.id,
+        line.device,
+        line.form,
+        line.profile
+    );
+    if let Some(detail) = &line.detail {
+        text += &format!(": {detail}");
+    }
+    text.push('\n');
+    if let Some(witness) = &line.witness {
+        text += &format!(
+            "    outcome {:?}; compute units {:?}, shader arrays {:?}\n",
+            witness.outcome, witness.units, witness.arrays
+        );
+        let width = witness.steps.iter().map(|step| step.code.len()).max().unwrap_or(0);
+        for step in &witness.steps {
+            text += &format!(
+                "    workgroup {} wave {} ({})  {:width$}  {}\n",
+                step.workgroup, step.wave, step.kernel, step.code, step.what
+            );
+        }
+        text += &format!(
+            "    rests on {}\n    {}\n    {}\n",
+            line.assumptions.join(", "),
+            line.note,
+            line.replay
+        );
+    }
+    text
+}
+
+/// The number of each answer by device, form and profile.
+pub fn explore_table(lines: &[CodegenExploreLine]) -> String {
+    let verdicts = [
+        CodegenExploreVerdict::Unreachable,
+        CodegenExploreVerdict::Reachable,
+        CodegenExploreVerdict::Hazard,
+        CodegenExploreVerdict::Unsupported,
+        CodegenExploreVerdict::Skipped,
+    ];
+    let mut counts: BTreeMap<(&str, &str, &str), [usize; 5]> = BTreeMap::new();
+    for line in lines {
+        let row = counts.entry((&line.device, &line.form, &line.profile)).or_default();
+        for (cell, verdict) in row.iter_mut().zip(verdicts) {
+            *cell += usize::from(line.verdict == verdict);
+        }
+    }
+    let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.profile.is_empty()) {
+        let reason = line.detail.as_deref().unwrap_or_default();
+        *reasons.entry((verdict_word(line.verdict), reason)).or_default() += 1;
+    }
+    let told = |((verdict, reason), count)| format!("{verdict} {count}: {reason}\n");
+    let text: String = reasons.into_iter().map(told).collect();
+    let header =
+        ["device", "form", "profile"].into_iter().chain(verdicts.map(verdict_word)).map(str::to_owned);
+    let mut rows: Vec<Vec<String>> = vec![header.collect()];
+    for ((device, form, profile), cells) in counts {
+        let mut row: Vec<String> = [device, form, profile].map(str::to_owned).to_vec();
+        row.extend(cells.map(|count| count.to_string()));
+        rows.push(row);
+    }
+    text + &columns(&rows)
+}
+
+/// What became of edits. Only what is noticed by nothing and explained by nothing has a line.
+pub fn edits(lines: &[CodegenEditLine]) -> String {
+    let open = |line: &&CodegenEditLine| {
+        line.fate.starts_with("survives: unexplained") || line.fate.starts_with("survives: forbidden")
+    };
+    let told = |line: &CodegenEditLine| {
+        let CodegenEditLine { fate, id, device, form, edit, code, .. } = line;
+        format!("{fate}, {id} on {device}, {form}: {edit}, {code}\n")
+    };
+    lines.iter().filter(open).map(told).collect()
+}
+
+/// The table of edits by device: caught and all, then what became of them.
+pub fn edit_table(lines: &[CodegenEditLine]) -> String {
+    let mut of_kind: BTreeMap<(&str, &str), Vec<&CodegenEditLine>> = BTreeMap::new();
+    for line in lines {
+        of_kind.entry((&line.device, &line.edit)).or_default().push(line);
+    }
+    let mut rows = vec![["device", "edit", "caught", "what became of them"].map(str::to_owned).to_vec()];
+    for ((device, edit), lines) in of_kind {
+        let caught = lines.iter().filter(|line| line.caught).count();
+        let mut fates: BTreeMap<&str, usize> = BTreeMap::new();
+        for line in &lines {
+            *fates.entry(&line.fate).or_default() += 1;
+        }
+        let fates: Vec<String> = fates.iter().map(|(fate, count)| format!("{fate} {count}")).collect();
+        let share = format!("{caught}/{}", lines.len());
+        rows.push(vec![device.to_owned(), edit.to_owned(), share, fates.join(", ")]);
+    }
+    columns(&rows)
+}
+
+/// What relaxations change. Only what needs to be looked at has a line: no effect, although the model needs what was relaxed.
+pub fn differences(lines: &[CodegenDiffLine]) -> String {
+    let none =
+        |line: &&CodegenDiffLine| line.verdict == CodegenDiffVerdict::NoEffect && line.needed == Some(true);
+    let told = |line: &CodegenDiffLine| {
+        format!("no-effect {} on {}, {}: {}\n", line.id, line.device, line.form, line.step)
+    };
+    lines.iter().filter(none).map(told).collect()
+}
+
+/// Shapes and relaxations by devices, `differing / all` of those that the model needs.
+pub fn diff_table(lines: &[CodegenDiffLine]) -> String {
+    let mut devices: Vec<&str> = Vec::new();
+    let mut cells: BTreeMap<(&str, &str, &str), ByDevice<'_>> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.verdict != CodegenDiffVerdict::Skipped) {
+        if !devices.contains(&line.device.as_str()) {
+            devices.push(&line.device);
+        }
+        let needed = if line.needed == Some(false) { "needless" } else { "needed" };
+        for key in [(needed, line.shape.as_str(), line.relaxation.as_str()), (needed, "all", "")] {
+            let cell = cells.entry(key).or_default().entry(&line.device).or_default();
+            cell.0 += usize::from(line.verdict == CodegenDiffVerdict::Differs);
+            cell.1 += 1;
+        }
+    }
+    let mut rows: Vec<Vec<String>> = vec![
+        ["by the model", "shape", "relaxation"]
+            .into_iter()
+            .chain(devices.iter().copied())
+            .map(str::to_owned)
+            .collect(),
+    ];
+    for ((needed, shape, relaxation), by_device) in &cells {
+        let mut row = vec![(*needed).to_owned(), (*shape).to_owned(), (*relaxation).to_owned()];
+        for device in &devices {
+            let (differing, all) = by_device.get(device).copied().unwrap_or_default();
+            row.push(if all == 0 { "-".to_owned() } else { format!("{differing}/{all}") });
+        }
+        rows.push(row);
+    }
+    format!("\nrelaxations that change accesses, waits or barriers / all\n{}", columns(&rows))
+}
+
+fn verdict_word(verdict: CodegenExploreVerdict) -> &'static str {
+    match verdict {
+        CodegenExploreVerdict::Unreachable => "unreachable",
+        CodegenExploreVerdict::Reachable => "reachable",
+        CodegenExploreVerdict::Hazard => "hazard",
+        CodegenExploreVerdict::Unsupported => "unsupported",
+        CodegenExploreVerdict::Skipped => "skipped",
+    }
+}
+
+/// Relaxations that change something, and all, by device.
+type ByDevice<'a> = BTreeMap<&'a str, (usize, usize)>;
+
+/// A kernel with its heading.
+fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<Shown>) -> String {
+    let instructions =
+        kernel.instructions.map_or_else(String::new, |count| format!(", {count} instructions"));
+    let mut text = format!(
+        "\n{} on {} ({}), {}, {} ({}){instructions}\n",
+        line.id, line.device, line.driver, kernel.form, kernel.kernel, kernel.role
+    );
+    if shown == Some(Shown::Forms) {
+        if let Some(why) = &kernel.not_disassembled {
+            text += &format!("  {why}\n");
+        }
+        for form in &kernel.forms {
+            text += &format!("--- {}\n{}\n", form.name, form.text.trim_end());
+        }
+        return text;
+    }
+    if shown == Some(Shown::Orders) {
+        return text + &orders_of(kernel);
+    }
+    text + &code::kernel(kernel)
+}
+
+/// Rows as columns of their widest words.
+fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// The orders of a kernel as text, a line each.
+fn orders_of(kernel: &CodegenKernel) -> String {
+    let mut text = String::new();
+    for order in &kernel.orders {
+        let CodegenOrder { first, second, code, nir, scope, .. } = order;
+        text += &format!(
+            "  {:9} {} at {scope}: {first} -> {second}: {}\n",
+            word(code.verdict),
+            order.order,
+            code.why
+        );
+        if let Some(nir) = nir {
+            text += &format!("            in NIR {}: {}\n", word(nir.verdict), nir.why);
+        }
+    }
+    text
+}
+
+/// The word of a verdict.
+fn word(verdict: CodegenOrderVerdict) -> &'static str {
+    match verdict {
+        CodegenOrderVerdict::Kept => "kept",
+        CodegenOrderVerdict::Weakened => "weakened",
+        CodegenOrderVerdict::Lost => "lost",
+        CodegenOrderVerdict::Unknown => "unknown",
+    }
+}
+
+/// What a compiler makes of the threads of a test.
+pub fn threads(line: &CodegenLine) -> String {
+    let why = line.reason.as_deref().unwrap_or_default();
+    match line.verdict {
+        CodegenVerdict::Compiles => {
+            line.kernels.iter().map(|kernel| kernel_text(line, kernel, Some(Shown::Code))).collect()
+        }
+        CodegenVerdict::Skipped => format!("\nno machine code on {}: skipped: {why}\n", line.device),
+        CodegenVerdict::Crashes => {
+            format!("\nno machine code on {}: its compiler crashes: {why}\n", line.device)
+        }
+    }
+}
