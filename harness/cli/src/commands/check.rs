@@ -3,6 +3,7 @@
 mod executions;
 pub mod kernel;
 mod page;
+mod undecided;
 mod walked;
 
 use std::time::{Duration, Instant};

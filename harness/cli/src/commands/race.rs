@@ -135,7 +135,7 @@ fn lines(
         None => module.entry_points().into_iter().map(str::to_owned).collect(),
     };
     if entries.is_empty() {
-        return refused("", format!("{file}: no entry point of a compute shader"));
+        return refused("", format!("{file}: {}", module.no_entry_point()));
     }
     let judged = |entry: String| {
         let options = Options { entry: Some(entry.clone()), ..options.clone() };

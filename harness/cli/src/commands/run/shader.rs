@@ -157,7 +157,7 @@ fn read(file: &str, arguments: &Run, model: &Model, longest: Duration) -> Result
         None => module.entry_points().into_iter().map(str::to_owned).collect(),
     };
     if entries.is_empty() {
-        return Err(wrong(" no entry point of a compute shader".to_owned()));
+        return Err(wrong(format!(" {}", module.no_entry_point())));
     }
     let mut all = Vec::with_capacity(entries.len());
     for entry in entries {
