@@ -2,6 +2,7 @@
 //! run ends.
 
 pub mod kernel;
+mod undecided;
 mod walked;
 
 use std::time::{Duration, Instant};

@@ -114,13 +114,14 @@ fn needs_extension(available: &Available, version: u32, extension: &CStr) -> boo
 }
 
 /// The bits of `VkSubgroupFeatureFlagBits` that kernels ask for by name.
-const SUBGROUP_OPERATIONS: [(vk::SubgroupFeatureFlags, &str); 7] = [
+const SUBGROUP_OPERATIONS: [(vk::SubgroupFeatureFlags, &str); 8] = [
     (vk::SubgroupFeatureFlags::BASIC, "VK_SUBGROUP_FEATURE_BASIC_BIT"),
     (vk::SubgroupFeatureFlags::VOTE, "VK_SUBGROUP_FEATURE_VOTE_BIT"),
     (vk::SubgroupFeatureFlags::ARITHMETIC, "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT"),
     (vk::SubgroupFeatureFlags::BALLOT, "VK_SUBGROUP_FEATURE_BALLOT_BIT"),
     (vk::SubgroupFeatureFlags::SHUFFLE, "VK_SUBGROUP_FEATURE_SHUFFLE_BIT"),
     (vk::SubgroupFeatureFlags::SHUFFLE_RELATIVE, "VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT"),
+    (vk::SubgroupFeatureFlags::CLUSTERED, "VK_SUBGROUP_FEATURE_CLUSTERED_BIT"),
     (vk::SubgroupFeatureFlags::QUAD, "VK_SUBGROUP_FEATURE_QUAD_BIT"),
 ];
 

@@ -175,6 +175,13 @@ fn used(module: &Module, function: u32, all: &mut Dispatch) -> BTreeSet<u32> {
             all.floats |= is_float(module, instruction.ty)
                 && !matches!(instruction.op, Op::Load | Op::CopyObject)
                 || leaves_floats(instruction.op, operands);
+            let extended = vec!["shaderSubgroupExtendedTypes"];
+            if is_of_subgroup(instruction.op)
+                && is_extended(module, instruction.ty)
+                && !all.needs.contains(&extended)
+            {
+                all.needs.push(extended);
+            }
             if matches!(instruction.op, Op::SRem | Op::SMod) {
                 // "Precision and Operation of SPIR-V Instructions": of a negative operand the result is undefined.
                 all.varies =
@@ -210,6 +217,21 @@ fn leaves_floats(op: Op, operands: &[u32]) -> bool {
         Op::FOrdLessThanEqual | Op::FOrdGreaterThanEqual | Op::FUnordEqual | Op::FUnordNotEqual => true,
         Op::FUnordLessThan | Op::FUnordGreaterThan => true,
         Op::FUnordLessThanEqual | Op::FUnordGreaterThanEqual => true,
+        _ => false,
+    }
+}
+
+/// Whether it is an operation of a subgroup.
+fn is_of_subgroup(op: Op) -> bool {
+    format!("{op:?}").starts_with("GroupNonUniform")
+}
+
+/// Whether subgroups take numbers of a type by a feature of its own (VUID-RuntimeSpirv-None-06275).
+fn is_extended(module: &Module, ty: u32) -> bool {
+    match module.types.get(&ty) {
+        Some(Type::Integer { bits, .. }) => *bits != 32,
+        Some(Type::Float { bits }) => *bits == 16,
+        Some(Type::Vector { element, .. }) => is_extended(module, *element),
         _ => false,
     }
 }
@@ -396,6 +418,7 @@ fn features(capability: Capability) -> Option<&'static [&'static str]> {
         Capability::GroupNonUniformBallot => &["VK_SUBGROUP_FEATURE_BALLOT_BIT"],
         Capability::GroupNonUniformShuffle => &["VK_SUBGROUP_FEATURE_SHUFFLE_BIT"],
         Capability::GroupNonUniformShuffleRelative => &["VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT"],
+        Capability::GroupNonUniformClustered => &["VK_SUBGROUP_FEATURE_CLUSTERED_BIT"],
         Capability::GroupNonUniformQuad => &["VK_SUBGROUP_FEATURE_QUAD_BIT"],
         Capability::GroupNonUniformRotateKHR => &["shaderSubgroupRotate"],
         Capability::AtomicFloat16AddEXT => &["shaderBufferFloat16AtomicAdd", "shaderSharedFloat16AtomicAdd"],

@@ -130,13 +130,41 @@ impl Language {
     }
 
     fn coherent(self) -> &'static str {
-        if self == Language::Hlsl { "globallycoherent" } else { "coherent" }
+        match self {
+            Language::Glsl => "coherent",
+            Language::Hlsl => "globallycoherent",
+            // WGSL takes it for granted, and modules that naga makes do not say so.
+            Language::Wgsl => "`@coherent`, which naga adds to WGSL",
+        }
     }
 
-    /// Whether it has words for a change: all atomics of WGSL are relaxed, its barriers are of a workgroup, and nothing is coherent.
-    fn says(self, change: ChangeKind) -> bool {
-        self != Language::Wgsl || matches!(change, ChangeKind::Barrier(..) | ChangeKind::Atomic(..))
+    /// That a variable is to be coherent, or an access of it alone, where others are already.
+    fn made_coherent(self, module: &Module, id: u32, left_out: bool) -> String {
+        let name = called(module, id);
+        match left_out {
+            true => format!(
+                "make this access of `{name}` coherent, as others are: where it is declared so, write `x = x + 1` for \
+                 `x++`, of whose store glslang leaves it out"
+            ),
+            false => format!("declare `{name}` {}", self.coherent()),
+        }
     }
+
+    /// Whether it has words for a change: all atomics of WGSL are relaxed, and its barriers are of a workgroup.
+    fn says(self, change: ChangeKind) -> bool {
+        let words = |change| {
+            matches!(change, ChangeKind::Barrier(..) | ChangeKind::Atomic(..) | ChangeKind::Coherent(..))
+        };
+        self != Language::Wgsl || words(change)
+    }
+}
+
+/// What a reader calls a variable, or a structure behind an address.
+fn called(module: &Module, id: u32) -> String {
+    module
+        .variables
+        .get(&id)
+        .map_or_else(|| module.name(id), |variable| module.variable_name(id, variable.ty))
 }
 
 /// What was found.
@@ -505,15 +533,13 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
                     == Some(variable)
         });
         if let Some((spot, _)) = accesses.filter(|_| *class != StorageClass::Workgroup || module.vulkan) {
-            let name = module.name(*variable);
-            if module.vulkan {
+            let left_out = walked::is_shared_elsewhere(module, *variable);
+            let text = language.made_coherent(module, *variable, left_out);
+            if module.vulkan && !left_out {
+                let name = called(module, *variable);
                 add(ChangeKind::NonPrivate(*variable), *spot, format!("declare `{name}` nonprivate"));
             }
-            add(
-                ChangeKind::Coherent(*variable, scope),
-                *spot,
-                format!("declare `{name}` {}", language.coherent()),
-            );
+            add(ChangeKind::Coherent(*variable, scope), *spot, text);
         }
     }
     if one_workgroup {

@@ -626,6 +626,14 @@ impl Module {
             .collect()
     }
 
+    /// That no entry point is one of a compute shader, in words.
+    pub fn no_entry_point(&self) -> String {
+        let other =
+            |of: &EntryPoint| format!("; `{}` is of stage {:?}, which `lint` takes", of.name, of.model);
+        let others: String = self.entry_points.iter().map(other).collect();
+        format!("no entry point of a compute shader{others}")
+    }
+
     /// The source line of a [`crate::Spot`]; `None` where the module has none there.
     pub fn source_line(&self, index: u32) -> Option<&SourceLine> {
         self.lines.get(index as usize).filter(|_| index > 0)

@@ -104,20 +104,24 @@ impl Asked {
         let mut path = path.clone();
         let id = match module.id_of(name).filter(|id| module.variables.contains_key(id)) {
             Some(id) => id,
-            // A member of a block without a name of its own.
+            // A block without a name of its own, by that of its type as findings have it, or a member of it alone.
             None => {
-                let holds = |id: &&u32| {
-                    module.member_of(module.variables[*id].ty, name).is_some()
-                        && module.names.get(*id).is_none_or(String::is_empty)
+                let unnamed = module
+                    .variables
+                    .iter()
+                    .filter(|(id, _)| module.names.get(*id).is_none_or(String::is_empty));
+                let only = |found: Vec<u32>| if let [id] = found[..] { Some(id) } else { None };
+                let ids = |holds: &dyn Fn(u32) -> bool| {
+                    only(unnamed.clone().filter(|(_, it)| holds(it.ty)).map(|(id, _)| *id).collect())
                 };
-                let mut found = module.variables.keys().filter(holds);
-                match (found.next(), found.next()) {
-                    (Some(id), None) => {
-                        path.insert(0, Part::Member(name.clone()));
-                        *id
-                    }
-                    _ => return Err(wrong("no such variable")),
+                let block = ids(&|ty| module.name(ty) == *name && !path.is_empty());
+                let holder = || ids(&|ty| module.member_of(ty, name).is_some()).map(|id| (id, true));
+                let found = block.map(|id| (id, false)).or_else(holder);
+                let (id, by_member) = found.ok_or_else(|| wrong("no such variable"))?;
+                if by_member {
+                    path.insert(0, Part::Member(name.clone()));
                 }
+                id
             }
         };
         let variable = &module.variables[&id];

@@ -184,7 +184,7 @@ impl Consumer for Collector {
 pub(crate) fn read(words: &[u32]) -> Result<Vec<Placed>, LoadError> {
     check_counts(words)?;
     let mut collector = Collector::default();
-    parse_words(words, &mut collector).map_err(|state| parse_error(words, &state))?;
+    parse_words(legible(words), &mut collector).map_err(|state| parse_error(words, &state))?;
     let mut word = HEADER_WORDS;
     let mut placed = Vec::with_capacity(collector.0.len());
     for instruction in collector.0 {
@@ -192,6 +192,37 @@ pub(crate) fn read(words: &[u32]) -> Result<Vec<Placed>, LoadError> {
         word += (words.get(word).copied().unwrap_or(0) >> 16).max(1) as usize;
     }
     Ok(placed)
+}
+
+/// Text that says nothing to the machine, and the operands before it.
+const TEXT: [(Op, usize); 7] = [
+    (Op::SourceContinued, 0),
+    (Op::Source, 3),
+    (Op::SourceExtension, 0),
+    (Op::Name, 1),
+    (Op::MemberName, 2),
+    (Op::String, 1),
+    (Op::ModuleProcessed, 0),
+];
+
+/// The words with question marks in debug information for what is not ASCII. Compilers leave broken UTF-8 there (glslang 12 of a
+/// source with an accent in a comment), which rspirv's reader refuses.
+fn legible(words: &[u32]) -> Vec<u32> {
+    let mut words = words.to_vec();
+    let mut word = HEADER_WORDS;
+    while let Some(first) = words.get(word).copied() {
+        let next = word + (first >> 16).max(1) as usize;
+        if let Some((_, fixed)) = TEXT.iter().find(|(op, _)| *op as u32 == first & 0xffff) {
+            let text = words.get_mut(word + 1 + fixed..next).unwrap_or_default();
+            for four in text {
+                *four = u32::from_le_bytes(
+                    four.to_le_bytes().map(|byte| if byte.is_ascii() { byte } else { b'?' }),
+                );
+            }
+        }
+        word = next;
+    }
+    words
 }
 
 /// Instructions end where the module does: rspirv's reader relies on it.

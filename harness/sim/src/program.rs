@@ -1,6 +1,7 @@
 //! A kernel in the form that is executed: flat operations on numbered registers, and the memory operations apart.
 
 use arithmetic::{Instruction, NumberShape};
+use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
 
 use crate::device::SUBGROUP_SIZE;
 use crate::fault::Fault;
@@ -491,7 +492,16 @@ pub(crate) struct Group {
 impl Group {
     /// Registers of the result.
     pub fn width(&self) -> usize {
-        if self.kind == GroupKind::Ballot { 4 } else { 1 }
+        match self.kind {
+            GroupKind::Ballot => 4,
+            _ if self.is_wide() => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether it is about numbers of two registers.
+    pub fn is_wide(&self) -> bool {
+        matches!(self.kind, GroupKind::Scan(_, reduction) if reduction.shape.bits == 64)
     }
 }
 
@@ -521,62 +531,38 @@ pub(crate) enum GroupSpan {
     Reduce,
     Inclusive,
     Exclusive,
+    /// Those of its cluster of so many.
+    Clustered(u32),
 }
 
-/// What a scan is made of.
+/// What a scan is made of: an instruction on two numbers, and what these are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reduction {
-    Add,
-    Multiply,
-    Minimum,
-    Maximum,
-    SignedMinimum,
-    SignedMaximum,
-    And,
-    Or,
-    Xor,
-    Both,
-    FloatAdd,
-    FloatMultiply,
-    FloatMinimum,
-    FloatMaximum,
+pub(crate) struct Reduction {
+    pub of: Instruction,
+    pub shape: NumberShape,
 }
 
 impl Reduction {
     /// What changes nothing.
-    pub fn neutral(self) -> u32 {
-        match self {
-            Reduction::Minimum | Reduction::And => u32::MAX,
-            Reduction::Add | Reduction::Maximum | Reduction::Or | Reduction::Xor => 0,
-            Reduction::Multiply | Reduction::Both => 1,
-            Reduction::SignedMinimum => i32::MAX as u32,
-            Reduction::SignedMaximum => i32::MIN as u32,
+    pub fn neutral(self) -> u64 {
+        let all = arithmetic::mask(self.shape.bits);
+        let float = |value| arithmetic::bits_of(value, self.shape.bits);
+        match self.of {
             // A sum of zeros keeps its sign.
-            Reduction::FloatAdd => (-0.0_f32).to_bits(),
-            Reduction::FloatMultiply => 1_f32.to_bits(),
-            Reduction::FloatMinimum => f32::INFINITY.to_bits(),
-            Reduction::FloatMaximum => f32::NEG_INFINITY.to_bits(),
+            Instruction::Core(SpirvOp::FAdd) => float(-0.0),
+            Instruction::Core(SpirvOp::FMul) => float(1.0),
+            Instruction::Core(SpirvOp::IMul | SpirvOp::LogicalAnd) => 1,
+            Instruction::Core(SpirvOp::BitwiseAnd) | Instruction::Extended(GlslStd450Op::UMin) => all,
+            Instruction::Extended(GlslStd450Op::SMin) => all >> 1,
+            Instruction::Extended(GlslStd450Op::SMax) => all ^ all >> 1,
+            Instruction::Extended(GlslStd450Op::FMin) => float(f64::INFINITY),
+            Instruction::Extended(GlslStd450Op::FMax) => float(f64::NEG_INFINITY),
+            _ => 0,
         }
     }
 
     /// Of two values.
-    pub fn apply(self, left: u32, right: u32) -> u32 {
-        let float =
-            |compute: fn(f32, f32) -> f32| compute(f32::from_bits(left), f32::from_bits(right)).to_bits();
-        match self {
-            Reduction::Add => left.wrapping_add(right),
-            Reduction::Multiply => left.wrapping_mul(right),
-            Reduction::Minimum => left.min(right),
-            Reduction::Maximum => left.max(right),
-            Reduction::SignedMinimum => (left as i32).min(right as i32) as u32,
-            Reduction::SignedMaximum => (left as i32).max(right as i32) as u32,
-            Reduction::And | Reduction::Both => left & right,
-            Reduction::Or => left | right,
-            Reduction::Xor => left ^ right,
-            Reduction::FloatAdd => float(|a, b| a + b),
-            Reduction::FloatMultiply => float(|a, b| a * b),
-            Reduction::FloatMinimum => float(f32::min),
-            Reduction::FloatMaximum => float(f32::max),
-        }
+    pub fn apply(self, left: u64, right: u64) -> u64 {
+        self.of.scalar(&[left, right], self.shape.kind, self.shape.bits, self.shape.bits).unwrap_or(0)
     }
 }

@@ -13,6 +13,7 @@ use results::wire::{
 };
 use results::write::race::places;
 
+use super::undecided::Undecided;
 use super::walked::Walked;
 use super::{Asked, Checked};
 use crate::patience::patience;
@@ -54,7 +55,7 @@ pub fn check(
     };
     let entries = entries(&module, options);
     if entries.is_empty() {
-        return vec![rejected("no entry point of a compute shader".to_owned())];
+        return vec![rejected(module.no_entry_point())];
     }
     entries
         .into_iter()
@@ -70,16 +71,25 @@ pub fn check(
                 let open = answered.as_ref().map_or(true, |answered| kernel.leaves_open(answered));
                 Ok((answered, open))
             };
-            match deepened(&options, asked, started, lifted) {
-                Ok((answered, open)) => {
-                    let walked = open.then(|| walked.answered(model, asked, started)).flatten();
-                    match walked.filter(|walked| answered.is_err() || !walked.is_unknown()) {
-                        Some(walked) => walked,
-                        None => answered.unwrap_or_else(rejected),
-                    }
-                }
-                Err(refusal) => walked.answered(model, asked, started).unwrap_or_else(|| refused(&refusal)),
+            let found = deepened(&options, asked, started, lifted);
+            let open = found.as_ref().map_or(true, |(_, open)| *open);
+            let walked = open.then(|| walked.answered(model, asked, started)).flatten();
+            let walked = walked.filter(|walked| !walked.is_unknown() || !matches!(&found, Ok((Ok(_), _))));
+            let unknown = match (&walked, &found) {
+                (Some(checked), _) | (None, Ok((Ok(checked), _))) => checked.is_unknown(),
+                (None, _) => false,
+            };
+            let undecided = Undecided { module: &module, options: &options, model, timeout: asked.timeout };
+            let words = unknown.then(|| undecided.words(found.as_ref().map(|(answered, _)| answered)));
+            let mut checked = match (walked, found) {
+                (Some(walked), _) => walked,
+                (None, Ok((answered, _))) => answered.unwrap_or_else(rejected),
+                (None, Err(refusal)) => refused(&refusal),
+            };
+            if let (Some(words), Checked::Answered(_, warnings, _)) = (words.flatten(), &mut checked) {
+                warnings.push(format!("{file}: {words}"));
             }
+            checked
         })
         .collect()
 }

@@ -76,7 +76,7 @@ pub fn lines(
     };
     let entries = entries(&module, options);
     if entries.is_empty() {
-        return refused("", format!("{file}: no entry point of a compute shader"));
+        return refused("", format!("{file}: {}", module.no_entry_point()));
     }
     let judged = |options: Options| {
         let stop = patience(time);

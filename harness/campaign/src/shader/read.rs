@@ -49,7 +49,7 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
     let module = Arc::new(frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?);
     let entries = entries(&module, given.options);
     if entries.is_empty() {
-        return Err(wrong(" no entry point of a compute shader".to_owned()));
+        return Err(wrong(format!(" {}", module.no_entry_point())));
     }
     let mut all = Vec::with_capacity(entries.len());
     for options in entries {

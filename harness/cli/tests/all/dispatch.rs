@@ -84,6 +84,43 @@ fn locks_and_loops_of_glsl_end_on_the_simulated_gpu() {
     assert_eq!((&line["instances"], &line["reason"]), (&5.into(), &"not judged".into()), "{ran:?}");
 }
 
+/// Sources of a shader that the compiler puts into debug information, where glslang 12 breaks what is not ASCII; and operations over
+/// clusters, which no driver here has.
+#[test]
+fn accents_and_clusters_of_glsl_run_on_the_simulated_gpu() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("clusters.comp");
+    let text = "#version 450
+// Größe je Gruppe — four lanes, naïvely.
+#extension GL_KHR_shader_subgroup_clustered : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+layout(local_size_x = 8) in;
+layout(binding = 0) buffer Result { uint wrong; uint right; };
+void main() {
+    uint lane = gl_SubgroupInvocationID, own = lane * lane + 1u, sum = 0u, least = ~0u;
+    for (uint other = 0u; other < 2u; other++) {
+        uint of = subgroupShuffle(own, (lane & ~1u) + other);
+        sum += of;
+        least = min(least, of);
+    }
+    bool good = subgroupClusteredAdd(own, 2u) == sum && subgroupClusteredMin(own, 2u) == least
+        && subgroupClusteredXor(lane, 1u) == lane;
+    if (good) atomicAdd(right, 1u); else atomicAdd(wrong, 1u);
+}
+";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let (ran, line) = run("sim", file, &["--assert", "Result.wrong == 0 /\\ Result.right == 8"]);
+    assert_eq!((&line["instances"], &line["reason"]), (&400.into(), &"not judged".into()), "{ran:?}");
+    assert_eq!(line["shader"]["claim"]["broken"], 0, "{line}");
+    // A member of a block without a name goes by its own as well.
+    let (_, line) = run("sim", file, &["--assert", "right == 7"]);
+    assert_eq!(line["shader"]["claim"]["broken"], 400, "{line}");
+}
+
 #[test]
 fn messages_are_judged_by_what_the_model_allows() {
     for device in devices() {

@@ -42,9 +42,16 @@ bvec2 near64(dvec2 x, dvec2 y) { return lessThanEqual(abs(x - y), 1e-9 * max(dve
     uint64_t m = pack64(u.xy), n = pack64(v.xy);
 ",
         ),
-        "group" => {
+        "group" | "group-sizes" => {
             let names = ["basic", "vote", "ballot", "shuffle", "shuffle_relative", "arithmetic", "quad"];
-            let names: Vec<String> = names.iter().map(|name| format!("KHR_shader_subgroup_{name}")).collect();
+            let names = names.iter().map(|name| format!("KHR_shader_subgroup_{name}"));
+            let sizes = ["int8", "int16", "int64", "float16"].iter().flat_map(|size| {
+                ["subgroup_extended_types", "explicit_arithmetic_types"].map(|of| format!("EXT_shader_{of}_{size}"))
+            });
+            let names: Vec<String> = match of {
+                "group" => names.collect(),
+                _ => names.chain(sizes).collect(),
+            };
             (extensions(&names.iter().map(String::as_str).collect::<Vec<_>>()), "", "")
         }
         _ => (String::new(), "", ""),

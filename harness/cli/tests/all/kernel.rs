@@ -87,6 +87,61 @@ fn what_is_no_shader_is_told() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
+/// What stops the model, and the option that asks it on.
+#[test]
+fn what_would_decide_is_told() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let kind = |name: &str| format!("{}/tests/all/shaders/kinds/{name}", env!("CARGO_MANIFEST_DIR"));
+    let cases: [(&str, &[&str], &str); 5] = [
+        (
+            "ring.comp",
+            &["--grid", "2", "--timeout", "100s"],
+            "unknown: the model gave up runs after 8 bodies of a loop; `--unroll 16` goes on with them",
+        ),
+        (
+            "ring.comp",
+            &["--grid", "2", "--unroll", "32", "--timeout", "1s"],
+            "unknown: the time of the model was up; `--timeout 6s` asks it on",
+        ),
+        (
+            "mcs.comp",
+            &["--grid", "3"],
+            "unknown: the model is asked of at most 4096 paths of an invocation at line 9; `--unroll 1` asks it about the first \
+             body of each loop",
+        ),
+        (
+            "chained-scan.comp",
+            &["--grid", "4"],
+            "unknown: the model is asked of at most 16 invocations; `--grid 2` has as many",
+        ),
+        (
+            "radix-scatter.comp",
+            &["--grid", "1", "--buffer", "0.0=random:256"],
+            "unknown: the model is asked of at most 16 invocations; one workgroup alone has more: `--spec` makes it smaller, \
+             where constants say its size",
+        ),
+    ];
+    for (name, arguments, words) in cases {
+        let ran = Ran::of(vk_litmus(["check", &kind(name)]).args(arguments));
+        assert!(ran.stderr.contains(words), "{name}: {ran:?}");
+    }
+    let ran = Ran::of(&mut vk_litmus(["check", &kind("histogram.comp"), "--grid", "4"]));
+    assert!(!ran.stderr.contains("unknown: "), "{ran:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let fragment = folder.path().join("fragment.frag");
+    std::fs::write(&fragment, "#version 450\nvoid main() {}\n").unwrap();
+    for command in ["check", "race", "run"] {
+        let ran =
+            Ran::of(vk_litmus([command, fragment.to_str().unwrap(), "--grid", "2"]).current_dir(&folder));
+        let words = "no entry point of a compute shader; `main`";
+        // `race` says it beside its verdict.
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(ran.code == 2 && said.contains(words), "{ran:?}");
+    }
+}
+
 #[test]
 fn explanations_say_why_and_what_mends() {
     let cases: [(&str, &[&str], &[&str]); 3] = [

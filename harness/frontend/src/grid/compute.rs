@@ -7,7 +7,7 @@ use crate::error::{malformed, unsupported};
 
 use super::machine::{Here, Machine, Step};
 use super::program::{Inst, Kind, Layout, Program};
-use super::value::{OPAQUE, Taint, UNDEFINED, Value};
+use super::value::{OPAQUE, Taint, UNDEFINED, Value, of_result};
 
 /// The numbers of a value one after the other.
 pub(super) fn flattened(value: &Value, out: &mut Vec<(u64, Taint)>) {
@@ -55,7 +55,7 @@ impl Machine<'_> {
         let one = |arguments: &[(u64, Taint)]| {
             let mut numbers = [0; MOST];
             numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);
-            let taint = arguments.iter().fold(0, |all, argument| all | argument.1);
+            let taint = of_result(op, arguments);
             match (computed(op, &numbers[..arguments.len()], kind, from, bits), op) {
                 (Some(result), _) => Ok(Value::Bits(result, taint)),
                 // Division by zero and the like.

@@ -9,7 +9,7 @@ use arithmetic::signed;
 use super::compute::computed;
 use super::machine::{Here, Machine, Step, Stop};
 use super::program::{Function, GLOBAL, Inst, Kind, Layout, NONE, Program};
-use super::value::{LOCAL, Pointer, Value};
+use super::value::{LOCAL, Pointer, Value, of_result};
 
 /// What is known of an instruction before it is executed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -323,7 +323,8 @@ impl Machine<'_> {
                 let (&Value::Bits(a, x), &Value::Bits(b, y)) = (value(left)?, value(right)?) else {
                     return None;
                 };
-                Value::Bits(computed(inst.raw.op, &[a, b], kind, from, bits)?, x | y)
+                let taint = if x | y == 0 { 0 } else { of_result(inst.raw.op, &[(a, x), (b, y)]) };
+                Value::Bits(computed(inst.raw.op, &[a, b], kind, from, bits)?, taint)
             }
             Quick::Unary { operand, kind, from, bits } => {
                 let &Value::Bits(number, taint) = value(operand)? else { return None };

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use rspirv::spirv::Op;
+
 /// What is to be known of a value, as bits.
 pub(super) type Taint = u32;
 /// Nobody gave it.
@@ -14,6 +16,21 @@ pub(super) const OPAQUE: Taint = 4;
 pub(super) const OUTSIDE: Taint = 0xffff_ff00;
 /// The first of these bits.
 pub(super) const FIRST_OUTSIDE: u32 = 8;
+
+/// What is to be known of the result of an instruction on numbers, with what is of each of them. Of `a && b` and `a || b` one side
+/// may decide alone: compilers of HLSL compute both, so that `i < n && data[i] > 0` reads beyond the end, and nobody looks at it.
+pub(super) fn of_result(op: Op, numbers: &[(u64, Taint)]) -> Taint {
+    let decisive = match op {
+        Op::LogicalAnd => Some(false),
+        Op::LogicalOr => Some(true),
+        _ => None,
+    };
+    let decides = |(number, taint): &&(u64, Taint)| decisive == Some(*number != 0) && taint & !OPEN == 0;
+    match numbers.iter().filter(decides).map(|(_, taint)| *taint).reduce(|one, other| one & other) {
+        Some(decided) => decided,
+        None => numbers.iter().fold(0, |all, (_, taint)| all | taint),
+    }
+}
 
 /// A pointer.
 #[derive(Clone, Copy, Debug)]

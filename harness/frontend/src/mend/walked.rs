@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use litmus::StorageClass;
-use rspirv::spirv::{Op, Scope, StorageClass as Class};
+use rspirv::spirv::{MemoryAccess, Op, Scope, StorageClass as Class};
 
 use super::edit::Edit;
 use super::{Language, choices};
@@ -67,7 +67,8 @@ pub struct WalkedMends {
     pub tried: usize,
 }
 
-/// What mends the races of a report, all changes together tried by the walk that made the report.
+/// What mends the races of a report, all changes together tried by the walk that made the report. Races that only the model shows
+/// have none here: the walk finds nothing of them before a change either.
 pub fn mend_walked(
     module: &Module,
     options: &Options,
@@ -75,6 +76,9 @@ pub fn mend_walked(
     stop: &dyn Fn() -> bool,
 ) -> WalkedMends {
     let mut mends = WalkedMends { of: vec![Vec::new(); report.findings.len()], ..WalkedMends::default() };
+    if report.by_model {
+        return mends;
+    }
     let most = MAX_STEPS.max(report.steps.saturating_mul(8));
     let mut search = Search { module, options, stop, steps: most, tried: 0, made: Vec::new() };
     let mut left: Vec<usize> = (0..report.findings.len()).collect();
@@ -271,6 +275,30 @@ pub(super) fn root(module: &Module, function: &Function, pointer: u32) -> Option
 /// Links from a pointer to its variable.
 const MAX_WAY: usize = 64;
 
+/// Whether a load or a store of the Vulkan model is private.
+fn is_private(one: &Instruction, module: &Module) -> Option<bool> {
+    let mask = match one.op {
+        Op::Load => 1,
+        Op::Store => 2,
+        _ => return None,
+    };
+    let mask = module.operands(one).get(mask).copied().unwrap_or(0);
+    Some(mask & MemoryAccess::NON_PRIVATE_POINTER.bits() == 0)
+}
+
+/// Whether accesses of the Vulkan model through a variable say that they are not private.
+pub(super) fn is_shared_elsewhere(module: &Module, variable: u32) -> bool {
+    let of_it = |function: &Function, one: &Instruction| {
+        let pointer = module.operands(one).first();
+        pointer.is_some_and(|pointer| root(module, function, *pointer) == Some(variable))
+    };
+    let shared = |function: &Function| {
+        let shared = |one: &&Instruction| is_private(one, module) == Some(false);
+        function.code.iter().filter(shared).any(|one| of_it(function, one))
+    };
+    module.vulkan && module.functions.values().any(shared)
+}
+
 /// The class that accesses through a variable, or behind an address, are in.
 fn class_of(module: &Module, root: u32) -> Option<(StorageClass, Class)> {
     let Some(variable) = module.variables.get(&root) else {
@@ -333,10 +361,10 @@ impl<'m> Candidates<'m> {
         if one_workgroup && class == StorageClass::Workgroup {
             all.meetings(&sites, class, finding.kind);
         }
+        if class != StorageClass::Workgroup {
+            known.iter().for_each(|root| all.coherent(*root, &sites));
+        }
         if language != Language::Wgsl {
-            if class != StorageClass::Workgroup {
-                known.iter().for_each(|root| all.coherent(*root, &sites));
-            }
             all.more_order(class);
         }
         if one_workgroup && class != StorageClass::Workgroup {
@@ -354,12 +382,12 @@ impl<'m> Candidates<'m> {
     }
 
     fn coherent(&mut self, root: u32, sites: &[Site]) {
-        let Some(site) = sites.first() else { return };
-        let name = match self.module.variables.get(&root) {
-            Some(variable) => self.module.variable_name(root, variable.ty),
-            None => self.module.name(root),
-        };
-        let text = format!("declare `{name}` {}", self.language.coherent());
+        let module = self.module;
+        let left_out =
+            |site: &&Site| site.instruction(module).and_then(|one| is_private(one, module)) == Some(true);
+        let left_out = sites.iter().find(left_out).filter(|_| is_shared_elsewhere(module, root));
+        let Some(site) = left_out.or(sites.first()) else { return };
+        let text = self.language.made_coherent(module, root, left_out.is_some());
         self.add(*site, text, Make::Coherent(root));
     }
 
@@ -398,8 +426,8 @@ impl<'m> Candidates<'m> {
                 }
                 let Some(behind) = behind else { continue };
                 let here = if word == "barrier" { "this barrier" } else { "this atomic" };
-                self.add(site, format!("put `{memory}` behind {here}"), Make::Fences(vec![behind], class));
                 self.add(site, format!("put `{memory}` before {here}"), Make::Fences(vec![at], class));
+                self.add(site, format!("put `{memory}` behind {here}"), Make::Fences(vec![behind], class));
                 let both = format!("put `{memory}` before and behind {here}");
                 self.add(site, both, Make::Fences(vec![at, behind], class));
             }

@@ -1,14 +1,17 @@
 //! What the machine has, in Vulkan's names.
 
 /// Vulkan's names of what the machine has.
-pub(super) const FEATURES: [&str; 52] = [
+pub(super) const FEATURES: [&str; 55] = [
     "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
     "VK_SUBGROUP_FEATURE_BALLOT_BIT",
     "VK_SUBGROUP_FEATURE_BASIC_BIT",
+    "VK_SUBGROUP_FEATURE_CLUSTERED_BIT",
     "VK_SUBGROUP_FEATURE_QUAD_BIT",
     "VK_SUBGROUP_FEATURE_SHUFFLE_BIT",
     "VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT",
     "VK_SUBGROUP_FEATURE_VOTE_BIT",
+    "shaderSubgroupExtendedTypes",
+    "shaderSubgroupRotate",
     "shaderSubgroupRotateClustered",
     "bufferDeviceAddress",
     "computeFullSubgroups",

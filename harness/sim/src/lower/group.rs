@@ -1,9 +1,11 @@
 //! Subgroup operations.
 
+use arithmetic::Instruction;
 use rspirv::dr::Operand;
-use rspirv::spirv::{GroupOperation, Op as SpirvOp, Scope};
+use rspirv::spirv::{GlslStd450Op, GroupOperation, Op as SpirvOp, Scope};
 
 use super::Lowering;
+use crate::device::SUBGROUP_SIZE;
 use crate::module::{LoadError, Placed, malformed};
 use crate::program::{BallotKind, Binary, Group, GroupKind, GroupSpan, NONE, Op, Reduction, Register};
 
@@ -45,24 +47,26 @@ fn ballot(op: SpirvOp) -> bool {
     )
 }
 
-fn reduction(op: SpirvOp) -> Option<Reduction> {
+/// The instruction that a reduction or a scan does again and again.
+fn reduction(op: SpirvOp) -> Option<Instruction> {
+    let (core, extended) = (Instruction::Core, Instruction::Extended);
     Some(match op {
-        SpirvOp::GroupNonUniformIAdd => Reduction::Add,
-        SpirvOp::GroupNonUniformIMul => Reduction::Multiply,
-        SpirvOp::GroupNonUniformSMin => Reduction::SignedMinimum,
-        SpirvOp::GroupNonUniformSMax => Reduction::SignedMaximum,
-        SpirvOp::GroupNonUniformFAdd => Reduction::FloatAdd,
-        SpirvOp::GroupNonUniformFMul => Reduction::FloatMultiply,
-        SpirvOp::GroupNonUniformFMin => Reduction::FloatMinimum,
-        SpirvOp::GroupNonUniformFMax => Reduction::FloatMaximum,
-        SpirvOp::GroupNonUniformLogicalAnd => Reduction::Both,
-        SpirvOp::GroupNonUniformLogicalOr => Reduction::Or,
-        SpirvOp::GroupNonUniformLogicalXor => Reduction::Xor,
-        SpirvOp::GroupNonUniformUMin => Reduction::Minimum,
-        SpirvOp::GroupNonUniformUMax => Reduction::Maximum,
-        SpirvOp::GroupNonUniformBitwiseAnd => Reduction::And,
-        SpirvOp::GroupNonUniformBitwiseOr => Reduction::Or,
-        SpirvOp::GroupNonUniformBitwiseXor => Reduction::Xor,
+        SpirvOp::GroupNonUniformIAdd => core(SpirvOp::IAdd),
+        SpirvOp::GroupNonUniformIMul => core(SpirvOp::IMul),
+        SpirvOp::GroupNonUniformFAdd => core(SpirvOp::FAdd),
+        SpirvOp::GroupNonUniformFMul => core(SpirvOp::FMul),
+        SpirvOp::GroupNonUniformSMin => extended(GlslStd450Op::SMin),
+        SpirvOp::GroupNonUniformSMax => extended(GlslStd450Op::SMax),
+        SpirvOp::GroupNonUniformUMin => extended(GlslStd450Op::UMin),
+        SpirvOp::GroupNonUniformUMax => extended(GlslStd450Op::UMax),
+        SpirvOp::GroupNonUniformFMin => extended(GlslStd450Op::FMin),
+        SpirvOp::GroupNonUniformFMax => extended(GlslStd450Op::FMax),
+        SpirvOp::GroupNonUniformLogicalAnd => core(SpirvOp::LogicalAnd),
+        SpirvOp::GroupNonUniformLogicalOr => core(SpirvOp::LogicalOr),
+        SpirvOp::GroupNonUniformLogicalXor => core(SpirvOp::LogicalNotEqual),
+        SpirvOp::GroupNonUniformBitwiseAnd => core(SpirvOp::BitwiseAnd),
+        SpirvOp::GroupNonUniformBitwiseOr => core(SpirvOp::BitwiseOr),
+        SpirvOp::GroupNonUniformBitwiseXor => core(SpirvOp::BitwiseXor),
         _ => return None,
     })
 }
@@ -80,20 +84,26 @@ impl Lowering<'_> {
         }
         let operands = placed.instruction.operands.len();
         let (kind, first) = match reduction(placed.op()) {
-            Some(reduction) => {
+            Some(of) => {
                 let span = match placed.instruction.operands.get(1) {
                     Some(Operand::GroupOperation(GroupOperation::Reduce)) => GroupSpan::Reduce,
                     Some(Operand::GroupOperation(GroupOperation::InclusiveScan)) => GroupSpan::Inclusive,
                     Some(Operand::GroupOperation(GroupOperation::ExclusiveScan)) => GroupSpan::Exclusive,
-                    _ => return Err(lacks("over clusters or partitions")),
+                    Some(Operand::GroupOperation(GroupOperation::ClusteredReduce)) => {
+                        GroupSpan::Clustered(self.constant(placed, placed.id(3)?)?)
+                    }
+                    _ => return Err(lacks("over partitions")),
                 };
-                (GroupKind::Scan(span, reduction), 2)
+                let shape =
+                    self.types.get(&placed.id(2)?).and_then(|ty| self.module.shapes(*ty).first().copied());
+                let shape = shape.ok_or_else(|| lacks("of what is no number"))?;
+                (GroupKind::Scan(span, Reduction { of, shape }), 2)
             }
             None => (simple(placed.op()).ok_or_else(|| malformed(placed.word, "no subgroup operation"))?, 1),
         };
         let value = if operands > first { Some(placed.id(first)?) } else { None };
         let mut argument = NONE;
-        if operands > first + 1 {
+        if operands > first + 1 && !matches!(kind, GroupKind::Scan(..)) {
             let id = placed.id(first + 1)?;
             if self.width_of(id) != 1 {
                 return Err(lacks("with such an argument"));
@@ -104,30 +114,19 @@ impl Lowering<'_> {
             GroupKind::Rotate { .. } if operands > 3 => {
                 GroupKind::Rotate { cluster: self.constant(placed, placed.id(3)?)? }
             }
-            GroupKind::Rotate { .. } => return Err(lacks("without clusters")),
+            GroupKind::Rotate { .. } => GroupKind::Rotate { cluster: SUBGROUP_SIZE },
             kind => kind,
         };
         let Some(id) = value else {
             self.program.ops.push(Op::Group(Group { kind, to, value: NONE, argument }));
             return Ok(());
         };
-        let ty = self.types.get(&id).copied().unwrap_or(0);
-        let shapes = self.module.shapes(ty);
-        let whole = shapes.iter().all(|shape| shape.bits == 32);
-        // Of floats of a word, and of numbers of a word: whatever is handed on whole may be larger.
-        if matches!(kind, GroupKind::Scan(..)) && !whole || shapes.is_empty() {
-            return Err(lacks("of numbers that are no words"));
-        }
         let (first, width) = (self.value(placed, id)?, self.width_of(id));
         if kind != GroupKind::AllEqual {
-            for word in 0..width {
-                self.program.ops.push(Op::Group(Group {
-                    kind,
-                    to: to + word,
-                    value: first + word,
-                    argument,
-                }));
-            }
+            // Numbers are reduced whole; what is handed on is so word by word.
+            let one = |word| Group { kind, to: to + word, value: first + word, argument };
+            let step = if one(0).is_wide() { 2 } else { 1 };
+            self.program.ops.extend((0..width).step_by(step).map(|word| Op::Group(one(word))));
             return Ok(());
         }
         let mut all = self.fixed.one;

@@ -55,7 +55,7 @@ impl Machine {
                 .iter()
                 .map(|(number, wave, lane)| Brought {
                     lane: *number,
-                    value: self.waves[*wave].held(group.value, *lane),
+                    value: self.waves[*wave].brings(&group, *lane),
                 })
                 .collect();
             for (number, wave, lane) in &tangle {

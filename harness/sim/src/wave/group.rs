@@ -1,7 +1,7 @@
 //! Subgroup operations: the lanes of a subgroup are in several waves, so that a wave stands at an operation until all lanes of
 //! the subgroup are there or will not come. They hand over values; nothing of their memory operations is waited for.
 
-use super::Wave;
+use super::{Wave, join};
 use crate::program::{Group, GroupKind, GroupSpan, LANES, Op, Program, Register};
 use crate::random::{Random, lanes};
 
@@ -11,7 +11,7 @@ pub(crate) struct Brought {
     /// Its number in the subgroup.
     pub lane: u32,
     /// Its value.
-    pub value: u32,
+    pub value: u64,
 }
 
 /// How a lane stands to an operation.
@@ -88,6 +88,12 @@ impl Wave {
         lanes(self.mask)
     }
 
+    /// What a lane brings to an operation.
+    pub fn brings(&self, group: &Group, lane: usize) -> u64 {
+        let low = self.held(group.value, lane);
+        if group.is_wide() { join(low, self.held(group.value + 1, lane)) } else { low.into() }
+    }
+
     /// What a lane holds in a register.
     pub fn held(&self, register: Register, lane: usize) -> u32 {
         self.registers.get(register as usize).map_or(0, |values| values[lane])
@@ -108,7 +114,7 @@ impl Wave {
     }
 }
 
-/// What comes of an operation for a lane: a word, or four of a ballot. What is undefined is something else each time.
+/// What comes of an operation for a lane: a word, two of a number of 64 bits, or four of a ballot. What is undefined is something else each time.
 pub(crate) fn result(
     group: &Group,
     lane: u32,
@@ -118,10 +124,10 @@ pub(crate) fn result(
 ) -> [u32; 4] {
     let from = |source: Option<u32>, random: &mut Random| {
         let found = source.and_then(|source| tangle.iter().find(|brought| brought.lane == source));
-        found.map_or_else(|| random.word() as u32, |brought| brought.value)
+        found.map_or_else(|| random.word() as u32, |brought| brought.value as u32)
     };
     let first = tangle.first().map_or(0, |brought| brought.value);
-    let all = |holds: &dyn Fn(u32) -> bool| u32::from(tangle.iter().all(|brought| holds(brought.value)));
+    let all = |holds: &dyn Fn(u64) -> bool| u32::from(tangle.iter().all(|brought| holds(brought.value)));
     let word = match group.kind {
         GroupKind::Elect => u32::from(tangle.first().is_some_and(|lowest| lowest.lane == lane)),
         GroupKind::All => all(&|value| value != 0),
@@ -136,7 +142,7 @@ pub(crate) fn result(
             }
             return words;
         }
-        GroupKind::BroadcastFirst => first,
+        GroupKind::BroadcastFirst => first as u32,
         GroupKind::Broadcast | GroupKind::Shuffle => from(Some(argument), random),
         GroupKind::ShuffleXor => from(Some(lane ^ argument), random),
         GroupKind::ShuffleUp => from(lane.checked_sub(argument), random),
@@ -152,9 +158,11 @@ pub(crate) fn result(
                 GroupSpan::Reduce => true,
                 GroupSpan::Inclusive => other <= lane,
                 GroupSpan::Exclusive => other < lane,
+                GroupSpan::Clustered(size) => other / size.max(1) == lane / size.max(1),
             };
             let counted = tangle.iter().filter(|brought| counts(brought.lane));
-            counted.fold(operation.neutral(), |all, brought| operation.apply(all, brought.value))
+            let all = counted.fold(operation.neutral(), |all, brought| operation.apply(all, brought.value));
+            return [all as u32, (all >> 32) as u32, 0, 0];
         }
     };
     [word, 0, 0, 0]

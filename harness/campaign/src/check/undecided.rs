@@ -1,0 +1,100 @@
+//! What would decide about a shader that stays unknown: what stopped the model, and the option that moves it.
+
+use std::time::Duration;
+
+use frontend::{Asking, FindingKind, Module, Options, Place, Problem, Refusal};
+use model::{Budget, Model};
+
+use super::Checked;
+
+/// How much longer the model is asked, where the time was up.
+const LONGER: u32 = 6;
+/// Steps that show whether the model takes a kernel at all.
+const FEW_STEPS: u64 = 100;
+/// Bounds of loops that are tried, the largest first.
+const BODIES: [u32; 4] = [8, 4, 2, 1];
+
+/// A shader and what is asked of it.
+pub struct Undecided<'a> {
+    /// Its module.
+    pub module: &'a Module,
+    /// Its inputs, with the entry point.
+    pub options: &'a Options,
+    /// The model that was asked.
+    pub model: &'a Model,
+    /// How long it was asked.
+    pub timeout: Duration,
+}
+
+impl Undecided<'_> {
+    /// What stopped the model, and the option that asks on, in words; nothing where more would not help.
+    pub fn words(&self, answered: Result<&Result<Checked, String>, &Refusal>) -> Option<String> {
+        let (why, option) = match answered {
+            Ok(Ok(Checked::Answered(line, ..))) if line.cut > 0 => {
+                let why = format!("the model gave up runs after {} bodies of a loop", line.bound);
+                (why, format!("`--unroll {}` goes on with them", 2 * line.bound))
+            }
+            Ok(Ok(Checked::Answered(line, ..))) => {
+                let divergent = FindingKind::DivergentBarrier.name();
+                if line.findings.iter().flatten().any(|found| found.kind == divergent) {
+                    return None;
+                }
+                let seconds = (self.timeout * LONGER).as_secs().max(1);
+                ("the time of the model was up".to_owned(), format!("`--timeout {seconds}s` asks it on"))
+            }
+            Ok(Ok(_)) => return None,
+            Ok(Err(why)) => (format!("the model cannot be asked, as {why}"), self.fewer_bodies(self.options)),
+            Err(Refusal { what: Problem::Budget { what: "invocations", bound }, .. }) => {
+                let why = format!("the model is asked of at most {bound} invocations");
+                (why, self.fewer_invocations(*bound))
+            }
+            Err(Refusal { what: Problem::Budget { what, bound }, place }) => {
+                let place = match place {
+                    Place::Line(line) => format!(" at line {line}"),
+                    Place::Word(_) | Place::Module => String::new(),
+                };
+                (
+                    format!("the model is asked of at most {bound} {what}{place}"),
+                    self.fewer_bodies(self.options),
+                )
+            }
+            Err(_) => return None,
+        };
+        Some(format!("unknown: {why}; {option}"))
+    }
+
+    /// The largest bound of loops under which the model takes the kernel.
+    fn fewer_bodies(&self, options: &Options) -> String {
+        let stop = || false;
+        let taken = |bodies: &&u32| {
+            let options = Options { unroll: Some(**bodies), ..options.clone() };
+            let Ok(lifted) = frontend::lift(self.module, &options) else { return false };
+            let budget = Budget::until(&stop).at_most(FEW_STEPS);
+            let asking = Asking { budget, race: true, question: true, places: false };
+            frontend::answer(&lifted, self.model, &asking).is_ok()
+        };
+        let below = |bodies: &&u32| options.unroll.is_none_or(|bound| **bodies < bound);
+        match BODIES.iter().filter(below).find(taken) {
+            Some(1) => "`--unroll 1` asks it about the first body of each loop".to_owned(),
+            Some(bodies) => {
+                format!("`--unroll {bodies}` asks it about the first {bodies} bodies of each loop")
+            }
+            None => "only a smaller `--grid`, or smaller constants in the shader, let it be asked".to_owned(),
+        }
+    }
+
+    /// The largest grid that the model takes.
+    fn fewer_invocations(&self, bound: usize) -> String {
+        let options = Options { grid: Some([1, 1, 1]), ..self.options.clone() };
+        match frontend::lift(self.module, &options) {
+            Err(Refusal { what: Problem::Budget { what: "invocations", .. }, .. }) => {
+                "one workgroup alone has more: `--spec` makes it smaller, where constants say its size"
+                    .to_owned()
+            }
+            Ok(lifted) if !lifted.invocations.is_empty() => {
+                format!("`--grid {}` has as many", (bound / lifted.invocations.len()).max(1))
+            }
+            _ => format!("with `--grid 1` {}", self.fewer_bodies(&options)),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+// --grid 3
+// Racy: who finds it done does not acquire.
+#version 450
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) coherent buffer Once { uint state; uint table[4]; };
+layout(std430, binding = 1) writeonly buffer Out { uint result[]; };
+void main() {
+    uint s = atomicCompSwap(state, 0u, 1u);
+    if (s == 0u) {
+        for (uint i = 0u; i < 4u; i++) table[i] = i * i;
+        memoryBarrierBuffer();
+        atomicExchange(state, 2u);
+    } else {
+        while (s != 2u) s = atomicOr(state, 0u);
+    }
+    result[gl_WorkGroupID.x] = table[gl_WorkGroupID.x];
+}
