@@ -347,9 +347,9 @@ fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str
     let mut before: Option<(Placement, Placement)> = None;
     for (number, (old, index)) in order.iter().enumerate() {
         let new = match before {
-            None => Placement { queue_family: 0, workgroup: 0, subgroup: 0 },
+            None => Placement { queue_family: 0, queue: 0, workgroup: 0, subgroup: 0 },
             Some((last, new)) if old.queue_family != last.queue_family => {
-                Placement { queue_family: new.queue_family + 1, workgroup: 0, subgroup: 0 }
+                Placement { queue_family: new.queue_family + 1, queue: 0, workgroup: 0, subgroup: 0 }
             }
             Some((last, new)) if old.workgroup != last.workgroup => {
                 Placement { workgroup: new.workgroup + 1, subgroup: 0, ..new }

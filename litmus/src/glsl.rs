@@ -137,15 +137,15 @@ impl Layout {
         if test.filter.is_some() {
             return Err(cannot("filters"));
         }
-        let mut families = BTreeSet::new();
+        let mut queues = BTreeSet::new();
         let mut all: BTreeMap<u32, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
         for (index, thread) in test.threads.iter().enumerate() {
             let place = thread.place.placement().ok_or_else(|| cannot("threads of the host"))?;
-            families.insert(place.queue_family);
+            queues.insert((place.queue_family, place.queue));
             all.entry(place.workgroup).or_default().entry(place.subgroup).or_default().push(index);
         }
-        if families.len() > 1 {
-            return Err(cannot("several queue families"));
+        if queues.len() > 1 {
+            return Err(cannot("several queues"));
         }
         let sizes = || all.values().flat_map(|subgroups| subgroups.values().map(Vec::len));
         let subgroup_size = sizes().max().unwrap_or(1) as u32;

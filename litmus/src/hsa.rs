@@ -168,6 +168,7 @@ pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
         locations: locations.collect(),
         threads,
         system_sync: hsa.system_sync.clone(),
+        calls: hsa.calls.clone(),
         listed: Vec::new(),
         filter,
         question: None,
@@ -249,7 +250,7 @@ fn location_names(hsa: &Test) -> Vec<String> {
 fn placement(hsa: &Test, thread: &Thread) -> Placement {
     let place = |thread: &Thread| match thread.place {
         Place::Device(place) => place,
-        Place::Host => Placement { queue_family: 0, workgroup: 0, subgroup: 0 },
+        Place::Host => Placement { queue_family: 0, queue: 0, workgroup: 0, subgroup: 0 },
     };
     let own = place(thread);
     let same_agent = |other: &Thread| place(other).queue_family == own.queue_family;
@@ -264,7 +265,12 @@ fn placement(hsa: &Test, thread: &Thread) -> Placement {
         }
     }
     let group = groups.iter().position(|group| *group == (own.queue_family, own.workgroup));
-    Placement { queue_family: 0, workgroup: group.unwrap_or_default() as u32, subgroup: own.subgroup }
+    Placement {
+        queue_family: 0,
+        queue: 0,
+        workgroup: group.unwrap_or_default() as u32,
+        subgroup: own.subgroup,
+    }
 }
 
 /// Whether it makes no difference that agents become one: an operation of agent scope reaches nobody on another agent

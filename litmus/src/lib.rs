@@ -35,6 +35,7 @@ pub mod khronos;
 pub mod metadata;
 pub mod outcome;
 pub mod overlap;
+pub mod schedule;
 pub mod span;
 pub mod subgroup;
 pub mod suite;
@@ -53,6 +54,7 @@ pub use outcome::{
     ResolvedCondition, Side, Undefinedness, decided,
 };
 pub use overlap::Overlap;
+pub use schedule::{ApiCalls, Schedule, Scheduled, ScheduledQueue, Scopes, StageMask};
 pub use span::Span;
 pub use subgroup::{
     QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan, TangledLane,

@@ -244,7 +244,7 @@ mod tests {
             .zip(threads)
             .map(|(number, (workgroup, instructions))| Thread {
                 number,
-                place: Place::Device(Placement { queue_family: 0, workgroup, subgroup: number }),
+                place: Place::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup: number }),
                 registers: Vec::new(),
                 labels: Vec::new(),
                 instructions,
@@ -258,6 +258,7 @@ mod tests {
             locations: Vec::new(),
             threads,
             system_sync: Vec::new(),
+            calls: crate::schedule::ApiCalls::default(),
             listed: Vec::new(),
             filter: None,
             question: None,

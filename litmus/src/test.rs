@@ -14,6 +14,7 @@ use crate::condition::{Condition, Question, Term};
 use crate::khronos::Khronos;
 use crate::metadata::Metadata;
 use crate::outcome::Observable;
+use crate::schedule::ApiCalls;
 use crate::span::Span;
 use crate::value::Value;
 
@@ -59,6 +60,8 @@ pub struct Test {
     pub threads: Vec<Thread>,
     /// System-synchronizes-with pairs; HSA's packet fences (`pkt`).
     pub system_sync: Vec<SystemSync>,
+    /// The calls that these and operations of the API in threads are derived from; asked for by [`Test::schedule`].
+    pub calls: ApiCalls,
     /// Names listed after `locations [ … ]`: shown besides those of the condition.
     pub listed: Vec<Term>,
     /// Restricts the executions considered.
@@ -131,6 +134,9 @@ impl Place {
 pub struct Placement {
     /// Queue family; HSA's agent.
     pub queue_family: u32,
+    /// Queue of that family that its dispatch is given to. No scope ends there, so that it says nothing to models; threads of one
+    /// workgroup are on one queue.
+    pub queue: u32,
     /// Workgroup within the queue family.
     pub workgroup: u32,
     /// Subgroup within the workgroup; HSA's wave.
@@ -142,14 +148,15 @@ impl Placement {
     /// tell: an invocation shares its own scope with nobody, and shader calls and fragments that overlap are told by other
     /// means.
     pub fn instance(self, scope: Scope) -> Option<Placement> {
-        let Placement { queue_family, workgroup, subgroup } = self;
+        let Placement { queue_family, workgroup, subgroup, .. } = self;
+        let queue = 0;
         match scope {
             Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock => None,
-            Scope::Subgroup => Some(Placement { queue_family, workgroup, subgroup }),
-            Scope::Workgroup => Some(Placement { queue_family, workgroup, subgroup: 0 }),
-            Scope::QueueFamily => Some(Placement { queue_family, workgroup: 0, subgroup: 0 }),
+            Scope::Subgroup => Some(Placement { queue_family, queue, workgroup, subgroup }),
+            Scope::Workgroup => Some(Placement { queue_family, queue, workgroup, subgroup: 0 }),
+            Scope::QueueFamily => Some(Placement { queue_family, queue, workgroup: 0, subgroup: 0 }),
             Scope::Device | Scope::CrossDevice => {
-                Some(Placement { queue_family: 0, workgroup: 0, subgroup: 0 })
+                Some(Placement { queue_family: 0, queue, workgroup: 0, subgroup: 0 })
             }
         }
     }

@@ -53,6 +53,7 @@ const P0: &str = "P0@sg 0, wg 0, qf 0";
 const P1: &str = "P1@sg 0, wg 1, qf 0";
 const P1_FAR: &str = "P1@sg 0, wg 1, qf 1";
 const P2: &str = "P2@sg 0, wg 2, qf 0";
+const P1_NEXT: &str = "P1@sg 0, wg 1, qf 0, q 1";
 const P2_FAR: &str = "P2@sg 0, wg 2, qf 1";
 const ST: &str = "st.sc0 x, 1";
 const LD: &str = "ld.sc0 r0, x";
@@ -109,6 +110,56 @@ fn calls_are_derived() {
             "P0<P1 P0<P2; _; avdevice visdevice; avdevice visdevice _",
         ),
         (&[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", OWN, LD]], "P0<P1; _; avdevice visdevice _"),
+        // An event is a barrier whose halves stand apart: what is between is on neither side.
+        (
+            &[
+                &[P0, ST, "set e compute:shader_write -> compute:shader_read"],
+                &[P1, ST],
+                &[P2, "await e", LD],
+            ],
+            "P0<P2; _; _; avdevice.shader_write visdevice.shader_read _",
+        ),
+        // It chains with what ends before it is set, and with what begins behind its wait; not with what is between.
+        (
+            &[
+                &[P0, ST, "barrier compute:shader_write -> transfer", "set e transfer -> vertex"],
+                &[P1, "await e", "barrier fragment -> compute:shader_read", LD],
+            ],
+            "P0<P1; _; avdevice.shader_write visdevice.shader_read _",
+        ),
+        (
+            &[
+                &[
+                    P0,
+                    ST,
+                    "set e compute:shader_write -> transfer",
+                    "barrier transfer -> compute:shader_read",
+                ],
+                &[P1, "await e", LD],
+            ],
+            "; _; _",
+        ),
+        // A timeline that counts from queue to queue: what comes behind a wait does not end it.
+        (
+            &[
+                &[P0, ST, "signal t 1"],
+                &[P1_FAR, "wait t 1", ST, "signal t 2"],
+                &[P2, "wait t 2", LD, "signal t 3"],
+            ],
+            "P0<P1 P0<P2 P1<P2; _; avdevice visdevice _; avdevice visdevice _",
+        ),
+        // Nor does what only another wait for it would let come to pass.
+        (
+            &[
+                &[P0, ST, "signal t 1"],
+                &[P1_FAR, "wait t 1", ST, "signal s"],
+                &[P2, "wait s", LD, "signal t 2"],
+            ],
+            "P0<P1 P0<P2 P1<P2; _; avdevice visdevice _; avdevice visdevice _",
+        ),
+        // Barriers are of one queue, and a family may have several.
+        (&[&[P0, ST, "barrier compute -> compute"], &[P1_NEXT, LD]], "; _; _"),
+        (&[&[P0, ST, "signal s"], &[P1_NEXT, "wait s", LD]], "P0<P1; _; avdevice visdevice _"),
         // A readback stands where its barrier does.
         (
             &[
@@ -226,6 +277,53 @@ fn what_cannot_be_is_refused_at_its_place() {
             "unordered_readback",
             "barrier compute:shader_write -> host:host_read",
         ),
+        (&[&[P0, ST, "copy x, y"], &[P1, LD]], "copy", "copy x, y"),
+        (
+            &[&[P0, ST, "set e host -> compute"], &[P1, "await e", LD]],
+            "event_of_host",
+            "set e host -> compute",
+        ),
+        (
+            &[&[P0, ST, "set e compute -> host:host_read"], &[P1, "await e", LD]],
+            "event_of_host",
+            "set e compute -> host:host_read",
+        ),
+        (
+            &[&[P0, ST, "set e compute:host_read -> compute"], &[P1, "await e", LD]],
+            "access_of_another_stage",
+            "host_read",
+        ),
+        (&[&[P0, ST], &[P1, "await e", LD]], "endless_wait", "await e"),
+        (&[&[P0, "await e", ST], &[P1, LD, "set e compute -> compute"]], "endless_wait", "await e"),
+        (
+            &[&[P0, ST, "set e compute -> compute"], &[P1_NEXT, "await e", LD]],
+            "event_of_another_queue",
+            "await e",
+        ),
+        (
+            &[&[P0, ST, "set e compute -> compute"], &[P1, ST, "set e all -> all"], &[P2, "await e", LD]],
+            "event_twice",
+            "set e all -> all",
+        ),
+        (
+            &[&[P0, ST, "set e compute -> compute"], &[P1, "await e", LD], &[P2, "await e", LD]],
+            "event_twice",
+            "await e",
+        ),
+        (&[&["P0@host", ST, "set e all -> all"], &[P1, LD]], "command_of_host", "set e all -> all"),
+        (
+            &[&[P0, ST, "signal t 2"], &[P1, ST, "signal t 2"], &[P2_FAR, "wait t 1", LD]],
+            "falling_semaphore",
+            "signal t 2",
+        ),
+        (&[&[P0, ST, "signal t 1"], &[P1_FAR, "wait t 0", LD]], "zero_value", "wait t 0"),
+        (&[&[P0, ST, "signal t 0"], &[P1_FAR, "wait t 1", LD]], "zero_value", "signal t 0"),
+        // What one queue of a family has acquired another one may use behind it alone.
+        (
+            &[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", OWN, LD], &["P2@sg 0, wg 2, qf 1, q 1", LD]],
+            "not_owned",
+            LD,
+        ),
         (
             &[
                 &["P0@host", "submit P2"],
@@ -257,6 +355,53 @@ fn what_cannot_be_is_refused_at_its_place() {
     }
 }
 
+/// Memory that is declared to have one owner at a time has one, whether there are calls or not.
+#[test]
+fn exclusive_memory_is_reached_by_its_owner_alone() {
+    let read = |declared: &str, first: &str, second: &str| {
+        let text =
+            format!("VULKAN T\n{{ {declared} }}\n{first} | {second} ;\n{ST} | {LD} ;\nexists (x == 0)\n");
+        let codes = |errors: litmus::ParseErrors| {
+            let messages = errors.messages().into_iter();
+            messages.map(|it| (it.code, it.line, it.column)).collect::<Vec<_>>()
+        };
+        litmus::parse(&text, "T").map(|_| ()).map_err(codes)
+    };
+    let refused = Err(vec![("litmus::call::not_owned".to_owned(), 4, 15)]);
+    assert_eq!(read("x [exclusive] = 0;", P0, P1_FAR), refused);
+    assert_eq!(read("buffer u32 x [host, exclusive] = 0;", P0, P1_FAR), refused);
+    assert_eq!(read("y [exclusive] = 0; x aliases y;", P0, P1_FAR), refused);
+    assert_eq!(read("x [exclusive] = 0;", P0, P1_NEXT), Ok(()));
+    assert_eq!(read("x = 0; y [exclusive] = 0;", P0, P1_FAR), Ok(()));
+}
+
+/// What queues are given is kept for devices as it stands, and for no test that was changed since.
+#[test]
+fn calls_are_kept_as_they_stand() {
+    let text = text(&[
+        &[P0, ST, "barrier compute.transfer:shader_write -> all:memory_read", "signal t 3"],
+        &[P1, LD],
+        &[P2_FAR, "wait t 2", LD],
+    ]);
+    let mut test = litmus::parse(&text, "T").unwrap();
+    let schedule = test.schedule().unwrap();
+    let queues: Vec<_> = schedule.queues.iter().map(|queue| (queue.family, queue.number)).collect();
+    assert_eq!(queues, [(0, 0), (1, 0)]);
+    let [own, far] = schedule.queues.as_slice() else { panic!("{schedule:?}") };
+    let litmus::Scheduled::Barrier(scopes) = &own.items[1] else { panic!("{own:?}") };
+    let words = |(stages, accesses): (litmus::StageMask, litmus::AccessMask)| {
+        (stages.words().collect::<Vec<_>>(), accesses.words().collect::<Vec<_>>())
+    };
+    assert_eq!(words(scopes.source), (vec!["compute", "transfer"], vec!["shader_write"]));
+    assert_eq!(words(scopes.target), (vec!["all"], vec!["memory_read"]));
+    assert_eq!(own.items[0], litmus::Scheduled::Dispatch(ThreadId(0)));
+    assert_eq!(own.items[2], litmus::Scheduled::Signal("t".to_owned(), Some(3)));
+    assert_eq!(far.items[0], litmus::Scheduled::Wait("t".to_owned(), Some(2)));
+    assert_eq!(litmus::parse(&litmus::print(&test), "T").unwrap(), test);
+    test.system_sync.clear();
+    assert_eq!(test.schedule(), None);
+}
+
 /// Numbers that look random.
 struct Random(u64);
 
@@ -270,13 +415,15 @@ impl Random {
 }
 
 /// What a queue is given, for the second reading: a dispatch by its number, a barrier by the stages before and behind it, the
-/// signal and the wait of a semaphore.
+/// signal and the wait of a semaphore, the two ends of an event.
 #[derive(Clone, Copy)]
 enum Node {
     Dispatch(usize),
     Barrier(u8, u8),
     Signal(usize),
     Wait(usize),
+    Set(u8, usize),
+    Await(u8, usize),
 }
 
 /// Bits of stages: compute, transfer, vertex, fragment. A source has `vertex` with `fragment`, a target `fragment` with `vertex`.
@@ -290,7 +437,7 @@ const STAGES: [(&str, u8, u8); 6] = [
 ];
 
 /// Columns, and the nodes of each queue in order.
-fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 2]) {
+fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 3]) {
     let threads = 2 + random.below(3) as usize;
     let semaphores = random.below(3) as usize;
     // The column of each signal and wait; a wait has a later column, so that no wait is for ever.
@@ -300,16 +447,30 @@ fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 2]) {
             (signal, signal + 1 + random.below((threads - signal - 1) as u64) as usize)
         })
         .collect();
-    let mut queues: [Vec<Node>; 2] = [Vec::new(), Vec::new()];
+    let mut queues: [Vec<Node>; 3] = Default::default();
+    // Events that are set and not yet awaited, by queue, with the stages behind them.
+    let mut open: [Vec<(usize, u8)>; 3] = Default::default();
+    let mut events = 0;
     let mut columns = Vec::new();
     for thread in 0..threads {
-        let family = random.below(2) as usize;
-        let mut column = vec![format!("P{thread}@sg 0, wg {thread}, qf {family}")];
+        // The third queue is another one of the first family.
+        let family = [0, 0, 1, 1, 2][random.below(5) as usize];
+        let place = ["qf 0", "qf 1", "qf 0, q 1"][family];
+        let mut column = vec![format!("P{thread}@sg 0, wg {thread}, {place}")];
+        let awaited = |column: &mut Vec<String>, queue: &mut Vec<Node>, open: &mut Vec<(usize, u8)>| {
+            if let Some((event, target)) = open.pop() {
+                column.push(format!("await e{event}"));
+                queue.push(Node::Await(target, event));
+            }
+        };
         let barrier = |column: &mut Vec<String>, queue: &mut Vec<Node>, random: &mut Random| {
             let (source, target) = (STAGES[random.below(6) as usize], STAGES[random.below(6) as usize]);
             column.push(format!("barrier {} -> {}", source.0, target.0));
             queue.push(Node::Barrier(source.1, target.2));
         };
+        if random.below(2) == 0 {
+            awaited(&mut column, &mut queues[family], &mut open[family]);
+        }
         for _ in 0..random.below(2) {
             barrier(&mut column, &mut queues[family], random);
         }
@@ -322,6 +483,17 @@ fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 2]) {
         for _ in 0..random.below(3) {
             barrier(&mut column, &mut queues[family], random);
         }
+        if random.below(3) == 0 {
+            let (source, target) = (STAGES[random.below(6) as usize], STAGES[random.below(6) as usize]);
+            column.push(format!("set e{events} {} -> {}", source.0, target.0));
+            queues[family].push(Node::Set(source.1, events));
+            open[family].push((events, target.2));
+            events += 1;
+        }
+        if random.below(6) == 0 {
+            barrier(&mut column, &mut queues[family], random);
+            awaited(&mut column, &mut queues[family], &mut open[family]);
+        }
         for (number, _) in places.iter().enumerate().filter(|(_, (signal, _))| *signal == thread) {
             column.push(format!("signal s{number}"));
             queues[family].push(Node::Signal(number));
@@ -332,7 +504,7 @@ fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 2]) {
 }
 
 /// Which dispatches come before which, by reachability over all nodes.
-fn reached(queues: &[Vec<Node>; 2], threads: usize) -> Vec<bool> {
+fn reached(queues: &[Vec<Node>; 3], threads: usize) -> Vec<bool> {
     let nodes: Vec<(usize, usize, Node)> = queues
         .iter()
         .enumerate()
@@ -342,9 +514,15 @@ fn reached(queues: &[Vec<Node>; 2], threads: usize) -> Vec<bool> {
         let later = from.0 == to.0 && from.1 < to.1;
         match (from.2, to.2) {
             (Node::Signal(signal), Node::Wait(wait)) => signal == wait,
-            (Node::Dispatch(_), Node::Barrier(source, _)) => later && source & 1 != 0,
-            (Node::Barrier(_, target), Node::Dispatch(_)) => later && target & 1 != 0,
-            (Node::Barrier(_, target), Node::Barrier(source, _)) => later && target & source != 0,
+            (Node::Set(_, set), Node::Await(_, awaited)) => set == awaited,
+            (Node::Dispatch(_), Node::Barrier(source, _) | Node::Set(source, _)) => later && source & 1 != 0,
+            (Node::Barrier(_, target) | Node::Await(target, _), Node::Dispatch(_)) => {
+                later && target & 1 != 0
+            }
+            (
+                Node::Barrier(_, target) | Node::Await(target, _),
+                Node::Barrier(source, _) | Node::Set(source, _),
+            ) => later && target & source != 0,
             (Node::Dispatch(_) | Node::Wait(_), Node::Signal(_)) => later,
             (Node::Wait(_), Node::Dispatch(_)) => later,
             _ => false,

@@ -11,7 +11,7 @@
 //! # fn empty_test() -> litmus::Test {
 //! #     litmus::Test {
 //! #         name: "SB".into(), dialect: litmus::Dialect::Vulkan, metadata: Default::default(), locations: vec![],
-//! #         threads: vec![], system_sync: vec![], listed: vec![], filter: None, question: None,
+//! #         threads: vec![], system_sync: vec![], calls: Default::default(), listed: vec![], filter: None, question: None,
 //! #         khronos: None,
 //! #     }
 //! # }

@@ -1,8 +1,8 @@
 //! A test as one or several kernels: phases with dependencies between them, and in a phase the kernels that run together.
 //!
 //! Threads that system-synchronizes-with puts one after another run in different dispatches, with a dependency of the API
-//! between them. The threads of one phase run in one kernel for each queue family, or for each workgroup where
-//! [`Pipelines::Split`] asks for it: those are dispatched with nothing between them, each on a queue of its family.
+//! between them. The threads of one phase run in one kernel for each queue, or for each workgroup where
+//! [`Pipelines::Split`] asks for it: those are dispatched with nothing between them, each on its queue.
 //!
 //! # Where things lie
 //! All kernels of a program share location memory and result memory, and play the same instances: they have the same
@@ -18,7 +18,9 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use litmus::{LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId};
+use litmus::{
+    LocationId, Observable, Place, Schedule, Scheduled, Scope, StorageClass, Term, Test, Thread, ThreadId,
+};
 
 use crate::contract::Parameters;
 use crate::dependency;
@@ -70,8 +72,13 @@ pub struct Program {
     /// Whether dependencies of all memory between the phases would make no more of it available or visible to what another
     /// phase has to do with it.
     pub all_memory: bool,
-    /// Queue families that its kernels run on.
-    pub queue_families: u32,
+    /// The queues that its kernels run on, by their families, numbered from 0 as the threads of the test name them; at least one.
+    pub queues: Vec<u32>,
+    /// What queues are given by the calls of the test, as they stand: queue `i` is that of [`Program::queues`], and each kernel
+    /// plays the threads of one dispatch.
+    pub schedule: Option<Schedule>,
+    /// Whether that is the only way to run it: dependencies between whole phases would publish more than the test says.
+    pub calls_alone: bool,
     /// Slots of a workgroup, in every kernel.
     pub lanes: u32,
     /// Units of location memory for one instance without padding; as [`Kernel::storages`].
@@ -100,8 +107,8 @@ pub struct Phase {
 pub struct Part {
     /// The threads, in the order of the test: number `i` here is thread `i` of the kernel.
     pub threads: Vec<ThreadId>,
-    /// Their queue family, numbered from 0 as the threads of the test name them.
-    pub queue_family: u32,
+    /// Their queue in [`Program::queues`].
+    pub queue: u32,
     /// The kernel. Its threads are numbered by their place in `threads`.
     pub kernel: Kernel,
 }
@@ -109,7 +116,7 @@ pub struct Part {
 /// Which threads of a phase share a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pipelines {
-    /// All of one queue family.
+    /// All of one queue.
     #[default]
     Merged,
     /// Those of one workgroup: no kernel holds both sides of what workgroups say to each other, so that a compiler sees
@@ -201,10 +208,12 @@ impl From<Kernel> for Program {
             finals: kernel.finals.clone(),
             all_memory: true,
             hosts: None,
-            queue_families: 1,
+            queues: vec![0],
+            schedule: None,
+            calls_alone: false,
             phases: vec![Phase {
                 before: Dependency::default(),
-                parts: vec![Part { threads, queue_family: 0, kernel }],
+                parts: vec![Part { threads, queue: 0, kernel }],
             }],
         }
     }
@@ -250,7 +259,10 @@ fn with_parameters(
     if beside_hosts && config.variant.stage != Stage::Compute {
         return Err(Rule::HostBesideStage.into());
     }
+    let own = config.variant.stage == Stage::Compute && pipelines == Pipelines::Merged && !beside_hosts;
+    let schedule = test.schedule().filter(|schedule| own && is_of_dispatches(test, schedule));
     let mut hosts = None;
+    let mut calls_alone = false;
     let (phases, dependencies) = if beside_hosts {
         let (batches, mut planned) = host::plan(test)?;
         let mut before = Vec::with_capacity(batches.len());
@@ -263,20 +275,28 @@ fn with_parameters(
         (batches, dependency::Dependencies { before, all_memory: false })
     } else {
         let phases = phases(test)?;
-        let dependencies = dependency::between(test, &phases)?;
+        let dependencies = match dependency::between(test, &phases) {
+            Err(Rule::MaskOfOtherThreads) if schedule.is_some() => {
+                calls_alone = true;
+                let before = vec![Dependency::default(); phases.len()];
+                dependency::Dependencies { before, all_memory: false }
+            }
+            between => between?,
+        };
         (phases, dependencies)
     };
     check_workgroups(test, &phases)?;
     let apart = dispatch::apart(test, config.variant)?;
-    let families = queue_families(test);
-    let family_of = |thread: &ThreadId| {
+    let queues = queues(test);
+    let queue_of = |thread: &ThreadId| {
         let place = test.thread(*thread).place.placement()?;
-        families.iter().position(|family| *family == place.queue_family)
+        queues.iter().position(|queue| *queue == (place.queue_family, place.queue))
     };
     if phases.len() == 1
+        && schedule.is_none()
         && !beside_hosts
         && pipelines == Pipelines::Merged
-        && families.len() == 1
+        && queues.len() == 1
         && !has_api_operation(test)
     {
         return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
@@ -288,8 +308,9 @@ fn with_parameters(
     let mut kernels: Vec<Vec<Vec<ThreadId>>> = Vec::with_capacity(phases.len());
     for threads in &phases {
         kernels.push(match pipelines {
-            Pipelines::Merged => (0..families.len())
-                .map(|family| threads.iter().copied().filter(|own| family_of(own) == Some(family)).collect())
+            Pipelines::Merged if schedule.is_some() => by_workgroup(test, threads),
+            Pipelines::Merged => (0..queues.len())
+                .map(|queue| threads.iter().copied().filter(|own| queue_of(own) == Some(queue)).collect())
                 .filter(|threads: &Vec<ThreadId>| !threads.is_empty())
                 .collect(),
             Pipelines::Split => by_workgroup(test, threads),
@@ -301,7 +322,7 @@ fn with_parameters(
         }
         // A batch is one submission.
         if pipelines == Pipelines::Merged && kernels.iter().any(|parts| parts.len() > 1) {
-            return Err(Rule::SeveralQueueFamilies.into());
+            return Err(Rule::SeveralQueues.into());
         }
     }
     if pipelines == Pipelines::Split && kernels.iter().flatten().count() == 1 {
@@ -336,8 +357,8 @@ fn with_parameters(
             }
             first_class += kernel.roles.classes.len() as u32;
             results.extend(kernel.results.iter().map(|slot| with_threads_of_test(*slot, threads)));
-            let queue_family = threads.first().and_then(family_of).unwrap_or(0) as u32;
-            phase.parts.push(Part { threads: threads.clone(), queue_family, kernel });
+            let queue = threads.first().and_then(queue_of).unwrap_or(0) as u32;
+            phase.parts.push(Part { threads: threads.clone(), queue, kernel });
         }
         made.push(phase);
     }
@@ -355,7 +376,9 @@ fn with_parameters(
         phases: made,
         hosts,
         all_memory: dependencies.all_memory,
-        queue_families: families.len().max(1) as u32,
+        queues: families_of(&queues),
+        schedule: schedule.cloned(),
+        calls_alone,
         lanes,
         storages: storages.count(),
         storage_words,
@@ -387,15 +410,30 @@ pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
     }
 }
 
-/// The queue families of a test, in the order in which its threads name them.
-pub(crate) fn queue_families(test: &Test) -> Vec<u32> {
-    let mut families = Vec::new();
+/// The queues of a test, family and number, in the order in which its threads name them.
+pub(crate) fn queues(test: &Test) -> Vec<(u32, u32)> {
+    let mut queues = Vec::new();
     for place in test.threads.iter().filter_map(|thread| thread.place.placement()) {
-        if !families.contains(&place.queue_family) {
-            families.push(place.queue_family);
+        let queue = (place.queue_family, place.queue);
+        if !queues.contains(&queue) {
+            queues.push(queue);
         }
     }
-    families
+    queues
+}
+
+/// The families of queues, numbered in their order.
+fn families_of(queues: &[(u32, u32)]) -> Vec<u32> {
+    let mut names: Vec<u32> = Vec::new();
+    let mut families = Vec::with_capacity(queues.len().max(1));
+    for (family, _) in queues {
+        let known = names.iter().position(|name| name == family).unwrap_or(names.len());
+        if known == names.len() {
+            names.push(*family);
+        }
+        families.push(known as u32);
+    }
+    if families.is_empty() { vec![0] } else { families }
 }
 
 fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
@@ -490,6 +528,31 @@ fn is_local(thread: &Thread) -> bool {
             instruction.kind.execution_scope().is_some()
                 || instruction.kind.memory_scope().as_ref().is_some_and(narrow)
         })
+}
+
+/// Whether nothing stands between the threads of a workgroup on its queue: they are one dispatch.
+fn is_of_dispatches(test: &Test, schedule: &Schedule) -> bool {
+    let workgroup = |item: &Scheduled| match item {
+        Scheduled::Dispatch(thread) => {
+            let place = test.thread(*thread).place.placement()?;
+            place.instance(Scope::Workgroup)
+        }
+        Scheduled::Barrier(_)
+        | Scheduled::Set(..)
+        | Scheduled::Await(..)
+        | Scheduled::Signal(..)
+        | Scheduled::Wait(..) => None,
+    };
+    schedule.queues.iter().all(|queue| {
+        let mut seen = Vec::new();
+        let mut last = None;
+        queue.items.iter().map(workgroup).all(|own| {
+            let again = own.is_some() && own != last && seen.contains(&own);
+            seen.push(own);
+            last = own;
+            !again
+        })
+    })
 }
 
 /// The threads by workgroup, in the order of the first of each.

@@ -94,8 +94,8 @@ pub enum Rule {
     #[error("one workgroup: no roles to split")]
     OneWorkgroup,
     /// One dispatch runs on one queue: one kernel cannot hold the test, a [program](crate::program()) can.
-    #[error("several queue families")]
-    SeveralQueueFamilies,
+    #[error("several queues")]
+    SeveralQueues,
     /// An access that starts at no multiple of its size, ends behind 16 bytes, or lies within a texel.
     #[error("offset into a location")]
     Offset,
@@ -345,7 +345,7 @@ pub(crate) fn check_program(test: &Test) -> Result<(), Rule> {
 /// The same as [`check`], for kernels whose loops may do more than wait.
 pub(crate) fn check_but_loops(test: &Test) -> Result<(), Rule> {
     check_all_but_families(test)?;
-    if crate::program::queue_families(test).len() > 1 { Err(Rule::SeveralQueueFamilies) } else { Ok(()) }
+    if crate::program::queues(test).len() > 1 { Err(Rule::SeveralQueues) } else { Ok(()) }
 }
 
 /// What the invocations of a stage cannot play: graphics stages have no workgroups, and threads are not placed by subgroups.

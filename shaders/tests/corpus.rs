@@ -85,7 +85,7 @@ fn own_corpus() {
             [
                 "separate dispatches",
                 "control barrier not reached by every thread",
-                "several queue families",
+                "several queues",
                 "no lowering",
                 "sc1 across workgroups",
                 "loop with effects",

@@ -294,10 +294,11 @@ fn what_cannot_be_placed_is_refused_by_name() {
         (
             change(&|test| {
                 let mut other = test.threads[0].clone();
-                other.place = Place::Device(Placement { queue_family: 1, workgroup: 0, subgroup: 0 });
+                other.place =
+                    Place::Device(Placement { queue_family: 1, queue: 0, workgroup: 0, subgroup: 0 });
                 test.threads.push(other);
             }),
-            Rule::SeveralQueueFamilies,
+            Rule::SeveralQueues,
         ),
         (
             change(&|test| {

@@ -365,24 +365,28 @@ fn threads_of_the_host_submit_batches() {
     }
 }
 
-/// A kernel runs on one queue: each family has its own, in every phase.
+/// A kernel runs on one queue: each has its own, in every phase.
 #[test]
-fn each_queue_family_has_a_kernel_of_its_own() {
+fn each_queue_has_a_kernel_of_its_own() {
     let text = "VULKAN T { x = 0; f = 0; }
         P0@sg 0, wg 0, qf 7  | P1@sg 0, wg 0, qf 3  | P2@sg 0, wg 1, qf 7  ;
         st.atom.dv.sc0 x, 1  | ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, x ;";
     let families = |program: &Program| -> Vec<Vec<u32>> {
         let phases = program.phases.iter();
-        phases.map(|phase| phase.parts.iter().map(|part| part.queue_family).collect()).collect()
+        phases.map(|phase| phase.parts.iter().map(|part| part.queue).collect()).collect()
     };
     let merged = program(&parse(text), &LAVAPIPE, Pipelines::Merged).unwrap();
     assert_eq!(shape(&merged), [[vec![0, 2], vec![1]]]);
-    assert_eq!((families(&merged), merged.queue_families), (vec![vec![0, 1]], 2));
+    assert_eq!((families(&merged), merged.queues), (vec![vec![0, 1]], vec![0, 1]));
     let split = program(&parse(text), &LAVAPIPE, Pipelines::Split).unwrap();
     assert_eq!(families(&split), [[0, 1, 0]]);
     let after =
         program(&parse(&text.replace("f = 0; }", "f = 0; } { ssw 0 1; }")), &LAVAPIPE, Pipelines::Merged);
     assert_eq!(families(&after.unwrap()), [[0], [1]]);
+    // And so has each queue of a family.
+    let text = text.replace("wg 1, qf 7", "wg 1, qf 7, q 3");
+    let merged = program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
+    assert_eq!((families(&merged), merged.queues), (vec![vec![0, 1, 2]], vec![0, 1, 0]));
 }
 
 /// Whoever says nothing to its workgroup alone may lie in another one.

@@ -21,6 +21,11 @@ pub(crate) fn pipeline_stages(stages: Stages) -> vk::PipelineStageFlags {
         (Stages::COMPUTE, vk::PipelineStageFlags::COMPUTE_SHADER),
         (Stages::VERTEX, vk::PipelineStageFlags::VERTEX_SHADER),
         (Stages::FRAGMENT, vk::PipelineStageFlags::FRAGMENT_SHADER),
+        (Stages::TRANSFER, vk::PipelineStageFlags::TRANSFER),
+        (Stages::HOST, vk::PipelineStageFlags::HOST),
+        (Stages::ALL, vk::PipelineStageFlags::ALL_COMMANDS),
+        (Stages::TOP, vk::PipelineStageFlags::TOP_OF_PIPE),
+        (Stages::BOTTOM, vk::PipelineStageFlags::BOTTOM_OF_PIPE),
     ];
     let named = kinds.into_iter().filter(|(kind, _)| stages.intersects(*kind));
     named.fold(vk::PipelineStageFlags::empty(), |all, (_, flag)| all | flag)

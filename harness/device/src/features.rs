@@ -173,6 +173,11 @@ impl Features {
         self.subgroup_size.subgroup_size_control == vk::TRUE
     }
 
+    /// Dependencies may have the masks of synchronization2.
+    pub(crate) fn synchronization2(&self) -> bool {
+        self.synchronization2.synchronization2 == vk::TRUE
+    }
+
     /// Pipelines can be asked for the code that was made of them.
     pub(crate) fn executables(&self) -> bool {
         self.executables.pipeline_executable_info == vk::TRUE

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use crate::memory::Heap;
 use crate::physical::ComputeFamily;
 use crate::pipelines::Pipelines;
+use crate::scoped::Scoped;
 
 /// A logical device and what belongs to it. Whoever owns it ends it.
 pub(crate) struct Gpu {
@@ -18,6 +19,8 @@ pub(crate) struct Gpu {
     /// Nanoseconds of a tick of the device's clock.
     pub(crate) timestamp_period: f32,
     pub(crate) max_workgroups: u32,
+    /// How dependencies are recorded.
+    pub(crate) scoped: Scoped,
     /// Held by whoever submits: threads of the host do so too.
     pub(crate) submitting: Arc<Mutex<()>>,
     abandoned: Cell<bool>,
@@ -29,6 +32,7 @@ impl Gpu {
         pipelines: Pipelines,
         families: Vec<ComputeFamily>,
         (timestamp_period, max_workgroups): (f32, u32),
+        scoped: Scoped,
     ) -> Gpu {
         Gpu {
             raw: heap.raw.clone(),
@@ -37,6 +41,7 @@ impl Gpu {
             families,
             timestamp_period,
             max_workgroups,
+            scoped,
             submitting: Arc::default(),
             abandoned: Cell::new(false),
         }

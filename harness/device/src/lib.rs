@@ -47,6 +47,7 @@ mod pipelines;
 mod prepared;
 mod queue;
 mod record;
+mod scoped;
 mod select;
 mod slices;
 mod split_barrier;

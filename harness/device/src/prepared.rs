@@ -143,12 +143,12 @@ impl<'d> VulkanPrepared<'d> {
                 recording.commands = queue.allocate_commands(&gpu.raw)?;
             }
         }
-        prepared.semaphores.create(&gpu.raw, &plan.semaphores)?;
+        prepared.semaphores.create(&gpu.raw, plan)?;
         if let Some((_, players)) = &mut prepared.players {
             players.create(&gpu.raw)?;
         }
         for (step, event) in plan.steps.iter().zip(&mut prepared.events) {
-            if let Step::Dependency { kind: DependencyKind::Event, .. } = step {
+            if let Step::Dependency { kind: DependencyKind::Event | DependencyKind::Set(_), .. } = step {
                 *event = create_event(&gpu.raw)?;
             }
         }
@@ -268,6 +268,7 @@ impl<'d> VulkanPrepared<'d> {
             events: &self.events,
             canvases: &self.canvases,
             draws: &self.draws,
+            scoped: &self.gpu.scoped,
         };
         for submission in &mut self.submissions {
             let clock = self.queues.get(submission.queue).and_then(|queue| queue.clock);

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use ash::vk;
-use plan::{Accesses, BufferId, DependencyKind, DeviceError, ImageId, Kernel, QueueId, Stage, Stages, Step};
+use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, QueueId, Stage, Stages, Step};
 
 use crate::draw::{Canvas, pipeline_stages, stage_flag};
 use crate::error::failed;
 use crate::image::{Texels, record_from_image, record_to_image};
 use crate::memory::{Heap, Words};
 use crate::pipeline::Pipeline;
+use crate::scoped::{Between, Scoped};
 use crate::submission::Recording;
 
 /// Where kernels and copies happen. Timestamps apart, nothing else is recorded.
@@ -41,6 +42,8 @@ pub(crate) struct Recorder<'a> {
     pub(crate) canvases: &'a [Canvas],
     /// The queues of the plan on which something is drawn.
     pub(crate) draws: &'a [bool],
+    /// How dependencies are recorded.
+    pub(crate) scoped: &'a Scoped,
 }
 
 impl Recorder<'_> {
@@ -115,16 +118,29 @@ impl Recorder<'_> {
                 let between = Between::new(*stages, *available, *visible);
                 match kind {
                     DependencyKind::Barrier => {
-                        let flags = vk::DependencyFlags::empty();
-                        let Between { source, target, memory } = &between;
-                        let memory = memory.as_slice();
                         // SAFETY: the command buffer is being recorded, on a queue with compute; the stages support the
                         // accesses.
-                        unsafe {
-                            raw.cmd_pipeline_barrier(commands, *source, *target, flags, memory, &[], &[])
-                        };
+                        unsafe { self.scoped.barrier(raw, commands, &between) };
                     }
-                    DependencyKind::Event => self.event(commands, number, &between)?,
+                    DependencyKind::Event => {
+                        let event = self.event(number)?;
+                        // SAFETY: as above; the event is the device's, the host resets it before each submission, and plans with
+                        // stages of the host before an event are not valid.
+                        unsafe {
+                            self.scoped.set(raw, commands, event, &between);
+                            self.scoped.wait(raw, commands, event, &between);
+                        }
+                    }
+                    // SAFETY: as above.
+                    DependencyKind::Set(_) => unsafe {
+                        self.scoped.set(raw, commands, self.event(number)?, &between);
+                    },
+                    DependencyKind::Await(event) => {
+                        let set = |step: &Step| matches!(step, Step::Dependency { kind: DependencyKind::Set(own), .. } if own == event);
+                        let at = self.steps.iter().position(set).ok_or_else(|| nothing("event", number))?;
+                        // SAFETY: as above; it is set earlier on the same queue with the same scopes, as the plan is valid.
+                        unsafe { self.scoped.wait(raw, commands, self.event(at)?, &between) };
+                    }
                 }
             }
             Step::Hosts { queue } => {
@@ -145,19 +161,10 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Sets the event of a step after the work so far, and waits for it with the work to come, in the stages that are named.
-    fn event(&self, commands: vk::CommandBuffer, step: usize, between: &Between) -> Result<(), DeviceError> {
+    /// The event of a step.
+    fn event(&self, step: usize) -> Result<vk::Event, DeviceError> {
         let event = self.events.get(step).copied().filter(|event| *event != vk::Event::null());
-        let event = event.ok_or_else(|| nothing("event for step", step))?;
-        let raw = &self.heap.raw;
-        let Between { source, target, memory } = between;
-        // SAFETY: the command buffer is being recorded, on a queue with compute; the event is the device's, the host resets
-        // it before each submission, and plans with stages of the host before an event are not valid.
-        unsafe {
-            raw.cmd_set_event(commands, event, *source);
-            raw.cmd_wait_events(commands, &[event], *source, *target, memory.as_slice(), &[], &[]);
-        }
-        Ok(())
+        event.ok_or_else(|| nothing("event for step", step))
     }
 
     /// Where kernels and copies of a queue happen.
@@ -262,7 +269,11 @@ pub(crate) fn record_copy_out(
     to: &Words,
     (words, draws): (u64, bool),
 ) -> Result<(), DeviceError> {
-    let drawn = if draws { pipeline_stages(Stages::VERTEX.with(Stages::FRAGMENT)) } else { SHADERS };
+    let drawn = if draws {
+        pipeline_stages(Stages::VERTEX.with(Stages::FRAGMENT))
+    } else {
+        vk::PipelineStageFlags::empty()
+    };
     let begin = vk::CommandBufferBeginInfo::default();
     let none = vk::DependencyFlags::empty();
     let barrier = |accesses| [vk::MemoryBarrier::default().src_access_mask(WRITES).dst_access_mask(accesses)];
@@ -281,49 +292,6 @@ pub(crate) fn record_copy_out(
         raw.cmd_pipeline_barrier(commands, transfer, vk::PipelineStageFlags::HOST, none, &after, &[], &[]);
         raw.end_command_buffer(commands).map_err(failed("vkEndCommandBuffer"))
     }
-}
-
-/// A dependency between kernels: always of the stages that it names, and of those that make the accesses that it names.
-struct Between {
-    source: vk::PipelineStageFlags,
-    target: vk::PipelineStageFlags,
-    /// Nothing where it orders execution alone.
-    memory: Option<vk::MemoryBarrier<'static>>,
-}
-
-impl Between {
-    fn new((before, after): (Stages, Stages), available: Accesses, visible: Accesses) -> Between {
-        let ((source, from), (target, to)) = (mask_of(before, available), mask_of(after, visible));
-        let asked = !(available.is_empty() && visible.is_empty());
-        Between {
-            source,
-            target,
-            memory: asked.then(|| vk::MemoryBarrier::default().src_access_mask(from).dst_access_mask(to)),
-        }
-    }
-}
-
-/// Those of the shaders that a dependency names.
-const SHADERS: vk::PipelineStageFlags = vk::PipelineStageFlags::empty();
-/// Kinds of accesses, the stages besides those of shaders that make them, and their flags.
-const KINDS: [(Accesses, vk::PipelineStageFlags, vk::AccessFlags); 9] = [
-    (Accesses::SHADER_READ, SHADERS, vk::AccessFlags::SHADER_READ),
-    (Accesses::SHADER_WRITE, SHADERS, vk::AccessFlags::SHADER_WRITE),
-    (Accesses::UNIFORM_READ, SHADERS, vk::AccessFlags::UNIFORM_READ),
-    (Accesses::TRANSFER_READ, vk::PipelineStageFlags::TRANSFER, vk::AccessFlags::TRANSFER_READ),
-    (Accesses::TRANSFER_WRITE, vk::PipelineStageFlags::TRANSFER, vk::AccessFlags::TRANSFER_WRITE),
-    (Accesses::HOST_READ, vk::PipelineStageFlags::HOST, vk::AccessFlags::HOST_READ),
-    (Accesses::HOST_WRITE, vk::PipelineStageFlags::HOST, vk::AccessFlags::HOST_WRITE),
-    (Accesses::MEMORY_READ, vk::PipelineStageFlags::ALL_COMMANDS, vk::AccessFlags::MEMORY_READ),
-    (Accesses::MEMORY_WRITE, vk::PipelineStageFlags::ALL_COMMANDS, vk::AccessFlags::MEMORY_WRITE),
-];
-
-/// The stages of shaders, those of some accesses besides, and the flags of the accesses.
-fn mask_of(shaders: Stages, accesses: Accesses) -> (vk::PipelineStageFlags, vk::AccessFlags) {
-    let kinds = KINDS.iter().filter(|(kind, ..)| accesses.intersects(*kind));
-    kinds.fold((pipeline_stages(shaders), vk::AccessFlags::empty()), |(stages, flags), (_, stage, flag)| {
-        (stages | *stage, flags | *flag)
-    })
 }
 
 /// Validated plans never get here.

@@ -10,11 +10,12 @@ pub(crate) struct Submission {
     /// Its command buffers, in order.
     pub(crate) recordings: Vec<Recording>,
     /// Numbers of the semaphores that its dispatches wait for.
-    pub(crate) waits: Vec<usize>,
+    /// Values that timelines have reached by then.
+    pub(crate) waits: Vec<(usize, u32)>,
     /// The stages of its kernels.
     pub(crate) stages: Stages,
-    /// Numbers of the semaphores that it signals.
-    pub(crate) signals: Vec<usize>,
+    /// Numbers of the semaphores that it signals, and values to which timelines rise.
+    pub(crate) signals: Vec<(usize, u32)>,
     /// The batch that it is, beside threads of the host.
     pub(crate) batch: Option<u32>,
     /// How often the host waits before it is submitted.
@@ -42,8 +43,8 @@ pub(crate) struct Recording {
 #[derive(Default)]
 struct Open {
     recordings: Vec<Vec<usize>>,
-    waits: Vec<usize>,
-    signals: Vec<usize>,
+    waits: Vec<(usize, u32)>,
+    signals: Vec<(usize, u32)>,
     batch: Option<u32>,
 }
 
@@ -65,13 +66,13 @@ pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
         let Some(own) = open.get_mut(queue) else { continue };
         match step {
             Step::Submit { .. } => submissions.extend(own.close(queue, stage)),
-            Step::Signal { semaphore, .. } => {
-                own.signals.push(semaphore.0 as usize);
+            Step::Signal { semaphore, value, .. } => {
+                own.signals.push((semaphore.0 as usize, *value));
                 submissions.extend(own.close(queue, stage));
             }
-            Step::Wait { semaphore, .. } => {
+            Step::Wait { semaphore, value, .. } => {
                 submissions.extend(own.close(queue, stage));
-                own.waits.push(semaphore.0 as usize);
+                own.waits.push((semaphore.0 as usize, *value));
             }
             Step::HostWait { .. } | Step::Hosts { .. } | Step::HostsEnd { .. } => {
                 if matches!(step, Step::Hosts { .. }) {
@@ -227,9 +228,9 @@ mod tests {
             work(0),
             Step::CommandBuffer { queue },
             work(0),
-            Step::Signal { queue, semaphore },
+            Step::Signal { queue, semaphore, value: 3 },
             work(1),
-            Step::Wait { queue, semaphore },
+            Step::Wait { queue, semaphore, value: 2 },
             work(0),
             Step::HostWait { queue },
             work(0),
@@ -242,8 +243,8 @@ mod tests {
             })
             .collect();
         let expected = [
-            (0, vec![1, 1], vec![], vec![0], 0, false, false),
-            (0, vec![1], vec![0], vec![], 0, true, false),
+            (0, vec![1, 1], vec![], vec![(0, 3)], 0, false, false),
+            (0, vec![1], vec![(0, 2)], vec![], 0, true, false),
             (1, vec![1], vec![], vec![], 0, true, true),
             (0, vec![1], vec![], vec![], 1, true, true),
         ];

@@ -1,7 +1,7 @@
 //! Semaphores and events of a prepared plan.
 
 use ash::vk;
-use plan::{DeviceError, Semaphore};
+use plan::{DeviceError, Plan, Semaphore, Step};
 
 use crate::draw::pipeline_stages;
 use crate::error::failed;
@@ -11,14 +11,21 @@ use crate::submission::Submission;
 #[derive(Default)]
 pub(crate) struct Semaphores {
     raw: Vec<(vk::Semaphore, Semaphore)>,
-    /// Number of the submission of the plan, from 1: what timeline semaphores count.
+    /// Number of the submission of the plan, from 1: timeline semaphores rise from one to the next.
     turn: u64,
+    /// The most that a timeline rises in one.
+    rise: u64,
 }
 
 impl Semaphores {
     /// Makes them; what was made before an error is kept for [`Semaphores::destroy`].
-    pub(crate) fn create(&mut self, device: &ash::Device, wanted: &[Semaphore]) -> Result<(), DeviceError> {
-        for kind in wanted {
+    pub(crate) fn create(&mut self, device: &ash::Device, plan: &Plan) -> Result<(), DeviceError> {
+        let values = plan.steps.iter().map(|step| match step {
+            Step::Signal { value, .. } => u64::from(*value),
+            _ => 1,
+        });
+        self.rise = values.max().unwrap_or(1);
+        for kind in &plan.semaphores {
             let mut timeline = vk::SemaphoreTypeCreateInfo::default()
                 .semaphore_type(vk::SemaphoreType::TIMELINE)
                 .initial_value(0);
@@ -47,12 +54,16 @@ impl Semaphores {
         commands: &[vk::CommandBuffer],
         fence: vk::Fence,
     ) -> Result<(), vk::Result> {
-        let chosen = |numbers: &[usize]| -> Vec<vk::Semaphore> {
-            numbers.iter().filter_map(|number| self.raw.get(*number)).map(|(raw, _)| *raw).collect()
-        };
-        let (waits, signals) = (chosen(&submission.waits), chosen(&submission.signals));
         // Binary semaphores ignore the value.
-        let (wait_values, signal_values) = (vec![self.turn; waits.len()], vec![self.turn; signals.len()]);
+        let chosen = |wanted: &[(usize, u32)]| -> (Vec<vk::Semaphore>, Vec<u64>) {
+            let known = wanted.iter().filter_map(|(number, value)| {
+                let (raw, _) = self.raw.get(*number)?;
+                Some((*raw, self.turn.saturating_sub(1) * self.rise + u64::from(*value)))
+            });
+            known.unzip()
+        };
+        let ((waits, wait_values), (signals, signal_values)) =
+            (chosen(&submission.waits), chosen(&submission.signals));
         let stages = vec![pipeline_stages(submission.stages); waits.len()];
         let mut values = vk::TimelineSemaphoreSubmitInfo::default()
             .wait_semaphore_values(&wait_values)

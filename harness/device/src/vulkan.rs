@@ -18,6 +18,7 @@ use crate::physical::{Physical, listed, physical_devices};
 use crate::pipeline::Maker;
 use crate::pipelines::Pipelines;
 use crate::prepared::VulkanPrepared;
+use crate::scoped::Scoped;
 use crate::select::{Listed, Selector};
 use crate::slices;
 
@@ -131,6 +132,11 @@ impl VulkanDevice {
             .features
             .executables()
             .then(|| khr::pipeline_executable_properties::Device::new(&instance.raw, &raw));
+        let scoped = match (physical.features.synchronization2(), physical.available.version) {
+            (false, _) => Scoped::Classic,
+            (true, vk::API_VERSION_1_3..) => Scoped::Core,
+            (true, _) => Scoped::Extension(khr::synchronization2::Device::new(&instance.raw, &raw)),
+        };
         let maker = Maker { raw: raw.clone(), may_require_subgroup_size: physical.may_require_subgroup_size };
         let heap = Heap {
             raw,
@@ -146,7 +152,7 @@ impl VulkanDevice {
             executables,
             identity: physical.identity,
             capabilities: physical.capabilities,
-            gpu: Gpu::new(heap, Pipelines::new(maker), physical.families, figures),
+            gpu: Gpu::new(heap, Pipelines::new(maker), physical.families, figures, scoped),
             instance,
         })
     }

@@ -51,8 +51,8 @@ fn masked(b: &mut Builder, kind: DependencyKind, available: Accesses, visible: A
 fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {
     let semaphore = SemaphoreId(number);
     b.0.semaphores.push(kind);
-    b.step(Step::Signal { queue: QUEUE, semaphore });
-    b.step(Step::Wait { queue: QUEUE, semaphore });
+    b.step(Step::Signal { queue: QUEUE, semaphore, value: 1 });
+    b.step(Step::Wait { queue: QUEUE, semaphore, value: 1 });
 }
 
 /// Three increments, each of what the one before made.

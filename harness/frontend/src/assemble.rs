@@ -70,6 +70,7 @@ pub(crate) fn case(
         let identity = &invocations[index];
         let placement = Placement {
             queue_family: 0,
+            queue: 0,
             workgroup: identity.workgroup_index,
             subgroup: identity.local_index / setting.subgroup_size,
         };
@@ -113,6 +114,7 @@ pub(crate) fn case(
         locations,
         threads,
         system_sync: Vec::new(),
+        calls: litmus::ApiCalls::default(),
         listed: Vec::new(),
         filter,
         question,

@@ -410,7 +410,7 @@ mod tests {
             }
             let mut thread = |(body, (workgroup, subgroup)): (u32, (u32, u32))| {
                 let mut thread = bodies[usize::from(body == 5)].clone();
-                thread.place = Place::Device(Placement { queue_family: 0, workgroup, subgroup });
+                thread.place = Place::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup });
                 for access in thread.instructions.iter_mut().filter_map(|i| match &mut i.kind {
                     InstructionKind::Access(access) if body >= 3 => Some(access),
                     _ => None,

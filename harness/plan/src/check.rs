@@ -2,7 +2,8 @@
 
 use crate::{
     Accesses, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, ImageId, ImageShape, Interface,
-    Kernel, KernelId, Memory, Plan, QueueId, Semaphore, Stage, Step, Subgroups, interface::UNIFORM_BYTES,
+    Kernel, KernelId, Memory, Plan, QueueId, Semaphore, Stage, Stages, Step, Subgroups,
+    interface::UNIFORM_BYTES,
 };
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
@@ -47,24 +48,70 @@ impl Plan {
             self.validate_step(step).map_err(|why| invalid(format!("step {number}: {why}")))?;
         }
         self.validate_hosts().map_err(invalid)?;
+        self.validate_events().map_err(invalid)?;
         for number in 0..self.semaphores.len() {
             self.validate_semaphore(number).map_err(|why| invalid(format!("semaphore {number}: {why}")))?;
         }
         Ok(())
     }
 
-    /// One signal, then one wait: a submission leaves every semaphore as it found it, and no wait is for ever.
+    /// A submission leaves every semaphore as it found it, and no wait is for ever: of a binary one there is a signal, then a wait; the
+    /// values of a timeline rise, and each wait follows a signal that ends it.
     fn validate_semaphore(&self, number: usize) -> Result<(), String> {
-        let uses: Vec<bool> = self
+        let uses: Vec<(bool, u32)> = self
             .steps
             .iter()
             .filter_map(|step| match step {
-                Step::Signal { semaphore, .. } if semaphore.0 as usize == number => Some(true),
-                Step::Wait { semaphore, .. } if semaphore.0 as usize == number => Some(false),
+                Step::Signal { semaphore, value, .. } if semaphore.0 as usize == number => {
+                    Some((true, *value))
+                }
+                Step::Wait { semaphore, value, .. } if semaphore.0 as usize == number => {
+                    Some((false, *value))
+                }
                 _ => None,
             })
             .collect();
-        if uses == [true, false] { Ok(()) } else { Err("needs one signal, then one wait".to_owned()) }
+        if self.semaphores.get(number) == Some(&Semaphore::Timeline) {
+            let mut reached = 0;
+            for (signal, value) in &uses {
+                match signal {
+                    true if *value <= reached => return Err("its values do not rise".to_owned()),
+                    true => reached = *value,
+                    false if *value == 0 || *value > reached => {
+                        return Err("a wait before the signal that ends it".to_owned());
+                    }
+                    false => {}
+                }
+            }
+            return Ok(());
+        }
+        if uses == [(true, 1), (false, 1)] {
+            Ok(())
+        } else {
+            Err("needs one signal, then one wait".to_owned())
+        }
+    }
+
+    /// Events are set once, and awaited behind that on the same queue with the same scopes.
+    fn validate_events(&self) -> Result<(), String> {
+        let mut set: Vec<(u32, &Step)> = Vec::new();
+        for step in &self.steps {
+            let Step::Dependency { kind, .. } = step else { continue };
+            match kind {
+                DependencyKind::Barrier | DependencyKind::Event => {}
+                DependencyKind::Set(event) if set.iter().any(|(other, _)| other == event) => {
+                    return Err(format!("event {event} is set twice"));
+                }
+                DependencyKind::Set(event) => set.push((*event, step)),
+                DependencyKind::Await(event) => {
+                    let own = set.iter().find(|(other, _)| other == event);
+                    if !own.is_some_and(|(_, set)| scopes(set) == scopes(step)) {
+                        return Err(format!("event {event} is not set before, on this queue and for this"));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn validate_step(&self, step: &Step) -> Result<(), String> {
@@ -112,8 +159,9 @@ impl Plan {
                 found.then_some(()).ok_or_else(|| format!("no semaphore {}", semaphore.0))
             }
             // VUID-vkCmdSetEvent-stageMask-01149
-            Step::Dependency { kind: DependencyKind::Event, available, .. }
-                if available.intersects(Accesses::HOST) =>
+            Step::Dependency { kind, stages, available, .. }
+                if *kind != DependencyKind::Barrier
+                    && (available.intersects(Accesses::HOST) || stages.0.intersects(Stages::HOST)) =>
             {
                 Err("an event that the device sets after accesses of the host".to_owned())
             }
@@ -179,6 +227,16 @@ impl Plan {
     fn has_buffer(&self, buffer: BufferId) -> Result<(), String> {
         let found = (buffer.0 as usize) < self.buffers.len();
         found.then_some(()).ok_or_else(|| format!("no buffer {}", buffer.0))
+    }
+}
+
+/// The queue of a dependency with its stages and accesses.
+fn scopes(step: &Step) -> Option<(QueueId, (Stages, Stages), Accesses, Accesses)> {
+    match step {
+        Step::Dependency { queue, stages, available, visible, .. } => {
+            Some((*queue, *stages, *available, *visible))
+        }
+        _ => None,
     }
 }
 

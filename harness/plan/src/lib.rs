@@ -56,7 +56,8 @@ pub struct Plan {
     pub images: Vec<Image>,
     /// Queues that the steps name; at least one.
     pub queues: Vec<Queue>,
-    /// Semaphores; each is signalled by one step and waited for by one later step.
+    /// Semaphores. A binary one is signalled by one step and waited for by one later step; a timeline is signalled with values that
+    /// rise, and each wait for it stands behind a signal that ends it.
     pub semaphores: Vec<Semaphore>,
     /// Threads of the host that take part.
     pub hosts: Option<Hosts>,
@@ -158,6 +159,10 @@ pub enum DependencyKind {
     Barrier,
     /// An event that is set, and waited for at once.
     Event,
+    /// An event by its number is set. What the dependency orders comes before this.
+    Set(u32),
+    /// It is waited for, with the stages and accesses of the step that sets it, on the same queue. What comes behind this is ordered.
+    Await(u32),
 }
 
 /// A step of a plan.
@@ -237,14 +242,13 @@ pub enum Step {
         queue: QueueId,
     },
     /// Dispatches and draws before it on the queue, those of earlier submissions included, have ended before those after it
-    /// begin: a dependency between the stages that it names and those of the accesses that it names, and of memory what it
-    /// names alone.
+    /// begin: a dependency between the stages that it names, and of memory what it names alone.
     Dependency {
         /// The queue.
         queue: QueueId,
         /// How it is made.
         kind: DependencyKind,
-        /// The stages of shaders before it, and of those after it.
+        /// The stages before it, and those after it; none stands for the beginning of all, and for the end.
         stages: (Stages, Stages),
         /// Of what was done earlier, the writes among these are made available. The device sets an event itself, so that
         /// the host's are none of its own.
@@ -268,6 +272,8 @@ pub enum Step {
         queue: QueueId,
         /// The semaphore.
         semaphore: SemaphoreId,
+        /// The value that a timeline rises to within the submission, from 1; 1 for a binary one.
+        value: u32,
     },
     /// Ends a submission of the queue; dispatches of the next one wait for a semaphore, and what is available is made
     /// visible to them.
@@ -276,6 +282,8 @@ pub enum Step {
         queue: QueueId,
         /// The semaphore.
         semaphore: SemaphoreId,
+        /// The value that a timeline has reached; 1 for a binary one.
+        value: u32,
     },
     /// Ends a submission of the queue; the host waits on a fence until everything so far has ended, on all queues, and
     /// only then submits the rest.

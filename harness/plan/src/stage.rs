@@ -1,5 +1,7 @@
 //! Shader stages, and what is drawn in those of graphics.
 
+use crate::accesses::Accesses;
+
 /// What the invocations of a kernel are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -49,6 +51,46 @@ impl Stages {
     pub const VERTEX: Stages = Stages(2);
     /// Fragment shaders.
     pub const FRAGMENT: Stages = Stages(4);
+    /// Copies and fills.
+    pub const TRANSFER: Stages = Stages(8);
+    /// The host.
+    pub const HOST: Stages = Stages(16);
+    /// All commands, which the host is none of.
+    pub const ALL: Stages = Stages(32);
+    /// `TOP_OF_PIPE`.
+    pub const TOP: Stages = Stages(64);
+    /// `BOTTOM_OF_PIPE`.
+    pub const BOTTOM: Stages = Stages(128);
+    const COMMANDS: Stages = Stages(1 | 2 | 4 | 8);
+
+    /// The stages that make accesses of these kinds, where no shader does.
+    pub fn of(accesses: Accesses) -> Stages {
+        let kinds = [
+            (Accesses::TRANSFER_READ.with(Accesses::TRANSFER_WRITE), Stages::TRANSFER),
+            (Accesses::HOST, Stages::HOST),
+            (Accesses::MEMORY_READ.with(Accesses::MEMORY_WRITE), Stages::ALL),
+        ];
+        let named = kinds.into_iter().filter(|(kind, _)| accesses.intersects(*kind));
+        named.fold(Stages::NONE, |all, (_, stage)| all.with(stage))
+    }
+
+    /// The stages that a dependency behind these waits for: the logically earlier ones too.
+    #[must_use]
+    pub const fn as_source(self) -> Stages {
+        let all = self.intersects(Stages::ALL.with(Stages::BOTTOM));
+        let earlier = if self.intersects(Stages::FRAGMENT) { Stages::VERTEX } else { Stages::NONE };
+        let named = Stages(self.0 & Stages::COMMANDS.with(Stages::HOST).0);
+        named.with(earlier).with(if all { Stages::COMMANDS } else { Stages::NONE })
+    }
+
+    /// The stages that wait for a dependency before these: the logically later ones too.
+    #[must_use]
+    pub const fn as_target(self) -> Stages {
+        let all = self.intersects(Stages::ALL.with(Stages::TOP));
+        let later = if self.intersects(Stages::VERTEX) { Stages::FRAGMENT } else { Stages::NONE };
+        let named = Stages(self.0 & Stages::COMMANDS.with(Stages::HOST).0);
+        named.with(later).with(if all { Stages::COMMANDS } else { Stages::NONE })
+    }
 
     /// Both sets together.
     #[must_use]

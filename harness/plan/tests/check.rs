@@ -3,7 +3,7 @@
 use plan::{
     Accesses, BatchStart, Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, HostAct,
     HostOperation, HostReport, HostThread, Hosts, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId,
-    Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore, SemaphoreId, Stage, Step,
+    Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore, SemaphoreId, Stage, Stages, Step,
     Subgroups,
 };
 
@@ -291,8 +291,8 @@ fn shared_words_are_those_of_the_buffer_by_default() {
 #[test]
 fn a_semaphore_is_signalled_once_and_then_waited_for_once() {
     let semaphore = SemaphoreId(0);
-    let signal = || Step::Signal { queue: QUEUE, semaphore };
-    let wait = || Step::Wait { queue: QUEUE, semaphore };
+    let signal = || Step::Signal { queue: QUEUE, semaphore, value: 1 };
+    let wait = || Step::Wait { queue: QUEUE, semaphore, value: 1 };
     let with = |steps: Vec<Step>| Plan { semaphores: vec![Semaphore::Binary], steps, ..plan() }.validate();
     assert_eq!(with(vec![signal(), wait()]), Ok(()));
     let wrong = DeviceError::InvalidPlan("semaphore 0: needs one signal, then one wait".to_owned());
@@ -310,11 +310,66 @@ fn a_semaphore_is_signalled_once_and_then_waited_for_once() {
 }
 
 #[test]
+fn a_timeline_rises_and_is_waited_for_behind_what_ends_the_wait() {
+    let semaphore = SemaphoreId(0);
+    let signal = |value| Step::Signal { queue: QUEUE, semaphore, value };
+    let wait = |value| Step::Wait { queue: QUEUE, semaphore, value };
+    let with = |steps: Vec<Step>| {
+        let found = Plan { semaphores: vec![Semaphore::Timeline], steps, ..plan() }.validate();
+        found.map_err(|error| error.to_string())
+    };
+    assert_eq!(with(vec![signal(1), wait(1), signal(4), wait(2), wait(4)]), Ok(()));
+    assert_eq!(with(vec![signal(2)]), Ok(()));
+    let early = "invalid plan: semaphore 0: a wait before the signal that ends it";
+    for steps in [vec![wait(1), signal(1)], vec![signal(1), wait(2), signal(2)], vec![signal(1), wait(0)]] {
+        assert_eq!(with(steps), Err(early.to_owned()));
+    }
+    for steps in [vec![signal(0)], vec![signal(2), signal(2)], vec![signal(2), signal(1)]] {
+        assert_eq!(with(steps), Err("invalid plan: semaphore 0: its values do not rise".to_owned()));
+    }
+}
+
+#[test]
+fn an_event_is_set_once_and_then_awaited_for_the_same() {
+    let step = |kind, queue, stages| Step::Dependency {
+        queue: QueueId(queue),
+        kind,
+        stages: (stages, Stages::COMPUTE),
+        available: Accesses::SHADER_WRITE,
+        visible: Accesses::SHADER_READ,
+    };
+    let (set, end) = (DependencyKind::Set(7), DependencyKind::Await(7));
+    let with = |steps: &[(DependencyKind, u32, Stages)]| {
+        let steps = steps.iter().map(|(kind, queue, stages)| step(*kind, *queue, *stages)).collect();
+        let queues = vec![Queue { family: 0 }; 2];
+        Plan { queues, steps, ..plan() }.validate().map_err(|error| error.to_string())
+    };
+    let compute = Stages::COMPUTE;
+    assert_eq!(with(&[(set, 0, compute), (end, 0, compute)]), Ok(()));
+    assert_eq!(with(&[(set, 0, compute)]), Ok(()));
+    let wrong = "invalid plan: event 7 is not set before, on this queue and for this";
+    for steps in [
+        [(end, 0, compute), (set, 0, compute)],
+        [(set, 0, compute), (end, 1, compute)],
+        [(set, 0, compute), (end, 0, Stages::ALL)],
+    ] {
+        assert_eq!(with(&steps), Err(wrong.to_owned()));
+    }
+    let twice = with(&[(set, 0, compute), (set, 0, compute)]);
+    assert_eq!(twice, Err("invalid plan: event 7 is set twice".to_owned()));
+    let host = "invalid plan: step 0: an event that the device sets after accesses of the host";
+    assert_eq!(with(&[(set, 0, Stages::HOST)]), Err(host.to_owned()));
+}
+
+#[test]
 fn what_semaphores_and_memory_need_is_named() {
     let semaphore = SemaphoreId(0);
     let timeline = Plan {
         semaphores: vec![Semaphore::Timeline],
-        steps: vec![Step::Signal { queue: QUEUE, semaphore }, Step::Wait { queue: QUEUE, semaphore }],
+        steps: vec![
+            Step::Signal { queue: QUEUE, semaphore, value: 1 },
+            Step::Wait { queue: QUEUE, semaphore, value: 1 },
+        ],
         ..plan()
     };
     let feature = "timelineSemaphore".to_owned();

@@ -7,9 +7,16 @@ use litmus::AccessMask;
 use plan::{Accesses, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
 use shaders::{Dependency, Program};
 
+use crate::calls;
+
+/// The feature of timeline semaphores.
+pub(crate) const TIMELINE: &str = "timelineSemaphore";
+
 /// A way of the API to put dispatches one after another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Join {
+    /// `calls`: the calls of the test as they stand, on the queues that it names.
+    Calls,
     /// `barrier`: a pipeline barrier in the same command buffer, with the access masks that the test asks for.
     #[default]
     Barrier,
@@ -33,12 +40,13 @@ pub struct UnknownJoin(pub String);
 
 impl Join {
     /// All ways.
-    pub const ALL: [Join; 6] =
-        [Join::Barrier, Join::Event, Join::Submit, Join::Semaphore, Join::Timeline, Join::Fence];
+    pub const ALL: [Join; 7] =
+        [Join::Calls, Join::Barrier, Join::Event, Join::Submit, Join::Semaphore, Join::Timeline, Join::Fence];
 
     /// The word for it, in variants of tests.
     pub fn name(self) -> &'static str {
         match self {
+            Join::Calls => "calls",
             Join::Barrier => "barrier",
             Join::Event => "event",
             Join::Submit => "submit",
@@ -48,19 +56,27 @@ impl Join {
         }
     }
 
-    /// The Vulkan feature that it needs.
-    pub fn feature(self) -> Option<&'static str> {
+    /// The Vulkan feature that it needs for a program.
+    pub fn feature(self, program: &Program) -> Option<&'static str> {
         match self {
-            Join::Timeline => Some("timelineSemaphore"),
+            Join::Timeline => Some(TIMELINE),
+            Join::Calls => {
+                program.schedule.as_ref().filter(|schedule| calls::counts(schedule)).map(|_| TIMELINE)
+            }
             Join::Barrier | Join::Event | Join::Submit | Join::Semaphore | Join::Fence => None,
         }
     }
 
     /// Why it cannot stand between the phases of a program; `None` where it can.
     pub fn refused(self, program: &Program) -> Option<&'static str> {
-        let several = program.queue_families > 1 && program.phases.len() > 1;
+        let several = program.queues.len() > 1 && program.phases.len() > 1;
         match self {
-            Join::Barrier | Join::Event | Join::Submit if several => Some("barrier between queue families"),
+            Join::Calls => match &program.schedule {
+                None => Some("no calls to run as they stand"),
+                Some(schedule) => calls::steps(schedule).err(),
+            },
+            _ if program.calls_alone => Some("access mask of other threads"),
+            Join::Barrier | Join::Event | Join::Submit if several => Some("barrier between queues"),
             Join::Barrier | Join::Submit => None,
             // The stages of an event that the device sets are the device's (VUID-vkCmdSetEvent-stageMask-01149).
             Join::Event => {
@@ -84,9 +100,12 @@ impl Join {
         steps: &mut Vec<Step>,
     ) {
         let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
+        let stages = (stages.0.with(Stages::of(available)), stages.1.with(Stages::of(visible)));
         let by = |queue, kind| Step::Dependency { queue, kind, stages, available, visible };
         let barriers = || queues.iter().map(|queue| by(*queue, DependencyKind::Barrier));
         match self {
+            // What stands between phases is theirs.
+            Join::Calls => {}
             Join::Barrier => steps.extend(barriers()),
             Join::Event => steps.extend(queues.iter().map(|queue| by(*queue, DependencyKind::Event))),
             Join::Submit => {
@@ -99,8 +118,8 @@ impl Join {
                 for (from, to) in queues.iter().flat_map(|from| queues.iter().map(move |to| (*from, *to))) {
                     let semaphore = SemaphoreId(semaphores.len() as u32);
                     semaphores.push(kind);
-                    steps.push(Step::Signal { queue: from, semaphore });
-                    waits.push(Step::Wait { queue: to, semaphore });
+                    steps.push(Step::Signal { queue: from, semaphore, value: 1 });
+                    waits.push(Step::Wait { queue: to, semaphore, value: 1 });
                 }
                 steps.extend(waits);
             }
@@ -167,7 +186,7 @@ mod tests {
         let unknown = "hope".parse::<Join>().unwrap_err().to_string();
         assert_eq!(
             unknown,
-            "no way to order dispatches is called `hope`; there are barrier, event, submit, semaphore, timeline, fence"
+            "no way to order dispatches is called `hope`; there are calls, barrier, event, submit, semaphore, timeline, fence"
         );
     }
 }

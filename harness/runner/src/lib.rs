@@ -8,6 +8,7 @@
 
 mod affinity;
 mod calibration;
+mod calls;
 pub mod canary;
 pub mod classic;
 mod classify;

@@ -1,5 +1,7 @@
 //! The memory of a run: the plan that uses it, and how it gets its initial values before each submission.
 
+use std::collections::BTreeMap;
+
 use plan::{
     Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Hosts, Image, ImageFormat, ImageId,
     ImageShape, KernelId, Memory, Plan, Prepared, Queue, QueueId, Stages, Step,
@@ -10,6 +12,7 @@ use shaders::stress::StressKernel;
 use shaders::variant::{Images as Shape, SubgroupSize};
 use shaders::{Binding, ImageBinding, Kernel, Parameters, Program, StressParameters};
 
+use crate::calls::{self, Ordering};
 use crate::classify::Classifier;
 use crate::draw::Bounds;
 use crate::drawn::{self, Claims, Drawn};
@@ -222,7 +225,7 @@ impl Layout {
             steps.push(barrier.clone());
         }
         // What makes memory ready and what reads it have a queue of their own; the host stands between that and the others.
-        let queues: Vec<QueueId> = (0..program.queue_families.max(1)).map(QueueId).collect();
+        let queues: Vec<QueueId> = (0..program.queues.len() as u32).map(QueueId).collect();
         let several = queues.len() > 1 && hosts.is_none();
         if hosts.is_some() {
             steps.push(Step::Hosts { queue: QUEUE });
@@ -231,40 +234,78 @@ impl Layout {
         }
         let mut dispatches = Vec::new();
         let mut semaphores = Vec::new();
+        // The dispatch of each part, in the order of the kernels.
+        let mut made: Vec<Vec<(Step, Dispatch)>> = Vec::with_capacity(program.phases.len());
         for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
-            let part_queue = phase.parts.first().map_or(QUEUE, |part| QueueId(part.queue_family));
-            if hosts.is_some() {
-                steps.push(Step::Batch { queue: part_queue, number: number as u32 });
-                steps.extend(masked(part_queue, phase.before));
-            } else if number > 0 {
-                let stages = drawn::stages_around(program, number);
-                join.steps(&queues, (phase.before, stages), &mut semaphores, &mut steps);
-            }
-            for (turn, part) in phase.parts.iter().enumerate() {
-                if turn > 0 {
-                    // Not ordered, and recorded apart: what looks for missing barriers looks within a command buffer.
-                    steps.push(Step::CommandBuffer { queue: QueueId(part.queue_family) });
-                }
+            let parts = phase.parts.iter().map(|part| {
                 let classes = part.kernel.workgroups_of_group();
                 let stressed = part.kernel.is_stressed();
                 let drawn = Drawn::of(&part.kernel);
-                dispatches.push(Dispatch { step: steps.len(), phase: number, classes, stressed, drawn });
                 let claims = claimed.next().flatten();
-                let (queue, kernel) = (QueueId(part.queue_family), KernelId(kernels.len() as u32));
+                let (queue, kernel) = (QueueId(part.queue), KernelId(kernels.len() as u32));
                 let workgroups = workgroups.of(classes);
                 let bindings = buffers_of(&part.kernel, (*meeting, claims), apart, scratch);
                 let push_constants = vec![0; part.kernel.push_constant_bytes() as usize];
-                steps.push(match drawn {
+                kernels.push(plan_kernel(&part.kernel, &images, apart));
+                let step = match drawn {
                     None => Step::Dispatch { queue, kernel, workgroups, bindings, push_constants },
                     Some(drawn) => {
                         let drawing = drawn.drawing(workgroups);
                         Step::Draw { queue, kernel, drawing, bindings, push_constants }
                     }
-                });
-                kernels.push(plan_kernel(&part.kernel, &images, apart));
+                };
+                (step, Dispatch { step: 0, phase: number, classes, stressed, drawn })
+            });
+            made.push(parts.collect());
+        }
+        let mut put = |steps: &mut Vec<Step>, (step, dispatch): (Step, Dispatch)| {
+            dispatches.push(Dispatch { step: steps.len(), ..dispatch });
+            steps.push(step);
+        };
+        if let (Join::Calls, Some(ordered)) =
+            (join, program.schedule.as_ref().and_then(|own| calls::steps(own).ok()))
+        {
+            let parts = program.phases.iter().flat_map(|phase| &phase.parts);
+            let mut parts: Vec<_> = parts.zip(made.into_iter().flatten().map(Some)).collect();
+            semaphores = ordered.semaphores;
+            // The phase of the last dispatch of each queue.
+            let mut last: BTreeMap<QueueId, usize> = BTreeMap::new();
+            for item in ordered.items {
+                match item {
+                    Ordering::Call(step) => steps.push(step),
+                    Ordering::Dispatch(thread) => {
+                        let part = parts.iter_mut().find(|(part, _)| part.threads.contains(&thread));
+                        if let Some(own) = part.and_then(|(_, own)| own.take()) {
+                            // What is not ordered is recorded apart, as below.
+                            let (queue, phase) = (own.0.queue(), own.1.phase);
+                            if last.insert(queue, phase) == Some(phase) {
+                                steps.push(Step::CommandBuffer { queue });
+                            }
+                            put(&mut steps, own);
+                        }
+                    }
+                }
             }
-            let after = program.hosts.as_ref().and_then(|hosts| hosts.after.get(number));
-            steps.extend(after.and_then(|after| masked(part_queue, *after)));
+        } else {
+            for (number, (phase, parts)) in program.phases.iter().zip(made).enumerate() {
+                let part_queue = phase.parts.first().map_or(QUEUE, |part| QueueId(part.queue));
+                if hosts.is_some() {
+                    steps.push(Step::Batch { queue: part_queue, number: number as u32 });
+                    steps.extend(masked(part_queue, phase.before));
+                } else if number > 0 {
+                    let stages = drawn::stages_around(program, number);
+                    join.steps(&queues, (phase.before, stages), &mut semaphores, &mut steps);
+                }
+                for (turn, own) in parts.into_iter().enumerate() {
+                    if turn > 0 {
+                        // Not ordered, and recorded apart: what looks for missing barriers looks within a command buffer.
+                        steps.push(Step::CommandBuffer { queue: own.0.queue() });
+                    }
+                    put(&mut steps, own);
+                }
+                let after = program.hosts.as_ref().and_then(|hosts| hosts.after.get(number));
+                steps.extend(after.and_then(|after| masked(part_queue, *after)));
+            }
         }
         if hosts.is_some() {
             steps.push(Step::HostsEnd { queue: QUEUE });
@@ -307,7 +348,7 @@ impl Layout {
                 kernels,
                 buffers,
                 images: images.images,
-                queues: queues.iter().map(|queue| Queue { family: queue.0 }).collect(),
+                queues: program.queues.iter().map(|family| Queue { family: *family }).collect(),
                 semaphores,
                 hosts,
                 steps,
@@ -520,7 +561,8 @@ fn masked(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
     let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
     let kind = DependencyKind::Barrier;
     let any = !(available.is_empty() && visible.is_empty());
-    let stages = (Stages::COMPUTE, Stages::COMPUTE);
+    let of = |accesses| Stages::COMPUTE.with(Stages::of(accesses));
+    let stages = (of(available), of(visible));
     any.then_some(Step::Dependency { queue, kind, stages, available, visible })
 }
 

@@ -525,8 +525,8 @@ impl<'d> Run<'d> {
             self.poison,
         );
         let stress = &self.settings.stress;
-        // A test of several queue families has the other queues for itself.
-        let beside = self.program.queue_families <= 1
+        // A test of several queues has the others for itself.
+        let beside = self.program.queues.len() <= 1
             && self.hosts.is_none()
             && stress.memory_stress.as_ref().is_some_and(|memory| memory.queue_workgroups.1 > 0);
         if beside && self.bounds.scratch_words > 0 {

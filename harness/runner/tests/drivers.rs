@@ -232,7 +232,9 @@ fn phases_follow_one_another_in_every_way(driver: &str) {
     let mut jobs = Vec::new();
     let mut expected = Vec::new();
     for (file, values) in cases {
-        for variant in Join::ALL.map(Join::name).into_iter().chain(["", "split", "visible", "cached.fence"]) {
+        // None of these has calls.
+        let ways = Join::ALL.into_iter().filter(|join| *join != Join::Calls).map(Join::name);
+        for variant in ways.chain(["", "split", "visible", "cached.fence"]) {
             for device in [driver.to_owned(), format!("discrete:{driver}")] {
                 jobs.push(Job { variant: variant.into(), ..job(&text(file), &device, 20_000) });
                 expected.push((file, variant, values));
@@ -398,6 +400,55 @@ fn the_corpus_is_accounted_for(driver: &str) {
     assert!(ran > 60);
 }
 
+/// Calls run as they stand, with what the device has to record them: nothing that they forbid shows, and the layers have nothing to say of
+/// tests without a race. What needs more queues is named by number.
+fn calls_run_as_they_stand(driver: &str) {
+    let mut jobs = Vec::new();
+    let mut tests = Vec::new();
+    for entry in litmus::corpus::tests() {
+        if !entry.id.starts_with("families/") && !entry.id.starts_with("transfer/") {
+            continue;
+        }
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        let forbidden = entry.text.contains("expect: vulkan forbidden free");
+        for kind in ["", "discrete:", "validated:"] {
+            // The layers complain of races, as they should.
+            if forbidden || kind.is_empty() {
+                let device = format!("{kind}{driver}");
+                jobs.push(Job { variant: "calls".into(), ..job(entry.text, &device, 1_000) });
+                tests.push((test.clone(), forbidden));
+            }
+        }
+    }
+    let (mut ran, mut lacks) = (0, BTreeMap::new());
+    for (((test, forbidden), job), report) in tests.iter().zip(&jobs).zip(run(&jobs, &mut |_| false)) {
+        let answer = answer(&report);
+        let context = format!("{} on {}", test.name, job.device);
+        if let Some(Failure::Lacks { what }) = &answer.failure {
+            *lacks.entry(what.clone()).or_insert(0) += 1;
+            continue;
+        }
+        assert_sound(&context, answer, 1_000);
+        ran += 1;
+        let condition = &test.question.as_ref().unwrap().condition;
+        let seen = Observation::from(&answer.observation);
+        let meets = |outcome: &litmus::Outcome| outcome.meets(test, &test.observables(), condition);
+        assert!(!forbidden || !seen.histogram.counts.keys().any(meets), "{context}");
+    }
+    println!("{driver}: {ran} of {} ran, {lacks:?}", jobs.len());
+    let known = |what: &String| {
+        [
+            "2 compute queues in one queue family",
+            "2 queue families",
+            "calls beside",
+            "vulkan-validationlayers",
+        ]
+        .iter()
+        .any(|known| what.contains(known))
+    };
+    assert!(ran >= 60 && lacks.keys().all(known), "{ran} ran, {lacks:?}");
+}
+
 /// Threads of the host run beside the device, or the memory that they need is named; the layers have nothing to say of it.
 fn hosts_are_accounted_for(driver: &str) {
     let mut files: Vec<PathBuf> =
@@ -446,6 +497,7 @@ fn main() {
         both_ways_of_counting_agree,
         stages_are_accounted_for,
         hosts_are_accounted_for,
+        calls_run_as_they_stand,
         the_corpus_is_accounted_for,
     ] {
         for driver in SOFTWARE {

@@ -1,9 +1,9 @@
 //! Access masks from the text of a test to the steps of a plan: every dependency that a device is asked for has the words
 //! that stand in the text at its place, in each way to put phases one after another.
-#![expect(clippy::unwrap_used, reason = "a failure is the report")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -125,8 +125,12 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
         _ => Stages::COMPUTE,
     };
     for step in &plan.steps {
-        if let Step::Dependency { stages, .. } = step {
-            assert_eq!(*stages, (own, own), "the stages of the kernels, and no other: {text}");
+        if let Step::Dependency { stages, available, visible, .. } = step {
+            let expected = (own.with(Stages::of(*available)), own.with(Stages::of(*visible)));
+            assert_eq!(
+                *stages, expected,
+                "the stages of the kernels and of the accesses, and no other: {text}"
+            );
         }
     }
     let dependencies: Vec<(Words, Words)> = plan
@@ -143,7 +147,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     }
     let columns = columns(text);
     // Every queue has the same.
-    let queues = program.queue_families.max(1) as usize;
+    let queues = program.queues.len();
     let each: Vec<&[(Words, Words)]> = dependencies.chunks(queues).collect();
     let mut published = false;
     for (phase, of_queues) in (1..program.phases.len()).zip(&each) {
@@ -229,4 +233,131 @@ fn steps_have_the_masks_of_the_text() {
     }
     eprintln!("{tests} tests, {masked} with masks, {dependencies} dependencies");
     assert!(tests >= 60 && masked >= 45 && dependencies >= 180, "{tests} {masked} {dependencies}");
+}
+
+/// The stages and accesses of a side of a call: `compute.transfer:shader_write`.
+fn side(text: &str) -> (Stages, Words) {
+    let (stages, accesses) = text.split_once(':').unwrap_or((text, ""));
+    let stages = stages.split('.').fold(Stages::NONE, |all, word| {
+        all.with(match word {
+            "compute" => Stages::COMPUTE,
+            "vertex" => Stages::VERTEX,
+            "fragment" => Stages::FRAGMENT,
+            "transfer" => Stages::TRANSFER,
+            "host" => Stages::HOST,
+            "all" => Stages::ALL,
+            "top" => Stages::TOP,
+            "bottom" => Stages::BOTTOM,
+            _ => Stages::NONE,
+        })
+    });
+    (stages, accesses.split('.').filter(|word| !word.is_empty()).map(str::to_owned).collect())
+}
+
+/// What a test gives a queue is what the queue is given: the calls of the text, in its order, with the stages and accesses that it
+/// names and no others, and with the values of its semaphores.
+#[test]
+fn calls_stand_as_they_are_written() {
+    let config = KernelConfig { subgroup_size: 8, lanes: 8, ..KernelConfig::PLAIN };
+    let (mut tests, mut calls, mut queues) = (0, 0, 0);
+    for entry in litmus::corpus::tests() {
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        let Ok(program) = shaders::program(&test, &config, Pipelines::Merged) else { continue };
+        if Join::Calls.refused(&program).is_some() {
+            assert!(program.schedule.is_none(), "{}", entry.id);
+            continue;
+        }
+        let device = Keeper {
+            capabilities: Capabilities {
+                executes: true,
+                subgroup_size: 4,
+                max_workgroup_invocations: 128,
+                max_workgroups: 65_535,
+                max_storage_buffer_bytes: 1 << 27,
+                max_storage_buffers: 64,
+                max_push_constant_bytes: 256,
+                features: vec!["timelineSemaphore".to_owned()],
+                ..Capabilities::default()
+            },
+            ..Keeper::default()
+        };
+        let way = (Join::Calls, Memory::Device);
+        let ran = run_program(&device, &program, way, &test, &settings(), &mut |_| ControlFlow::Continue(()));
+        assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{}", entry.id);
+        let plan = device.plan.borrow();
+        assert_eq!(plan.queues.len(), program.queues.len(), "{}", entry.id);
+        // What each queue is given between what makes memory ready and what reads it: from the first dispatch of a thread on.
+        let mut columns = columns(entry.text);
+        columns.resize(test.threads.len(), Vec::new());
+        let mut told: Vec<Vec<String>> = vec![Vec::new(); plan.queues.len()];
+        for (thread, column) in test.threads.iter().zip(&columns) {
+            let place = thread.place.placement().unwrap();
+            let same = |other: &litmus::Thread| {
+                let other = other.place.placement().unwrap();
+                (other.queue_family, other.queue) == (place.queue_family, place.queue)
+            };
+            // Queues in the order in which threads name them.
+            let mut named: Vec<&litmus::Thread> = Vec::new();
+            for other in &test.threads {
+                if !named.iter().any(|known| {
+                    let (known, other) = (known.place.placement().unwrap(), other.place.placement().unwrap());
+                    (known.queue_family, known.queue) == (other.queue_family, other.queue)
+                }) {
+                    named.push(other);
+                }
+            }
+            let queue = named.iter().position(|first| same(first)).unwrap();
+            told[queue].extend(column.iter().filter(|cell| !cell.starts_with("transfer ")).cloned());
+        }
+        let mut set: BTreeMap<String, String> = BTreeMap::new();
+        for (queue, cells) in told.iter().enumerate() {
+            let mut steps = plan.steps.iter().filter(|step| {
+                step.queue().0 as usize == queue
+                    && matches!(
+                        step,
+                        Step::Dependency { .. }
+                            | Step::Signal { .. }
+                            | Step::Wait { .. }
+                            | Step::Submit { .. }
+                    )
+            });
+            for cell in cells {
+                let words: Vec<&str> = cell.split_whitespace().collect();
+                match words.as_slice() {
+                    ["barrier", rest @ ..] | ["set", _, rest @ ..] => {
+                        if let ["set", event, ..] = words.as_slice() {
+                            set.insert((*event).to_owned(), rest.join(" "));
+                        }
+                        scoped(steps.next().unwrap(), &rest.join(" "), cell);
+                    }
+                    ["await", event] => scoped(steps.next().unwrap(), &set[*event], cell),
+                    [word @ ("signal" | "wait"), _, value @ ..] => {
+                        let expected = value.first().map_or(1, |value| value.parse().unwrap());
+                        let found = match (steps.next().unwrap(), *word) {
+                            (Step::Signal { value, .. }, "signal") | (Step::Wait { value, .. }, "wait") => {
+                                *value
+                            }
+                            // Nobody waits for it.
+                            (Step::Submit { .. }, "signal") => expected,
+                            other => panic!("{other:?} for {cell}"),
+                        };
+                        assert_eq!(found, expected, "{}: {cell}", entry.id);
+                    }
+                    _ => continue,
+                }
+                calls += 1;
+            }
+            assert!(steps.next().is_none(), "{}: more than it says", entry.id);
+        }
+        (tests, queues) = (tests + 1, queues + told.len());
+    }
+    eprintln!("{tests} tests, {calls} calls, {queues} queues");
+    assert!(tests >= 45 && calls >= 90 && queues >= 60, "{tests} {calls} {queues}");
+}
+
+fn scoped(step: &Step, text: &str, cell: &str) {
+    let Step::Dependency { stages, available, visible, .. } = step else { panic!("{step:?} for {cell}") };
+    let (source, target) = text.split_once(" -> ").unwrap();
+    let found = ((stages.0, words(*available)), (stages.1, words(*visible)));
+    assert_eq!(found, (side(source), side(target)), "{cell}");
 }

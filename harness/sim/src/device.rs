@@ -153,6 +153,8 @@ struct SimPrepared<'d> {
     programs: Vec<Program>,
     steps: Vec<Step>,
     phases: Vec<Phase>,
+    /// The plan, where its queues go on in another order each time.
+    plan: Option<Plan>,
     /// Queue family of each queue.
     families: Vec<u32>,
     /// First address and number of words of each buffer, then of each image.
@@ -228,7 +230,8 @@ impl<'d> SimPrepared<'d> {
         Ok(SimPrepared {
             device,
             programs,
-            phases: phases(plan, &buffers, device.fault),
+            phases: phases(plan, &buffers, device.fault, &mut Random::new(0)),
+            plan: phases::is_drawn(plan).then(|| plan.clone()),
             families: plan.queues.iter().map(|queue| queue.family).collect(),
             steps: plan.steps.clone(),
             shared: plan
@@ -467,6 +470,9 @@ impl Prepared for SimPrepared<'_> {
         let mut random = Random::new(self.device.seed.get());
         let seed = random.word() ^ self.submissions.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.submissions += 1;
+        if let Some(plan) = &self.plan {
+            self.phases = phases(plan, &self.buffers, self.device.fault, &mut Random::new(seed));
+        }
         let is_visible = |memory: &Option<MemoryProperties>| memory.is_some_and(|memory| memory.host_visible);
         let host_visible: Vec<bool> = self.memories.iter().map(is_visible).collect();
         let buffers = (self.buffers.as_slice(), host_visible.as_slice());

@@ -320,6 +320,9 @@ faults! {
     StageMaskTooNarrow "stage-mask-too-narrow"
         "the stages of a barrier leave out those of dispatches, which then do not wait for each other"
         Some("gfx-rs/wgpu#9185"), Violates;
+    EventWaitTooEarly "event-wait-too-early"
+        "the wait for an event ends before the event is set"
+        None, Violates;
     SemaphorePublishesNothing "semaphore-publishes-nothing"
         "the signal of a semaphore makes nothing available"
         None, Violates;

@@ -337,17 +337,13 @@ impl Machine {
         let loop_limit = if self.fault == Fault::LoopsStopSilently { 3 } else { u32::MAX };
         let mut stored = false;
         let before = self.idle_budget;
+        let left = (&mut self.idle_budget, &mut stored);
         let mut surroundings = Surroundings {
-            program,
-            dispatch,
-            memory: &mut self.memory,
-            random: &mut self.random,
             warm_up: self.mood.warm_up,
             last_round: self.last_round,
-            budget: &mut self.idle_budget,
-            stored: &mut stored,
             loop_limit,
             garbage: self.fault == Fault::GarbageResults,
+            ..Surroundings::new((program, dispatch), (&mut self.memory, &mut self.random), left)
         };
         let moved = self.waves[number].run(&mut surroundings);
         self.budget = self.budget.saturating_sub(before - self.idle_budget);
@@ -412,18 +408,8 @@ impl Machine {
 
     /// What a front end needs that looks ahead and stores nothing.
     pub fn surroundings<'a>(&'a mut self, program: &'a Program, dispatch: &'a Dispatch) -> Surroundings<'a> {
-        Surroundings {
-            program,
-            dispatch,
-            memory: &mut self.memory,
-            random: &mut self.random,
-            warm_up: 0,
-            last_round: 0,
-            budget: &mut self.budget,
-            stored: &mut self.looked,
-            loop_limit: u32::MAX,
-            garbage: false,
-        }
+        let left = (&mut self.budget, &mut self.looked);
+        Surroundings::new((program, dispatch), (&mut self.memory, &mut self.random), left)
     }
 
     /// Something that a shared cache does of its own accord.
@@ -494,18 +480,9 @@ impl Machine {
         let reads = || program.reads.iter().filter(|(_, memory)| ahead || !is_atomic(*memory));
         let pick = self.random.below(reads().count());
         let Some((pointer, memory)) = reads().nth(pick).copied() else { return };
-        let mut surroundings = Surroundings {
-            program,
-            dispatch,
-            memory: &mut self.memory,
-            random: &mut self.random,
-            warm_up: 0,
-            last_round: 0,
-            budget: &mut self.budget,
-            stored: &mut self.looked,
-            loop_limit: u32::MAX,
-            garbage: false,
-        };
+        let left = (&mut self.budget, &mut self.looked);
+        let mut surroundings =
+            Surroundings::new((program, dispatch), (&mut self.memory, &mut self.random), left);
         self.waves[number].prefetch(pointer, memory, mask, level, &mut surroundings);
     }
 }

@@ -8,11 +8,13 @@ mod address;
 mod arithmetic;
 mod group;
 mod place;
+mod surroundings;
 
-use crate::memory::{Memory, Path};
+use crate::memory::Path;
 use crate::program::{Access, Edge, Kind, LANES, Lanes, MemoryOp, NONE, Op, Program, Register, Stage, Wait};
-use crate::random::{Random, lanes};
+use crate::random::lanes;
 pub(crate) use group::{Brought, Standing, result};
+pub(crate) use surroundings::Surroundings;
 
 /// Memory operations that a wave may have under way.
 const WINDOW: usize = 32;
@@ -133,34 +135,6 @@ pub(crate) struct Wave {
     window: Vec<Entry>,
     /// Slots in use, oldest first.
     order: Vec<u8>,
-}
-
-/// What the front end needs besides the wave.
-pub(crate) struct Surroundings<'a> {
-    pub program: &'a Program,
-    pub dispatch: &'a Dispatch,
-    pub memory: &'a mut Memory,
-    pub random: &'a mut Random,
-    /// In how many of 256 cases a line is fetched as soon as its pointer is known.
-    pub warm_up: u32,
-    /// Rounds that no wave may pass.
-    pub last_round: u32,
-    /// Blocks left of the budget.
-    pub budget: &'a mut u64,
-    /// Whether something was stored.
-    pub stored: &'a mut bool,
-    /// Iterations of all loops after which a loop is left without a word; a fault.
-    pub loop_limit: u32,
-    /// Whether some results are wrong; a fault.
-    pub garbage: bool,
-}
-
-impl Surroundings<'_> {
-    /// Whether what a load reads can be fetched before it: an atomic load's only where loads go ahead.
-    fn fetches(&self, memory: u16) -> bool {
-        let atomic = self.program.memory.get(usize::from(memory)).is_some_and(MemoryOp::is_atomic);
-        !atomic || self.memory.reads_ahead()
-    }
 }
 
 impl Wave {

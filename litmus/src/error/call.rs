@@ -36,6 +36,54 @@ pub enum CallError {
         #[label("expected the call before or behind all that the shader does")]
         span: Span,
     },
+    /// A queue with transfers alone has no shaders; what it does would be threads of copies.
+    #[error("copy: a thread of a queue without shaders")]
+    #[diagnostic(code(litmus::call::copy))]
+    Copy {
+        #[label("expected loads and stores of a shader, which every queue here has")]
+        span: Span,
+    },
+    /// VUID-vkCmdSetEvent-stageMask-01149: the device sets an event behind its own stages alone.
+    #[error("event of the host")]
+    #[diagnostic(code(litmus::call::event_of_host))]
+    EventOfHost {
+        #[label("expected stages of the device (VUID-vkCmdSetEvent-stageMask-01149)")]
+        span: Span,
+    },
+    /// Nothing resets an event here, and a set of what is set already orders nothing.
+    #[error("event `{event}` is set or awaited twice")]
+    #[diagnostic(code(litmus::call::event_twice))]
+    EventTwice {
+        event: String,
+        #[label("expected one `set` and one `await`")]
+        span: Span,
+    },
+    /// VUID-vkCmdWaitEvents-pEvents-01163: events are of one queue.
+    #[error("event `{event}` of another queue")]
+    #[diagnostic(code(litmus::call::event_of_another_queue))]
+    EventOfAnotherQueue {
+        event: String,
+        #[label("expected the `set` on the same queue, or a semaphore")]
+        span: Span,
+    },
+    /// VUID-VkSubmitInfo-pSignalSemaphores-03242.
+    #[error("values of semaphore `{semaphore}` that do not rise")]
+    #[diagnostic(code(litmus::call::falling_semaphore))]
+    FallingSemaphore {
+        semaphore: String,
+        #[label(
+            "expected more than what its queue has signalled before (VUID-VkSubmitInfo-pSignalSemaphores-03242)"
+        )]
+        span: Span,
+    },
+    /// Timelines begin at 0: a signal must be more, and a wait orders nothing.
+    #[error("semaphore `{semaphore}` at 0, where it begins")]
+    #[diagnostic(code(litmus::call::zero_value))]
+    ZeroValue {
+        semaphore: String,
+        #[label("expected a value from 1")]
+        span: Span,
+    },
     /// A command of a queue in a thread of the host.
     #[error("command of a queue in a thread of the host")]
     #[diagnostic(code(litmus::call::command_of_host))]

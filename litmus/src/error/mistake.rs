@@ -167,7 +167,7 @@ pub enum ParseError {
     #[diagnostic(code(litmus::parse::unknown_property))]
     UnknownProperty {
         word: String,
-        #[label("expected `host` or `noncoherent`")]
+        #[label("expected `host`, `noncoherent` or `exclusive`")]
         span: Span,
     },
     /// A location declared twice.
@@ -272,6 +272,14 @@ pub enum ParseError {
     DuplicateThread {
         number: u32,
         #[label("expected another thread")]
+        span: Span,
+    },
+    /// A workgroup is part of one dispatch, which is on one queue.
+    #[error("workgroup of `P{number}` on two queues")]
+    #[diagnostic(code(litmus::parse::workgroup_on_two_queues))]
+    WorkgroupOnTwoQueues {
+        number: u32,
+        #[label("expected the queue of the other threads of its workgroup, or another workgroup")]
         span: Span,
     },
     /// A thread that has no column.

@@ -1,5 +1,5 @@
-//! Calls of the API in a test: `barrier`, `signal`, `wait` and `transfer`, read and put in the order of their queues. What
-//! they say is derived in [`derive`], in the words that the model has.
+//! Calls of the API in a test: `barrier`, `set` and `await`, `signal` and `wait`, and `transfer`, read and put in the order of
+//! their queues. What they say is derived in [`derive`], in the words that the model has.
 
 mod derive;
 
@@ -8,6 +8,7 @@ use super::lexer::{Token, TokenKind};
 use super::parser::{Parsed, Parser};
 use super::words::is_thread;
 use crate::error::{CallError, ParseError};
+use crate::schedule::{Scopes, StageMask};
 use crate::span::Span;
 use crate::system::AccessMask;
 use crate::test::{LocationId, Place, ThreadId};
@@ -24,10 +25,21 @@ pub(super) struct Call {
 
 #[derive(Clone, Debug)]
 enum CallKind {
-    Barrier { source: Side, target: Side },
+    Barrier(Dependency),
+    Set(String, Dependency),
+    Await(String),
     Signal(Semaphore),
     Wait(Semaphore),
     Transfer(Transfer),
+}
+
+/// What a barrier or an event puts between what comes before it and what comes behind it.
+#[derive(Clone, Copy, Debug)]
+struct Dependency {
+    source: Side,
+    target: Side,
+    /// As it stands in the text.
+    named: Scopes,
 }
 
 /// A semaphore at a value; binary ones have none.
@@ -113,7 +125,7 @@ impl Parser<'_> {
     pub(super) fn begins_call(&self, word: &str) -> bool {
         let next = self.peek();
         match word {
-            "barrier" | "signal" | "transfer" => true,
+            "barrier" | "set" | "await" | "signal" | "transfer" | "copy" => true,
             "wait" => next.kind == TokenKind::Word && !is_thread(self.word(next)),
             _ => false,
         }
@@ -122,12 +134,10 @@ impl Parser<'_> {
     /// Reads the rest of a call of `thread`.
     pub(super) fn call(&mut self, thread: ThreadId, start: Token) -> Parsed<()> {
         let kind = match self.word(start) {
-            "barrier" => {
-                let (source, _) = self.barrier_side()?;
-                self.arrow()?;
-                let (_, target) = self.barrier_side()?;
-                CallKind::Barrier { source, target }
-            }
+            "copy" => return Err(CallError::Copy { span: start.span }.into()),
+            "barrier" => CallKind::Barrier(self.dependency()?),
+            "set" => CallKind::Set(self.event()?, self.dependency()?),
+            "await" => CallKind::Await(self.event()?),
             "signal" => CallKind::Signal(self.semaphore()?),
             "wait" => CallKind::Wait(self.semaphore()?),
             _ => CallKind::Transfer(self.transfer()?),
@@ -151,10 +161,24 @@ impl Parser<'_> {
         self.expect(TokenKind::Greater, "`->`").map(drop)
     }
 
-    /// Stages and accesses, as a source and as a target.
-    fn barrier_side(&mut self) -> Parsed<(Side, Side)> {
+    fn event(&mut self) -> Parsed<String> {
+        let token = self.expect(TokenKind::Word, "the name of an event")?;
+        Ok(self.word(token).to_owned())
+    }
+
+    fn dependency(&mut self) -> Parsed<Dependency> {
+        let (source, _, before) = self.side()?;
+        self.arrow()?;
+        let (_, target, behind) = self.side()?;
+        let named = Scopes { source: (before, source.accesses), target: (behind, target.accesses) };
+        Ok(Dependency { source, target, named })
+    }
+
+    /// Stages and accesses, as a source and as a target, and the stages that are named.
+    fn side(&mut self) -> Parsed<(Side, Side, StageMask)> {
         const EXPECTED: &str = "an access such as `shader_write`";
         let (mut named, mut source, mut target) = (NONE, NONE, NONE);
+        let mut words = StageMask::NONE;
         loop {
             let token = self.expect(TokenKind::Word, "a stage such as `compute`")?;
             let Some(found) = stage(self.word(token)) else {
@@ -162,6 +186,7 @@ impl Parser<'_> {
                 return Err(CallError::UnknownStage { word, span: token.span }.into());
             };
             (named, source, target) = (named.with(found.0), source.with(found.1), target.with(found.2));
+            words = StageMask::of_word(self.word(token)).map_or(words, |word| words.with(word));
             if !self.accept(TokenKind::Dot) {
                 break;
             }
@@ -185,7 +210,7 @@ impl Parser<'_> {
             }
         }
         let side = |stages| Side { stages, accesses };
-        Ok((side(source), side(target)))
+        Ok((side(source), side(target), words))
     }
 
     fn semaphore(&mut self) -> Parsed<Semaphore> {

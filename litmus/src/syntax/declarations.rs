@@ -25,6 +25,14 @@ pub(super) struct DeclaredSync {
     span: Span,
 }
 
+/// What stands in brackets behind a name.
+#[derive(Default)]
+struct Properties {
+    host: bool,
+    noncoherent: bool,
+    exclusive: bool,
+}
+
 impl Parser<'_> {
     /// `{ … }` with the initial state; `None` where nothing after it can be read.
     pub(super) fn declarations(&mut self) -> Option<Vec<DeclaredRegister>> {
@@ -169,7 +177,7 @@ impl Parser<'_> {
         }
         let token = self.location_name()?;
         let name = self.word(token);
-        let (host, noncoherent) = self.properties()?;
+        let Properties { host, noncoherent, exclusive } = self.properties()?;
         let init = if self.at_word("aliases") {
             self.next();
             let target = self.declared_location()?;
@@ -202,13 +210,15 @@ impl Parser<'_> {
         let declared = true;
         let location =
             Location { name, reference, scalar, components, init, host, noncoherent, declared, span };
-        match known {
+        let id = match known {
             // Only noted so far, after a mistake.
-            Some(known) => self.test.locations[usize::from(known.0)] = location,
-            None => {
-                self.add_location(location)?;
+            Some(known) => {
+                self.test.locations[usize::from(known.0)] = location;
+                known
             }
-        }
+            None => self.add_location(location)?,
+        };
+        self.exclusive.extend(exclusive.then_some(id));
         Ok(())
     }
 
@@ -297,15 +307,16 @@ impl Parser<'_> {
         Err(ParseError::BareVector { name, last: location.components - 1, span })
     }
 
-    /// `[host]`, `[noncoherent]` or both, also as `[host, noncoherent]`.
-    pub(super) fn properties(&mut self) -> Parsed<(bool, bool)> {
-        let (mut host, mut noncoherent) = (false, false);
+    /// `[host]`, `[noncoherent]`, `[exclusive]`, also several as `[host, noncoherent]`.
+    fn properties(&mut self) -> Parsed<Properties> {
+        let mut found = Properties::default();
         while self.accept(TokenKind::OpenBracket) {
             loop {
                 let token = self.peek();
                 match self.word(token) {
-                    "host" => host = true,
-                    "noncoherent" => noncoherent = true,
+                    "host" => found.host = true,
+                    "noncoherent" => found.noncoherent = true,
+                    "exclusive" => found.exclusive = true,
                     word => {
                         let word = word.chars().take(40).collect();
                         return Err(ParseError::UnknownProperty { word, span: token.span });
@@ -318,7 +329,7 @@ impl Parser<'_> {
             }
             self.expect(TokenKind::CloseBracket, "`]`")?;
         }
-        Ok((host, noncoherent))
+        Ok(found)
     }
 
     /// Gives the declared registers to their threads, which are known by now.

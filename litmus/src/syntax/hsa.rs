@@ -155,7 +155,7 @@ impl Parser<'_> {
         let workgroup = self.coordinate("wg", "`wg` and a number")?;
         self.expect(TokenKind::Comma, "`,` and `agent`")?;
         let queue_family = self.coordinate("agent", "`agent` and a number")?;
-        Ok((number, Place::Device(Placement { queue_family, workgroup, subgroup })))
+        Ok((number, Place::Device(Placement { queue_family, queue: 0, workgroup, subgroup })))
     }
 
     /// Takes the registers in a cell that cannot be read as known and its labels as placed, so that one mistake is not

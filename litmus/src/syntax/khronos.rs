@@ -49,6 +49,7 @@ pub(super) fn parse(text: &str, name: String, errors: &mut ErrorList) -> Test {
             locations: Vec::new(),
             threads: Vec::new(),
             system_sync: Vec::new(),
+            calls: crate::schedule::ApiCalls::default(),
             listed: Vec::new(),
             filter: None,
             question: None,
@@ -240,20 +241,20 @@ impl Reader<'_> {
                         nests = false;
                     }
                 }
-                let Placement { queue_family, workgroup, subgroup } = current;
+                let Placement { queue_family, workgroup, subgroup, .. } = current;
                 if pending.queue_family.is_some() {
-                    Placement { queue_family: queue_family + 1, workgroup: 0, subgroup: 0 }
+                    Placement { queue_family: queue_family + 1, queue: 0, workgroup: 0, subgroup: 0 }
                 } else if pending.workgroup.is_some() {
-                    Placement { queue_family, workgroup: workgroup + 1, subgroup: 0 }
+                    Placement { queue_family, queue: 0, workgroup: workgroup + 1, subgroup: 0 }
                 } else if pending.subgroup.is_some() {
-                    Placement { queue_family, workgroup, subgroup: subgroup + 1 }
+                    Placement { queue_family, queue: 0, workgroup, subgroup: subgroup + 1 }
                 } else if pending.thread.is_some() {
                     current
                 } else {
                     return true;
                 }
             }
-            _ => Placement { queue_family: 0, workgroup: 0, subgroup: 0 },
+            _ => Placement { queue_family: 0, queue: 0, workgroup: 0, subgroup: 0 },
         };
         let span = pending.thread.unwrap_or(span);
         if nests && self.test.threads.iter().any(|thread| thread.number == self.number) {

@@ -32,6 +32,8 @@ pub(super) struct Parser<'a> {
     pub(super) instruction_count: usize,
     /// Calls of the API, in the order of the text.
     pub(super) calls: Vec<super::calls::Call>,
+    /// Memory that one queue family owns at a time (`VK_SHARING_MODE_EXCLUSIVE`), whether a transfer names it or not.
+    pub(super) exclusive: Vec<LocationId>,
 }
 
 impl<'a> Parser<'a> {
@@ -49,6 +51,7 @@ impl<'a> Parser<'a> {
             locations: Vec::new(),
             threads: Vec::new(),
             system_sync: Vec::new(),
+            calls: crate::schedule::ApiCalls::default(),
             listed: Vec::new(),
             filter: None,
             question: None,
@@ -75,6 +78,7 @@ impl<'a> Parser<'a> {
             label_mentions: Vec::new(),
             instruction_count: 0,
             calls: Vec::new(),
+            exclusive: Vec::new(),
         }
     }
 

@@ -12,8 +12,9 @@ use crate::outcome::Race;
 use crate::system::{InterlockEnd, SystemOperation};
 use crate::test::{
     Access, AccessKind, BarrierSemantics, Compute, Dialect, Flow, InstructionKind, Lanes, Location,
-    LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order, Performer, Place, RegisterId,
-    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, SyncPoint, Test, Thread, ThreadId,
+    LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order, Performer, Place, Placement,
+    RegisterId, RegisterInit, RmwOperation, Scope, Semantics, StorageClass, SyncPoint, Test, Thread,
+    ThreadId,
 };
 
 /// The text of a test in its own syntax: Khronos' `.test` for a test that came from there, else the native dialect.
@@ -287,10 +288,11 @@ fn print_table(out: &mut String, test: &Test) {
         let mut cells = Vec::with_capacity(thread.instructions.len() + 1);
         cells.push(match thread.place {
             Place::Host => format!("P{}@host", thread.number),
-            Place::Device(place) => format!(
-                "P{}@sg {}, wg {}, qf {}",
-                thread.number, place.subgroup, place.workgroup, place.queue_family
-            ),
+            Place::Device(place) => {
+                let queue = if place.queue == 0 { String::new() } else { format!(", q {}", place.queue) };
+                let Placement { subgroup, workgroup, queue_family, .. } = place;
+                format!("P{}@sg {subgroup}, wg {workgroup}, qf {queue_family}{queue}", thread.number)
+            }
         });
         let thread_id = ThreadId(index as u16);
         cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.text(test, thread_id)));

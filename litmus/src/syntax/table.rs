@@ -5,7 +5,7 @@ use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
 use crate::error::ParseError;
 use crate::span::Span;
-use crate::test::{LabelId, Place, Placement, Thread, ThreadId};
+use crate::test::{LabelId, Place, Placement, Scope, Thread, ThreadId};
 
 /// Words that end the table.
 const AFTER_TABLE: [&str; 6] = ["locations", "filter", "exists", "forall", "final", "not"];
@@ -28,7 +28,10 @@ impl Parser<'_> {
             let (number, place) = header.unwrap_or_else(|error| {
                 self.errors.push(error);
                 // A stand-in keeps the columns in step, so that the cells can still be checked.
-                (column as u32, Place::Device(Placement { queue_family: 0, workgroup: 0, subgroup: 0 }))
+                (
+                    column as u32,
+                    Place::Device(Placement { queue_family: 0, queue: 0, workgroup: 0, subgroup: 0 }),
+                )
             });
             if told {
                 return false;
@@ -37,6 +40,11 @@ impl Parser<'_> {
                 self.errors.push(ParseError::DuplicateThread { number, span: start });
             } else if number as usize != column {
                 self.errors.push(ParseError::ThreadOrder { found: number, column, span: start });
+            } else if self.test.threads.iter().any(|other| {
+                let (Place::Device(own), Place::Device(other)) = (place, other.place) else { return false };
+                own.shares(other, Scope::Workgroup) && own.queue != other.queue
+            }) {
+                self.errors.push(ParseError::WorkgroupOnTwoQueues { number, span: start });
             }
             self.test.threads.push(Thread {
                 number,
@@ -89,7 +97,8 @@ impl Parser<'_> {
         let workgroup = self.coordinate("wg", "`wg` and a number")?;
         self.expect(TokenKind::Comma, "`,` and `qf`")?;
         let queue_family = self.coordinate("qf", "`qf` and a number")?;
-        Ok((number, Place::Device(Placement { queue_family, workgroup, subgroup })))
+        let queue = if self.accept(TokenKind::Comma) { self.coordinate("q", "`q` and a number")? } else { 0 };
+        Ok((number, Place::Device(Placement { queue_family, queue, workgroup, subgroup })))
     }
 
     pub(super) fn coordinate(&mut self, word: &str, expected: &'static str) -> Parsed<u32> {

@@ -123,9 +123,12 @@ impl Builder<'_> {
             let place = if c.below(5) == 4 {
                 Place::Host
             } else {
+                let workgroup = c.below(3) as u32;
                 Place::Device(Placement {
                     queue_family: c.below(3) as u32,
-                    workgroup: c.below(3) as u32,
+                    // A workgroup is on one queue.
+                    queue: workgroup % 2,
+                    workgroup,
                     subgroup: c.of(&[0, 1, u32::MAX]),
                 })
             };
@@ -654,6 +657,7 @@ pub fn random_test(choices: &[u16]) -> Test {
         locations: Vec::new(),
         threads: Vec::new(),
         system_sync: Vec::new(),
+        calls: litmus::ApiCalls::default(),
         listed: Vec::new(),
         filter: None,
         question: None,

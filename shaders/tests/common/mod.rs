@@ -46,7 +46,7 @@ pub fn semantics(order: Order) -> Semantics {
 }
 
 pub fn at(workgroup: u32, subgroup: u32) -> Place {
-    Place::Device(Placement { queue_family: 0, workgroup, subgroup })
+    Place::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup })
 }
 
 /// Collects a test.
@@ -79,6 +79,7 @@ impl Builder {
                 locations,
                 threads: Vec::new(),
                 system_sync: Vec::new(),
+                calls: litmus::ApiCalls::default(),
                 listed: Vec::new(),
                 filter: None,
                 question: None,

@@ -22,6 +22,7 @@ impl Draft {
                 locations: Vec::new(),
                 threads: Vec::new(),
                 system_sync: Vec::new(),
+                calls: litmus::ApiCalls::default(),
                 listed: Vec::new(),
                 filter: None,
                 question: None,

@@ -238,6 +238,7 @@ fn placed(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Placement> 
     (0..threads)
         .map(|thread| Placement {
             queue_family: number(thread, 2, 4),
+            queue: 0,
             workgroup: number(thread, 1, 2),
             subgroup: number(thread, 0, 1),
         })

@@ -178,7 +178,7 @@ fn thread() -> impl Strategy<Value = ThreadParts> {
     let place = (prop_oneof![6 => Just(0..1u32), 1 => Just(0..2u32)].prop_flat_map(|r| r), 0..2u32, 0..2u32);
     (proptest::collection::vec(instruction(), 1..4), place, proptest::option::weighted(0.2, guard()))
         .prop_map(|(instructions, (queue_family, workgroup, subgroup), guard)| {
-            (instructions, Placement { queue_family, workgroup, subgroup }, guard)
+            (instructions, Placement { queue_family, queue: 0, workgroup, subgroup }, guard)
         })
 }
 
@@ -312,6 +312,7 @@ fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u1
         ],
         threads,
         system_sync,
+        calls: litmus::ApiCalls::default(),
         listed: observed.map(|l| Term::Location(LocationId(l), 0)).into_iter().collect(),
         filter: None,
         khronos: None,

@@ -26,7 +26,7 @@ pub fn store_buffering() -> Test {
     let place = |location| MemoryPlace::of(LocationId(location), StorageClass::Buffer);
     let thread = |number: u32, write: u16, read: u16| Thread {
         number,
-        place: Place::Device(Placement { queue_family: 0, workgroup: number, subgroup: 0 }),
+        place: Place::Device(Placement { queue_family: 0, queue: 0, workgroup: number, subgroup: 0 }),
         registers: vec![Register { name: "r0".into(), init: RegisterInit::Constant(0), declared: false }],
         labels: Vec::new(),
         instructions: vec![
@@ -42,6 +42,7 @@ pub fn store_buffering() -> Test {
         locations: vec![location("x"), location("y")],
         threads: vec![thread(0, 0, 1), thread(1, 1, 0)],
         system_sync: Vec::new(),
+        calls: litmus::ApiCalls::default(),
         listed: vec![Term::Location(LocationId(1), 0)],
         filter: None,
         question: None,

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::memory::{Path, Shape};
 use crate::program::{DEVICE, LANES, MEMORY, Place, Program, SUBGROUP, Stage, WORKGROUP};
 use crate::random::Random;
-use crate::wave::{Bound, Dispatch, Surroundings, Wave};
+use crate::wave::{Bound, Dispatch, Wave};
 
 /// Invocations of a dispatch at most.
 const MOST_INVOCATIONS: u32 = 1 << 26;
@@ -333,7 +333,7 @@ impl Layout {
                 let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
                 for some in all.chunks(LANES) {
                     let mut wave = wave(number, program, some, machine.fault());
-                    let keys = wave.keys(&mut surroundings(program, dispatch, machine));
+                    let keys = wave.keys(&mut machine.surroundings(program, dispatch));
                     keyed.extend(keys.into_iter().zip(some.iter().copied()));
                 }
                 keyed.sort_by(|left, right| left.0.cmp(&right.0));
@@ -401,12 +401,4 @@ fn wave(number: usize, program: &Program, some: &[Invocation], fault: Fault) -> 
         wave.helpers = lanes.fold(0, |helpers, (lane, place)| helpers | u64::from(place[2]) << lane);
     }
     wave
-}
-
-fn surroundings<'a>(
-    program: &'a Program,
-    dispatch: &'a Dispatch,
-    machine: &'a mut Machine,
-) -> Surroundings<'a> {
-    machine.surroundings(program, dispatch)
 }

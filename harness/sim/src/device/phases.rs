@@ -1,9 +1,12 @@
 //! The steps of a plan as phases: what runs together, and what caches do between.
 
-use plan::{Accesses, BufferId, Plan, Stages, Step};
+use std::collections::{BTreeMap, VecDeque};
+
+use plan::{Accesses, BufferId, DependencyKind, Plan, QueueId, SemaphoreId, Stages, Step};
 
 use super::bind;
 use crate::fault::Fault;
+use crate::random::Random;
 
 /// A step as the machine takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +25,54 @@ pub(super) enum Phase {
     Hosts(Vec<Vec<Phase>>),
 }
 
+/// Whether queues go on each for itself, so that there are orders to draw.
+pub(super) fn is_drawn(plan: &Plan) -> bool {
+    plan.queues.len() > 1 && plan.hosts.is_none()
+}
+
+/// An order of the steps: that of each queue, waits for semaphores behind the signals that end them, and nothing across a wait of the
+/// host. Without orders to draw the one in which they stand.
+fn order(plan: &Plan, random: &mut Random) -> Vec<usize> {
+    if !is_drawn(plan) {
+        return (0..plan.steps.len()).collect();
+    }
+    let mut order = Vec::with_capacity(plan.steps.len());
+    let mut reached: BTreeMap<SemaphoreId, u32> = BTreeMap::new();
+    let mut first = 0;
+    while first < plan.steps.len() {
+        let rest = plan.steps.get(first..).unwrap_or_default();
+        let waits = rest.iter().position(|step| matches!(step, Step::HostWait { .. }));
+        let last = waits.map_or(plan.steps.len(), |at| first + at);
+        let mut left: BTreeMap<QueueId, VecDeque<usize>> = BTreeMap::new();
+        for (number, step) in (first..last).zip(rest) {
+            left.entry(step.queue()).or_default().push_back(number);
+        }
+        loop {
+            let can = |number: usize, reached: &BTreeMap<SemaphoreId, u32>| match plan.steps.get(number) {
+                Some(Step::Wait { semaphore, value, .. }) => {
+                    reached.get(semaphore).is_some_and(|reached| reached >= value)
+                }
+                _ => true,
+            };
+            let mut ready: Vec<&mut VecDeque<usize>> = left
+                .values_mut()
+                .filter(|own| own.front().is_some_and(|next| can(*next, &reached)))
+                .collect();
+            let chosen = random.below(ready.len().max(1));
+            let Some(number) = ready.get_mut(chosen).and_then(|own| own.pop_front()) else { break };
+            if let Some(Step::Signal { semaphore, value, .. }) = plan.steps.get(number) {
+                reached.insert(*semaphore, *value);
+            }
+            order.push(number);
+        }
+        order.extend(waits.map(|_| last));
+        first = last + 1;
+    }
+    order
+}
+
 /// The steps as phases: what stands together without a step between runs together.
-pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<Phase> {
+pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: &mut Random) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     let mut joined = false;
     let image = |image: plan::ImageId| plan.buffers.len() as u32 + image.0;
@@ -36,7 +85,9 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<P
     };
     // What stands before threads of the host, and the batches before the one that is made.
     let (mut outer, mut batches): (Vec<Phase>, Vec<Vec<Phase>>) = (Vec::new(), Vec::new());
-    for (number, step) in plan.steps.iter().enumerate() {
+    let orders = ordering(plan);
+    for number in order(plan, random) {
+        let Some(step) = plan.steps.get(number) else { continue };
         let mut together = false;
         let (before, after) = plan.steps.split_at(number);
         let kept = fault == Fault::FragmentStoresKept && between_fragments(plan, (before, after));
@@ -80,13 +131,15 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<P
                 together = joined;
             }
             Step::Dependency { .. } if fault == Fault::StageMaskTooNarrow => together = joined,
-            // What stands before it or behind it is of other stages: it orders nothing.
-            Step::Dependency { stages, .. }
-                if misses(plan, stages.0, before.iter().rev().filter(on_queue(step)))
-                    || misses(plan, stages.1, after.iter().filter(on_queue(step))) =>
+            Step::Dependency { kind: DependencyKind::Event | DependencyKind::Await(_), .. }
+                if fault == Fault::EventWaitTooEarly =>
             {
                 together = joined;
             }
+            // It stands on no way from what was launched to what is launched: it orders nothing.
+            Step::Dependency { .. } if !orders.contains(&number) => together = joined,
+            // What an event orders is ordered where its wait ends.
+            Step::Dependency { kind: DependencyKind::Set(_), .. } => together = joined,
             Step::Barrier { .. } | Step::ToHost { .. } | Step::HostWait { .. } => {
                 phases.push(Phase::Order { available: !kept, visible: true });
             }
@@ -123,16 +176,74 @@ fn stage<'p>(plan: &'p Plan, step: &Step) -> Option<&'p plan::Stage> {
     plan.kernels.get(kernel).map(|kernel| &kernel.stage)
 }
 
-/// Whether a step is of the queue of another one.
-fn on_queue(step: &Step) -> impl Fn(&&Step) -> bool {
-    let queue = step.queue();
-    move |other| other.queue() == queue
+/// A dependency of a queue: where it begins and where it has ended, the stages that it waits for and those that wait.
+struct Dependency {
+    queue: QueueId,
+    opens: usize,
+    closes: usize,
+    source: Stages,
+    target: Stages,
 }
 
-/// Whether the first of these steps that launches anything is of none of the stages.
-fn misses<'p>(plan: &'p Plan, stages: Stages, mut steps: impl Iterator<Item = &'p Step>) -> bool {
-    let first = steps.find_map(|step| stage(plan, step));
-    first.is_some_and(|stage| !stage.set().intersects(stages))
+/// The steps of dependencies that stand on a way from what is launched before to what is launched behind: by stages, from one to the
+/// next where they meet.
+fn ordering(plan: &Plan) -> Vec<usize> {
+    let opened = |event: u32| {
+        let is_set = |step: &Step| matches!(step, Step::Dependency { kind: DependencyKind::Set(own), .. } if *own == event);
+        plan.steps.iter().position(is_set)
+    };
+    let dependencies: Vec<Dependency> = (0..)
+        .zip(&plan.steps)
+        .filter_map(|(closes, step)| {
+            let Step::Dependency { queue, kind, stages, .. } = step else { return None };
+            let opens = match kind {
+                DependencyKind::Barrier | DependencyKind::Event => closes,
+                DependencyKind::Set(_) => return None,
+                DependencyKind::Await(event) => opened(*event)?,
+            };
+            let (source, target) = (stages.0.as_source(), stages.1.as_target());
+            Some(Dependency { queue: *queue, opens, closes, source, target })
+        })
+        .collect();
+    let launches: Vec<(usize, QueueId, Stages)> = (0..)
+        .zip(&plan.steps)
+        .filter_map(|(number, step)| Some((number, step.queue(), launched_stages(plan, step)?)))
+        .collect();
+    // The host is on its way always; beside its threads batches are not in the order of the steps.
+    let launched = |wanted: &dyn Fn(usize) -> bool, queue: QueueId, stages: Stages| {
+        plan.hosts.is_some()
+            || stages.intersects(Stages::HOST)
+            || launches
+                .iter()
+                .any(|(at, own, stage)| wanted(*at) && *own == queue && stage.intersects(stages))
+    };
+    let meet = |from: &Dependency, to: &Dependency| {
+        from.queue == to.queue && from.closes < to.opens && from.target.intersects(to.source)
+    };
+    // They stand in the order in which they end.
+    let mut starts: Vec<bool> = Vec::with_capacity(dependencies.len());
+    for own in &dependencies {
+        let reached = dependencies.iter().zip(&starts).any(|(other, starts)| *starts && meet(other, own));
+        starts.push(reached || launched(&|at| at < own.opens, own.queue, own.source));
+    }
+    let mut ends = vec![false; dependencies.len()];
+    for (number, own) in dependencies.iter().enumerate().rev() {
+        let leads = dependencies.iter().zip(&ends).any(|(other, ends)| *ends && meet(own, other));
+        let end = leads || launched(&|at| at > own.closes, own.queue, own.target);
+        ends.iter_mut().skip(number).take(1).for_each(|own| *own = end);
+    }
+    let both = dependencies.iter().zip(starts.iter().zip(&ends));
+    both.filter(|(_, (starts, ends))| **starts && **ends).map(|(own, _)| own.closes).collect()
+}
+
+/// The stages of what a step launches; fills and copies are transfers.
+fn launched_stages(plan: &Plan, step: &Step) -> Option<Stages> {
+    match step {
+        Step::Fill { .. } | Step::Copy { .. } | Step::ToImage { .. } | Step::FromImage { .. } => {
+            Some(Stages::TRANSFER)
+        }
+        _ => stage(plan, step).map(plan::Stage::set),
+    }
 }
 
 /// Whether fragments were shaded just before, and the next that is launched are fragments again.

@@ -2,6 +2,7 @@
 //! found.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod calls;
 mod common;
 mod corpus;
 mod device;

@@ -6,17 +6,21 @@
 //! where stages meet. What a dependency publishes is put at the head of the dispatches behind it, and what it publishes to the
 //! host where it stands.
 
+mod check;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::super::declarations::DeclaredSync;
 use super::super::parser::Parser;
-use super::{COMPUTE, Call, CallKind, HOST, Semaphore, Side, Transfer};
+use super::{COMPUTE, Call, CallKind, Dependency, HOST, Semaphore, Side};
 use crate::error::CallError;
+use crate::schedule::{ApiCalls, Schedule, Scheduled, ScheduledQueue};
 use crate::span::Span;
 use crate::system::{AccessMask, SystemOperation};
 use crate::test::{
-    Flow, Instruction, InstructionKind, LocationId, Place, SyncPoint, SystemSync, Test, Thread, ThreadId,
+    Flow, Instruction, InstructionKind, LocationId, Place, Placement, SyncPoint, SystemSync, Test, Thread,
+    ThreadId,
 };
 
 type Derived<T> = Result<T, CallError>;
@@ -24,6 +28,7 @@ type Derived<T> = Result<T, CallError>;
 /// What a queue is given, in order.
 struct Queue<'a> {
     family: u32,
+    number: u32,
     items: Vec<Item<'a>>,
 }
 
@@ -35,6 +40,9 @@ enum Item<'a> {
 
 /// A place in a queue: number of the queue and of the item.
 type At = (usize, usize);
+
+/// Half of a transfer: where it stands, and the family that it goes to.
+type Half = (At, u32);
 
 /// What comes before something: dispatches of the device, and points of threads of the host.
 #[derive(Clone, Default)]
@@ -48,6 +56,8 @@ type Between = Vec<SystemOperation>;
 
 struct Calls<'a> {
     test: &'a Test,
+    /// Memory that one queue family owns at a time, besides what transfers name.
+    exclusive: &'a [LocationId],
     calls: &'a [Call],
     queues: Vec<Queue<'a>>,
     /// What is known to come before a wait has ended, by where its text stands: ways to it are as many as signals of each
@@ -71,7 +81,17 @@ impl Parser<'_> {
     /// Puts what the calls mean in their place. `sync` are the pairs that the test declares itself.
     pub(in super::super) fn derive_calls(&mut self, sync: &[DeclaredSync]) {
         let calls = std::mem::take(&mut self.calls);
-        let Some(first) = calls.first() else { return };
+        // Of calls that one was not understood of nothing is said: it may be what another one lacks.
+        if !self.errors.is_empty() {
+            return;
+        }
+        let Some(first) = calls.first() else {
+            let owned = Calls::new(&self.test, &[], &self.exclusive).and_then(|calls| calls.check_owners());
+            if let Err(error) = owned {
+                self.errors.push(error.into());
+            }
+            return;
+        };
         let relation = |instruction: &Instruction| match &instruction.kind {
             InstructionKind::System(operation) => !operation.is_of_host(),
             _ => false,
@@ -81,8 +101,11 @@ impl Parser<'_> {
             self.errors.push(CallError::BesideRelations { span: first.span }.into());
             return;
         }
-        match words(&self.test, &calls) {
-            Ok(words) => self.put(words),
+        match words(&self.test, &calls, &self.exclusive) {
+            Ok((words, schedule)) => {
+                self.put(words);
+                self.test.calls = ApiCalls::new(schedule, &self.test);
+            }
             Err(error) => self.errors.push(error.into()),
         }
     }
@@ -103,12 +126,13 @@ impl Parser<'_> {
     }
 }
 
-fn words(test: &Test, calls: &[Call]) -> Derived<Words> {
-    let queues = queues(test, calls)?;
-    let derivation = Calls { test, calls, queues, ended: RefCell::default(), led: RefCell::default() };
+fn words(test: &Test, calls: &[Call], exclusive: &[LocationId]) -> Derived<(Words, Schedule)> {
+    let derivation = Calls::new(test, calls, exclusive)?;
     derivation.check_semaphores()?;
+    derivation.check_events()?;
     derivation.check_transfers()?;
-    derivation.derive()
+    derivation.check_owners()?;
+    Ok((derivation.derive()?, derivation.schedule()))
 }
 
 /// Instructions that do something.
@@ -140,9 +164,10 @@ fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
     for id in order {
         let thread = test.thread(id);
         let Place::Device(placement) = thread.place else { continue };
-        let at = queues.iter().position(|queue| queue.family == placement.queue_family);
+        let own = (placement.queue_family, placement.queue);
+        let at = queues.iter().position(|queue| (queue.family, queue.number) == own);
         let at = at.unwrap_or_else(|| {
-            queues.push(Queue { family: placement.queue_family, items: Vec::new() });
+            queues.push(Queue { family: own.0, number: own.1, items: Vec::new() });
             queues.len() - 1
         });
         let Some(queue) = queues.get_mut(at) else { continue };
@@ -156,7 +181,7 @@ fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
             let behind = match &call.kind {
                 CallKind::Signal(_) => true,
                 CallKind::Transfer(transfer) => transfer.from == placement.queue_family,
-                CallKind::Barrier { .. } | CallKind::Wait(_) => false,
+                CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Wait(_) => false,
             };
             if !dispatched && (before > 0 || all == 0 && behind) {
                 queue.items.push(Item::Dispatch(id));
@@ -169,7 +194,8 @@ fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
         }
         // Which of them comes first is not told where several threads of the host submit.
         let hosts = submitted.iter().filter(|(_, thread)| {
-            matches!(test.thread(*thread).place, Place::Device(own) if own.queue_family == placement.queue_family)
+            let of = |other: Placement| (other.queue_family, other.queue);
+            matches!(test.thread(*thread).place, Place::Device(other) if of(other) == own)
         });
         let mut hosts: Vec<ThreadId> = hosts.map(|(host, _)| *host).collect();
         hosts.dedup();
@@ -181,6 +207,45 @@ fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
 }
 
 impl<'a> Calls<'a> {
+    fn new(test: &'a Test, calls: &'a [Call], exclusive: &'a [LocationId]) -> Derived<Calls<'a>> {
+        let queues = queues(test, calls)?;
+        Ok(Calls { test, calls, exclusive, queues, ended: RefCell::default(), led: RefCell::default() })
+    }
+
+    /// The queues with the calls as they stand. Ownership is no queue's business where families share all memory.
+    fn schedule(&self) -> Schedule {
+        let item = |item: &Item<'_>| {
+            Some(match item {
+                Item::Dispatch(thread) => Scheduled::Dispatch(*thread),
+                Item::Call(call) => match &call.kind {
+                    CallKind::Barrier(dependency) => Scheduled::Barrier(dependency.named),
+                    CallKind::Set(event, dependency) => Scheduled::Set(event.clone(), dependency.named),
+                    CallKind::Await(event) => {
+                        let (_, set) = self.set_of(event)?;
+                        Scheduled::Await(event.clone(), set.named)
+                    }
+                    CallKind::Signal(semaphore) => Scheduled::Signal(semaphore.name.clone(), semaphore.value),
+                    CallKind::Wait(semaphore) => Scheduled::Wait(semaphore.name.clone(), semaphore.value),
+                    CallKind::Transfer(_) => return None,
+                },
+            })
+        };
+        let queue = |queue: &Queue<'_>| ScheduledQueue {
+            family: queue.family,
+            number: queue.number,
+            items: queue.items.iter().filter_map(item).collect(),
+        };
+        Schedule { queues: self.queues.iter().map(queue).collect() }
+    }
+
+    /// The call that sets an event.
+    fn set_of(&self, event: &str) -> Option<(&'a Call, &'a Dependency)> {
+        self.calls.iter().find_map(|call| match &call.kind {
+            CallKind::Set(name, dependency) if name == event => Some((call, dependency)),
+            _ => None,
+        })
+    }
+
     fn items(&self, queue: usize) -> &[Item<'a>] {
         self.queues.get(queue).map_or(&[], |queue| queue.items.as_slice())
     }
@@ -203,33 +268,47 @@ impl<'a> Calls<'a> {
         })
     }
 
-    fn check_semaphores(&self) -> Derived<()> {
-        for call in self.calls {
-            let (CallKind::Signal(own) | CallKind::Wait(own)) = &call.kind else { continue };
-            let same = |other: &&Call| match (&call.kind, &other.kind) {
-                (CallKind::Signal(_), CallKind::Signal(other))
-                | (CallKind::Wait(_), CallKind::Wait(other)) => other.name == own.name,
-                _ => false,
-            };
-            let all = self.calls.iter().filter_map(|call| match &call.kind {
-                CallKind::Signal(semaphore) | CallKind::Wait(semaphore) => Some(semaphore),
-                CallKind::Barrier { .. } | CallKind::Transfer(_) => None,
+    /// The signals that may end a wait: of those with a value that does, the ones that come to pass while it waits. A timeline that
+    /// counts from queue to queue has later ones that come behind it.
+    fn ends(&self, wait: &Call, awaited: &Semaphore) -> Vec<&'a Call> {
+        let ends =
+            |signal: &Semaphore, wait: &Semaphore| signal.name == wait.name && signal.value >= wait.value;
+        let hosts = (0..self.test.threads.len()).map(|host| {
+            let own = |call: &&Call| usize::from(call.thread.0) == host && self.place(call).is_none();
+            self.calls.iter().filter(own).collect::<Vec<_>>()
+        });
+        let of_queue = |queue: &Queue<'a>| {
+            let calls = queue.items.iter().filter_map(|item| match item {
+                Item::Call(call) => Some(*call),
+                Item::Dispatch(_) => None,
             });
-            let (semaphore, span) = (own.name.clone(), call.span);
-            if all
-                .filter(|other| other.name == own.name)
-                .any(|other| other.value.is_some() != own.value.is_some())
-            {
-                return Err(CallError::MixedSemaphore { semaphore, span });
+            calls.collect::<Vec<_>>()
+        };
+        // What each queue and each thread of the host has yet to do.
+        let mut left: Vec<Vec<&'a Call>> = self.queues.iter().map(of_queue).chain(hosts).collect();
+        let mut signalled: Vec<(&'a Call, &'a Semaphore)> = Vec::new();
+        loop {
+            let before = left.iter().map(Vec::len).sum::<usize>();
+            for calls in &mut left {
+                let passes = |call: &&&'a Call, signalled: &[(&'a Call, &'a Semaphore)]| match &call.kind {
+                    CallKind::Wait(own) => {
+                        call.span.offset != wait.span.offset
+                            && signalled.iter().any(|(_, signal)| ends(signal, own))
+                    }
+                    _ => true,
+                };
+                while let Some(call) = calls.first().filter(|call| passes(call, &signalled)).copied() {
+                    calls.remove(0);
+                    if let CallKind::Signal(semaphore) = &call.kind {
+                        signalled.push((call, semaphore));
+                    }
+                }
             }
-            if own.value.is_none() && self.calls.iter().filter(same).count() > 1 {
-                return Err(CallError::BinaryTwice { semaphore, span });
-            }
-            if matches!(call.kind, CallKind::Wait(_)) {
-                self.awaited(call, own, &mut Vec::new())?;
+            if left.iter().map(Vec::len).sum::<usize>() == before {
+                signalled.retain(|(_, signal)| ends(signal, awaited));
+                return signalled.into_iter().map(|(call, _)| call).collect();
             }
         }
-        Ok(())
     }
 
     /// What comes before a wait has ended: of several signals that would do, what each of them implies.
@@ -242,11 +321,7 @@ impl<'a> Calls<'a> {
         }
         path.push(wait.span);
         let mut common: Option<Before> = None;
-        for call in self.calls {
-            let CallKind::Signal(signal) = &call.kind else { continue };
-            if signal.name != semaphore.name || signal.value < semaphore.value {
-                continue;
-            }
+        for call in self.ends(wait, semaphore) {
             let before = self.signalled(call, path)?;
             common = Some(match common {
                 None => before,
@@ -258,8 +333,13 @@ impl<'a> Calls<'a> {
             });
         }
         path.pop();
-        let common = common
-            .ok_or_else(|| CallError::EndlessWait { semaphore: semaphore.name.clone(), span: wait.span })?;
+        let common = common.ok_or_else(|| {
+            let later = self.calls.iter().any(|call| {
+                matches!(&call.kind, CallKind::Signal(own) if own.name == semaphore.name && own.value >= semaphore.value)
+            });
+            let (semaphore, span) = (semaphore.name.clone(), wait.span);
+            if later { CallError::CircularWait { span } } else { CallError::EndlessWait { semaphore, span } }
+        })?;
         self.ended.borrow_mut().insert(wait.span.offset, common.clone());
         Ok(common)
     }
@@ -303,119 +383,6 @@ impl<'a> Calls<'a> {
             before.host = vec![SyncPoint { thread: signal.thread, instruction: None }];
         }
         Ok(before)
-    }
-
-    /// Both halves are there once, a semaphore stands between them, and nobody reaches what its family does not own.
-    fn check_transfers(&self) -> Derived<()> {
-        let transfers = || {
-            self.calls.iter().filter_map(|call| match &call.kind {
-                CallKind::Transfer(transfer) => Some((call, transfer)),
-                _ => None,
-            })
-        };
-        for (call, transfer) in transfers() {
-            let Transfer { from, to, .. } = *transfer;
-            let span = call.span;
-            let Some((queue, at)) = self.place(call) else { continue };
-            let family = self.queues.get(queue).map_or(from, |queue| queue.family);
-            if from == to || family != from && family != to {
-                return Err(CallError::ForeignTransfer { span });
-            }
-            let halves = |wanted: u32| {
-                transfers().filter(move |(other, same)| {
-                    let own = self.place(other).and_then(|(queue, _)| self.queues.get(queue));
-                    *same == transfer && own.is_some_and(|queue| queue.family == wanted)
-                })
-            };
-            let other = if family == from { to } else { from };
-            if halves(family).count() != 1 || halves(other).count() != 1 {
-                let half = if other == from { "it comes from" } else { "it goes to" };
-                return Err(CallError::HalfTransfer { half, span });
-            }
-            if family == to {
-                let release = halves(from).next().and_then(|(release, _)| self.place(release));
-                let waits = self.items(queue).iter().take(at);
-                let ordered = waits.filter_map(|item| match item {
-                    Item::Call(call) => Some(*call),
-                    Item::Dispatch(_) => None,
-                });
-                if !release.is_some_and(|release| ordered.clone().any(|wait| self.leads(release, wait))) {
-                    return Err(CallError::UnorderedTransfer { span });
-                }
-            }
-        }
-        for (number, thread) in self.test.threads.iter().enumerate() {
-            let Place::Device(placement) = thread.place else { continue };
-            for instruction in &thread.instructions {
-                let InstructionKind::Access(access) = &instruction.kind else { continue };
-                let location = access.place.location;
-                let mut moved =
-                    transfers().filter(|(_, transfer)| self.covers(transfer, location)).peekable();
-                if moved.peek().is_some()
-                    && !self.owns(placement.queue_family, ThreadId(number as u16), location)
-                {
-                    let location = self.test.location(location).name.clone();
-                    return Err(CallError::NotOwned { location, span: instruction.span });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn covers(&self, transfer: &Transfer, location: LocationId) -> bool {
-        let storage = self.test.storage_of(location);
-        let mut named = transfer.locations.iter();
-        transfer.locations.is_empty() || named.any(|named| self.test.storage_of(*named) == storage)
-    }
-
-    /// Whether what a place of a queue comes before is signalled for a wait. No wait waits for itself any more.
-    fn leads(&self, (queue, at): At, wait: &Call) -> bool {
-        let CallKind::Wait(awaited) = &wait.kind else { return false };
-        let key = ((queue, at), wait.span.offset);
-        if let Some(known) = self.led.borrow().get(&key) {
-            return *known;
-        }
-        let mut signals = self
-            .calls
-            .iter()
-            .filter(|call| match &call.kind {
-                CallKind::Signal(signal) => signal.name == awaited.name && signal.value >= awaited.value,
-                _ => false,
-            })
-            .peekable();
-        let leads = signals.peek().is_some()
-            && signals.all(|signal| {
-                let Some((own, behind)) = self.place(signal) else { return false };
-                own == queue && behind > at
-                    || self
-                        .items(own)
-                        .iter()
-                        .take(behind)
-                        .any(|item| matches!(item, Item::Call(call) if self.leads((queue, at), call)))
-            });
-        self.led.borrow_mut().insert(key, leads);
-        leads
-    }
-
-    /// Whether a queue family owns a location where a thread of it is.
-    fn owns(&self, family: u32, thread: ThreadId, location: LocationId) -> bool {
-        let Some((queue, _)) = self.queues.iter().enumerate().find(|(_, queue)| queue.family == family)
-        else {
-            return false;
-        };
-        let Some((at, _)) = self.dispatches(queue).find(|(_, own)| *own == thread) else { return false };
-        let moved = |item: &Item<'_>| match item {
-            Item::Call(Call { kind: CallKind::Transfer(transfer), .. })
-                if self.covers(transfer, location) =>
-            {
-                Some(transfer.to == family)
-            }
-            _ => None,
-        };
-        // The last half before it, or where there is none, that the next one gives away what the family had.
-        let items = self.items(queue);
-        let last = items.iter().take(at).rev().find_map(moved);
-        last.unwrap_or_else(|| items.iter().skip(at).find_map(moved) == Some(false))
     }
 
     fn derive(&self) -> Derived<Words> {
@@ -485,7 +452,7 @@ impl<'a> Calls<'a> {
         }
         // What the host wrote is moved by barriers that order no dispatch, too.
         let written = items.iter().filter_map(|item| match item {
-            Item::Call(Call { kind: CallKind::Barrier { source, target }, .. })
+            Item::Call(Call { kind: CallKind::Barrier(Dependency { source, target, .. }), .. })
                 if source.stages.intersects(HOST)
                     && source.accesses.intersects(AccessMask::HOST_WRITE)
                     && target.stages.intersects(COMPUTE) =>
@@ -510,7 +477,7 @@ impl<'a> Calls<'a> {
     fn to_host(&self, queue: usize, sync: &[SystemSync], words: &mut Words) -> Derived<()> {
         for (at, item) in self.items(queue).iter().enumerate() {
             let Item::Call(call) = item else { continue };
-            let CallKind::Barrier { source, target } = &call.kind else { continue };
+            let CallKind::Barrier(Dependency { source, target, .. }) = &call.kind else { continue };
             let host = AccessMask::HOST_READ.with(AccessMask::HOST_WRITE);
             let seen = target.accesses.only(host);
             if !target.stages.intersects(HOST)
@@ -569,31 +536,54 @@ fn shown(target: Side) -> Option<SystemOperation> {
     (mask != AccessMask::NONE).then_some(SystemOperation::Visible(mask))
 }
 
-/// What barriers among items that follow a dispatch mean for a dispatch behind them; `None` where they do not order it.
+/// A dependency among items: where it begins and where it has ended. A barrier does both at once, an event where it is set and where
+/// it is awaited; what stands between is on neither side.
+struct Stretch {
+    opens: usize,
+    closes: usize,
+    source: Side,
+    target: Side,
+    span: Span,
+}
+
+/// What barriers and events among items that follow a dispatch mean for a dispatch behind them; `None` where they do not order it.
 fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
-    let barriers: Vec<(Side, Side, Span)> = items
+    // In the order in which they end; each comes behind those that it may follow.
+    let dependencies: Vec<Stretch> = items
         .iter()
-        .filter_map(|item| match item {
-            Item::Call(Call { kind: CallKind::Barrier { source, target }, span, .. }) => {
-                Some((*source, *target, *span))
-            }
-            _ => None,
+        .enumerate()
+        .filter_map(|(closes, item)| {
+            let Item::Call(call) = item else { return None };
+            let (opens, dependency) = match &call.kind {
+                CallKind::Barrier(dependency) => (closes, dependency),
+                CallKind::Await(event) => items.iter().enumerate().find_map(|(at, item)| match item {
+                    Item::Call(Call { kind: CallKind::Set(set, dependency), .. }) if set == event => {
+                        Some((at, dependency))
+                    }
+                    _ => None,
+                })?,
+                _ => return None,
+            };
+            let Dependency { source, target, .. } = *dependency;
+            Some(Stretch { opens, closes, source, target, span: call.span })
         })
         .collect();
-    // From which barriers each is reached, itself among them: a bit each, as there are no more than `MAX_CALLS`.
+    // From which of them each is reached, itself among them: a bit each, as there are no more than `MAX_CALLS`.
     let mut reached: Vec<u128> = Vec::new();
-    for (at, (source, ..)) in barriers.iter().enumerate() {
-        let earlier = barriers.iter().zip(&reached);
-        let meets = earlier.filter(|((_, target, _), _)| target.stages.intersects(source.stages));
+    for (at, own) in dependencies.iter().enumerate() {
+        let earlier = dependencies.iter().zip(&reached);
+        let meets = earlier.filter(|(other, _)| {
+            other.closes < own.opens && other.target.stages.intersects(own.source.stages)
+        });
         reached.push(meets.fold(1 << at, |all, (_, from)| all | from));
     }
-    let those = |wanted: &dyn Fn(&(Side, Side, Span)) -> bool| {
-        let found = barriers.iter().enumerate().filter(|(_, barrier)| wanted(barrier));
+    let those = |wanted: &dyn Fn(&Stretch) -> bool| {
+        let found = dependencies.iter().enumerate().filter(|(_, own)| wanted(own));
         found.fold(0_u128, |all, (at, _)| all | 1 << at)
     };
-    let starts = those(&|(source, ..)| source.stages.intersects(COMPUTE));
-    let ends = those(&|(_, target, _)| target.stages.intersects(COMPUTE));
-    // What leads to a barrier at which a chain ends.
+    let starts = those(&|own| own.source.stages.intersects(COMPUTE));
+    let ends = those(&|own| own.target.stages.intersects(COMPUTE));
+    // What leads to a dependency at which a chain ends.
     let leads = reached
         .iter()
         .enumerate()
@@ -608,7 +598,7 @@ fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
         .collect();
     let mut between = Between::new();
     for (at, first, last) in &on_chain {
-        let Some((source, target, span)) = barriers.get(*at) else { continue };
+        let Some(Stretch { source, target, span, .. }) = dependencies.get(*at) else { continue };
         // All of them up to here must lead to where a chain ends.
         let so_far = firsts & (u128::MAX >> (127 - at));
         if *last && reached.get(*at).is_none_or(|from| so_far & !from != 0) {

@@ -1,0 +1,162 @@
+//! Dependencies with the stages and accesses that a plan names: by synchronization2 where the device has it, else by the calls of
+//! Vulkan 1.0, which say the same of the stages here.
+
+use ash::{khr, vk};
+use plan::{Accesses, Stages};
+
+use crate::draw::pipeline_stages;
+
+/// A dependency: stages and accesses before it, and behind it.
+pub(crate) struct Between {
+    source: (vk::PipelineStageFlags, vk::AccessFlags),
+    target: (vk::PipelineStageFlags, vk::AccessFlags),
+}
+
+impl Between {
+    pub(crate) fn new((before, after): (Stages, Stages), available: Accesses, visible: Accesses) -> Between {
+        Between {
+            source: (pipeline_stages(before), flags(available)),
+            target: (pipeline_stages(after), flags(visible)),
+        }
+    }
+
+    /// The masks of Vulkan 1.0, which has no empty ones (VUID-vkCmdPipelineBarrier-srcStageMask-03937): the beginning of all comes before
+    /// nothing, the end of all behind nothing.
+    fn stages(&self) -> (vk::PipelineStageFlags, vk::PipelineStageFlags) {
+        let or = |stages: vk::PipelineStageFlags, none| if stages.is_empty() { none } else { stages };
+        (
+            or(self.source.0, vk::PipelineStageFlags::TOP_OF_PIPE),
+            or(self.target.0, vk::PipelineStageFlags::BOTTOM_OF_PIPE),
+        )
+    }
+
+    /// Nothing where it orders execution alone.
+    fn memory(&self) -> Option<vk::MemoryBarrier<'static>> {
+        let asked = !(self.source.1.is_empty() && self.target.1.is_empty());
+        let barrier =
+            vk::MemoryBarrier::default().src_access_mask(self.source.1).dst_access_mask(self.target.1);
+        asked.then_some(barrier)
+    }
+
+    /// The same for synchronization2, whose first flags are those of Vulkan 1.0.
+    fn memory2(&self) -> vk::MemoryBarrier2<'static> {
+        let stages =
+            |stages: vk::PipelineStageFlags| vk::PipelineStageFlags2::from_raw(stages.as_raw().into());
+        let accesses = |accesses: vk::AccessFlags| vk::AccessFlags2::from_raw(accesses.as_raw().into());
+        vk::MemoryBarrier2::default()
+            .src_stage_mask(stages(self.source.0))
+            .src_access_mask(accesses(self.source.1))
+            .dst_stage_mask(stages(self.target.0))
+            .dst_access_mask(accesses(self.target.1))
+    }
+}
+
+/// Who records dependencies.
+pub(crate) enum Scoped {
+    /// The calls of Vulkan 1.0.
+    Classic,
+    /// Those of Vulkan 1.3.
+    Core,
+    /// Those of the extension.
+    Extension(khr::synchronization2::Device),
+}
+
+impl Scoped {
+    /// Records a barrier.
+    ///
+    /// # Safety
+    /// `commands` is being recorded, for a queue that has the stages, and those have the accesses.
+    pub(crate) unsafe fn barrier(&self, raw: &ash::Device, commands: vk::CommandBuffer, between: &Between) {
+        let memory = [between.memory2()];
+        let info = vk::DependencyInfo::default().memory_barriers(&memory);
+        // SAFETY: what the caller says.
+        unsafe {
+            match self {
+                Scoped::Classic => {
+                    let (source, target) = between.stages();
+                    let none = vk::DependencyFlags::empty();
+                    raw.cmd_pipeline_barrier(
+                        commands,
+                        source,
+                        target,
+                        none,
+                        between.memory().as_slice(),
+                        &[],
+                        &[],
+                    );
+                }
+                Scoped::Core => raw.cmd_pipeline_barrier2(commands, &info),
+                Scoped::Extension(device) => device.cmd_pipeline_barrier2(commands, &info),
+            }
+        }
+    }
+
+    /// Records that an event is set.
+    ///
+    /// # Safety
+    /// As for a barrier; the event is the device's and not set, and no stage before it is the host's.
+    pub(crate) unsafe fn set(
+        &self,
+        raw: &ash::Device,
+        commands: vk::CommandBuffer,
+        event: vk::Event,
+        between: &Between,
+    ) {
+        let memory = [between.memory2()];
+        let info = vk::DependencyInfo::default().memory_barriers(&memory);
+        // SAFETY: what the caller says.
+        unsafe {
+            match self {
+                Scoped::Classic => raw.cmd_set_event(commands, event, between.stages().0),
+                Scoped::Core => raw.cmd_set_event2(commands, event, &info),
+                Scoped::Extension(device) => device.cmd_set_event2(commands, event, &info),
+            }
+        }
+    }
+
+    /// Records a wait for an event.
+    ///
+    /// # Safety
+    /// As for a barrier; the event is set before it on the same queue, with the same scopes.
+    pub(crate) unsafe fn wait(
+        &self,
+        raw: &ash::Device,
+        commands: vk::CommandBuffer,
+        event: vk::Event,
+        between: &Between,
+    ) {
+        let memory = [between.memory2()];
+        let info = [vk::DependencyInfo::default().memory_barriers(&memory)];
+        let events = [event];
+        // SAFETY: what the caller says.
+        unsafe {
+            match self {
+                Scoped::Classic => {
+                    let (source, target) = between.stages();
+                    let memory = between.memory();
+                    raw.cmd_wait_events(commands, &events, source, target, memory.as_slice(), &[], &[]);
+                }
+                Scoped::Core => raw.cmd_wait_events2(commands, &events, &info),
+                Scoped::Extension(device) => device.cmd_wait_events2(commands, &events, &info),
+            }
+        }
+    }
+}
+
+/// Kinds of accesses and their flags.
+const KINDS: [(Accesses, vk::AccessFlags); 9] = [
+    (Accesses::SHADER_READ, vk::AccessFlags::SHADER_READ),
+    (Accesses::SHADER_WRITE, vk::AccessFlags::SHADER_WRITE),
+    (Accesses::UNIFORM_READ, vk::AccessFlags::UNIFORM_READ),
+    (Accesses::TRANSFER_READ, vk::AccessFlags::TRANSFER_READ),
+    (Accesses::TRANSFER_WRITE, vk::AccessFlags::TRANSFER_WRITE),
+    (Accesses::HOST_READ, vk::AccessFlags::HOST_READ),
+    (Accesses::HOST_WRITE, vk::AccessFlags::HOST_WRITE),
+    (Accesses::MEMORY_READ, vk::AccessFlags::MEMORY_READ),
+    (Accesses::MEMORY_WRITE, vk::AccessFlags::MEMORY_WRITE),
+];
+
+fn flags(accesses: Accesses) -> vk::AccessFlags {
+    let kinds = KINDS.iter().filter(|(kind, _)| accesses.intersects(*kind));
+    kinds.fold(vk::AccessFlags::empty(), |all, (_, flag)| all | *flag)
+}

@@ -1,0 +1,119 @@
+//! Queues, hosts and the calls between them: what tests say is kept in every way to run them, and each call that a test does without is
+//! seen.
+
+use std::ops::ControlFlow;
+
+use litmus::{Observation, Race, Test};
+use plan::Device;
+use runner::{Budget, Join, Known, RunError, Settings, Variant};
+use sim::{Fault, SimDevice};
+
+use crate::common::{exceptions, instances, prediction, stress};
+
+/// The race-free tests of the folders, with their texts.
+fn tests() -> Vec<(String, &'static str, Test)> {
+    let folders = ["families/", "transfer/", "host/"];
+    let own = litmus::corpus::tests()
+        .into_iter()
+        .filter(|entry| folders.iter().any(|own| entry.id.starts_with(own)));
+    own.map(|entry| {
+        let test = litmus::parse(entry.text, &entry.path).unwrap();
+        (entry.id, entry.text, test)
+    })
+    .collect()
+}
+
+/// Runs a test in all ways; none where it has no kernels.
+fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Result<Observation, RunError>> {
+    let runnable = runner::told(test, Variant::default(), &stress(device), device.capabilities()).ok()?;
+    let settings = Settings::new(stress(device), Budget::instances(count), seed);
+    let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
+    let (program, way) = (&runnable.program, runnable.way());
+    Some(runner::run_ways(device, program, &way, test, &settings, &mut Known::default(), go_on))
+}
+
+/// Every test runs, with its calls as they stand where it has some and no thread of the host, and shows nothing that is forbidden.
+#[test]
+fn what_calls_order_is_ordered() {
+    let device = SimDevice::new(Fault::None);
+    let (mut wrong, mut as_they_stand) = (Vec::new(), 0);
+    for (id, _, test) in tests() {
+        let calls = Variant { join: Some(Join::Calls), ..Variant::default() };
+        let told = runner::told(&test, calls, &stress(&device), device.capabilities());
+        let hosts = test.threads.iter().any(|thread| thread.place == litmus::Place::Host);
+        assert!(told.is_ok() || test.schedule().is_none() || hosts, "{id}: {told:?}");
+        as_they_stand += u32::from(told.is_ok());
+        let seen = run(&device, &test, instances(4_000), 7).unwrap_or_else(|| panic!("{id} does not run"));
+        let seen = seen.unwrap_or_else(|error| panic!("{id}: {error}"));
+        let Some(prediction) = prediction(&test) else { continue };
+        wrong.extend(exceptions(&test, &prediction, &seen));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(as_they_stand >= 55, "{as_they_stand}");
+}
+
+/// Calls that a test does not need, and those whose lack no run shows, each with the reason.
+const UNSEEN: [(&str, &str, &str); 1] = [(
+    "families/MP+timeline.steps",
+    "wait t 1",
+    "two queues would signal one timeline in no order, which no device is given",
+)];
+
+/// Words that begin what may be left out.
+const DROPPED: [&str; 8] =
+    ["flush", "invalidate", "submit", "wait", "barrier", "await", "avdevice", "visdevice"];
+
+/// A test without one call shows what it forbids, where the model says that it may.
+#[test]
+fn each_call_that_is_left_out_is_seen() {
+    let device = SimDevice::new(Fault::None);
+    let (mut seen, mut refused, mut needless, mut unseen) = (0, 0, Vec::new(), Vec::new());
+    for (id, text, test) in tests() {
+        let Some(judged) = prediction(&test).filter(|judged| judged.race == Race::Free) else { continue };
+        for (line, row) in text.lines().enumerate().skip_while(|(_, row)| !row.starts_with("P0@")).skip(1) {
+            for (column, cell) in row.trim_end_matches(';').split('|').enumerate() {
+                let call = cell.trim();
+                if !row.ends_with(';')
+                    || !DROPPED.iter().any(|word| call.split(['.', ' ']).next() == Some(*word))
+                {
+                    continue;
+                }
+                let without = |(number, own): (usize, &str)| {
+                    let cells = own.split('|').enumerate().map(|(at, own)| {
+                        if (number, at) == (line, column) {
+                            if own.contains(';') { " ;".to_owned() } else { " ".repeat(own.len()) }
+                        } else {
+                            own.to_owned()
+                        }
+                    });
+                    cells.collect::<Vec<_>>().join("|")
+                };
+                let less: Vec<String> = text.lines().enumerate().map(without).collect();
+                // A wait without its signal, a transfer that nothing orders: such a text is refused.
+                let Ok(less) = litmus::parse(&less.join("\n"), &id) else {
+                    refused += 1;
+                    continue;
+                };
+                let Some(said) = prediction(&less) else { continue };
+                let allowed = |of: &litmus::Prediction| {
+                    let allowed = of.outcomes.iter().filter(|(_, says)| says.allowed);
+                    allowed.map(|(outcome, _)| outcome.clone()).collect::<Vec<_>>()
+                };
+                let name = format!("{id} without `{call}`");
+                if allowed(&said) == allowed(&judged) {
+                    needless.push(name);
+                    continue;
+                }
+                let shows = [1, 2, 3].into_iter().any(|seed| {
+                    let ran = run(&device, &less, instances(20_000), seed);
+                    ran.is_some_and(|ran| ran.is_ok_and(|ran| !exceptions(&test, &judged, &ran).is_empty()))
+                });
+                if shows { seen += 1 } else { unseen.push(name) }
+            }
+        }
+    }
+    println!("{seen} seen, {refused} refused, needless: {needless:#?}, unseen: {unseen:#?}");
+    let told: Vec<String> = UNSEEN.iter().map(|(id, call, _)| format!("{id} without `{call}`")).collect();
+    assert_eq!(unseen, told);
+    assert!(seen >= 30, "{seen}");
+}

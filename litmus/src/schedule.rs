@@ -1,0 +1,124 @@
+//! What queues are given: the calls of a test as they stand, for devices. What they mean to models is derived as the test is read,
+//! and lies in [`Test::system_sync`] and the threads.
+
+use std::sync::Arc;
+
+use crate::system::AccessMask;
+use crate::test::{InstructionKind, SystemSync, Test, ThreadId};
+
+/// Queues with what they are given, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// The queues, in the order in which threads name them.
+    pub queues: Vec<ScheduledQueue>,
+}
+
+/// A queue with what it is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduledQueue {
+    /// Its family.
+    pub family: u32,
+    /// Its number in the family.
+    pub number: u32,
+    /// What it is given, in order.
+    pub items: Vec<Scheduled>,
+}
+
+/// Something that a queue is given. Semaphores and events are told by their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scheduled {
+    /// The dispatch of a thread.
+    Dispatch(ThreadId),
+    /// A pipeline barrier.
+    Barrier(Scopes),
+    /// An event is set.
+    Set(String, Scopes),
+    /// An event is waited for, with the scopes of its [`Scheduled::Set`].
+    Await(String, Scopes),
+    /// The signal of a semaphore; a value makes it one of a timeline.
+    Signal(String, Option<u32>),
+    /// The wait for it.
+    Wait(String, Option<u32>),
+}
+
+/// The scopes of a dependency, as they were named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scopes {
+    /// Stages and accesses before it.
+    pub source: (StageMask, AccessMask),
+    /// Stages and accesses behind it.
+    pub target: (StageMask, AccessMask),
+}
+
+/// A set of stages, as calls name them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StageMask(u16);
+
+/// The words of [`StageMask`]: bit i is word i. `none` is no bit.
+const WORDS: [&str; 8] = ["compute", "vertex", "fragment", "transfer", "host", "all", "top", "bottom"];
+
+impl StageMask {
+    /// No stage.
+    pub const NONE: StageMask = StageMask(0);
+
+    /// The stage that a word names.
+    pub fn of_word(word: &str) -> Option<StageMask> {
+        let bit = WORDS.iter().position(|known| *known == word).map(|bit| StageMask(1 << bit));
+        bit.or((word == "none").then_some(StageMask::NONE))
+    }
+
+    /// Both sets together.
+    #[must_use]
+    pub fn with(self, other: StageMask) -> StageMask {
+        StageMask(self.0 | other.0)
+    }
+
+    /// The words of its members.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        WORDS.into_iter().enumerate().filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, word)| word)
+    }
+}
+
+/// The calls of a test, with what was derived from them. Two tests that the same is derived from are one to models, so that calls
+/// make no difference between tests.
+#[derive(Clone, Debug, Default)]
+pub struct ApiCalls(Option<Arc<Told>>);
+
+#[derive(Debug)]
+struct Told {
+    schedule: Schedule,
+    sync: Vec<SystemSync>,
+    threads: Vec<Vec<InstructionKind>>,
+}
+
+impl PartialEq for ApiCalls {
+    fn eq(&self, _: &ApiCalls) -> bool {
+        true
+    }
+}
+
+impl Eq for ApiCalls {}
+
+fn kinds(test: &Test) -> impl Iterator<Item = impl Iterator<Item = &InstructionKind>> {
+    test.threads.iter().map(|thread| thread.instructions.iter().map(|instruction| &instruction.kind))
+}
+
+impl ApiCalls {
+    /// A schedule, and what was derived from it.
+    pub(crate) fn new(schedule: Schedule, test: &Test) -> ApiCalls {
+        let threads = kinds(test).map(|kinds| kinds.cloned().collect()).collect();
+        ApiCalls(Some(Arc::new(Told { schedule, sync: test.system_sync.clone(), threads })))
+    }
+}
+
+impl Test {
+    /// What queues are given, by the calls of the test. `None` where it has none, or was changed since they were read: then they say
+    /// something else.
+    pub fn schedule(&self) -> Option<&Schedule> {
+        let told = self.calls.0.as_deref()?;
+        let same = told.sync == self.system_sync
+            && told.threads.len() == self.threads.len()
+            && kinds(self).zip(&told.threads).all(|(now, then)| now.eq(then));
+        same.then_some(&told.schedule)
+    }
+}

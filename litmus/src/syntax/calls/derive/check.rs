@@ -1,0 +1,226 @@
+//! What calls must keep, whatever they order: semaphores, events, and who owns what.
+
+use std::collections::BTreeMap;
+
+use super::super::{CallKind, HOST, Transfer};
+use super::{At, Call, Calls, Dependency, Derived, Half, Item};
+use crate::error::CallError;
+use crate::test::{InstructionKind, LocationId, Place, ThreadId};
+
+impl Calls<'_> {
+    /// Each event is set once, behind stages of the device, and awaited behind that on the same queue.
+    pub(super) fn check_events(&self) -> Derived<()> {
+        for (at, call) in self.calls.iter().enumerate() {
+            let (CallKind::Set(event, _) | CallKind::Await(event)) = &call.kind else { continue };
+            let (name, span) = (event.clone(), call.span);
+            let twice = self.calls.iter().take(at).any(|other| match (&call.kind, &other.kind) {
+                (CallKind::Set(..), CallKind::Set(other, _))
+                | (CallKind::Await(_), CallKind::Await(other)) => other == event,
+                _ => false,
+            });
+            if twice {
+                return Err(CallError::EventTwice { event: name, span });
+            }
+            if let CallKind::Set(_, Dependency { source, target, .. }) = &call.kind
+                && source.stages.with(target.stages).intersects(HOST)
+            {
+                return Err(CallError::EventOfHost { span });
+            }
+            if let CallKind::Await(_) = call.kind {
+                let set = self.set_of(event).and_then(|(set, _)| self.place(set));
+                let (Some((queue, set)), Some((own, at))) = (set, self.place(call)) else {
+                    return Err(CallError::EndlessWait { semaphore: name, span });
+                };
+                if queue != own {
+                    return Err(CallError::EventOfAnotherQueue { event: name, span });
+                }
+                if set > at {
+                    return Err(CallError::EndlessWait { semaphore: name, span });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_semaphores(&self) -> Derived<()> {
+        for call in self.calls {
+            let (CallKind::Signal(own) | CallKind::Wait(own)) = &call.kind else { continue };
+            let same = |other: &&Call| match (&call.kind, &other.kind) {
+                (CallKind::Signal(_), CallKind::Signal(other))
+                | (CallKind::Wait(_), CallKind::Wait(other)) => other.name == own.name,
+                _ => false,
+            };
+            let all = self.calls.iter().filter_map(|call| match &call.kind {
+                CallKind::Signal(semaphore) | CallKind::Wait(semaphore) => Some(semaphore),
+                CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Transfer(_) => None,
+            });
+            let (semaphore, span) = (own.name.clone(), call.span);
+            if all
+                .filter(|other| other.name == own.name)
+                .any(|other| other.value.is_some() != own.value.is_some())
+            {
+                return Err(CallError::MixedSemaphore { semaphore, span });
+            }
+            if own.value == Some(0) {
+                return Err(CallError::ZeroValue { semaphore, span });
+            }
+            if own.value.is_none() && self.calls.iter().filter(same).count() > 1 {
+                return Err(CallError::BinaryTwice { semaphore, span });
+            }
+            if matches!(call.kind, CallKind::Wait(_)) {
+                self.awaited(call, own, &mut Vec::new())?;
+            } else if let Some((queue, at)) = self.place(call) {
+                let falls = self.items(queue).iter().take(at).any(|item| {
+                    matches!(item, Item::Call(Call { kind: CallKind::Signal(earlier), .. })
+                        if earlier.name == own.name && earlier.value >= own.value)
+                });
+                if falls {
+                    return Err(CallError::FallingSemaphore { semaphore, span });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Both halves are there once, a semaphore stands between them, and nobody reaches what its family does not own.
+    pub(super) fn check_transfers(&self) -> Derived<()> {
+        let transfers = || {
+            self.calls.iter().filter_map(|call| match &call.kind {
+                CallKind::Transfer(transfer) => Some((call, transfer)),
+                _ => None,
+            })
+        };
+        for (call, transfer) in transfers() {
+            let Transfer { from, to, .. } = *transfer;
+            let span = call.span;
+            let Some((queue, at)) = self.place(call) else { continue };
+            let family = self.queues.get(queue).map_or(from, |queue| queue.family);
+            if from == to || family != from && family != to {
+                return Err(CallError::ForeignTransfer { span });
+            }
+            let halves = |wanted: u32| {
+                transfers().filter(move |(other, same)| {
+                    let own = self.place(other).and_then(|(queue, _)| self.queues.get(queue));
+                    *same == transfer && own.is_some_and(|queue| queue.family == wanted)
+                })
+            };
+            let other = if family == from { to } else { from };
+            if halves(family).count() != 1 || halves(other).count() != 1 {
+                let half = if other == from { "it comes from" } else { "it goes to" };
+                return Err(CallError::HalfTransfer { half, span });
+            }
+            if family == to {
+                let release = halves(from).next().and_then(|(release, _)| self.place(release));
+                let waits = self.items(queue).iter().take(at);
+                let ordered = waits.filter_map(|item| match item {
+                    Item::Call(call) => Some(*call),
+                    Item::Dispatch(_) => None,
+                });
+                if !release.is_some_and(|release| ordered.clone().any(|wait| self.leads(release, wait))) {
+                    return Err(CallError::UnorderedTransfer { span });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody reaches what another queue family owns. What is exclusive and never transferred belongs to the family of the first thread
+    /// that reaches it.
+    pub(super) fn check_owners(&self) -> Derived<()> {
+        let mut owners: BTreeMap<LocationId, u32> = BTreeMap::new();
+        for (number, thread) in self.test.threads.iter().enumerate() {
+            let Place::Device(placement) = thread.place else { continue };
+            for instruction in &thread.instructions {
+                let InstructionKind::Access(access) = &instruction.kind else { continue };
+                let (location, family) = (access.place.location, placement.queue_family);
+                let storage = self.test.storage_of(location);
+                let owned = if self.halves(location).next().is_some() {
+                    self.owns(family, ThreadId(number as u16), location)
+                } else {
+                    let mut exclusive = self.exclusive.iter().map(|name| self.test.storage_of(*name));
+                    !exclusive.any(|exclusive| exclusive == storage)
+                        || *owners.entry(storage).or_insert(family) == family
+                };
+                if !owned {
+                    let location = self.test.location(location).name.clone();
+                    return Err(CallError::NotOwned { location, span: instruction.span });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The halves of transfers of a location.
+    fn halves(&self, location: LocationId) -> impl Iterator<Item = Half> {
+        self.calls.iter().filter_map(move |call| match &call.kind {
+            CallKind::Transfer(transfer) if self.covers(transfer, location) => {
+                Some((self.place(call)?, transfer.to))
+            }
+            _ => None,
+        })
+    }
+
+    fn covers(&self, transfer: &Transfer, location: LocationId) -> bool {
+        let storage = self.test.storage_of(location);
+        let mut named = transfer.locations.iter();
+        transfer.locations.is_empty() || named.any(|named| self.test.storage_of(*named) == storage)
+    }
+
+    /// Whether what a place of a queue comes before is signalled for a wait. No wait waits for itself any more.
+    fn leads(&self, (queue, at): At, wait: &Call) -> bool {
+        let CallKind::Wait(awaited) = &wait.kind else { return false };
+        let key = ((queue, at), wait.span.offset);
+        if let Some(known) = self.led.borrow().get(&key) {
+            return *known;
+        }
+        let signals = self.ends(wait, awaited);
+        let leads = !signals.is_empty()
+            && signals.into_iter().all(|signal| {
+                let Some((own, behind)) = self.place(signal) else { return false };
+                own == queue && behind > at
+                    || self
+                        .items(own)
+                        .iter()
+                        .take(behind)
+                        .any(|item| matches!(item, Item::Call(call) if self.leads((queue, at), call)))
+            });
+        self.led.borrow_mut().insert(key, leads);
+        leads
+    }
+
+    /// Whether one place of the queues is known to come before another.
+    fn comes_before(&self, from: At, to: At) -> bool {
+        let mut waits = self.items(to.0).iter().take(to.1).filter_map(|item| match item {
+            Item::Call(call) => Some(*call),
+            Item::Dispatch(_) => None,
+        });
+        from.0 == to.0 && from.1 < to.1 || waits.any(|wait| self.leads(from, wait))
+    }
+
+    /// Whether a queue family owns a location where a thread of it is.
+    fn owns(&self, family: u32, thread: ThreadId, location: LocationId) -> bool {
+        let place = (0..self.queues.len()).find_map(|queue| {
+            let (at, _) = self.dispatches(queue).find(|(_, own)| *own == thread)?;
+            Some((queue, at))
+        });
+        let Some(here) = place else { return false };
+        let of_family = |queue: usize| self.queues.get(queue).is_some_and(|queue| queue.family == family);
+        let (mut last, mut first): (Option<Half>, Option<Half>) = (None, None);
+        for (at, to) in self.halves(location).filter(|((queue, _), _)| of_family(*queue)) {
+            if self.comes_before(at, here) {
+                if last.is_none_or(|(before, _)| self.comes_before(before, at)) {
+                    last = Some((at, to));
+                }
+            } else if !self.comes_before(here, at) {
+                return false;
+            } else if first.is_none_or(|(behind, _)| self.comes_before(at, behind)) {
+                first = Some((at, to));
+            }
+        }
+        // The last half before it has given it, or where there is none, the next one gives away what the family had.
+        match last {
+            Some((_, to)) => to == family,
+            None => first.is_some_and(|(_, to)| to != family),
+        }
+    }
+}
