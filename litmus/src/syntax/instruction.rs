@@ -232,7 +232,8 @@ impl<'a> Parser<'a> {
             list.push((self.word(token), token.span));
         }
         // What `.uneq_acq` says stands behind it, but for the type, which ends all modifiers.
-        let unequal = list.split_off(list.iter().position(|(word, _)| *word == "uneq_acq").unwrap_or(list.len()));
+        let unequal =
+            list.split_off(list.iter().position(|(word, _)| *word == "uneq_acq").unwrap_or(list.len()));
         let ranks: Option<Vec<usize>> = list.iter().map(|(word, _)| words::place(word)).collect();
         // Where each stands once, in whatever order: the order of the language.
         if let Some(ranks) = ranks
