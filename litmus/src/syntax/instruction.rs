@@ -231,6 +231,9 @@ impl<'a> Parser<'a> {
             let token = self.expect(TokenKind::Word, "a modifier after `.`")?;
             list.push((self.word(token), token.span));
         }
+        // What `.uneq_acq` says stands behind it, but for the type, which ends all modifiers.
+        let unequal =
+            list.split_off(list.iter().position(|(word, _)| *word == "uneq_acq").unwrap_or(list.len()));
         let ranks: Option<Vec<usize>> = list.iter().map(|(word, _)| words::place(word)).collect();
         // Where each stands once, in whatever order: the order of the language.
         if let Some(ranks) = ranks
@@ -240,6 +243,9 @@ impl<'a> Parser<'a> {
             placed.sort_by_key(|(rank, _)| *rank);
             list = placed.into_iter().map(|(_, modifier)| modifier).collect();
         }
+        let ty = list.pop_if(|(word, _)| !unequal.is_empty() && AccessType::of_word(word).is_some());
+        list.extend(unequal);
+        list.extend(ty);
         Ok(Modifiers { list, taken: 0, mnemonic: mnemonic.span })
     }
 

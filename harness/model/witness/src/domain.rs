@@ -247,17 +247,17 @@ impl Frame<'_> {
         };
         let (from, to) = (self.hosts[self.operations[x].thread], self.hosts[self.operations[y].thread]);
         let count = self.operations.len();
-        // Coherent memory of the host is available and visible at once (VK-VOP-09); else operations that cover the access.
-        let available: Vec<usize> = if from && self.is_coherent(x) {
-            vec![x]
-        } else {
-            (0..count).filter(|a| self.publishes(*a, x, from) && ordered(x, *a)).collect()
-        };
-        let visible: Vec<usize> = if write || to && self.is_coherent(y) {
-            vec![y]
-        } else {
-            (0..count).filter(|v| self.shows(*v, y, to) && ordered(*v, y)).collect()
-        };
+        // Operations that cover the access. Coherent memory of the host is available and visible at once as well (VK-VOP-09).
+        let mut available: Vec<usize> =
+            (0..count).filter(|a| self.publishes(*a, x, from) && ordered(x, *a)).collect();
+        if from && self.is_coherent(x) {
+            available.push(x);
+        }
+        let mut visible: Vec<usize> =
+            (0..count).filter(|v| !write && self.shows(*v, y, to) && ordered(*v, y)).collect();
+        if write || to && self.is_coherent(y) {
+            visible.push(y);
+        }
         // DOM of a domain and itself is no operation (VK-LO-11).
         let moves =
             |index: &usize| matches!(self.operations[*index].kind, Kind::Domain { to_host } if to_host == to);
