@@ -1,0 +1,84 @@
+//! Workgroup memory: where its variables lie, and what they begin as.
+
+use super::memory::NOTHING;
+use super::{Lowering, Meaning};
+use crate::fault::Fault;
+use crate::module::{LoadError, Type};
+use crate::program::{Kind, MemoryOp, NONE, Op, Place, Reference, WORKGROUP, WORKGROUP_MEMORY};
+
+impl Lowering<'_> {
+    /// A variable in workgroup memory of its own.
+    pub(super) fn workgroup_variable(&mut self, id: u32, ty: u32) -> Meaning {
+        let (first, words) = (self.program.workgroup_words, self.module.bytes_of(ty).div_ceil(4));
+        self.program.workgroup_words = first.saturating_add(words);
+        let reference = self.reference(id, Place::Workgroup(first, words), WORKGROUP_MEMORY);
+        if !matches!(self.module.types.get(&ty), Some(Type::Number { .. })) {
+            return Meaning::Whole { reference, ty };
+        }
+        let address = self.register();
+        let bytes = self.module.bytes_of(ty);
+        self.program.ops.push(Op::Address {
+            to: address,
+            reference,
+            index: NONE,
+            scale: 0,
+            offset: 0,
+            bytes,
+        });
+        Meaning::Pointer { reference, address }
+    }
+
+    /// A variable in workgroup memory is zero when its workgroup begins; with a fault each invocation makes it so by itself, and
+    /// nobody waits for that.
+    pub(super) fn begin_as_zero(&mut self, variable: &Meaning, fault: Fault) -> Result<(), LoadError> {
+        let (Meaning::Whole { reference, .. } | Meaning::Pointer { reference, .. }) = *variable else {
+            return Ok(());
+        };
+        let Some(Reference { place: Place::Workgroup(_, words), zeroed, .. }) =
+            self.program.references.get_mut(usize::from(reference))
+        else {
+            return Ok(());
+        };
+        *zeroed = fault != Fault::WorkgroupMemoryZeroedLate;
+        if *zeroed {
+            return Ok(());
+        }
+        for word in 0..*words {
+            let to = self.register();
+            self.program.ops.push(Op::Address {
+                to,
+                reference,
+                index: NONE,
+                scale: 0,
+                offset: 4 * word,
+                bytes: 4,
+            });
+            let store = MemoryOp {
+                kind: Kind::PlainStore,
+                reference,
+                class: WORKGROUP_MEMORY,
+                scope: WORKGROUP,
+                available: true,
+                ..NOTHING
+            };
+            self.issue(store, to, self.fixed.zero, NONE, NONE)?;
+        }
+        Ok(())
+    }
+
+    /// Blocks in workgroup memory all lie at its start, and are one reference.
+    pub(super) fn workgroup_block(&mut self, id: u32, words: u32) -> u16 {
+        self.program.workgroup_words = self.program.workgroup_words.max(words);
+        let known =
+            self.program.references.iter_mut().enumerate().find_map(
+                |(number, reference)| match &mut reference.place {
+                    Place::Workgroup(_, all) => {
+                        *all = words.max(*all);
+                        Some(number as u16)
+                    }
+                    _ => None,
+                },
+            );
+        known.unwrap_or_else(|| self.reference(id, Place::Workgroup(0, words), WORKGROUP_MEMORY))
+    }
+}
