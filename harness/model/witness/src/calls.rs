@@ -1,5 +1,5 @@
-//! Random programs of calls: dispatches of one or two queue families with barriers and semaphores between them, and threads of
-//! the host that write before a submission, read behind one, or signal.
+//! Random programs of calls: dispatches of one or two queue families, one of them with two queues, with barriers, events, and binary and
+//! timeline semaphores between them, and threads of the host that write before a submission, read behind one, or signal.
 
 use crate::generate::{Family, Program, Random};
 
@@ -54,13 +54,27 @@ fn drawn(random: &mut Random, seed: u64) -> (String, usize) {
     };
     let mut columns: Vec<Vec<String>> = Vec::new();
     let mut signals = 0;
+    // Of a timeline that counts from queue to queue, or of a binary semaphore; events that are set, by their queue.
+    let counts = random.chance(40);
+    let mut events: Vec<&str> = Vec::new();
     for agent in 0..agents {
-        let family = usize::from(random.chance(35));
-        let mut column = vec![format!("P{agent}@sg 0, wg {agent}, qf {family}")];
+        let place = random.pick(&["qf 0", "qf 0", "qf 0, q 1", "qf 1"]);
+        let mut column = vec![format!("P{agent}@sg 0, wg {agent}, {place}")];
         let wait = agent > 0 && signals > 0 && random.chance(60);
-        if wait {
+        if wait && counts {
+            column.push(format!("wait t {signals}"));
+        } else if wait {
             signals -= 1;
             column.push(format!("wait s{signals}"));
+        }
+        if let Some(event) = events.iter().position(|queue| *queue == place)
+            && !wait
+            && random.chance(70)
+        {
+            column.push(format!("await e{event}"));
+            if let Some(queue) = events.get_mut(event) {
+                *queue = "";
+            }
         }
         if !wait && random.chance(60) {
             column.push(format!("barrier {} -> {}", random.pick(&SIDES), random.pick(&SIDES)));
@@ -74,7 +88,15 @@ fn drawn(random: &mut Random, seed: u64) -> (String, usize) {
         if host && random.chance(60) {
             column.push(format!("barrier compute:shader_write -> {}", random.pick(&TO_HOST)));
         }
-        if random.chance(35) && agent + 1 < agents && signals == 0 {
+        if random.chance(30) && agent + 1 < agents {
+            let (source, target) = (random.pick(&SIDES), random.pick(&SIDES));
+            column.push(format!("set e{} {source} -> {target}", events.len()));
+            events.push(place);
+        }
+        if counts && random.chance(50) && (signals == 0 || wait) {
+            signals += 1;
+            column.push(format!("signal t {signals}"));
+        } else if !counts && random.chance(35) && agent + 1 < agents && signals == 0 {
             column.push("signal s0".to_owned());
             signals = 1;
         }
