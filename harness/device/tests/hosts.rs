@@ -38,7 +38,7 @@ fn thread(acts: Vec<HostAct>) -> HostThread {
 }
 
 fn dependency(available: Accesses, visible: Accesses) -> Step {
-    let stages = (Stages::COMPUTE, Stages::COMPUTE);
+    let stages = (Stages::COMPUTE.with(Stages::of(available)), Stages::COMPUTE.with(Stages::of(visible)));
     Step::Dependency { queue: QUEUE, kind: DependencyKind::Barrier, stages, available, visible }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use device::{Options, VulkanDevice};
 use plan::{
     Accesses, DependencyKind, Device, DeviceError, Memory, MemoryKind, Progress, Queue, QueueId, Semaphore,
-    SemaphoreId, Step,
+    SemaphoreId, Stages, Step,
 };
 
 use support::{Builder, QUEUE, kernels, on_each_device, on_each_driver, refused, run, skipped};
@@ -42,7 +42,7 @@ fn masked(b: &mut Builder, kind: DependencyKind, available: Accesses, visible: A
     b.step(Step::Dependency {
         queue: QUEUE,
         kind,
-        stages: (plan::Stages::COMPUTE, plan::Stages::COMPUTE),
+        stages: (Stages::COMPUTE.with(Stages::of(available)), Stages::COMPUTE.with(Stages::of(visible))),
         available,
         visible,
     });

@@ -165,6 +165,11 @@ impl Plan {
             {
                 Err("an event that the device sets after accesses of the host".to_owned())
             }
+            Step::Dependency { stages, available, visible, .. }
+                if !(stages.0.make(*available) && stages.1.make(*visible)) =>
+            {
+                Err("a dependency with accesses that none of its stages makes".to_owned())
+            }
             Step::Barrier { .. }
             | Step::ExecutionBarrier { .. }
             | Step::Dependency { .. }

@@ -74,6 +74,16 @@ impl Stages {
         named.fold(Stages::NONE, |all, (_, stage)| all.with(stage))
     }
 
+    /// Whether each of some accesses is one that some of these stages make (VUID-VkMemoryBarrier2-srcAccessMask-03900 to 03917).
+    pub const fn make(self, accesses: Accesses) -> bool {
+        let shaders = Stages::COMPUTE.with(Stages::VERTEX).with(Stages::FRAGMENT);
+        let of_shaders = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE).with(Accesses::UNIFORM_READ);
+        let of_transfers = Accesses::TRANSFER_READ.with(Accesses::TRANSFER_WRITE);
+        (!accesses.intersects(of_shaders) || self.intersects(shaders.with(Stages::ALL)))
+            && (!accesses.intersects(of_transfers) || self.intersects(Stages::TRANSFER.with(Stages::ALL)))
+            && (!accesses.intersects(Accesses::HOST) || self.intersects(Stages::HOST))
+    }
+
     /// The stages that a dependency behind these waits for: the logically earlier ones too.
     #[must_use]
     pub const fn as_source(self) -> Stages {

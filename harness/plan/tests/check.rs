@@ -112,6 +112,16 @@ fn contradictions_are_named() {
             }),
             "step 0: an event that the device sets after accesses of the host",
         ),
+        (
+            with_step(Step::Dependency {
+                queue: QUEUE,
+                stages: (plan::Stages::COMPUTE, plan::Stages::COMPUTE),
+                kind: DependencyKind::Barrier,
+                available: Accesses::SHADER_WRITE,
+                visible: Accesses::HOST_READ,
+            }),
+            "step 0: a dependency with accesses that none of its stages makes",
+        ),
         (with_step(Step::Fill { queue: QUEUE, buffer: b2, value: 0 }), "step 0: no buffer 2"),
         (with_step(Step::ToHost { queue: QUEUE, buffer: b2 }), "step 0: no buffer 2"),
         (with_step(Step::Copy { queue: QUEUE, from: b0, to: b2 }), "step 0: no buffer 2"),
