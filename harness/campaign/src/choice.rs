@@ -14,7 +14,7 @@ pub struct Chosen {
     pub model: Model,
     /// How a command line names it.
     pub argument: String,
-    /// BLAKE3 hash of its text, in hexadecimal digits.
+    /// BLAKE3 hash of all its text ([`hash_of`]), in hexadecimal digits.
     pub hash: String,
 }
 
@@ -33,8 +33,7 @@ const MAX_MODEL_BYTES: u64 = 1 << 20;
 pub fn load(argument: &str) -> Result<Chosen, Failure> {
     if let Some(shipped) = Model::shipped(argument) {
         let model = shipped.map_err(Failure::input)?;
-        let text = Model::text(argument).unwrap_or_default();
-        return Ok(Chosen { model, argument: argument.to_owned(), hash: hash(text) });
+        return Ok(Chosen { hash: hash_of(&model), model, argument: argument.to_owned() });
     }
     let path = Path::new(argument);
     if path.extension().is_none_or(|extension| extension != "cat") {
@@ -50,7 +49,7 @@ pub fn load(argument: &str) -> Result<Chosen, Failure> {
     let include = |name: &str| read(&folder.join(name)).ok();
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let model = Model::from_text(&name, &text, &include).map_err(Failure::input)?;
-    Ok(Chosen { model, argument: argument.to_owned(), hash: hash(&text) })
+    Ok(Chosen { hash: hash_of(&model), model, argument: argument.to_owned() })
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -75,10 +74,39 @@ pub fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
+/// BLAKE3 hash of a model's texts in hexadecimal digits: what it includes changes verdicts as its own text does.
+pub fn hash_of(model: &Model) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for text in model.sources() {
+        // Its length ends each: no text goes over into the next.
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
 /// The twin of a shipped model for devices without availability and visibility chains.
 pub fn without_chains(name: &str) -> Option<&'static str> {
     Model::names()
         .iter()
         .map(|(known, _)| *known)
         .find(|known| known.strip_suffix("-nochains").is_some_and(|base| base == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_covers_what_is_included() {
+        let with = |body: &str| {
+            let include = |file: &str| (file == "body.cat").then(|| body.to_owned());
+            hash_of(&Model::from_text("own", "VULKAN \"own\"\ninclude \"body.cat\"\n", &include).unwrap())
+        };
+        let body = "acyclic po | rf as order";
+        assert_eq!(with(body), with(body));
+        assert_ne!(with(body), with("acyclic po | rf | fr as order"));
+        let shipped = load_shipped("vulkan").unwrap();
+        assert_ne!(shipped.hash, hash(Model::text("vulkan").unwrap()));
+    }
 }

@@ -2,6 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
@@ -52,6 +53,8 @@ const NAMES: &[(&str, &str)] = &[
 pub struct Model {
     name: String,
     ast: cat::Model,
+    /// Its own text, and what it includes.
+    sources: Vec<String>,
     /// What was compiled, by what a test has: its storage classes in the low bits, its [`Features`] above.
     compiled: Mutex<QuickMap<u16, Arc<Compiled>>>,
 }
@@ -91,14 +94,18 @@ impl Model {
             let found = SHIPPED.get_file(file).or_else(|| SHIPPED.get_file(format!("herd/{file}")));
             found.and_then(|found| found.contents_utf8()).map(str::to_owned)
         };
+        let sources = RefCell::new(vec![text.to_owned()]);
         let resolve = |file: &str| {
             // What herd computes there with sets of orders, the engine does by itself.
             let own = matches!(file, cat::NAMES_OF_HERD | "stdlib.cat");
             let written = if own { None } else { include(file) };
-            written.or_else(|| shipped(file))
+            let found = written.or_else(|| shipped(file));
+            sources.borrow_mut().extend(found.clone());
+            found
         };
         let ast = cat::parse(name, text, &resolve)?;
-        let model = Model { name: name.to_owned(), ast, compiled: Mutex::default() };
+        let sources = sources.into_inner();
+        let model = Model { name: name.to_owned(), ast, sources, compiled: Mutex::default() };
         // Mistakes of meaning show when it is compiled; with all storage classes nothing is left out.
         cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL))?;
         Ok(model)
@@ -106,7 +113,7 @@ impl Model {
 
     /// The same model with another text, such as one with a change.
     pub(crate) fn with_ast(&self, ast: cat::Model) -> Model {
-        Model { name: self.name.clone(), ast, compiled: Mutex::default() }
+        Model { name: self.name.clone(), ast, sources: self.sources.clone(), compiled: Mutex::default() }
     }
 
     /// Whether its text still makes sense, for a model that was changed.
@@ -117,6 +124,11 @@ impl Model {
     /// The syntax tree of its text.
     pub(crate) fn ast(&self) -> &cat::Model {
         &self.ast
+    }
+
+    /// The texts that it was read from: its own, and those that are included, in the order in which they are met.
+    pub fn sources(&self) -> impl Iterator<Item = &str> {
+        self.sources.iter().map(String::as_str)
     }
 
     /// The name under which it was loaded.

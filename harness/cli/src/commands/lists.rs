@@ -96,13 +96,11 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
 /// # Errors
 /// When they cannot be printed.
 pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
-    let hash = |name| campaign::choice::hash(Model::text(name).unwrap_or_default());
-    let entry = |(name, description): &(&'static str, &'static str)| ModelEntry {
-        name,
-        description,
-        hash: hash(name),
+    let entry = |(name, description): &(&'static str, &'static str)| {
+        let chosen = campaign::choice::load(name)?;
+        Ok(ModelEntry { name, description, hash: chosen.hash })
     };
-    let models: Vec<ModelEntry> = Model::names().iter().map(entry).collect();
+    let models: Vec<ModelEntry> = Model::names().iter().map(entry).collect::<Result<_, Failure>>()?;
     print_as(format, &models, |models| {
         let width = models.iter().map(|model| model.name.len()).max().unwrap_or(0);
         models.iter().map(|model| format!("{:width$}  {}\n", model.name, model.description)).collect()
