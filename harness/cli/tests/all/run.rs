@@ -348,8 +348,9 @@ fn a_bisection_is_told_good_bad_or_neither() {
     assert_eq!(code("nowhere", &[good], &["--device", "none such"]), 125);
     assert_eq!(code("nothing", &["none/such"], &sim), 125);
     assert_eq!(code("some", &[good, "none/such"], &sim), 125);
-    // The first violation ends the run, and is no interruption.
-    let many = run("many", &[&[bad, "sb/*", "mp/*"], &faulty[..]].concat());
+    // The first violation ends the run, and is no interruption. The tests behind it take long enough for a busy machine to stop them.
+    let long = ["--device", "sim", "--fault", "acquire-no-invalidate", "--instances", "100000"];
+    let many = run("many", &[&[bad, "sb/*", "mp/*"], &long[..]].concat());
     assert_eq!(many.code, 1, "{}", many.stderr);
     assert!(!many.stderr.contains("interrupted"), "{}", many.stderr);
     let journal = std::fs::read_to_string(folder.path().join("many/run.jsonl")).unwrap();
