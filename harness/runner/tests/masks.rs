@@ -96,9 +96,9 @@ fn settings() -> Settings {
     Settings::new(Stress::preset("sim").unwrap(), Budget::instances(1), 1)
 }
 
-/// Checks the steps of a program and gives how many dependencies there were.
-fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usize {
-    let device = Keeper {
+/// A device with these features that keeps the plan.
+fn keeper(features: &[&str]) -> Keeper {
+    Keeper {
         capabilities: Capabilities {
             executes: true,
             subgroup_size: 4,
@@ -107,10 +107,16 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
             max_storage_buffer_bytes: 1 << 27,
             max_storage_buffers: 64,
             max_push_constant_bytes: 256,
+            features: features.iter().map(|name| (*name).to_owned()).collect(),
             ..Capabilities::default()
         },
         ..Keeper::default()
-    };
+    }
+}
+
+/// Checks the steps of a program and gives how many dependencies there were.
+fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usize {
+    let device = keeper(&[]);
     let memory = if program.hosts.is_some() { Memory::Mapped(MemoryKind::default()) } else { Memory::Device };
     let ran =
         run_program(&device, program, (join, memory), test, &settings(), &mut |_| ControlFlow::Continue(()));
@@ -267,20 +273,7 @@ fn calls_stand_as_they_are_written() {
             assert!(program.schedule.is_none(), "{}", entry.id);
             continue;
         }
-        let device = Keeper {
-            capabilities: Capabilities {
-                executes: true,
-                subgroup_size: 4,
-                max_workgroup_invocations: 128,
-                max_workgroups: 65_535,
-                max_storage_buffer_bytes: 1 << 27,
-                max_storage_buffers: 64,
-                max_push_constant_bytes: 256,
-                features: vec!["timelineSemaphore".to_owned()],
-                ..Capabilities::default()
-            },
-            ..Keeper::default()
-        };
+        let device = keeper(&["timelineSemaphore"]);
         let way = (Join::Calls, Memory::Device);
         let ran = run_program(&device, &program, way, &test, &settings(), &mut |_| ControlFlow::Continue(()));
         assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{}", entry.id);
