@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod code;
 pub mod codegen;
+mod columns;
 pub mod csv;
 pub mod diff;
 pub mod gtest;

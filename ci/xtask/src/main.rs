@@ -1,6 +1,7 @@
 //! Chores of the project: one door for what is not building or testing. Without arguments it lists them.
 
 mod bless;
+mod fast;
 mod tidy;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ struct Chore {
 /// Every chore, in the order in which they are listed.
 const CHORES: &[Chore] = &[
     Chore { name: "tidy", summary: "refuse what does not belong in the repository", run: tidy::run },
+    Chore { name: "fast", summary: "run the tests, but for those that take long", run: fast::run },
     Chore { name: "bless", summary: "run the tests and accept every new snapshot", run: bless::run },
 ];
 

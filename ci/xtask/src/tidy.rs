@@ -38,8 +38,10 @@ impl fmt::Display for Finding {
 #[derive(Debug, thiserror::Error)]
 #[error("could not read {}: {source}", path.display())]
 pub struct ReadError {
-    path: PathBuf,
-    source: std::io::Error,
+    /// What could not be read.
+    pub path: PathBuf,
+    /// Why.
+    pub source: std::io::Error,
 }
 
 /// A text file of the repository.
@@ -81,6 +83,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
         }
     }
     findings.extend(code::forgotten_tests(files));
+    findings.extend(code::slow_tests(files));
     findings.extend(code::impure_crates(files, &edges::manifests(files)));
     findings.extend(code::catch_alls(files));
     findings.extend(edges::check(files));

@@ -195,8 +195,7 @@ impl Memory {
     /// # Errors
     /// When it cannot be kept.
     pub fn of_runner() -> Result<Option<Memory>, Failure> {
-        let Some(runner) = rustix::process::getppid().filter(|_| is_driven()) else { return Ok(None) };
-        let id = runner.as_raw_nonzero().get();
+        let Some(id) = parent().filter(|_| is_driven()) else { return Ok(None) };
         let folder = Path::new(DEFAULT_OUT).join("reruns");
         fs::create_dir_all(&folder).map_err(|error| Failure::of_file(&folder, error))?;
         // A later runner may have the same process id; it does not start at the same time. One runner may run the same
@@ -255,8 +254,20 @@ fn way() -> String {
     hasher.finalize().to_hex().chars().take(16).collect()
 }
 
+/// Who started this process.
+#[cfg(unix)]
+fn parent() -> Option<u32> {
+    Some(std::os::unix::process::parent_id())
+}
+
+/// Does not tell on this system: nothing is remembered for a runner.
+#[cfg(not(unix))]
+fn parent() -> Option<u32> {
+    None
+}
+
 /// When a process started, in the system's own units.
-fn started(process: i32) -> Option<u64> {
+fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The second field is a name in parentheses, which may hold anything.
     let (_, fields) = stat.rsplit_once(')')?;

@@ -398,6 +398,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn names_that_are_no_text_stay_different() {
         use std::os::unix::ffi::OsStrExt;

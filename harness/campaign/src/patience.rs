@@ -2,26 +2,33 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 /// An answer may take as long by the wall as this many times its processor time, so that a busy machine changes none.
 const WALL: u32 = 4;
 
-/// Says stop once the calling thread has used so much of a processor, or four times as much time is over. Asked on the
-/// thread that made it.
+/// Says stop once the calling thread has used so much of a processor, or four times as much time is over; where the system does
+/// not tell what a thread has used, once the time is over. Asked on the thread that made it.
 pub fn patience(time: Duration) -> impl Fn() -> bool + Sync {
     let (used, since) = (processor_time(), Instant::now());
     move || {
         let over = since.elapsed();
         // The wall is read first: no more of a processor is used than it says.
-        over >= time && (over >= time.saturating_mul(WALL) || processor_time().saturating_sub(used) >= time)
+        let is_used =
+            || processor_time().zip(used).is_none_or(|(now, before)| now.saturating_sub(before) >= time);
+        over >= time && (over >= time.saturating_mul(WALL) || is_used())
     }
 }
 
 /// What the thread has used of a processor.
-fn processor_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+#[cfg(unix)]
+fn processor_time() -> Option<Duration> {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Some(Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0)))
+}
+
+/// Does not tell on this system.
+#[cfg(not(unix))]
+fn processor_time() -> Option<Duration> {
+    None
 }
 
 #[cfg(test)]

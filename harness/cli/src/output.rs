@@ -269,7 +269,7 @@ pub fn layout(whole: bool) -> Layout {
 
 /// Columns of the terminal behind standard output.
 fn terminal_width() -> Option<u16> {
-    rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
 }
 
 /// Says how diagnostics look: the same in every place but for colours.

@@ -173,7 +173,6 @@ impl VulkanDevice {
             || executable::executables(self.executables.as_ref(), self.gpu.pipelines.maker(), kernel, images);
         let identity = &self.identity;
         let vendor = vendor::of_identity(&identity.name, &identity.device_name, identity.driver_id);
-        #[cfg(unix)]
         if let Some((vendor, _)) = vendor
             && matches!(vendor.text_from, vendor::TextSource::StandardOutput { .. })
         {

@@ -3,11 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::presets::UTF8_BORDERS_ONLY;
-use comfy_table::{ContentArrangement, Table};
-
 use crate::wire::{ProgressRun, RunLine, VerdictWord};
-use crate::write::Layout;
+use crate::write::{Layout, columns};
 
 /// Progress models from strong to weak; `hsa` and `obe` are incomparable.
 const MODELS: [&str; 6] = ["fair", "lobe", "hsa-obe", "hsa", "obe", "unfair"];
@@ -59,13 +56,7 @@ fn test_of(line: &RunLine) -> &str {
 }
 
 fn table(rows: &Rows<'_>, layout: Layout) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY);
-    match layout.width {
-        Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
-        None => table.set_content_arrangement(ContentArrangement::Disabled),
-    };
-    table.force_no_tty();
+    let mut table = columns::table(layout);
     let device = rows.first().map_or("", |(line, _)| line.device.as_str());
     let mut header = vec![format!("test ({device})"), "ends under".to_owned()];
     header.extend(PLACEMENTS.map(str::to_owned));
@@ -91,7 +82,7 @@ fn table(rows: &Rows<'_>, layout: Layout) -> String {
         }
         table.add_row(row);
     }
-    format!("{table}\n")
+    columns::text(&table, layout)
 }
 
 fn cell(line: &RunLine, progress: Option<&ProgressRun>) -> String {

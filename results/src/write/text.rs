@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use comfy_table::presets::UTF8_BORDERS_ONLY;
-use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
+use comfy_table::{Cell, CellAlignment, Color};
 
 use crate::drift::significant;
 use crate::judge::Reason;
@@ -16,7 +15,7 @@ use crate::state;
 use crate::statistics::{Proportion, never_seen_bound};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
 use crate::write::number::{count, probability, seconds};
-use crate::write::{CheckWriter, Layout, RunWriter, progress, shader};
+use crate::write::{CheckWriter, Layout, RunWriter, columns, progress, shader};
 
 /// Writes predictions.
 pub struct Check<W> {
@@ -210,17 +209,7 @@ fn powers(lines: &[RunLine]) -> String {
 }
 
 fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: Layout) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY);
-    match layout.width {
-        Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
-        None => table.set_content_arrangement(ContentArrangement::Disabled),
-    };
-    if layout.colour {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
-    }
+    let mut table = columns::table(layout);
     let mut header = vec!["test", "device", "verdict", "instances", "interleaved", "weak"];
     // A column for what only tests of HSA have.
     let lowered = lines.iter().any(|line| line.hsa.is_some());
@@ -271,7 +260,7 @@ fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: Layout) 
         }
         table.add_row(row);
     }
-    format!("{table}\n")
+    columns::text(&table, layout)
 }
 
 /// The weak outcomes of a run that showed some: how often, how surely, and what was allowed and never seen.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::edges::{MAP, Manifest};
 use super::{Finding, SourceFile};
+use crate::fast::{self, SLOW};
 
 /// Refuses the Vulkan bindings outside the crate that wraps them.
 pub fn ash_outside_device(file: &SourceFile) -> Vec<Finding> {
@@ -192,6 +193,28 @@ pub fn forgotten_tests(files: &[SourceFile]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Refuses names of slow tests that are no test: a renamed test is fast until somebody lists it again.
+pub fn slow_tests(files: &[SourceFile]) -> Vec<Finding> {
+    let Some(list) = files.iter().find(|file| file.path == SLOW) else { return Vec::new() };
+    let sources: Vec<_> = files.iter().filter(|file| file.path.ends_with(".rs")).collect();
+    let unknown = fast::names(&list.text).filter(|(_, name)| {
+        let mut parts = name.rsplit("::");
+        let test = parts.next().unwrap_or_default();
+        let module = parts.find(|part| *part != "tests");
+        !sources.iter().any(|file| {
+            let is_module = |module| file.path.trim_end_matches(".rs").split('/').any(|part| part == module);
+            module.is_none_or(is_module)
+                && masked(&file.text).lines().any(|line| words(line).any(|word| word == test))
+        })
+    });
+    let finding = |(line, name): (usize, &str)| Finding {
+        file: list.path.clone(),
+        line,
+        message: format!("no test is called {name}"),
+    };
+    unknown.map(finding).collect()
 }
 
 fn in_folder(file: &SourceFile, folder: &str) -> bool {
@@ -433,6 +456,13 @@ mod tests {
         files.push(manifest("autotests = false\n[[test]]\nname = \"all\"\n"));
         let found = forgotten_tests(&files);
         assert_eq!(found.iter().map(|f| f.file.as_str()).collect::<Vec<_>>(), ["litmus/tests/parse.rs"]);
+    }
+
+    #[test]
+    fn slow_tests_that_are_gone_are_found() {
+        let list = "# a remark\nparse::long\nparse::tests::gone\nother::long\nlong\n";
+        let files = [file(SLOW, list), file("litmus/tests/parse.rs", "#[test]\nfn long() {}\n// gone\n")];
+        assert_eq!(lines(&slow_tests(&files)), [3, 4]);
     }
 
     #[test]

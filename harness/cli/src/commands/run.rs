@@ -6,7 +6,7 @@ mod shader;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use campaign::book::{Done, RunPlace};
@@ -31,7 +31,6 @@ use results::write::gtest::{Gtest, GtestCase, list};
 use results::write::{Format, RunWriter, number, run_writer};
 use runner::Variant;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use sim::{Fault, SimDevice};
 
 use crate::arguments::{Command, Run};
@@ -510,23 +509,39 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<(Vec<Loaded>, Vec<Stri
 }
 
 /// So long after the first signal, another one is the same: `timeout` of coreutils sends one to the program and one to its group.
+#[cfg(unix)]
 const SAME_SIGNAL: Duration = Duration::from_secs(1);
 
 /// A flag that SIGINT and SIGTERM set; a second one, that is not the same, ends the program at once.
+#[cfg(unix)]
 fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::environment_error)?;
+    let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]);
+    let mut signals = signals.map_err(Failure::environment_error)?;
     let set = flag.clone();
     std::thread::spawn(move || {
         let mut first = None;
         for signal in signals.forever() {
-            set.store(true, Ordering::Relaxed);
+            set.store(true, std::sync::atomic::Ordering::Relaxed);
             if first.get_or_insert_with(Instant::now).elapsed() >= SAME_SIGNAL {
                 // What it cannot do, whoever sends signals can.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         }
     });
+    Ok(flag)
+}
+
+/// A flag that the first signal sets; a second one ends the program at once.
+#[cfg(not(unix))]
+fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: what the first one sets is not yet set when it asks.
+        signal_hook::flag::register_conditional_default(signal, flag.clone())
+            .map_err(Failure::environment_error)?;
+        signal_hook::flag::register(signal, flag.clone()).map_err(Failure::environment_error)?;
+    }
     Ok(flag)
 }
 

@@ -1,0 +1,98 @@
+//! Tables in terminals: in columns where their words fit beside each other, else a row below the other.
+
+use std::fmt::Write;
+
+use comfy_table::presets::UTF8_BORDERS_ONLY;
+use comfy_table::{ContentArrangement, Table};
+
+use crate::write::Layout;
+
+/// What a column needs besides its words, and what the frame needs besides its columns.
+const AROUND_COLUMN: usize = 3;
+const AROUND_TABLE: usize = 1;
+
+/// An empty table for that layout.
+pub(super) fn table(layout: Layout) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_BORDERS_ONLY);
+    match layout.width {
+        Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
+        None => table.set_content_arrangement(ContentArrangement::Disabled),
+    };
+    if layout.colour {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table
+}
+
+/// The text of a table. Where a word would have to be broken, each row is told as a list of its cells.
+pub(super) fn text(table: &Table, layout: Layout) -> String {
+    match layout.width {
+        Some(width) if words_width(table) > usize::from(width) => rows(table),
+        _ => format!("{table}\n"),
+    }
+}
+
+/// The cells of the header and of each row.
+fn cells(table: &Table) -> (Vec<String>, Vec<Vec<String>>) {
+    let header =
+        table.header().into_iter().flat_map(|row| row.cell_iter()).map(|cell| cell.content()).collect();
+    let rows = table.row_iter().map(|row| row.cell_iter().map(|cell| cell.content()).collect()).collect();
+    (header, rows)
+}
+
+/// Columns of the terminal that the table needs for its words to stay whole.
+fn words_width(table: &Table) -> usize {
+    let (header, rows) = cells(table);
+    let longest = |cell: &String| cell.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+    let column = |index: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(index)).chain(header.get(index));
+        cells.map(longest).max().unwrap_or(0) + AROUND_COLUMN
+    };
+    (0..header.len()).map(column).sum::<usize>() + AROUND_TABLE
+}
+
+/// The first cell of each row, and below it the others that are not empty with what their columns are called.
+fn rows(table: &Table) -> String {
+    let (header, rows) = cells(table);
+    let name = header.iter().skip(1).map(|name| name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        let mut named = header.iter().zip(row);
+        // Writing to a string does not fail.
+        if let Some((_, first)) = named.next() {
+            let _ = writeln!(text, "{first}");
+        }
+        for (header, cell) in named.filter(|(_, cell)| !cell.is_empty()) {
+            let _ = writeln!(text, "  {header:name$}  {cell}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_width(width: u16) -> String {
+        let layout = Layout { width: Some(width), colour: false, brief: false };
+        let mut table = table(layout);
+        table.set_header(["test", "device", "verdict"]);
+        table.add_row(["mp/MP+rel-acq", "sim", "inconclusive: not exercised"]);
+        table.add_row(["sb/SB", "sim", ""]);
+        text(&table, layout)
+    }
+
+    #[test]
+    fn words_stay_whole_or_rows_are_lists() {
+        // The longest words of the columns are of 13, 6 and 13 letters, with nine and one around them.
+        let wide = of_width(42);
+        assert!(wide.contains("inconclusive:") && wide.starts_with('┌'), "{wide}");
+        assert_eq!(
+            of_width(41),
+            "mp/MP+rel-acq\n  device   sim\n  verdict  inconclusive: not exercised\nsb/SB\n  device   sim\n"
+        );
+    }
+}
