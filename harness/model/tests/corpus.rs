@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use litmus::{Dialect, QuestionKind, Reachability, Test};
-use model::{Budget, Model, Options, predict};
+use model::{Budget, Model, Options, predict_growing};
 
 #[test]
 fn expectations_hold() {
@@ -31,7 +31,8 @@ fn expectations_hold() {
                 wrong.push(format!("{}: no model {}", entry.id, expectation.model));
                 continue;
             };
-            let prediction = predict(&test, model, &options).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
+            let prediction =
+                predict_growing(&test, model, &options).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
             let seen = match test.question.as_ref().map(|q| q.kind) {
                 Some(QuestionKind::Forall) => prediction.misses,
                 _ => prediction.meets,
@@ -47,7 +48,9 @@ fn expectations_hold() {
             let race = match &test.filter {
                 Some(_) if lowered => {
                     let program = Test { filter: None, ..test.clone() };
-                    predict(&program, model, &options).unwrap_or_else(|e| panic!("{}: {e}", entry.id)).race
+                    predict_growing(&program, model, &options)
+                        .unwrap_or_else(|e| panic!("{}: {e}", entry.id))
+                        .race
                 }
                 _ => prediction.race,
             };
