@@ -61,6 +61,11 @@ pub struct Kernel {
     pub requirements: Requirements,
 }
 
+/// The feature of devices with split barriers.
+pub(crate) const SPLIT_BARRIER_FEATURE: &str = "shaderSplitBarrier";
+/// The extension of modules with them. Its name takes as many words as that of Intel's.
+pub(crate) const SPLIT_BARRIER_EXTENSION: &str = "SPV_EXT_split_barrier";
+
 impl Kernel {
     /// Whether it makes memory stress: its push constants then include those of [`crate::StressParameters`].
     pub fn is_stressed(&self) -> bool {
@@ -70,6 +75,33 @@ impl Kernel {
     /// Workgroups of a group: one of each class, or one alone where each invocation plays every thread.
     pub fn workgroups_of_group(&self) -> u32 {
         if self.parallel { 1 } else { self.roles.classes.len() as u32 }
+    }
+
+    /// Names split barriers as `SPV_INTEL_split_barrier` does, whose capability and instructions have the same numbers: for
+    /// compilers that know the older extension alone. Gives whether the kernel has any. What it needs of a device is less by the
+    /// feature `shaderSplitBarrier` then, so that such a kernel is for compilers and not to be run.
+    pub fn name_split_barriers_as_intel(&mut self) -> bool {
+        let features = &mut self.requirements.features;
+        let before = features.len();
+        features.retain(|name| *name != SPLIT_BARRIER_FEATURE);
+        if features.len() == before {
+            return false;
+        }
+        let of = |name: &str| {
+            let mut bytes = name.as_bytes().to_vec();
+            bytes.resize(4 * (name.len() / 4 + 1), 0);
+            bytes
+                .chunks_exact(4)
+                .map(|word| word.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte)))
+                .collect::<Vec<u32>>()
+        };
+        let (known, older) = (of(SPLIT_BARRIER_EXTENSION), of("SPV_INTEL_split_barrier"));
+        if let Some(at) = self.words.windows(known.len()).position(|words| *words == known)
+            && let Some(words) = self.words.get_mut(at..at + older.len())
+        {
+            words.copy_from_slice(&older);
+        }
+        true
     }
 
     /// Bytes of its push constants, without an address.

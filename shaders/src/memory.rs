@@ -8,6 +8,7 @@ use litmus::{
 };
 use rspirv::spirv::{Capability, Dim, ImageFormat, StorageClass as SpirvClass, Word};
 
+use crate::kernel::{SPLIT_BARRIER_EXTENSION, SPLIT_BARRIER_FEATURE};
 use crate::module::Module;
 use crate::rules::Rule;
 use crate::subgroup;
@@ -246,8 +247,8 @@ impl Uses {
             }
         }
         if let InstructionKind::SplitBarrier(_) = kind {
-            self.need(Capability::SplitBarrierINTEL, "shaderSplitBarrier");
-            self.extensions.push("SPV_EXT_split_barrier");
+            self.need(Capability::SplitBarrierINTEL, SPLIT_BARRIER_FEATURE);
+            self.extensions.push(SPLIT_BARRIER_EXTENSION);
         }
         if let InstructionKind::Subgroup(operation) = kind {
             let (capability, feature, extension) = subgroup::needs(operation.kind);

@@ -72,6 +72,26 @@ fn kernels_hold_arrivals_and_waits_in_turn() {
     insta::assert_snapshot!(table);
 }
 
+/// In Intel's form the name of the extension is another, and nothing else.
+#[test]
+fn intels_form_differs_in_the_name_of_the_extension() {
+    let told = |id: &str| {
+        let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
+        shaders::compile(&litmus::parse(entry.text, &entry.path).unwrap(), &LAVAPIPE).unwrap()
+    };
+    let kernel = told("split/MP+split");
+    let mut intel = kernel.clone();
+    assert!(intel.name_split_barriers_as_intel());
+    let text = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
+    let (before, after) = (text(&kernel.words), text(&intel.words));
+    let at = |bytes: &[u8], name: &[u8]| bytes.windows(name.len()).position(|part| part == name);
+    let place = at(&before, b"SPV_EXT_split_barrier\0\0\0").unwrap();
+    assert_eq!(at(&after, b"SPV_INTEL_split_barrier\0"), Some(place));
+    assert_eq!((&before[..place], &before[place + 24..]), (&after[..place], &after[place + 24..]));
+    assert!(!intel.requirements.features.contains(&"shaderSplitBarrier"));
+    assert!(!told("barrier/MP+cbar").name_split_barriers_as_intel());
+}
+
 /// Tests whose threads meet in no way that one instruction for all could stand for.
 #[test]
 fn what_is_no_valid_module_has_no_kernel() {

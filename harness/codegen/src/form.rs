@@ -172,6 +172,8 @@ pub struct FormKernel {
     pub kernel: Kernel,
     /// What it knows of its parameters.
     pub parameters: Parameters,
+    /// Whether its split barriers are told in Intel's form.
+    pub intel_split_barriers: bool,
 }
 
 /// How kernels for codegen are made.
@@ -186,6 +188,8 @@ pub struct Sizes {
     /// Slots of a workgroup where every role has a workgroup of its own. With 1, addresses are the same for the whole
     /// subgroup, as in a shader whose work is done by one invocation: compilers then may take scalar paths to memory.
     pub lanes: u32,
+    /// Tell split barriers in Intel's form, which the device's compiler takes though the device lacks the feature.
+    pub intel_split_barriers: bool,
 }
 
 /// The kernels of a test in one form, as a program whose parameters are [`Parameters::SINGLE`].
@@ -219,7 +223,13 @@ pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<
 /// # Errors
 /// [`CompileError`]: the same rules as for running the test.
 pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Vec<FormKernel>, CompileError> {
-    Ok(units_of(test, form, program(test, form, told, sizes)?, Parameters::SINGLE))
+    let mut units = units_of(test, form, program(test, form, told, sizes)?, Parameters::SINGLE);
+    if sizes.intel_split_barriers {
+        for unit in &mut units {
+            unit.intel_split_barriers = unit.kernel.name_split_barriers_as_intel();
+        }
+    }
+    Ok(units)
 }
 
 fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -> Vec<FormKernel> {
@@ -236,6 +246,7 @@ fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -
                 threads: part.threads,
                 kernel: part.kernel,
                 parameters,
+                intel_split_barriers: false,
             });
         }
     }

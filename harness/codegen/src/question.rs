@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use isa::question::{InitialMemory, MachineKernel, Observed, Resource, Shows, Space, Word, Workgroup};
 use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
-use litmus::{Place, Prediction, ScalarType, Test, ThreadId, Value};
+use litmus::{InstructionKind, Place, Prediction, ScalarType, Test, ThreadId, Value};
 use shaders::carrier::Carrier;
 use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::Images;
@@ -61,6 +61,9 @@ pub enum NoQuestion {
     /// A thread that runs on the host.
     #[error("a thread of the host")]
     HostThread,
+    /// What a subgroup computes together: other lanes of a wave, which play other instances, have a part in it.
+    #[error("operations of a subgroup")]
+    SubgroupOperations,
     /// Threads name more subgroups than the workgroup has waves.
     #[error("more subgroups than waves")]
     MoreSubgroups,
@@ -89,6 +92,13 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
     // Its words are those that kernels of one number an access touch: the machine has no account of wider ones.
     if has_vectors(test) {
         return Err(NoQuestion::Vectors);
+    }
+    // What the host reads and writes, and when, is in no text.
+    if !test.threads.iter().all(|thread| matches!(thread.place, Place::Device(_))) {
+        return Err(NoQuestion::HostThread);
+    }
+    if has_subgroup_operations(test) {
+        return Err(NoQuestion::SubgroupOperations);
     }
     if program.kernels().any(|kernel| kernel.carrier != Carrier::Compute) {
         return Err(NoQuestion::GraphicsStages);
@@ -231,6 +241,11 @@ fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<
     Ok(of_wave)
 }
 
+fn has_subgroup_operations(test: &Test) -> bool {
+    let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    instructions.any(|instruction| matches!(instruction.kind, InstructionKind::Subgroup(_)))
+}
+
 /// Whether a test has vectors, declared or accessed.
 fn has_vectors(test: &Test) -> bool {
     let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
@@ -249,12 +264,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vectors_are_refused_by_name() {
+    fn what_the_machine_has_no_account_of_is_refused_by_name() {
         let config = KernelConfig { subgroup_size: 64, lanes: 64, ..KernelConfig::PLAIN };
-        for (declared, access) in
-            [("u32x2 v = 0;", "st.sc0.u32 v, 1"), ("u32 v = 0;", "st.sc0.u16x2 v, {1, 2}")]
-        {
-            let text = format!("VULKAN v {{ {declared} }} P0@sg 0, wg 0, qf 0 ; {access} ;");
+        let one = "P0@sg 0, wg 0, qf 0";
+        for (declared, program, expected) in [
+            ("u32x2 v = 0;", format!("{one} ; st.sc0.u32 v, 1 ;"), NoQuestion::Vectors),
+            ("u32 v = 0;", format!("{one} ; st.sc0.u16x2 v, {{1, 2}} ;"), NoQuestion::Vectors),
+            (
+                "buffer u32 v [host] = 0;",
+                "P0@host | P1@sg 0, wg 0, qf 0 ; submit P1 | st.sc0 v, 1 ; wait P1 | ; ld.sc0 r0, v | ;"
+                    .to_owned(),
+                NoQuestion::HostThread,
+            ),
+            ("v = 0;", format!("{one} ; sg.any r0, 1, 0 ;"), NoQuestion::SubgroupOperations),
+        ] {
+            let text = format!("VULKAN v {{ {declared} }} {program}");
             let test = litmus::parse(&text, "v").unwrap();
             let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
             let prediction = Prediction {
@@ -283,7 +307,7 @@ mod tests {
                 descriptors: vendor::amd::DESCRIPTORS,
                 subgroup_size: 64,
             };
-            assert_eq!(question(&kernels, &prediction).unwrap_err(), NoQuestion::Vectors);
+            assert_eq!(question(&kernels, &prediction).unwrap_err(), expected, "{text}");
         }
     }
 }

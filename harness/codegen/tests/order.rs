@@ -33,7 +33,13 @@ fn test() -> Test {
 }
 
 fn unit(test: &Test, form: Form, thread: &str) -> FormKernel {
-    let sizes = Sizes { subgroup_size: 64, max_workgroup_invocations: 1024, device_scope: true, lanes: 64 };
+    let sizes = Sizes {
+        subgroup_size: 64,
+        max_workgroup_invocations: 1024,
+        device_scope: true,
+        lanes: 64,
+        intel_split_barriers: false,
+    };
     let all = units(test, form, shaders::Variant::default(), &sizes).unwrap();
     all.into_iter().find(|unit| unit.name == thread).unwrap()
 }

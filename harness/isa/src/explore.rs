@@ -341,12 +341,14 @@ fn assumptions(
     let generation = question.family.generation();
     let parts = |wanted: fn(&Part) -> bool| accesses().flat_map(|access| &access.parts).any(wanted);
     let matters = |id: &str| match id {
-        "independent-channels" | "device-is-one-l2" | "vmcnt-in-order" => way(Way::Vector),
+        "independent-channels" | "device-is-one-l2" | "vmcnt-in-order" | "memory-is-ordered" => {
+            way(Way::Vector)
+        }
         "store-complete-at-l2" => stores,
         "vscnt" | "cu-scope-store-stays" => stores,
         "vector-cache-write-through" | "line-is-cell" => hit(0),
-        "warm-caches" => hit(0) || hit(1) || hit(2),
-        "array-cache-read-only" => hit(1),
+        "warm-caches" | "lines-come-back" => hit(0) || hit(1) || hit(2),
+        "array-cache-read-only" | "array-cache-on-gfx12" => hit(1),
         "atomics-at-l2" | "atomic-drops-line" => {
             accesses().any(|access| matches!(access.action, Action::Atomic(_)) && access.way == Way::Vector)
         }

@@ -27,6 +27,9 @@ pub struct Fact {
     pub id: String,
     /// How sure it is.
     pub grade: Grade,
+    /// On which side an assumption is.
+    #[serde(default)]
+    pub direction: Option<Direction>,
     /// Who says so.
     pub source: String,
     /// The generations that it speaks of; all where there are none.
@@ -53,6 +56,16 @@ pub enum Grade {
     Uncertain,
 }
 
+/// On which side of hardware an assumption is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// It allows more: what is reachable by it may not be on hardware.
+    More,
+    /// It allows less: what is unreachable by it may be reachable on hardware.
+    Less,
+}
+
 /// Which facts are believed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -60,14 +73,22 @@ pub enum Profile {
     /// What is documented, or what the compilers rest on.
     #[default]
     Documented,
+    /// As documented, but that a vector access need not arrive when it is issued, on the generations of which compilers assume it.
+    Lagging,
     /// Without what no document says: what is found under it alone is a question, not a finding.
     Paranoid,
+}
+
+impl Profile {
+    /// All of them, those that believe more first.
+    pub const ALL: [Profile; 3] = [Profile::Documented, Profile::Lagging, Profile::Paranoid];
 }
 
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Profile::Documented => "documented",
+            Profile::Lagging => "lagging",
             Profile::Paranoid => "paranoid",
         })
     }
@@ -77,17 +98,14 @@ impl FromStr for Profile {
     type Err = UnknownProfile;
 
     fn from_str(text: &str) -> Result<Profile, UnknownProfile> {
-        match text {
-            "documented" => Ok(Profile::Documented),
-            "paranoid" => Ok(Profile::Paranoid),
-            _ => Err(UnknownProfile(text.to_owned())),
-        }
+        let named = Profile::ALL.into_iter().find(|profile| profile.to_string() == text);
+        named.ok_or_else(|| UnknownProfile(text.to_owned()))
     }
 }
 
 /// A word that is no profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no profile `{0}`; there are documented and paranoid")]
+#[error("no profile `{0}`; there are documented, lagging and paranoid")]
 pub struct UnknownProfile(pub String);
 
 /// A rule about one bit.
@@ -165,6 +183,21 @@ impl Facts {
         })
     }
 
+    /// The profiles under which different facts are believed of a generation, [`Profile::Documented`] first.
+    pub fn profiles(&self, generation: Generation) -> Vec<Profile> {
+        let believed = |profile: Profile| -> Vec<&str> {
+            let facts = self.facts.iter().filter(|fact| self.holds(&fact.id, generation, profile));
+            facts.map(|fact| fact.id.as_str()).collect()
+        };
+        let mut found: Vec<Profile> = Vec::new();
+        for profile in Profile::ALL {
+            if !found.iter().any(|known| believed(*known) == believed(profile)) {
+                found.push(profile);
+            }
+        }
+        found
+    }
+
     /// The rules that apply to an access.
     pub(crate) fn rules<'f>(
         &'f self,
@@ -201,6 +234,9 @@ impl FromStr for Facts {
             }
         }
         for (number, fact) in facts.facts.iter().enumerate() {
+            if (fact.grade == Grade::Assumed) != fact.direction.is_some() {
+                return Err(FactsError::Unknown(format!("the direction of an assumption, at `{}`", fact.id)));
+            }
             if facts.facts.iter().take(number).any(|other| other.id == fact.id) {
                 return Err(FactsError::Unknown(format!("fact `{}` twice", fact.id)));
             }
@@ -219,23 +255,28 @@ mod tests {
         for fact in &facts.facts {
             assert!(!fact.source.is_empty() && !fact.text.is_empty(), "{}", fact.id);
         }
-        for (generation, documented, paranoid) in
-            [(Generation::Gfx9, true, false), (Generation::Gfx10, false, false)]
-        {
+        for (generation, documented) in [(Generation::Gfx9, true), (Generation::Gfx10, false)] {
             assert_eq!(facts.holds("issue-is-arrival", generation, Profile::Documented), documented);
-            assert_eq!(facts.holds("issue-is-arrival", generation, Profile::Paranoid), paranoid);
+            for profile in [Profile::Lagging, Profile::Paranoid] {
+                assert!(!facts.holds("issue-is-arrival", generation, profile));
+            }
         }
+        use Profile::{Documented, Lagging, Paranoid};
+        assert_eq!(facts.profiles(Generation::Gfx9), [Documented, Lagging]);
+        assert_eq!(facts.profiles(Generation::Gfx11), [Documented]);
+        assert_eq!(facts.profiles(Generation::Gfx12), [Documented, Paranoid]);
     }
 
     #[test]
     fn unknown_names_are_refused() {
-        let fact = "[[fact]]\nid = 'a'\ngrade = 'assumed'\nsource = 's'\ntext = 't'\n";
+        let fact = "[[fact]]\nid = 'a'\ngrade = 'assumed'\ndirection = 'less'\nsource = 's'\ntext = 't'\n";
         let rule = "[[bits]]\ngenerations = ['gfx9']\naccess = 'load'\nwhen = 'glc'\nskips = ['vector']\nfact = 'a'\n";
         assert!(format!("{fact}{rule}").parse::<Facts>().is_ok());
         for wrong in [
             format!("{fact}{}", rule.replace("'a'", "'b'")),
             format!("{fact}{}", rule.replace("gfx9", "gfx5")),
             format!("{fact}{fact}{rule}"),
+            format!("{}{rule}", fact.replace("direction = 'less'\n", "")),
             format!("{fact}{}", rule.replace("vector", "tensor")),
         ] {
             assert!(wrong.parse::<Facts>().is_err(), "{wrong}");

@@ -3,8 +3,9 @@
 //! A wave issues in order. A vector access arrives at the cache of its compute unit in the order of its wave: at once, or
 //! later where the generation is not known to do better. From there each part joins the queue of its compute unit and
 //! address, and is performed when it is at the head; different queues are independent. A load may hit a valid line on
-//! the way. LDS operations of a wave are performed in order, scalar loads in any order.
+//! the way; lines may come back at any time, since others load as well. LDS operations of a wave are performed in order, scalar loads in any order.
 
+mod refill;
 mod units;
 mod words;
 
@@ -56,7 +57,8 @@ pub(crate) struct Machine {
 pub(crate) struct Seats {
     pub unit: Vec<usize>,
     pub array: Vec<usize>,
-    pub units: usize,
+    /// The shader array of each compute unit.
+    arrays: Vec<usize>,
     /// Where the lines of each cache begin; none where no access can hit it.
     lines: [Option<usize>; 3],
 }
@@ -109,9 +111,11 @@ pub(crate) enum Choice {
     Lds { pending: usize },
     /// A cache instruction acts.
     Cache { wave: usize },
+    /// A load of somebody else leaves a line in a cache.
+    Refill { cache: usize, place: usize, cell: u16, from: Source },
 }
 
-/// Where a scalar load finds its value.
+/// Where a load finds its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The scalar cache.
@@ -157,15 +161,15 @@ impl Machine {
         };
         let unit: Vec<usize> = self.waves.iter().map(unit_of).collect();
         let array_of = |unit: &usize| placement.arrays.get(*unit).copied().map_or(0, usize::from);
-        let units = placement.arrays.len();
+        let arrays: Vec<usize> = (0..placement.arrays.len()).map(|unit| array_of(&unit)).collect();
         let mut next = 0;
         let lines = std::array::from_fn(|cache| {
             let first = next;
             let any = self.cells.iter().any(|cell| cell.lines[cache]);
-            next += if any { units * self.cells.len() } else { 0 };
+            next += if any { arrays.len() * self.cells.len() } else { 0 };
             any.then_some(first)
         });
-        Seats { array: unit.iter().map(array_of).collect(), unit, units, lines }
+        Seats { array: unit.iter().map(array_of).collect(), unit, arrays, lines }
     }
 
     /// The state in which all waves start.
@@ -173,7 +177,7 @@ impl Machine {
         let mut values: Vec<u64> = self.cells.iter().map(|cell| cell.initial).collect();
         values.resize(self.cells.len() + self.slots, 0);
         let warm = |cache: usize| {
-            let units = if seats.lines[cache].is_some() { seats.units } else { 0 };
+            let units = if seats.lines[cache].is_some() { seats.arrays.len() } else { 0 };
             (0..units).flat_map(move |_| {
                 self.cells.iter().map(move |cell| cell.lines[cache].then_some(cell.initial))
             })
@@ -340,11 +344,12 @@ impl Machine {
             .map(|known| known.access)
     }
 
-    /// Whether no other wave of the compute unit queues for a cell.
+    /// Whether no other wave of the compute unit queues for a cell, and no line of it may come and go there.
     fn is_local(&self, seats: &Seats, wave: usize, cell: u16) -> bool {
         let unit = seats.unit.get(wave);
         self.cells.get(usize::from(cell)).is_some_and(|cell| {
-            cell.vector_waves.iter().all(|other| *other == wave || seats.unit.get(*other) != unit)
+            (cell.private || !cell.lines[VECTOR])
+                && cell.vector_waves.iter().all(|other| *other == wave || seats.unit.get(*other) != unit)
         })
     }
 
@@ -487,6 +492,7 @@ impl Machine {
             }
             all.extend(own);
         }
+        self.refills(state, seats, &mut all);
         all
     }
 
@@ -498,6 +504,9 @@ impl Machine {
             Choice::Scalar { pending, from } => self.scalar(state, seats, pending, from, records),
             Choice::Lds { pending } => self.lds(state, pending, records),
             Choice::Cache { wave } => self.drop_lines(state, seats, wave, records),
+            Choice::Refill { cache, place, cell, from } => {
+                self.refill(state, seats, (cache, place), cell, from);
+            }
         }
     }
 

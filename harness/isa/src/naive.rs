@@ -200,6 +200,7 @@ impl Walk<'_> {
             if next.is_empty() {
                 self.end(&now)?;
             }
+            self.refills(&now, &mut next);
             open.append(&mut next);
             self.visited.insert(now);
         }
@@ -429,6 +430,48 @@ impl Walk<'_> {
                 }
                 self.finds(&mut on, first, value);
                 next.push(on);
+            }
+        }
+    }
+
+    /// Somebody else loads a location, and leaves lines that some load of these waves may find: from the array's, or from memory.
+    fn refills(&self, now: &Now, next: &mut Vec<Now>) {
+        for (cell, memory) in (0_u16..).zip(&now.memory) {
+            let found = |way: Way, skips: fn(&Access) -> bool| {
+                let finds = |(access, cells): (&Access, &Vec<u16>)| {
+                    let is_load = access.way == way && matches!(access.action, Action::Load { .. });
+                    is_load && !skips(access) && cells.contains(&cell)
+                };
+                self.machine.waves.iter().any(|wave| wave.code.accesses.iter().zip(&wave.cells).any(finds))
+            };
+            let in_vector = found(Way::Vector, |access| access.skips.vector);
+            let in_scalar = found(Way::Scalar, |access| access.skips.scalar);
+            let in_array = [Way::Vector, Way::Scalar].map(|way| found(way, |access| access.skips.array));
+            let in_array = self.has_arrays() && in_array.contains(&true);
+            for (unit, array) in self.seats.iter().flatten().copied().collect::<BTreeSet<_>>() {
+                let own = now.queues.get(&(unit, cell)).map(Vec::as_slice).unwrap_or_default();
+                let stored = own.iter().any(|other| {
+                    self.details(other.wave, other.access)
+                        .is_some_and(|(_, details)| !matches!(details.action, Action::Load { .. }))
+                });
+                let hit = now.array.get(&(array, cell)).copied();
+                for value in hit.into_iter().chain([*memory]) {
+                    let mut filled = now.clone();
+                    if in_array {
+                        filled.array.insert((array, cell), value);
+                    }
+                    if in_scalar {
+                        let mut scalar = filled.clone();
+                        scalar.scalar.insert((unit, cell), value);
+                        next.push(scalar);
+                    }
+                    if in_vector && !stored {
+                        let mut vector = filled.clone();
+                        vector.vector.insert((unit, cell), value);
+                        next.push(vector);
+                    }
+                    next.push(filled);
+                }
             }
         }
     }

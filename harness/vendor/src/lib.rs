@@ -54,6 +54,17 @@ pub struct Vendor {
     pub descriptors: Option<Descriptors>,
 }
 
+impl Vendor {
+    /// Whether its compiler takes split barriers as `SPV_INTEL_split_barrier` tells them, by what the driver says of its version.
+    /// All drivers here are Mesa's, whose compilers share what reads SPIR-V: seen with 26.2.6, and not yet there in 25.0.7.
+    pub fn takes_intel_split_barriers(&self, driver_info: &str) -> bool {
+        let version = driver_info.strip_prefix("Mesa ").unwrap_or_default();
+        let mut numbers = version.split('.').map(str::parse::<u32>);
+        let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return false };
+        (major, minor) >= (26, 2)
+    }
+}
+
 /// How a driver is made to compile for a chip that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompileWay {

@@ -80,6 +80,9 @@ pub struct CodegenKernel {
     pub reason: Option<String>,
     /// Time that the driver took, in microseconds; null where it did not compile.
     pub micros: Option<u64>,
+    /// How something of it is told that the device lacks and its compiler takes in another form; not written where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
     /// Machine instructions; null where the driver's text is no machine code.
     pub instructions: Option<u64>,
     /// Why the driver's text is no machine code; null where it is.
@@ -222,7 +225,7 @@ pub struct CodegenExploreLine {
     pub form: String,
     /// The model whose forbidden outcomes are looked for.
     pub model: String,
-    /// What is believed of the hardware: `documented` or `paranoid`; empty where nothing was explored.
+    /// What is believed of the hardware: `documented`, `lagging` or `paranoid`; empty where nothing was explored.
     pub profile: String,
     /// The answer.
     pub verdict: CodegenExploreVerdict,

@@ -362,6 +362,9 @@ fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<Shown>)
         "\n{} on {} ({}), {}, {} ({}){instructions}\n",
         line.id, line.device, line.driver, kernel.form, kernel.kernel, kernel.role
     );
+    if let Some(told) = &kernel.told {
+        text += &format!("  {told}\n");
+    }
     if shown == Some(Shown::Forms) {
         if let Some(why) = &kernel.not_disassembled {
             text += &format!("  {why}\n");

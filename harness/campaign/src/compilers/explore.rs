@@ -194,7 +194,8 @@ fn answers(
     blank: &CodegenExploreLine,
     facts: &Facts,
 ) -> Vec<CodegenExploreLine> {
-    [Profile::Documented, Profile::Paranoid]
+    facts
+        .profiles(asks.family.generation())
         .into_iter()
         .map(|profile| {
             let line = CodegenExploreLine { profile: profile.to_string(), ..blank.clone() };

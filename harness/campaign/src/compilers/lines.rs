@@ -130,11 +130,15 @@ fn reduced(mut lines: Vec<CodegenLine>, target: &Target, asked: &Asked, engine: 
     lines
 }
 
+/// How split barriers are told where the device has none.
+const INTEL_SPLIT_BARRIERS: &str = "split barriers as SPV_INTEL_split_barrier, which this compiler takes: the device lacks shaderSplitBarrier";
+
 fn blank(unit: &FormKernel) -> CodegenKernel {
     CodegenKernel {
         form: unit.form.to_string(),
         kernel: unit.name.clone(),
         role: unit.role.word().to_owned(),
+        told: unit.intel_split_barriers.then(|| INTEL_SPLIT_BARRIERS.to_owned()),
         ..CodegenKernel::default()
     }
 }

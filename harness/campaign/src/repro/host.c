@@ -119,6 +119,8 @@ static struct parameters draw(uint32_t party) {
 static VkPhysicalDevice physical;
 static VkDevice device;
 static uint32_t family;
+/* Whether a pipeline may ask for a size of subgroups; where a device has one size alone, it need not. */
+static int may_require;
 
 static uint32_t memory_type(uint32_t bits, VkMemoryPropertyFlags wanted) {
     VkPhysicalDeviceMemoryProperties memory;
@@ -198,14 +200,46 @@ static void open_device(long wanted, char *name) {
     VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &subgroups};
     vkGetPhysicalDeviceProperties2(physical, &properties);
     snprintf(name, NAME_BYTES, "%s (%s %s)", properties.properties.deviceName, driver.driverName, driver.driverInfo);
-    if (SUBGROUP_SIZE != 0 && subgroups.subgroupSize != SUBGROUP_SIZE)
-        fail("the kernels are made for subgroups of another size: make them again for this device with --device", SUBGROUP_SIZE);
+    int controlled = 0;
+    for (uint32_t number = 0; number < KERNELS; ++number) controlled |= kernels[number].subgroup_size != 0 || kernels[number].varying;
 
     uint32_t families = 16;
     VkQueueFamilyProperties queues[16];
     vkGetPhysicalDeviceQueueFamilyProperties(physical, &families, queues);
     for (family = 0; family < families && !(queues[family].queueFlags & VK_QUEUE_COMPUTE_BIT);) ++family;
     if (family == families) fail("no queue computes", 0);
+
+    /* Devices without the extension have one size, and say nothing of full subgroups. */
+    uint32_t extensions = 0;
+    check(vkEnumerateDeviceExtensionProperties(physical, NULL, &extensions, NULL), "vkEnumerateDeviceExtensionProperties");
+    VkExtensionProperties *known = calloc(extensions + 1, sizeof *known);
+    if (!known) fail("no memory", extensions);
+    check(vkEnumerateDeviceExtensionProperties(physical, NULL, &extensions, known), "vkEnumerateDeviceExtensionProperties");
+    int control = properties.properties.apiVersion >= VK_API_VERSION_1_3;
+    const char *extension = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
+    int listed_control = 0;
+    for (uint32_t number = 0; number < extensions; ++number) listed_control |= strcmp(known[number].extensionName, extension) == 0;
+    free(known);
+    VkPhysicalDeviceSubgroupSizeControlFeaturesEXT has_control = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT};
+    VkPhysicalDeviceSubgroupSizeControlPropertiesEXT sizes = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT};
+    if (controlled && (control || listed_control)) {
+        VkPhysicalDeviceFeatures2 asked = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &has_control};
+        vkGetPhysicalDeviceFeatures2(physical, &asked);
+        VkPhysicalDeviceProperties2 told = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &sizes};
+        vkGetPhysicalDeviceProperties2(physical, &told);
+    }
+    for (uint32_t number = 0; number < KERNELS; ++number) {
+        const struct kernel *kernel = &kernels[number];
+        if ((kernel->subgroup_size != 0 || kernel->varying) && !has_control.subgroupSizeControl)
+            fail("the device lacks subgroupSizeControl", 0);
+        if (kernel->full && !has_control.computeFullSubgroups) fail("the device lacks computeFullSubgroups", 0);
+        may_require = (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+        if (kernel->subgroup_size != 0 &&
+            (kernel->subgroup_size < sizes.minSubgroupSize || kernel->subgroup_size > sizes.maxSubgroupSize ||
+             !(may_require || sizes.minSubgroupSize == sizes.maxSubgroupSize)))
+            fail("the device has no subgroups of the size that the kernels are made for: make them again with --device",
+                 kernel->subgroup_size);
+    }
 
     VkPhysicalDeviceVulkan12Features has12 = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
     VkPhysicalDeviceVulkan11Features has11 = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &has12};
@@ -228,6 +262,12 @@ static void open_device(long wanted, char *name) {
     queue.queueCount = 1;
     queue.pQueuePriorities = &priority;
     VkDeviceCreateInfo create = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &want10};
+    if (has_control.subgroupSizeControl) {
+        has_control.pNext = &want10;
+        create.pNext = &has_control;
+        create.enabledExtensionCount = (uint32_t)listed_control;
+        create.ppEnabledExtensionNames = &extension;
+    }
     create.queueCreateInfoCount = 1;
     create.pQueueCreateInfos = &queue;
     check(vkCreateDevice(physical, &create, NULL, &device), "vkCreateDevice");
@@ -395,6 +435,12 @@ int main(int argc, char **argv) {
         pipeline.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
         pipeline.stage.module = module;
         pipeline.stage.pName = "main";
+        VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT required = {
+            VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT};
+        required.requiredSubgroupSize = kernel->subgroup_size;
+        if (kernel->subgroup_size != 0 && may_require) pipeline.stage.pNext = &required;
+        if (kernel->full) pipeline.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+        if (kernel->varying) pipeline.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_ALLOW_VARYING_SUBGROUP_SIZE_BIT_EXT;
         pipeline.layout = layouts[number];
         check(vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &pipeline, NULL, &pipelines[number]), "vkCreateComputePipelines");
         free(words);

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use litmus::{AccessMask, Observable, Prediction, ScalarType, Test, Value};
+use plan::Subgroups;
 use runner::Stress;
 use shaders::carrier::Carrier;
 use shaders::{Binding, Program, ResultSlot};
@@ -85,9 +86,6 @@ pub fn write(
     line(format!("#define SLOTS {}u", program.results.len()));
     line(format!("#define CLASSES {}u", program.most_classes()));
     line(format!("#define LOOP_TURNS {}u", program.loop_turns()));
-    let subgroup_size = requirements.iter().find_map(|kernel| kernel.subgroup_size).unwrap_or(0);
-    line("/* The subgroup size that the kernels are made for; 0 where any will do. */".to_owned());
-    line(format!("#define SUBGROUP_SIZE {subgroup_size}u"));
 
     let mut features = String::new();
     for feature in program.features() {
@@ -111,11 +109,12 @@ pub fn write(
     }
 
     line("/* The kernels in their order: workgroups of a group, and what is bound: L locations, R results, M where workgroups".to_owned());
-    line(" * meet. Kernels of one phase are dispatched with nothing between them. */".to_owned());
+    line(" * meet. Kernels of one phase are dispatched with nothing between them. Then the size of subgroups that a kernel asks".to_owned());
+    line(" * for, 0 for any; and whether all of them are full, or may differ in size. */".to_owned());
     line(format!("#define KERNELS {}", program.kernels().count()));
     line(format!("#define PHASES {}", program.phases.len()));
     line(
-        "struct kernel { const char *file; uint32_t classes; const char *bindings; uint32_t phase; };"
+        "struct kernel { const char *file; uint32_t classes; const char *bindings; uint32_t phase, subgroup_size; int full, varying; };"
             .to_owned(),
     );
     line("static const struct kernel kernels[] = {".to_owned());
@@ -130,9 +129,13 @@ pub fn write(
                 Binding::Locations | Binding::Apart | Binding::Scratch | Binding::Claims => 'L',
             });
             let (file, bindings) = (file.display(), bindings.collect::<String>());
+            let subgroups = runner::subgroups(&part.kernel);
             line(format!(
-                "    {{\"{file}\", {}, \"{bindings}\", {phase}}},",
-                part.kernel.roles.classes.len()
+                "    {{\"{file}\", {}, \"{bindings}\", {phase}, {}u, {}, {}}},",
+                part.kernel.roles.classes.len(),
+                subgroups.size().unwrap_or(0),
+                u32::from(matches!(subgroups, Subgroups::Full(_))),
+                u32::from(subgroups == Subgroups::Varying)
             ));
         }
     }

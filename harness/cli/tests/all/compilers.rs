@@ -165,6 +165,40 @@ fn what_differs_by_run_is_no_difference() {
     assert_eq!(verdict("P1.0: relaxed"), "differs");
 }
 
+/// A compiler that takes split barriers in Intel's form is asked in that, though the driver has no feature for them, and the answer
+/// says so; one that does not take them is not asked.
+#[test]
+fn split_barriers_are_asked_for_in_intels_form() {
+    if !has_compilers() {
+        return;
+    }
+    let ran = codegen(&[
+        "split/MP+split",
+        "--device",
+        "radv:navi31@25,radv:navi31@26,nvk:ga102@26,anv:bmg@26,turnip:a750@26,honeykrisp:m1@26",
+        "--form",
+        "merged",
+        "--emit",
+        "asm",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let lines = ran.json_lines();
+    assert_eq!(
+        (lines[0]["verdict"].as_str(), lines[0]["reason"].as_str()),
+        (Some("skipped"), Some("shaderSplitBarrier"))
+    );
+    for line in &lines[1..] {
+        assert_eq!(line["verdict"], "compiles", "{line}");
+        let told = line["kernels"][0]["told"].as_str().unwrap();
+        assert!(
+            told.contains("SPV_INTEL_split_barrier") && told.contains("lacks shaderSplitBarrier"),
+            "{told}"
+        );
+    }
+}
+
 /// What is missing is told with where it was looked for and what to install.
 #[test]
 fn what_is_missing_is_told() {

@@ -175,6 +175,10 @@ fn the_host_in_c_runs_on_a_driver_and_counts_every_instance() {
         // A model that forbids what every run shows: whether threads overlap is not for a test to hope.
         ("sb/SB+rlx-rlx", never, 1),
         ("ssw/MP+ssw", "vulkan", 0),
+        // Pipelines that ask for a size of subgroups, for full ones, and for any.
+        ("mp/MP+rel-acq@subgroup-smallest", "vulkan", 0),
+        ("mp/MP+rel-acq.wg", "vulkan", 0),
+        ("mp/MP+rel-acq@subgroup-varying", "vulkan", 0),
         ("2+2w/2+2W+rlx-rlx", "vulkan", 0),
     ] {
         let out = folder.path().join(id.replace(['/', '@'], "-"));

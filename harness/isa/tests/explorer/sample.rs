@@ -10,8 +10,13 @@ use litmus::{Prediction, Test};
 use shaders::{Program, Variant};
 
 /// How the kernels of the texts were made: whole waves, one of whose lanes is followed.
-const SIZES: Sizes =
-    Sizes { subgroup_size: 64, max_workgroup_invocations: 1024, device_scope: true, lanes: 64 };
+const SIZES: Sizes = Sizes {
+    subgroup_size: 64,
+    max_workgroup_invocations: 1024,
+    device_scope: true,
+    lanes: 64,
+    intel_split_barriers: false,
+};
 
 /// Families with texts, the oldest first.
 pub const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi21", "navi31", "gfx1201"];

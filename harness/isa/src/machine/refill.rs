@@ -1,0 +1,84 @@
+//! Lines that come back: somebody else loads what shares a line, whenever they like.
+
+use super::{ARRAY, Choice, Entry, Machine, SCALAR, Seats, Source, State, VECTOR};
+use crate::opcode::Action;
+
+impl Machine {
+    /// Lines that a load of somebody else may leave now, as far as it matters: before memory changes, before an access of the
+    /// compute unit arrives, and where the array's line is not what memory has.
+    pub(super) fn refills(&self, state: &State, seats: &Seats, all: &mut Vec<Choice>) {
+        let is_write = |entry: &Entry| {
+            self.access(usize::from(entry.wave), entry.access)
+                .is_some_and(|(_, details)| !matches!(details.action, Action::Load { .. }))
+        };
+        let written: Vec<u16> =
+            self.heads(state).iter().filter(|(_, head)| is_write(head)).map(|(_, head)| head.cell).collect();
+        let arriving: Vec<(usize, u16)> = (0..self.waves.len())
+            .filter_map(|wave| {
+                let owner = self.waves.get(wave)?;
+                let cells = owner.cells.get(usize::from(self.next_arrival(state, wave)?))?;
+                let unit = *seats.unit.get(wave)?;
+                Some(cells.iter().map(move |cell| (unit, *cell)))
+            })
+            .flatten()
+            .collect();
+        for (cell, of_cell) in (0_u16..).zip(&self.cells) {
+            if of_cell.private || of_cell.lines == [false; 3] {
+                continue;
+            }
+            let memory = state.values.get(usize::from(cell)).copied().unwrap_or(0);
+            let changes = written.contains(&cell);
+            let mut add = |cache, place, from, value| {
+                if self.line_index(seats, cache, place, cell).is_some()
+                    && self.cached(state, seats, cache, place, cell) != Some(value)
+                {
+                    all.push(Choice::Refill { cache, place, cell, from });
+                }
+            };
+            for (unit, array) in seats.arrays.iter().enumerate() {
+                let stored = state
+                    .queue
+                    .iter()
+                    .any(|entry| (usize::from(entry.unit), entry.cell) == (unit, cell) && is_write(entry));
+                let stale = self.cached(state, seats, ARRAY, *array, cell).filter(|value| *value != memory);
+                for cache in [VECTOR, SCALAR] {
+                    // Whose own stores are on their way does not read what was there before them.
+                    if cache == VECTOR && stored {
+                        continue;
+                    }
+                    if changes || cache == VECTOR && arriving.contains(&(unit, cell)) {
+                        add(cache, unit, Source::Memory, memory);
+                    }
+                    if let Some(stale) = stale {
+                        add(cache, unit, Source::Array, stale);
+                    }
+                }
+                if changes && seats.arrays.iter().position(|known| known == array) == Some(unit) {
+                    add(ARRAY, *array, Source::Memory, memory);
+                }
+            }
+        }
+    }
+
+    /// Leaves a line, in the array's cache too where it comes by way of that.
+    pub(super) fn refill(
+        &self,
+        state: &mut State,
+        seats: &Seats,
+        (cache, place): (usize, usize),
+        cell: u16,
+        from: Source,
+    ) {
+        let memory = state.values.get(usize::from(cell)).copied().unwrap_or(0);
+        let array = if cache == ARRAY { place } else { seats.arrays.get(place).copied().unwrap_or(0) };
+        let value = match from {
+            Source::Array => self.cached(state, seats, ARRAY, array, cell).unwrap_or(memory),
+            Source::Scalar | Source::Memory => memory,
+        };
+        for (cache, place) in [(ARRAY, array), (cache, place)] {
+            if let Some(line) = self.line(state, seats, cache, place, cell) {
+                *line = Some(value);
+            }
+        }
+    }
+}
