@@ -62,7 +62,7 @@ pub fn write(said: &Said<'_>) -> String {
     for lack in &said.bundle.lacking {
         let _ = writeln!(text, "{lack}\n");
     }
-    let _ = writeln!(text, "BundleFile by vk-litmus {}.", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(text, "Written by vk-litmus {}.", env!("CARGO_PKG_VERSION"));
     show::block(&text).into_owned()
 }
 
