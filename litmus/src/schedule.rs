@@ -121,4 +121,11 @@ impl Test {
             && kinds(self).zip(&told.threads).all(|(now, then)| now.eq(then));
         same.then_some(&told.schedule)
     }
+
+    /// Takes over the calls of a test that this one differs from in accesses of threads alone: they stand where they stood.
+    pub fn keep_calls_of(&mut self, other: &Test) {
+        if let Some(schedule) = other.schedule() {
+            self.calls = ApiCalls::new(schedule.clone(), self);
+        }
+    }
 }
