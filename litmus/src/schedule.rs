@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use crate::system::AccessMask;
-use crate::test::{InstructionKind, SystemSync, Test, ThreadId};
+use crate::test::{InstructionKind, LocationId, SystemSync, Test, ThreadId};
 
 /// Queues with what they are given, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// The queues, in the order in which threads name them.
     pub queues: Vec<ScheduledQueue>,
+    /// The storages that one queue family owns at a time: those that are transferred, and those declared so.
+    pub owned: Vec<LocationId>,
 }
 
 /// A queue with what it is given.
@@ -39,6 +41,10 @@ pub enum Scheduled {
     Signal(String, Option<u32>),
     /// The wait for it.
     Wait(String, Option<u32>),
+    /// The ownership of these storages is released to a queue family.
+    Release(Vec<LocationId>, u32),
+    /// It is acquired from a queue family.
+    Acquire(Vec<LocationId>, u32),
 }
 
 /// The scopes of a dependency, as they were named.

@@ -7,6 +7,7 @@ use litmus::{Observation, Test};
 use plan::{Device, DeviceError, Hosts, Memory, MemoryProperties, Prepared};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use shaders::variant::WorkgroupMemory;
 use shaders::{Kernel, Parameters, Program};
 
 use crate::calibration::Calibration;
@@ -141,8 +142,8 @@ pub fn run_program(
     let shares_choices = device.capabilities().shares_choices;
     let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
-    let aligned = host::aligned(program, settings);
-    let settings = aligned.as_ref().unwrap_or(settings);
+    let otherwise = host::aligned(program, settings).or_else(|| single_rounds(program, settings));
+    let settings = otherwise.as_ref().unwrap_or(settings);
     let hosts = host::planned(program, test, LOCATIONS);
     match Run::new(device, (program, hosts), (join, memory), settings, &mut tally)
         .and_then(|mut run| run.go(&mut tally, on_progress))
@@ -150,6 +151,18 @@ pub fn run_program(
         Ok(()) => Ok(tally.observation()),
         Err(cause) => Err(RunError { cause, seen: Box::new(tally.observation()) }),
     }
+}
+
+/// What of the settings has to be otherwise: workgroup memory is zeroed as a dispatch begins, so that later rounds of it would not ask
+/// whether it is.
+fn single_rounds(program: &Program, settings: &Settings) -> Option<Settings> {
+    let asks = |kernel: &Kernel| {
+        kernel.variant.workgroup_memory == WorkgroupMemory::Zeroed && kernel.requirements.workgroup_bytes > 0
+    };
+    program.kernels().any(asks).then(|| {
+        let stress = Stress { rounds: (1, 1), ..settings.stress.clone() };
+        Settings { stress, ..settings.clone() }
+    })
 }
 
 /// What is counted so far.
