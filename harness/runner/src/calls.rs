@@ -164,7 +164,7 @@ pub(crate) fn users(ordered: &Ordered, program: &Program) -> Option<(QueueId, Qu
         Ordering::Dispatch(thread) => of_dispatch(thread),
     });
     let first = users.next()?;
-    Some((first, users.last().unwrap_or(first)))
+    Some((first, users.next_back().unwrap_or(first)))
 }
 
 fn is_awaited(schedule: &Schedule, semaphore: &str) -> bool {

@@ -1,4 +1,6 @@
 //! The memory of a run: the plan that uses it, and how it gets its initial values before each submission.
+//!
+//! Long because one function lays out what every way to run a program puts into its plan, in the order of its steps.
 
 use std::collections::BTreeMap;
 

@@ -7,14 +7,13 @@ use litmus::{Observation, Test};
 use plan::{Device, DeviceError, Hosts, Memory, MemoryProperties, Prepared};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use shaders::variant::WorkgroupMemory;
 use shaders::{Kernel, Parameters, Program};
 
 use crate::calibration::Calibration;
 use crate::classify::{COMPARED, Classifier, classifier, numbers, words_of};
 use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
-use crate::draw::{Bounds, Draw};
+use crate::draw::{self, Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::exercise::Exercise;
 use crate::host;
@@ -142,7 +141,7 @@ pub fn run_program(
     let shares_choices = device.capabilities().shares_choices;
     let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
-    let otherwise = host::aligned(program, settings).or_else(|| single_rounds(program, settings));
+    let otherwise = host::aligned(program, settings).or_else(|| draw::single_rounds(program, settings));
     let settings = otherwise.as_ref().unwrap_or(settings);
     let hosts = host::planned(program, test, LOCATIONS);
     match Run::new(device, (program, hosts), (join, memory), settings, &mut tally)
@@ -151,18 +150,6 @@ pub fn run_program(
         Ok(()) => Ok(tally.observation()),
         Err(cause) => Err(RunError { cause, seen: Box::new(tally.observation()) }),
     }
-}
-
-/// What of the settings has to be otherwise: workgroup memory is zeroed as a dispatch begins, so that later rounds of it would not ask
-/// whether it is.
-fn single_rounds(program: &Program, settings: &Settings) -> Option<Settings> {
-    let asks = |kernel: &Kernel| {
-        kernel.variant.workgroup_memory == WorkgroupMemory::Zeroed && kernel.requirements.workgroup_bytes > 0
-    };
-    program.kernels().any(asks).then(|| {
-        let stress = Stress { rounds: (1, 1), ..settings.stress.clone() };
-        Settings { stress, ..settings.clone() }
-    })
 }
 
 /// What is counted so far.
