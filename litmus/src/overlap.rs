@@ -32,6 +32,19 @@ impl Test {
 
     /// How the threads of the test stand to one another in time. Only what the text says counts, not what a device does.
     pub fn overlap(&self) -> Overlap {
+        let meets = |(left, right): (ThreadId, ThreadId)| meet(self.thread(left), self.thread(right));
+        let unordered = self.unordered();
+        if unordered.is_empty() {
+            Overlap::Ordered
+        } else if unordered.into_iter().all(meets) {
+            Overlap::ControlBarrier
+        } else {
+            Overlap::Possible
+        }
+    }
+
+    /// The pairs of threads that nothing puts one after the other, meetings in control barriers aside.
+    pub fn unordered(&self) -> Vec<(ThreadId, ThreadId)> {
         let order = whole_thread_order(self);
         // Lanes that share no memory have nothing that could interleave: what passes between them passes in an operation.
         let by_registers = |left: usize, right: usize| {
@@ -44,20 +57,13 @@ impl Test {
                 || apart(self, left, right)
                 || apart(self, right, left)
         };
-        let mut overlap = Overlap::Ordered;
-        for (number, left) in self.threads.iter().enumerate() {
-            for (other, right) in self.threads.iter().enumerate().skip(number + 1) {
-                if ordered(number, other) {
-                    continue;
-                }
-                if meet(left, right) {
-                    overlap = Overlap::ControlBarrier;
-                } else {
-                    return Overlap::Possible;
-                }
-            }
-        }
-        overlap
+        let count = self.threads.len();
+        let pairs = (0..count).flat_map(|left| (left + 1..count).map(move |right| (left, right)));
+        let id = |number: usize| ThreadId(number as u16);
+        pairs
+            .filter(|(left, right)| !ordered(*left, *right))
+            .map(|(left, right)| (id(left), id(right)))
+            .collect()
     }
 }
 

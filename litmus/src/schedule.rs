@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use crate::system::AccessMask;
-use crate::test::{InstructionKind, SystemSync, Test, ThreadId};
+use crate::test::{InstructionKind, LocationId, SystemSync, Test, ThreadId};
 
 /// Queues with what they are given, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// The queues, in the order in which threads name them.
     pub queues: Vec<ScheduledQueue>,
+    /// The storages that one queue family owns at a time: those that are transferred, and those declared so.
+    pub owned: Vec<LocationId>,
 }
 
 /// A queue with what it is given.
@@ -39,6 +41,10 @@ pub enum Scheduled {
     Signal(String, Option<u32>),
     /// The wait for it.
     Wait(String, Option<u32>),
+    /// The ownership of these storages is released to a queue family.
+    Release(Vec<LocationId>, u32),
+    /// It is acquired from a queue family.
+    Acquire(Vec<LocationId>, u32),
 }
 
 /// The scopes of a dependency, as they were named.
@@ -120,5 +126,12 @@ impl Test {
             && told.threads.len() == self.threads.len()
             && kinds(self).zip(&told.threads).all(|(now, then)| now.eq(then));
         same.then_some(&told.schedule)
+    }
+
+    /// Takes over the calls of a test that this one differs from in accesses of threads alone: they stand where they stood.
+    pub fn keep_calls_of(&mut self, other: &Test) {
+        if let Some(schedule) = other.schedule() {
+            self.calls = ApiCalls::new(schedule.clone(), self);
+        }
     }
 }

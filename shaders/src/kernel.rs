@@ -72,6 +72,11 @@ impl Kernel {
         self.bindings.contains(&Binding::Scratch)
     }
 
+    /// Whether it uses the second location buffer by a binding.
+    pub fn uses_apart(&self) -> bool {
+        self.bindings.contains(&Binding::Apart)
+    }
+
     /// Workgroups of a group: one of each class, or one alone where each invocation plays every thread.
     pub fn workgroups_of_group(&self) -> u32 {
         if self.parallel { 1 } else { self.roles.classes.len() as u32 }

@@ -31,7 +31,7 @@ use crate::kernel::{CompileError, Kernel, KernelConfig, ResultSlot};
 use crate::memory::Uses;
 use crate::placement::Layout;
 use crate::rules::Rule;
-use crate::variant::Stage;
+use crate::variant::{Apart, Stage};
 
 /// How the threads of kernels that nobody dispatches leave their results: compilers infer from what a shader does with what it reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -77,6 +77,8 @@ pub struct Program {
     /// What queues are given by the calls of the test, as they stand: queue `i` is that of [`Program::queues`], and each kernel
     /// plays the threads of one dispatch.
     pub schedule: Option<Schedule>,
+    /// Whether the storages that lie apart are those that one queue family owns at a time.
+    pub owned_apart: bool,
     /// Whether that is the only way to run it: dependencies between whole phases would publish more than the test says.
     pub calls_alone: bool,
     /// Slots of a workgroup, in every kernel.
@@ -210,6 +212,7 @@ impl From<Kernel> for Program {
             hosts: None,
             queues: vec![0],
             schedule: None,
+            owned_apart: false,
             calls_alone: false,
             phases: vec![Phase {
                 before: Dependency::default(),
@@ -286,7 +289,15 @@ fn with_parameters(
         (phases, dependencies)
     };
     check_workgroups(test, &phases)?;
-    let apart = dispatch::apart(test, config.variant)?;
+    let mut apart = dispatch::apart(test, config.variant)?;
+    // What has an owner has a buffer of its own, unless a variant says what lies apart.
+    let owned = schedule.map_or(&[][..], |schedule| &schedule.owned);
+    let owned_apart = !owned.is_empty() && config.variant.apart == Apart::Nothing;
+    if owned_apart {
+        let storages = dispatch::storages(test);
+        apart =
+            owned.iter().map(|own| storages.number_of(*own)).collect::<Result<_, _>>().map_err(Rule::from)?;
+    }
     let queues = queues(test);
     let queue_of = |thread: &ThreadId| {
         let place = test.thread(*thread).place.placement()?;
@@ -378,6 +389,7 @@ fn with_parameters(
         all_memory: dependencies.all_memory,
         queues: families_of(&queues),
         schedule: schedule.cloned(),
+        owned_apart,
         calls_alone,
         lanes,
         storages: storages.count(),
@@ -541,7 +553,9 @@ fn is_of_dispatches(test: &Test, schedule: &Schedule) -> bool {
         | Scheduled::Set(..)
         | Scheduled::Await(..)
         | Scheduled::Signal(..)
-        | Scheduled::Wait(..) => None,
+        | Scheduled::Wait(..)
+        | Scheduled::Release(..)
+        | Scheduled::Acquire(..) => None,
     };
     schedule.queues.iter().all(|queue| {
         let mut seen = Vec::new();

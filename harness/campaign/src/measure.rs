@@ -14,9 +14,9 @@ use model::{Budget, Model, Options, predict};
 use results::bench::Counts;
 use runner::pool::{self, Calls, End, Event, Limits};
 use runner::wire::{Answer, Job, Snapshot};
-use runner::{Settings, Stress};
+use runner::{Settings, Stress, Variant};
 
-use crate::kinds::litmus::plan::{Cell, LitmusPlan};
+use crate::kinds::litmus::plan::{Cell, LitmusPlan, told_for};
 use crate::kinds::litmus::{mutants, plausible};
 use crate::patience::patience;
 use crate::source::Loaded;
@@ -43,24 +43,31 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The tests that arguments of a command line name.
+    /// The tests that arguments of a command line name, as a device can be asked.
     ///
     /// # Errors
-    /// When one is no test, or its model has no answer.
-    pub fn of_arguments<S: AsRef<str>>(arguments: &[S]) -> Result<Vec<Subject>, Failure> {
+    /// When one is no test, the device cannot be asked, or its model has no answer.
+    pub fn of_arguments<S: AsRef<str>>(arguments: &[S], target: &Target) -> Result<Vec<Subject>, Failure> {
         let sources = arguments.iter().flat_map(|argument| inputs::of_argument(argument.as_ref()));
-        sources
-            .map(|source| source.load().map_err(|rejected| rejected.failure).and_then(Subject::new))
-            .collect()
+        let loaded: Vec<Loaded> = sources
+            .map(|source| source.load().map_err(|rejected| rejected.failure))
+            .collect::<Result<_, _>>()?;
+        let told = told_for(std::slice::from_ref(target), loaded)?;
+        told.into_iter().map(|loaded| Subject::new(loaded, target)).collect()
     }
 
-    fn new(loaded: Loaded) -> Result<Subject, Failure> {
+    fn new(loaded: Loaded, target: &Target) -> Result<Subject, Failure> {
         let Loaded { source, text, test } = loaded;
-        let chosen = choice::load(Model::default_for(test.dialect))?;
+        let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
+        let test = shaders::meaning(&test, variant.told)
+            .map_err(|why| Failure::input_message(format!("{}: {why}", source.id)))?;
+        let wanted = Model::default_for(test.dialect);
+        let chains = target.listed.capabilities.availability_visibility_chains;
+        let chosen = choice::load(choice::without_chains(wanted).filter(|_| !chains).unwrap_or(wanted))?;
         let stop = patience(MAX_PREDICTION);
         let options = Options { budget: Budget::until(&stop), ..Options::default() };
         let prediction = predict(&test, &chosen.model, &options).map_err(Failure::input_error)?;
-        Ok(Subject { id: source.id, text, variant: String::new(), test, prediction })
+        Ok(Subject { id: source.id, text, variant: source.variant, test, prediction })
     }
 
     /// What an observation of the test counts.

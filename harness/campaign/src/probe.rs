@@ -136,7 +136,7 @@ pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
 /// # Errors
 /// When a driver crashed or hung, or what is to be hidden of devices cannot be read.
 pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Listed>, Trouble), Failure> {
-    plan::Masked::from_environment().map_err(Failure::input_error)?;
+    plan::Masked::from_environment(SimDevice::NAME).map_err(Failure::input_error)?;
     if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
         return Ok((vec![simulated(0, Fault::None)], Trouble::default()));
     }

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -83,6 +83,12 @@ pub trait Kind: Sync {
 
     /// The job of a test, and that of the one behind it where it is likely to follow.
     fn job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Self::Job;
+
+    /// A job with smaller submissions, after so many that have lost the device: a watchdog may have ended them. Kinds whose submissions
+    /// are what users ask for leave it as it is.
+    fn smaller(&self, job: Self::Job, _lost: u32) -> Self::Job {
+        job
+    }
 
     /// A job that a device in order does well, where one must after each failure that spoils a worker.
     fn health(&self, _target: usize) -> Option<Self::Job> {
@@ -304,6 +310,7 @@ impl<K: Kind> Run<'_, K> {
     ) -> Result<(), Failure> {
         let deadline = self.kind.time().map(|time| Instant::now() + time);
         let mut gone = None;
+        let lost = AtomicU32::new(0);
         while !waiting.is_empty() && !self.is_interrupted() {
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if let Some(why) = gone.take().or(late.then_some(NotRun::TimeIsUp)) {
@@ -314,7 +321,7 @@ impl<K: Kind> Run<'_, K> {
                 return Ok(());
             }
             let (judged, spoiled) =
-                self.run_some((number, target), deadline, cells, waiting, heard, &mut *book)?;
+                self.run_some((number, target, &lost), deadline, cells, waiting, heard, &mut *book)?;
             waiting = waiting.get(judged..).unwrap_or_default();
             if spoiled {
                 gone = self.ill(number, target).map(|why| NotRun::Gone { why });
@@ -326,10 +333,10 @@ impl<K: Kind> Run<'_, K> {
     }
 
     /// Runs tests of a device until one fails in a way after which the device must show that it is in order. Gives how many
-    /// have got a verdict, and whether the last one failed so.
+    /// have got a verdict, and whether the last one failed so. `lost` counts the attempts that lost the device.
     fn run_some(
         &self,
-        (number, target): (usize, &Target),
+        (number, target, lost): (usize, &Target, &AtomicU32),
         deadline: Option<Instant>,
         cells: &[Cell],
         waiting: &[usize],
@@ -354,13 +361,20 @@ impl<K: Kind> Run<'_, K> {
                     waiting.len(),
                     &mut |job, share| {
                         let numbered = |number: usize| waiting.get(number).copied();
-                        kind.job(numbered(job).unwrap_or_default(), numbered(job + 1), share)
+                        let job = kind.job(numbered(job).unwrap_or_default(), numbered(job + 1), share);
+                        kind.smaller(job, lost.load(Ordering::Relaxed))
                     },
                     &mut |event| {
                         // A worker that ends now may have been ended by the same signal.
                         if interrupted.load(Ordering::Relaxed) {
                             return ControlFlow::Break(());
                         }
+                        let ended = match &event {
+                            Event::Again(attempt) => Some(&attempt.end),
+                            Event::Finished(report) => Some(&report.last.end),
+                            Event::Progress { .. } => None,
+                        };
+                        lost.fetch_add(ended.is_some_and(lost_device::<K>).into(), Ordering::Relaxed);
                         send::<K>(&events, event, &over)
                     },
                 );
@@ -433,6 +447,14 @@ fn spoils<K: Kind>(report: &ReportOf<K>) -> bool {
     }
 }
 
+/// Whether an attempt lost the device.
+fn lost_device<K: Kind>(end: &End<K::Answer>) -> bool {
+    match end {
+        End::Answered(answer) => matches!(K::failure(answer), Some(Told::DeviceLost { .. })),
+        End::Failed(_) | End::NotRun(_) => false,
+    }
+}
+
 /// Hands an event over to whoever judges; a break where that is the last one.
 fn send<K: Kind>(
     events: &Sender<Box<Happened<K>>>,
@@ -440,6 +462,7 @@ fn send<K: Kind>(
     is_last: &dyn Fn(&ReportOf<K>) -> bool,
 ) -> ControlFlow<()> {
     let (happened, last) = match event {
+        Event::Again(_) => return ControlFlow::Continue(()),
         Event::Progress { job, snapshot } => (Happened::Progress(job, snapshot.clone()), false),
         Event::Finished(report) => {
             let last = is_last(&report);

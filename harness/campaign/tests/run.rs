@@ -256,6 +256,35 @@ fn what_workers_tell_becomes_a_verdict() {
     }
 }
 
+/// A watchdog may have ended it: what comes then is smaller, on that device.
+#[test]
+fn submissions_are_smaller_once_a_device_was_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, options) = (plan(&["a", "b"], &[MP, SB, "lb/LB+rlx-rlx", "r/R+rlx-rlx"]), options(1));
+    let place = place(folder.path(), false, Some(1));
+    let asked = Mutex::new(0);
+    let loses = |job: &wire::Job| match std::mem::replace(&mut *asked.lock().unwrap(), 1) {
+        0 => Ok(answer(&[], Some(Told::DeviceLost { message: "lost".to_owned() }))),
+        _ => good(job),
+    };
+    let (came, _) = run(&plan, &options, &place, &never(), &loses).unwrap();
+    let own = &plan.targets[0].stress;
+    let sizes = |stress: &runner::Stress| {
+        (stress.rounds.1, stress.groups.1, stress.groups_within.1, stress.submission_ms)
+    };
+    let (rounds, groups, within, time) = sizes(own);
+    assert!(rounds > 1 && groups > 1 && within > 1 && time > 1, "{own:?}");
+    let half = (rounds / 2, groups / 2, within / 2, time / 2);
+    let whole = sizes(own);
+    let found: Vec<_> = came.asked.iter().map(|job| sizes(job.stress.as_ref().unwrap())).collect();
+    assert_eq!(found, [whole, half, half, half, whole, whole, whole, whole]);
+    let lost: Vec<&str> = came.ended.lines.iter().filter_map(|line| line.reason.as_deref()).collect();
+    assert_eq!(lost, ["device lost"], "and it cost one test");
+    for halvings in [0, 1, 7, 40] {
+        own.clone().smaller(halvings).validate().unwrap();
+    }
+}
+
 #[test]
 fn lines_come_in_the_order_of_the_plan_device_by_device() {
     let folder = tempfile::tempdir().unwrap();

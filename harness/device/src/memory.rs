@@ -50,7 +50,8 @@ impl Heap {
         unsafe { names.set_debug_utils_object_name(&info) }.map_err(failed("vkSetDebugUtilsObjectNameEXT"))
     }
 
-    /// Makes a buffer for the queue families given. Host-visible memory is coherent and stays mapped.
+    /// Makes a buffer that the queue families given share; where there is one or none, one family owns it at a time. Host-visible
+    /// memory is coherent and stays mapped.
     pub(crate) fn create_buffer(
         &self,
         words: u64,

@@ -90,14 +90,6 @@ impl Physical {
         };
         let full = Available { version: core.api_version, extensions: names(&extensions) };
         let properties = Properties::query(instance, handle, &full);
-        // Whoever lists devices has refused a mask that cannot be read.
-        let masked = plan::Masked::from_environment().unwrap_or_default();
-        let minor = masked.minor_version(vk::api_version_minor(full.version));
-        let older = minor < vk::api_version_minor(full.version);
-        let version = if older { vk::make_api_version(0, 1, minor, 0) } else { full.version };
-        let available = Available { version, ..full };
-        let features = Features::query(raw, handle, &available).listed().without(&masked);
-        let families = compute_families(&queue_families);
         let software = match properties.driver_id {
             vk::DriverId::MESA_LLVMPIPE => Some(SoftwareDriver::Lavapipe),
             vk::DriverId::GOOGLE_SWIFTSHADER => Some(SoftwareDriver::Swiftshader),
@@ -106,6 +98,14 @@ impl Physical {
         let shimmed = core.device_type != vk::PhysicalDeviceType::CPU && is_shimmed();
         let executes = !is_null(&core, &memory) && !shimmed;
         let identity = identity(&core, &properties, software, executes);
+        // Whoever lists devices has refused a mask that cannot be read.
+        let masked = plan::Masked::from_environment(&identity.name).unwrap_or_default();
+        let minor = masked.minor_version(vk::api_version_minor(full.version));
+        let older = minor < vk::api_version_minor(full.version);
+        let version = if older { vk::make_api_version(0, 1, minor, 0) } else { full.version };
+        let available = Available { version, ..full };
+        let features = Features::query(raw, handle, &available).listed().without(&masked);
+        let families = compute_families(&queue_families);
         let is_cpu = core.device_type == vk::PhysicalDeviceType::CPU;
         let memory_types: Vec<_> =
             memory.memory_types_as_slice().iter().map(|kind| kind.property_flags).collect();

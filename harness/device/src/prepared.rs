@@ -99,10 +99,11 @@ impl<'d> VulkanPrepared<'d> {
         families.sort_unstable();
         families.dedup();
         for (index, buffer) in (0..).map(BufferId).zip(&plan.buffers) {
+            let sharing = if plan.has_owner(index) { &[][..] } else { &families };
             prepared.buffers.push(gpu.heap.create_buffer(
                 buffer.words,
                 buffer.memory,
-                &families,
+                sharing,
                 use_besides(plan, index),
                 buffer.name,
             )?);
@@ -256,6 +257,7 @@ impl<'d> VulkanPrepared<'d> {
                 canvas.resize(&self.gpu.raw, pipeline.render_pass, drawing.extent)?;
             }
         }
+        let families: Vec<u32> = self.queues.iter().map(QueueUse::family).collect();
         let recorder = Recorder {
             heap: &self.gpu.heap,
             steps: &self.steps,
@@ -269,6 +271,7 @@ impl<'d> VulkanPrepared<'d> {
             canvases: &self.canvases,
             draws: &self.draws,
             scoped: &self.gpu.scoped,
+            families: &families,
         };
         for submission in &mut self.submissions {
             let clock = self.queues.get(submission.queue).and_then(|queue| queue.clock);

@@ -44,6 +44,8 @@ pub(crate) struct Recorder<'a> {
     pub(crate) draws: &'a [bool],
     /// How dependencies are recorded.
     pub(crate) scoped: &'a Scoped,
+    /// The queue families of the queues of the plan.
+    pub(crate) families: &'a [u32],
 }
 
 impl Recorder<'_> {
@@ -148,6 +150,10 @@ impl Recorder<'_> {
                 let accesses = vk::AccessFlags::HOST_READ | vk::AccessFlags::HOST_WRITE;
                 self.barrier(commands, (self.work(*queue), host), Some(accesses));
             }
+            Step::Release { queue, buffer, to } => self.transfer(commands, *buffer, (*queue, *to), true)?,
+            Step::Acquire { queue, buffer, from } => {
+                self.transfer(commands, *buffer, (*from, *queue), false)?
+            }
             Step::ToHost { buffer, queue } => self.to_host(commands, *buffer, self.work(*queue))?,
             // Submissions and command buffers were told apart before.
             Step::CommandBuffer { .. }
@@ -158,6 +164,35 @@ impl Recorder<'_> {
             | Step::Batch { .. }
             | Step::HostsEnd { .. } => {}
         }
+        Ok(())
+    }
+
+    /// Half of a transfer of ownership from the family of one queue to that of another, behind and before everything on its queue: the
+    /// release makes available, the acquire makes visible.
+    fn transfer(
+        &self,
+        commands: vk::CommandBuffer,
+        buffer: BufferId,
+        (from, to): (QueueId, QueueId),
+        releases: bool,
+    ) -> Result<(), DeviceError> {
+        let family = |queue: QueueId| {
+            let index = queue.0 as usize;
+            self.families.get(index).copied().ok_or_else(|| nothing("queue", index))
+        };
+        let none = vk::AccessFlags::empty();
+        let all = vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE;
+        let (available, visible) = if releases { (all, none) } else { (none, all) };
+        let barrier = vk::BufferMemoryBarrier::default()
+            .src_access_mask(available)
+            .dst_access_mask(visible)
+            .src_queue_family_index(family(from)?)
+            .dst_queue_family_index(family(to)?)
+            .buffer(self.buffer(buffer)?.raw)
+            .size(vk::WHOLE_SIZE);
+        let (work, flags) = (vk::PipelineStageFlags::ALL_COMMANDS, vk::DependencyFlags::empty());
+        // SAFETY: the command buffer is being recorded, on a queue of the one family or the other, as the plan is valid.
+        unsafe { self.heap.raw.cmd_pipeline_barrier(commands, work, work, flags, &[], &[barrier], &[]) };
         Ok(())
     }
 

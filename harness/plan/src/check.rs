@@ -49,6 +49,9 @@ impl Plan {
         }
         self.validate_hosts().map_err(invalid)?;
         self.validate_events().map_err(invalid)?;
+        for buffer in (0..).take(self.buffers.len()).map(BufferId) {
+            self.validate_owners(buffer).map_err(|why| invalid(format!("buffer {}: {why}", buffer.0)))?;
+        }
         for number in 0..self.semaphores.len() {
             self.validate_semaphore(number).map_err(|why| invalid(format!("semaphore {number}: {why}")))?;
         }
@@ -114,10 +117,83 @@ impl Plan {
         Ok(())
     }
 
+    /// The family of a queue.
+    fn family(&self, queue: QueueId) -> Option<u32> {
+        self.queues.get(queue.0 as usize).map(|queue| queue.family)
+    }
+
+    /// Whether one queue family owns a buffer at a time.
+    pub fn has_owner(&self, buffer: BufferId) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Release { buffer: own, .. } if *own == buffer))
+    }
+
+    /// Whether a step uses what is in a buffer.
+    fn uses(&self, step: &Step, buffer: BufferId) -> bool {
+        let texels = |image: &ImageId| self.image_shape(*image) == Ok(ImageShape::Texels(buffer));
+        match step {
+            Step::Fill { buffer: own, .. }
+            | Step::ToHost { buffer: own, .. }
+            | Step::ToImage { from: own, .. }
+            | Step::FromImage { to: own, .. } => *own == buffer,
+            Step::Copy { from, to, .. } => *from == buffer || *to == buffer,
+            Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. } => {
+                let kernel = self.kernels.get(kernel.0 as usize);
+                bindings.contains(&buffer)
+                    || kernel.is_some_and(|kernel| {
+                        kernel.addresses.contains(&buffer) || kernel.images.iter().any(texels)
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// In the order of the steps nobody uses a buffer whose family does not own it, each acquire has its release, and a submission
+    /// leaves the buffer to the family that it took it from.
+    fn validate_owners(&self, buffer: BufferId) -> Result<(), String> {
+        if !self.has_owner(buffer) {
+            let acquired = |step: &Step| matches!(step, Step::Acquire { buffer: own, .. } if *own == buffer);
+            let any = self.steps.iter().any(acquired);
+            return if any { Err("its ownership is acquired and never released".to_owned()) } else { Ok(()) };
+        }
+        // The owner, or from whom it is on its way to whom.
+        let (mut first, mut owner, mut on_its_way) = (None, None, None);
+        for (number, step) in self.steps.iter().enumerate() {
+            let family = self.family(step.queue());
+            let wrong = |what: &str| Err(format!("{what} in step {number}"));
+            match step {
+                Step::Acquire { buffer: own, from, .. } if *own == buffer => {
+                    if on_its_way.take() != Some((self.family(*from), family)) {
+                        return wrong("its ownership is not on its way to the queue family");
+                    }
+                    owner = family;
+                }
+                Step::Release { buffer: own, .. } if *own == buffer => {}
+                step if self.uses(step, buffer) => {}
+                _ => continue,
+            }
+            first = first.or(family);
+            owner = owner.or(if on_its_way.is_none() { family } else { None });
+            if owner != family {
+                return wrong("a queue family that does not own it");
+            }
+            if let Step::Release { to, .. } = step {
+                (owner, on_its_way) = (None, Some((family, self.family(*to))));
+            }
+        }
+        if owner == first { Ok(()) } else { Err("its last owner is not its first".to_owned()) }
+    }
+
     fn validate_step(&self, step: &Step) -> Result<(), String> {
         self.has_queue(step.queue())?;
         match step {
             Step::Fill { buffer, .. } | Step::ToHost { buffer, .. } => self.has_buffer(*buffer),
+            Step::Release { buffer, to: other, .. } | Step::Acquire { buffer, from: other, .. } => {
+                self.has_queue(*other)?;
+                if self.family(*other) == self.family(step.queue()) {
+                    return Err("a transfer of ownership within a queue family".to_owned());
+                }
+                self.has_buffer(*buffer)
+            }
             Step::Copy { from, to, .. } => {
                 self.has_buffer(*from)?;
                 self.has_buffer(*to)?;
@@ -258,6 +334,8 @@ impl Step {
             | Step::Barrier { queue }
             | Step::ExecutionBarrier { queue }
             | Step::Dependency { queue, .. }
+            | Step::Release { queue, .. }
+            | Step::Acquire { queue, .. }
             | Step::CommandBuffer { queue }
             | Step::Submit { queue }
             | Step::Signal { queue, .. }

@@ -256,6 +256,26 @@ pub enum Step {
         /// What is available is made visible to these of what is done later.
         visible: Accesses,
     },
+    /// The family of the queue releases the ownership of a buffer to that of another queue. What it wrote there is made available.
+    /// A buffer with such a step is used by one queue family at a time; all others are shared.
+    Release {
+        /// The queue.
+        queue: QueueId,
+        /// The buffer.
+        buffer: BufferId,
+        /// A queue of the other family.
+        to: QueueId,
+    },
+    /// The family of the queue acquires what that of another queue has released to it, and what is available there is made visible.
+    /// Something else orders the two.
+    Acquire {
+        /// The queue.
+        queue: QueueId,
+        /// The buffer.
+        buffer: BufferId,
+        /// A queue of the other family.
+        from: QueueId,
+    },
     /// What follows is recorded in a command buffer of its own. Nothing is ordered by that.
     CommandBuffer {
         /// The queue.

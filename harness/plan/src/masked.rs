@@ -1,11 +1,9 @@
 //! What a device is taken not to have, though it has it: how this program takes smaller devices is tried on larger ones.
 
-use std::str::FromStr;
-
 use crate::Capabilities;
 
 /// Features and limits that are hidden: names of Vulkan's features, `LIMIT=N` for limits that are lowered, and `apiVersion=1.N`,
-/// separated by commas.
+/// separated by commas; `DEVICE:` in front of one hides it of the device of that name alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Masked {
     features: Vec<String>,
@@ -53,45 +51,50 @@ pub enum MaskError {
     },
 }
 
-impl FromStr for Masked {
-    type Err = MaskError;
+impl Masked {
+    /// The variable that says it, for the devices of this process and of its workers.
+    pub const VARIABLE: &str = "VK_LITMUS_MASK";
 
-    fn from_str(text: &str) -> Result<Masked, MaskError> {
+    /// What the environment says of a device; nothing is hidden where the variable is not set.
+    ///
+    /// # Errors
+    /// [`MaskError`], also of what is said of other devices.
+    pub fn from_environment(device: &str) -> Result<Masked, MaskError> {
+        Masked::of(device, &std::env::var(Masked::VARIABLE).unwrap_or_default())
+    }
+
+    /// What a text says of a device.
+    fn of(device: &str, text: &str) -> Result<Masked, MaskError> {
         let mut masked = Masked::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let Some((name, value)) = part.split_once('=') else {
-                if !part.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
-                    return Err(MaskError::Feature { name: part.to_owned() });
-                }
-                masked.features.push(part.to_owned());
-                continue;
-            };
-            let limit = LIMITS.iter().find(|known| **known == name);
-            let limit = *limit.ok_or_else(|| MaskError::Limit { name: name.to_owned() })?;
-            let digits =
-                if limit == API_VERSION { value.strip_prefix("1.").unwrap_or_default() } else { value };
-            let number = digits.parse().ok().filter(|number| *number > 0);
-            let number = number.ok_or_else(|| MaskError::Value { limit, value: value.to_owned() })?;
-            if limit == API_VERSION {
-                masked.minor = Some(number);
-            } else {
-                masked.limits.push((limit, number));
-            }
+            let (name, part) =
+                part.split_once(':').map_or((device, part), |(name, part)| (name.trim(), part.trim()));
+            masked.add(part, name.eq_ignore_ascii_case(device))?;
         }
         Ok(masked)
     }
-}
 
-impl Masked {
-    /// The variable that says it, for all devices of this process and of its workers.
-    pub const VARIABLE: &str = "VK_LITMUS_MASK";
-
-    /// What the environment says; nothing is hidden where the variable is not set.
-    ///
-    /// # Errors
-    /// [`MaskError`].
-    pub fn from_environment() -> Result<Masked, MaskError> {
-        std::env::var(Masked::VARIABLE).unwrap_or_default().parse()
+    /// Reads one thing to hide, and hides it where it is `meant`.
+    fn add(&mut self, part: &str, meant: bool) -> Result<(), MaskError> {
+        let Some((name, value)) = part.split_once('=') else {
+            if part.is_empty() || !part.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+            {
+                return Err(MaskError::Feature { name: part.to_owned() });
+            }
+            self.features.extend(meant.then(|| part.to_owned()));
+            return Ok(());
+        };
+        let limit = LIMITS.iter().find(|known| **known == name);
+        let limit = *limit.ok_or_else(|| MaskError::Limit { name: name.to_owned() })?;
+        let digits = if limit == API_VERSION { value.strip_prefix("1.").unwrap_or_default() } else { value };
+        let number = digits.parse().ok().filter(|number| *number > 0);
+        let number = number.ok_or_else(|| MaskError::Value { limit, value: value.to_owned() })?;
+        match (meant, limit) {
+            (false, _) => {}
+            (true, API_VERSION) => self.minor = Some(number),
+            (true, _) => self.limits.push((limit, number)),
+        }
+        Ok(())
     }
 
     /// The minor version of Vulkan 1 that is left of that of a device.
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        text.parse::<Masked>().unwrap_err().to_string()
+        Masked::of("sim", text).unwrap_err().to_string()
     }
 
     #[test]
@@ -154,12 +157,29 @@ mod tests {
         );
         assert_eq!(refused("shader int8"), "VK_LITMUS_MASK: `shader int8` is no name of a feature");
         assert_eq!(refused("apiVersion=2.1"), "VK_LITMUS_MASK: `apiVersion=2.1`: expected 1.1 or later");
-        assert_eq!("".parse(), Ok(Masked::default()));
-        let old: Masked = "apiVersion=1.1".parse().unwrap();
+        assert_eq!(
+            refused("lavapipe:maxLanes=3"),
+            refused("maxLanes=3"),
+            "also where another device is meant"
+        );
+        assert_eq!(refused("sim:"), "VK_LITMUS_MASK: `` is no name of a feature");
+        assert_eq!(Masked::of("sim", ""), Ok(Masked::default()));
+        let old = Masked::of("sim", "apiVersion=1.1").unwrap();
         assert_eq!(
             (old.minor_version(3), old.minor_version(0), Masked::default().minor_version(3)),
             (1, 0, 3)
         );
+    }
+
+    #[test]
+    fn what_is_hidden_of_one_device_is_not_hidden_of_others() {
+        let masked =
+            |device| Masked::of(device, "lavapipe:apiVersion=1.1, Lavapipe: shaderInt8,shaderInt64").unwrap();
+        let of = |device| {
+            let masked = masked(device);
+            (masked.minor_version(3), masked.hides("shaderInt8"), masked.hides("shaderInt64"))
+        };
+        assert_eq!((of("lavapipe"), of("swiftshader")), ((1, true, true), (3, false, true)));
     }
 
     #[test]
@@ -171,10 +191,9 @@ mod tests {
             max_storage_buffer_bytes: 1 << 30,
             ..Capabilities::default()
         };
-        let masked: Masked =
-            "maxComputeWorkGroupInvocations=128, maxComputeWorkGroupCount=4000,maxStorageBufferRange=65536"
-                .parse()
-                .unwrap();
+        let limits =
+            "maxComputeWorkGroupInvocations=128, maxComputeWorkGroupCount=4000,maxStorageBufferRange=65536";
+        let masked = Masked::of("sim", limits).unwrap();
         let small = masked.apply(own.clone());
         assert_eq!((small.max_workgroup_invocations, small.max_workgroup_size), (128, [128, 128, 64]));
         assert_eq!((small.max_workgroups, small.max_storage_buffer_bytes), (100, 65_536));
@@ -192,7 +211,7 @@ mod tests {
                 .to_vec(),
             ..Capabilities::default()
         };
-        let masked: Masked = "vulkanMemoryModel,shaderInt8".parse().unwrap();
+        let masked = Masked::of("sim", "vulkanMemoryModel,shaderInt8").unwrap();
         let without = masked.apply(own);
         assert!(!without.memory_model && !without.device_scope && !without.availability_visibility_chains);
         assert_eq!(without.features, ["shaderInt64"]);

@@ -487,3 +487,47 @@ fn threads_of_the_host_stand_beside_their_batches() {
         assert!(told.as_ref().is_err_and(|told| told.contains(why)), "{told:?}, not {why}");
     }
 }
+
+/// Two families hand a buffer to and fro: each use by its owner, and at the end it is where it was.
+#[test]
+fn a_buffer_with_an_owner_is_used_by_that_alone() {
+    let (near, far, buffer) = (QueueId(0), QueueId(1), BufferId(0));
+    let fill = |queue| Step::Fill { queue, buffer, value: 1 };
+    let release = |queue, to| Step::Release { queue, buffer, to };
+    let acquire = |queue, from| Step::Acquire { queue, buffer, from };
+    let told = |steps: &[Step]| {
+        let queues = vec![Queue { family: 0 }, Queue { family: 1 }, Queue { family: 1 }];
+        let plan = Plan { queues, steps: steps.to_vec(), ..plan() };
+        plan.validate().map_err(|error| error.to_string())
+    };
+    let sound = [
+        fill(near),
+        release(near, far),
+        acquire(far, near),
+        fill(far),
+        release(far, near),
+        acquire(near, far),
+    ];
+    assert_eq!(told(&sound), Ok(()));
+    assert_eq!(told(&[fill(near), fill(far)]), Ok(()), "it is shared");
+    let without = |number: usize| {
+        let mut steps = sound.to_vec();
+        steps.remove(number);
+        steps
+    };
+    let cases = [
+        (without(1), "its ownership is not on its way to the queue family in step 1"),
+        (without(2), "a queue family that does not own it in step 2"),
+        (without(4), "its ownership is not on its way to the queue family in step 4"),
+        (without(5), "its last owner is not its first"),
+        (sound[..3].to_vec(), "its last owner is not its first"),
+        (vec![acquire(far, near)], "its ownership is acquired and never released"),
+        (vec![fill(near), release(near, far), fill(near)], "a queue family that does not own it in step 2"),
+        (vec![release(far, QueueId(2))], "a transfer of ownership within a queue family"),
+        (vec![release(near, QueueId(9))], "no queue 9"),
+    ];
+    for (steps, why) in cases {
+        let told = told(&steps);
+        assert!(told.as_ref().is_err_and(|told| told.contains(why)), "{told:?}, not {why}");
+    }
+}

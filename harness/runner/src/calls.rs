@@ -1,7 +1,8 @@
 //! The calls of a test as steps of a plan: each queue is given what the test gives it, with the stages and accesses that it names.
 
 use litmus::{Schedule, Scheduled, Scopes, StageMask, ThreadId};
-use plan::{DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
+use plan::{BufferId, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
+use shaders::Program;
 
 use crate::join::accesses;
 
@@ -71,12 +72,16 @@ fn dependency(queue: QueueId, kind: DependencyKind, scopes: &Scopes) -> Step {
 }
 
 /// What queues are given, in one order: that of each queue, waits behind the signals that end them, and otherwise dispatches as early as
-/// can be, so that what is not ordered may overlap.
+/// can be, so that what is not ordered may overlap. What one queue family owns at a time lies in the buffer given.
 ///
 /// # Errors
 /// The rule by which a device is not given it.
-pub(crate) fn steps(schedule: &Schedule) -> Result<Ordered, &'static str> {
+pub(crate) fn steps(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'static str> {
     check_values(schedule)?;
+    let queue_of = |family: u32| {
+        let position = schedule.queues.iter().position(|queue| queue.family == family);
+        position.map(|number| QueueId(number as u32)).ok_or(PARTS_OWNED)
+    };
     let (mut semaphores, mut events) = (Names::default(), Names::default());
     let mut ordered = Ordered::default();
     // Of each semaphore the value that it has reached.
@@ -104,6 +109,13 @@ pub(crate) fn steps(schedule: &Schedule) -> Result<Ordered, &'static str> {
                 Scheduled::Await(event, scopes) => {
                     dependency(queue, DependencyKind::Await(events.number(event)), scopes)
                 }
+                Scheduled::Release(storages, _) | Scheduled::Acquire(storages, _)
+                    if *storages != schedule.owned =>
+                {
+                    return Err(PARTS_OWNED);
+                }
+                Scheduled::Release(_, to) => Step::Release { queue, buffer: owned, to: queue_of(*to)? },
+                Scheduled::Acquire(_, from) => Step::Acquire { queue, buffer: owned, from: queue_of(*from)? },
                 // A binary semaphore would still be signalled the next time: what is left is the end of a submission.
                 Scheduled::Signal(name, _) if !is_awaited(schedule, name) => Step::Submit { queue },
                 Scheduled::Signal(name, value) | Scheduled::Wait(name, value) => {
@@ -139,11 +151,29 @@ pub(crate) fn steps(schedule: &Schedule) -> Result<Ordered, &'static str> {
     }
 }
 
+/// The queues on which the owned memory is used first and last.
+pub(crate) fn users(ordered: &Ordered, program: &Program) -> Option<(QueueId, QueueId)> {
+    let of_dispatch = |thread: &ThreadId| {
+        let mut parts = program.phases.iter().flat_map(|phase| &phase.parts);
+        let part = parts.find(|part| part.threads.contains(thread))?;
+        part.kernel.uses_apart().then_some(QueueId(part.queue))
+    };
+    let mut users = ordered.items.iter().filter_map(|item| match item {
+        Ordering::Call(Step::Release { queue, .. } | Step::Acquire { queue, .. }) => Some(*queue),
+        Ordering::Call(_) => None,
+        Ordering::Dispatch(thread) => of_dispatch(thread),
+    });
+    let first = users.next()?;
+    Some((first, users.next_back().unwrap_or(first)))
+}
+
 fn is_awaited(schedule: &Schedule, semaphore: &str) -> bool {
     let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
     items.any(|item| matches!(item, Scheduled::Wait(name, _) if name == semaphore))
 }
 
+/// One buffer has all that is owned.
+const PARTS_OWNED: &str = "parts of the owned memory with owners of their own";
 const UNORDERED: &str = "signals of one timeline semaphore in no order";
 
 /// The values of a timeline rise in every order in which queues may go on: a queue signals behind a wait for what another one has

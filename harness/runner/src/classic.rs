@@ -84,7 +84,7 @@ pub fn run(device: &dyn Device, time: Duration, patience: Duration) -> Result<St
 /// One iteration: builds everything, runs it, and reads the five counters.
 fn iterate(device: &dyn Device, patience: Duration) -> Result<[u32; 5], Cause> {
     device.forget_compiled();
-    let mut prepared = device.prepare(&plan())?;
+    let mut prepared = device.prepare(&plan(device.capabilities().memory_model))?;
     prepared.submit()?;
     match prepared.poll(patience)? {
         Progress::Finished { .. } => {}
@@ -103,10 +103,63 @@ const LOCATIONS: BufferId = BufferId(0);
 const RESULTS: BufferId = BufferId(1);
 const COUNTERS: BufferId = BufferId(2);
 
-fn plan() -> Plan {
+/// The words of a module as it is committed.
+fn words_of(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+}
+
+/// A module under GLSL450, in SPIR-V 1.3, for devices without the Vulkan memory model. Its accesses are relaxed atomics at device
+/// scope, and plain ones to memory that nobody else accesses: they stay as they are.
+fn in_glsl450(words: &[u32]) -> Vec<u32> {
+    const VERSION_1_3: u32 = 0x1_0300;
+    // Opcodes.
+    const MEMORY_MODEL: u32 = 14;
+    const ENTRY_POINT: u32 = 15;
+    const CAPABILITY: u32 = 17;
+    const VARIABLE: u32 = 59;
+    // Operands.
+    const VULKAN_MEMORY_MODEL: u32 = 5345;
+    const DEVICE_SCOPE: u32 = 5346;
+    const GLSL450: u32 = 1;
+    const INPUT: u32 = 1;
+    let (header, mut rest) = words.split_at(5.min(words.len()));
+    let mut instructions: Vec<&[u32]> = Vec::new();
+    while let Some(first) = rest.first() {
+        let (instruction, behind) = rest.split_at(((first >> 16) as usize).clamp(1, rest.len()));
+        instructions.push(instruction);
+        rest = behind;
+    }
+    let inputs: Vec<u32> = instructions
+        .iter()
+        .filter_map(|instruction| match instruction {
+            [first, _, id, INPUT, ..] if first & 0xffff == VARIABLE => Some(*id),
+            _ => None,
+        })
+        .collect();
+    let mut told = header.to_vec();
+    told.iter_mut().skip(1).take(1).for_each(|version| *version = VERSION_1_3);
+    for instruction in instructions {
+        match (instruction.first().map(|first| first & 0xffff), instruction) {
+            (Some(CAPABILITY), [_, VULKAN_MEMORY_MODEL | DEVICE_SCOPE]) => {}
+            (Some(MEMORY_MODEL), [first, addressing, _]) => told.extend([*first, *addressing, GLSL450]),
+            // The interface of an entry point has no buffers there. Its name is `main`: two words.
+            (Some(ENTRY_POINT), [_, model, function, name, end, interface @ ..]) => {
+                let interface: Vec<u32> =
+                    interface.iter().copied().filter(|id| inputs.contains(id)).collect();
+                told.push((5 + interface.len() as u32) << 16 | ENTRY_POINT);
+                told.extend([model, function, name, end]);
+                told.extend(interface);
+            }
+            _ => told.extend(instruction),
+        }
+    }
+    told
+}
+
+fn plan(memory_model: bool) -> Plan {
     let queue = QueueId(0);
     let kernel = |bytes: &[u8]| Kernel {
-        words: bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect(),
+        words: if memory_model { words_of(bytes) } else { in_glsl450(&words_of(bytes)) },
         bindings: 2,
         push_constant_bytes: 0,
         subgroups: plan::Subgroups::Any,
@@ -174,6 +227,25 @@ mod tests {
             let assembled = std::fs::read(to).unwrap();
             assert_eq!(assembled.len(), words.len(), "{name}");
             assert!(assembled[..8] == words[..8] && assembled[12..] == words[12..], "{name}");
+        }
+    }
+
+    /// What devices without the Vulkan memory model are given is valid for them.
+    #[test]
+    fn the_words_under_glsl450_are_valid_spirv_1_3() {
+        let out = tempfile::tempdir().unwrap();
+        for (name, words) in [("test", TEST), ("classify", CLASSIFY)] {
+            let told = in_glsl450(&words_of(words));
+            assert!(told.len() < words.len() / 4, "{name}: capabilities are left out");
+            let to = out.path().join(name);
+            let bytes: Vec<u8> = told.iter().flat_map(|word| word.to_le_bytes()).collect();
+            std::fs::write(&to, bytes).unwrap();
+            match Command::new("spirv-val").args(["--target-env", "vulkan1.1"]).arg(&to).output() {
+                Err(error) => return println!("skipped: spirv-val is not installed ({error})"),
+                Ok(said) => {
+                    assert!(said.status.success(), "{name}: {}", String::from_utf8_lossy(&said.stderr))
+                }
+            }
         }
     }
 

@@ -5,11 +5,12 @@ mod stress;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
-use shaders::variant::Images;
-use shaders::{ImageBinding, Parameters, Program, StressParameters};
+use shaders::variant::{Images, WorkgroupMemory};
+use shaders::{ImageBinding, Kernel, Parameters, Program, StressParameters};
 
 use crate::drawn;
 use crate::error::Cause;
+use crate::run::Settings;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, meeting_turns, rounds_within};
 
 /// Bytes of location memory at most.
@@ -134,6 +135,18 @@ impl Bounds {
             },
         })
     }
+}
+
+/// What of the settings has to be otherwise: workgroup memory is zeroed as a dispatch begins, so that later rounds of it would not ask
+/// whether it is.
+pub(crate) fn single_rounds(program: &Program, settings: &Settings) -> Option<Settings> {
+    let asks = |kernel: &Kernel| {
+        kernel.variant.workgroup_memory == WorkgroupMemory::Zeroed && kernel.requirements.workgroup_bytes > 0
+    };
+    program.kernels().any(asks).then(|| {
+        let stress = Stress { rounds: (1, 1), ..settings.stress.clone() };
+        Settings { stress, ..settings.clone() }
+    })
 }
 
 /// Words of scratch memory that the kernels of a program need.

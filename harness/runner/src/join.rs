@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use litmus::AccessMask;
-use plan::{Accesses, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
+use plan::{Accesses, BufferId, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
 use shaders::{Dependency, Program};
 
 use crate::calls;
@@ -73,7 +73,16 @@ impl Join {
         match self {
             Join::Calls => match &program.schedule {
                 None => Some("no calls to run as they stand"),
-                Some(schedule) => calls::steps(schedule).err(),
+                Some(schedule) if !schedule.owned.is_empty() && !program.owned_apart => {
+                    Some("owned memory beside memory apart")
+                }
+                Some(schedule)
+                    if !schedule.owned.is_empty()
+                        && program.kernels().any(|kernel| kernel.addresses || !kernel.images.is_empty()) =>
+                {
+                    Some("owned memory in images or by address")
+                }
+                Some(schedule) => calls::steps(schedule, BufferId(0)).err(),
             },
             _ if program.calls_alone => Some("access mask of other threads"),
             Join::Barrier | Join::Event | Join::Submit if several => Some("barrier between queues"),

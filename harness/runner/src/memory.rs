@@ -1,4 +1,6 @@
 //! The memory of a run: the plan that uses it, and how it gets its initial values before each submission.
+//!
+//! Long because one function lays out what every way to run a program puts into its plan, in the order of its steps.
 
 use std::collections::BTreeMap;
 
@@ -134,9 +136,9 @@ impl Layout {
         let buffer = |words, memory, name| Buffer { words, memory, name };
         let device = |words, name| buffer(words, Memory::Device, name);
         let location_words = bounds.location_units * u64::from(bounds.storage_words);
-        // What lies apart has the memory that was asked for, and the rest the device's own.
+        // What a variant puts apart has the memory that was asked for, and the rest the device's own.
         let is_apart = !program.apart().is_empty();
-        let own = if is_apart { Memory::Device } else { memory };
+        let own = if is_apart && !program.owned_apart { Memory::Device } else { memory };
         let mut buffers =
             vec![buffer(location_words, own, "locations"), device(bounds.result_words, "results")];
         if sharing == Sharing::Copied {
@@ -227,9 +229,22 @@ impl Layout {
         // What makes memory ready and what reads it have a queue of their own; the host stands between that and the others.
         let queues: Vec<QueueId> = (0..program.queues.len() as u32).map(QueueId).collect();
         let several = queues.len() > 1 && hosts.is_none();
+        let ordered = match (join, &program.schedule, apart) {
+            (Join::Calls, Some(schedule), apart) => calls::steps(schedule, apart.unwrap_or(LOCATIONS)).ok(),
+            _ => None,
+        };
+        // The queues on which the owned memory is used first and last.
+        let owned = apart.filter(|_| program.owned_apart && several);
+        let users = owned.zip(ordered.as_ref()).and_then(|(_, ordered)| calls::users(ordered, program));
         if hosts.is_some() {
             steps.push(Step::Hosts { queue: QUEUE });
         } else if several {
+            steps.extend(
+                owned
+                    .zip(users)
+                    .into_iter()
+                    .flat_map(|(buffer, (first, _))| hand(program, buffer, QUEUE, first)),
+            );
             steps.push(Step::HostWait { queue: QUEUE });
         }
         let mut dispatches = Vec::new();
@@ -262,9 +277,7 @@ impl Layout {
             dispatches.push(Dispatch { step: steps.len(), ..dispatch });
             steps.push(step);
         };
-        if let (Join::Calls, Some(ordered)) =
-            (join, program.schedule.as_ref().and_then(|own| calls::steps(own).ok()))
-        {
+        if let Some(ordered) = ordered {
             let parts = program.phases.iter().flat_map(|phase| &phase.parts);
             let mut parts: Vec<_> = parts.zip(made.into_iter().flatten().map(Some)).collect();
             semaphores = ordered.semaphores;
@@ -311,6 +324,12 @@ impl Layout {
             steps.push(Step::HostsEnd { queue: QUEUE });
         } else if several {
             steps.push(Step::HostWait { queue: QUEUE });
+            steps.extend(
+                owned
+                    .zip(users)
+                    .into_iter()
+                    .flat_map(|(buffer, (_, last))| hand(program, buffer, last, QUEUE)),
+            );
         }
         for (image, to) in texels {
             steps.extend([barrier.clone(), Step::FromImage { queue: QUEUE, from: image, to }]);
@@ -554,6 +573,19 @@ pub(crate) fn look(
     used: usize,
 ) -> Result<&[u32], DeviceError> {
     if out_of_reach { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
+}
+
+/// Hands a buffer from one queue to another, where they are of two families; what stands before has ended on all queues.
+fn hand(program: &Program, buffer: BufferId, from: QueueId, to: QueueId) -> Vec<Step> {
+    let family = |queue: QueueId| program.queues.get(queue.0 as usize);
+    if family(from) == family(to) {
+        return Vec::new();
+    }
+    vec![
+        Step::Release { queue: from, buffer, to },
+        Step::HostWait { queue: QUEUE },
+        Step::Acquire { queue: to, buffer, from },
+    ]
 }
 
 /// A barrier with the masks of a test; none where it has none.

@@ -211,6 +211,8 @@ pub enum Event<'a, P, R> {
         /// What it said.
         snapshot: &'a P,
     },
+    /// An attempt at a job failed, and the job is tried again.
+    Again(&'a Attempt<P, R>),
     /// A job has ended. These come in the order of the jobs.
     Finished(Report<P, R>),
 }
@@ -554,9 +556,10 @@ where
                 && retried
                 && earlier.len() < self.limits.retries as usize
             {
+                let flow = (self.calls.event)(Event::Again(&attempt));
                 earlier.push(attempt);
                 self.waiting.push_front(job);
-                return ControlFlow::Continue(());
+                return flow;
             }
         }
         self.finish(job, attempt)

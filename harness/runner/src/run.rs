@@ -13,7 +13,7 @@ use crate::calibration::Calibration;
 use crate::classify::{COMPARED, Classifier, classifier, numbers, words_of};
 use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
-use crate::draw::{Bounds, Draw};
+use crate::draw::{self, Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::exercise::Exercise;
 use crate::host;
@@ -141,8 +141,8 @@ pub fn run_program(
     let shares_choices = device.capabilities().shares_choices;
     let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
-    let aligned = host::aligned(program, settings);
-    let settings = aligned.as_ref().unwrap_or(settings);
+    let otherwise = host::aligned(program, settings).or_else(|| draw::single_rounds(program, settings));
+    let settings = otherwise.as_ref().unwrap_or(settings);
     let hosts = host::planned(program, test, LOCATIONS);
     match Run::new(device, (program, hosts), (join, memory), settings, &mut tally)
         .and_then(|mut run| run.go(&mut tally, on_progress))

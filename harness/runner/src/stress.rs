@@ -276,6 +276,18 @@ impl Stress {
         Ok(stress)
     }
 
+    /// The same with submissions halved so often: fewer rounds and groups, and less time that they aim at.
+    #[must_use]
+    pub fn smaller(mut self, halvings: u32) -> Stress {
+        let half = |most: u32| most.checked_shr(halvings).unwrap_or(0).max(1);
+        for (least, most) in [&mut self.rounds, &mut self.groups, &mut self.groups_within] {
+            *most = half(*most);
+            *least = (*least).min(*most);
+        }
+        self.submission_ms = half(self.submission_ms);
+        self
+    }
+
     /// The form that [`Stress::from_toml`] reads.
     ///
     /// # Errors

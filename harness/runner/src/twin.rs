@@ -4,7 +4,7 @@
 use litmus::{
     Access, Dialect, Instruction, InstructionKind, Location, LocationId, LocationInit, MemoryPlace, Place,
     Register, RegisterId, RegisterInit, ScalarType, Scope, Semantics, Span, StorageClass, SyncPoint,
-    SystemSync, Test,
+    SystemSync, Test, ThreadId,
 };
 
 /// The twin of a test whose threads meet in a control barrier: the same test without any, split ones included. `None` where
@@ -50,14 +50,17 @@ pub fn without_control_barriers(test: &Test) -> Option<Test> {
 const READERS: usize = 2;
 
 /// The twin of a test whose outcome may not show that its threads overlapped: the same test, in which up to two threads
-/// read a location that another thread writes, before and after everything else. A write between the two reads happened
-/// while the thread ran, so that outcomes of the twin that no serial order of whole threads produces show the overlap.
+/// read a location that a thread writes which nothing orders with them, before and after everything else. A write between the
+/// two reads happened while the thread ran, so that outcomes of the twin that no serial order of whole threads produces show
+/// the overlap.
 ///
 /// The reads go through references of their own, so that no compiler may merge them with those of the test, and the test
-/// itself runs without them: its own locations see no more traffic than it says. `None` where no thread reads or writes
-/// anything that another writes, or the dialect has no such reads.
+/// itself runs without them: its own locations see no more traffic than it says. Calls of the API stand around them as around
+/// the thread. `None` where no thread runs beside one that writes, something is ordered with a part of a thread, or the dialect
+/// has no such reads.
 pub fn with_early_reads(test: &Test) -> Option<Test> {
-    if test.dialect != Dialect::Vulkan || !test.system_sync.is_empty() {
+    let of_part = |pair: &SystemSync| pair.from.instruction.or(pair.to.instruction).is_some();
+    if test.dialect != Dialect::Vulkan || test.system_sync.iter().any(of_part) {
         return None;
     }
     let mut twin = test.clone();
@@ -66,6 +69,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
     twin.listed.clear();
     twin.filter = None;
     let mut readers = 0;
+    let unordered = test.unordered();
     // Threads that read are those whose reads may fall between the others' writes.
     let reads = |thread: &usize| {
         let read = |kind: &InstructionKind| kind.access().is_some_and(litmus::MemoryAccess::reads);
@@ -78,7 +82,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
         if readers == READERS {
             break;
         }
-        let Some((location, class)) = written_elsewhere(test, thread) else { continue };
+        let Some((location, class)) = written_beside(test, &unordered, thread) else { continue };
         let references =
             ["early", "late"].map(|when| add_alias(&mut twin, location, &format!("{when}{thread}")));
         let Some(twin_thread) = twin.threads.get_mut(thread) else { continue };
@@ -91,16 +95,30 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
             twin_thread.registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
             relaxed_load(register, reference, class, scope)
         });
-        twin_thread.instructions.insert(0, early);
-        twin_thread.instructions.push(late);
+        // What stands between dispatches stays there.
+        let is_call = |instruction: &&Instruction| match &instruction.kind {
+            InstructionKind::System(operation) => !operation.is_of_host(),
+            _ => false,
+        };
+        let instructions = &twin_thread.instructions;
+        let head = instructions.iter().take_while(is_call).count();
+        let tail = instructions.iter().skip(head).rev().take_while(is_call).count();
+        let end = instructions.len() - tail;
+        twin_thread.instructions.insert(end, late);
+        twin_thread.instructions.insert(head, early);
         readers += 1;
     }
+    twin.keep_calls_of(test);
     (readers > 0).then_some(twin)
 }
 
-/// A location that another thread writes, preferably one that this thread does not write itself, with the class by which
-/// it is accessed.
-fn written_elsewhere(test: &Test, thread: usize) -> Option<(LocationId, StorageClass)> {
+/// A location that a thread writes which nothing orders with this one, preferably one that this thread does not write itself,
+/// with the class by which it is accessed.
+fn written_beside(
+    test: &Test,
+    unordered: &[(ThreadId, ThreadId)],
+    thread: usize,
+) -> Option<(LocationId, StorageClass)> {
     let written = |wanted: &dyn Fn(usize) -> bool| -> Vec<(LocationId, StorageClass)> {
         let threads = test.threads.iter().enumerate().filter(|(index, _)| wanted(*index));
         let instructions = threads.flat_map(|(_, thread)| &thread.instructions);
@@ -111,7 +129,10 @@ fn written_elsewhere(test: &Test, thread: usize) -> Option<(LocationId, StorageC
             .collect()
     };
     let own = written(&|index| index == thread);
-    let others = written(&|index| index != thread);
+    let others = written(&|index| {
+        let pair = [thread.min(index), thread.max(index)];
+        unordered.iter().any(|(left, right)| [usize::from(left.0), usize::from(right.0)] == pair)
+    });
     let is_own = |location: LocationId| own.iter().any(|(known, _)| *known == location);
     others.iter().find(|(location, _)| !is_own(*location)).or(others.first()).copied()
 }
@@ -147,8 +168,6 @@ fn relaxed_load(
 
 #[cfg(test)]
 mod tests {
-    use litmus::ThreadId;
-
     use super::*;
 
     const BARRIER: &str = include_str!("../../../litmus/corpus/barrier/MP+cbar.litmus");
@@ -234,6 +253,22 @@ mod tests {
         assert_eq!(twin.observables().len(), 6);
         // The printed twin is a test again.
         assert_eq!(parse(&litmus::print(&twin)).observables().len(), 6);
+    }
+
+    /// The thread behind the wait is ordered with both others: those two read what the other one writes. Calls stay where they stand.
+    #[test]
+    fn reads_stand_where_nothing_orders_threads() {
+        let test = parse(include_str!("../../../litmus/corpus/families/MP+signal.behind.litmus"));
+        assert_eq!(test.overlap(), litmus::Overlap::Possible);
+        let twin = with_early_reads(&test).unwrap();
+        let read = |thread: usize| -> Vec<LocationId> {
+            let accesses = twin.threads[thread].instructions.iter().filter_map(|i| i.kind.access());
+            let early = accesses.filter(|access| access.place.location.0 >= test.locations.len() as u16);
+            early.map(|access| twin.storage_of(access.place.location)).collect()
+        };
+        assert_eq!([read(0), read(1), read(2)], [vec![LocationId(1); 2], vec![LocationId(0); 2], vec![]]);
+        assert_eq!(twin.schedule(), test.schedule());
+        assert!(twin.schedule().is_some());
     }
 
     #[test]

@@ -98,7 +98,7 @@ fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<Report<Snap
             job: &mut |number, _| jobs[number].clone(),
             event: &mut |event| match event {
                 Event::Progress { snapshot, .. } if stop(snapshot) => ControlFlow::Break(()),
-                Event::Progress { .. } => ControlFlow::Continue(()),
+                Event::Progress { .. } | Event::Again(_) => ControlFlow::Continue(()),
                 Event::Finished(report) => {
                     reports.push(report);
                     ControlFlow::Continue(())

@@ -354,3 +354,43 @@ fn scoped(step: &Step, text: &str, cell: &str) {
     let found = ((stages.0, words(*available)), (stages.1, words(*visible)));
     assert_eq!(found, (side(source), side(target)), "{cell}");
 }
+
+/// Who owns memory is what the test says, and before the next submission it is where it was.
+#[test]
+fn owned_memory_is_released_and_acquired_as_the_test_says() {
+    let transfers = |id: &str| -> Vec<String> {
+        let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
+        let test = litmus::parse(entry.text, &entry.path).unwrap();
+        let device = keeper(&["timelineSemaphore"]);
+        let program = shaders::program(&test, &KernelConfig::PLAIN, Pipelines::Merged).unwrap();
+        let way = (Join::Calls, Memory::Device);
+        let ran = run_program(&device, &program, way, &test, &settings(), &mut |_| ControlFlow::Continue(()));
+        assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{id}");
+        let plan = device.plan.borrow();
+        let name = |buffer: plan::BufferId| plan.buffers[buffer.0 as usize].name;
+        let told = |step: &Step| match step {
+            Step::Release { queue, buffer, to } => Some(format!("{} > {}: {}", queue.0, to.0, name(*buffer))),
+            Step::Acquire { queue, buffer, from } => {
+                Some(format!("{} < {}: {}", queue.0, from.0, name(*buffer)))
+            }
+            _ => None,
+        };
+        plan.steps.iter().filter_map(told).collect()
+    };
+    let apart = |steps: &[&str]| -> Vec<String> {
+        steps.iter().map(|step| format!("{step}: locations apart")).collect()
+    };
+    let there = ["0 > 1", "1 < 0"];
+    let back = ["1 > 0", "0 < 1"];
+    for id in
+        ["MP+transfer", "MP+transfer.exclusive", "MP+transfer.beside", "MP+transfer.all", "WAW+transfer"]
+    {
+        assert_eq!(transfers(&format!("transfer/{id}")), apart(&[there, back].concat()), "{id}");
+    }
+    // The test hands it back itself.
+    assert_eq!(transfers("transfer/Back+transfer"), apart(&[there, back].concat()));
+    // Another queue of the family reads last.
+    assert_eq!(transfers("transfer/MP+transfer.queues"), apart(&["0 > 1", "1 < 0", "2 > 0", "0 < 2"]));
+    assert_eq!(transfers("transfer/MP+exclusive.queues"), apart(&[]));
+    assert_eq!(transfers("families/MP+signal-wait"), apart(&[]));
+}

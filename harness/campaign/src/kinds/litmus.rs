@@ -107,6 +107,10 @@ impl Kind for Litmus<'_> {
         Job { next, ..self.alone(cell, share) }
     }
 
+    fn smaller(&self, job: Job, lost: u32) -> Job {
+        Job { stress: job.stress.map(|stress| stress.smaller(lost)), ..job }
+    }
+
     fn failure(answer: &Answer) -> Option<&Failure> {
         answer.failure.as_ref()
     }

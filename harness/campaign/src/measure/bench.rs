@@ -68,8 +68,8 @@ pub fn bench(target: &Target, scale: f64, begins: Tell<'_>) -> Result<Report, Fa
     let scaled = |time: Duration| time.mul_f64(scale);
     let started = Instant::now();
     let throughput = Stress::for_throughput(&target.listed.capabilities).map_err(Failure::input_error)?;
-    let headline = Subject::of_arguments(&[HEADLINE])?;
-    let others = Subject::of_arguments(&OTHERS)?;
+    let headline = Subject::of_arguments(&[HEADLINE], target)?;
+    let others = Subject::of_arguments(&OTHERS, target)?;
     let Some(headline) = headline.first() else { return Err(Failure::input_message("no headline test")) };
     begins(&format!("measuring {} for about 20 s", target.name));
 

@@ -29,7 +29,7 @@ pub fn growth(target: &Target, most: u64) -> Result<GrowthRecord, Failure> {
         return Err(Failure::input_message(format!("`--growth` begins at {FIRST} instances")));
     }
     let stress = Stress::for_throughput(&target.listed.capabilities).map_err(Failure::input_error)?;
-    let subjects = Subject::of_arguments(&[TEST])?;
+    let subjects = Subject::of_arguments(&[TEST], target)?;
     let Some(subject) = subjects.first() else { return Err(Failure::input_message("no such test")) };
     let wanted: Vec<u64> = std::iter::successors(Some(FIRST), |count| count.checked_mul(10))
         .take_while(|count| *count <= most)

@@ -141,9 +141,11 @@ pub fn tune(target: Target, asked: &Tuning<'_>, tell: Tell<'_>, finds: Tell<'_>)
     let Some(target) = plan.targets.first() else { return Err(Failure::environment_message("no device")) };
     let (subjects, unseen) = match (asked.suite, asked.tests) {
         (Some(_), _) => halves(Relaxed::of_plan(&plan), asked.seed)?,
-        (None, []) if target.listed.capabilities.is_cpu => (Subject::of_arguments(&MUTANTS)?, Vec::new()),
-        (None, []) => (Subject::of_arguments(&MUTANTS_OF_GPUS)?, Vec::new()),
-        (None, named) => (Subject::of_arguments(named)?, Vec::new()),
+        (None, []) if target.listed.capabilities.is_cpu => {
+            (Subject::of_arguments(&MUTANTS, target)?, Vec::new())
+        }
+        (None, []) => (Subject::of_arguments(&MUTANTS_OF_GPUS, target)?, Vec::new()),
+        (None, named) => (Subject::of_arguments(named, target)?, Vec::new()),
     };
     let mut first = Vec::with_capacity(asked.from.len());
     for name in asked.from {

@@ -12,6 +12,7 @@ mod cts;
 mod dispatch;
 mod docs;
 mod expect;
+mod families;
 mod faulty;
 mod findings;
 mod glsl;

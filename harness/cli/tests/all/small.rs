@@ -95,6 +95,64 @@ fn a_device_of_vulkan_1_1_runs_what_it_has() {
     }
 }
 
+/// An old device beside a new one: both are asked in the form that both have, and the new one in its own as well.
+#[test]
+fn a_device_of_vulkan_1_1_runs_beside_one_of_1_3() {
+    let folder = tempfile::tempdir().unwrap();
+    let drivers = software_drivers();
+    let [old, ..] = drivers[..] else { return println!("1 skipped: no software driver is installed") };
+    let run = [
+        "run",
+        "mp/MP+rlx-rlx",
+        "--device",
+        old,
+        "--device",
+        "sim",
+        "--instances",
+        "3000",
+        "--format",
+        "json",
+    ];
+    let mask = format!("{old}:apiVersion=1.1");
+    let ran =
+        Ran::of(vk_litmus(run).args(["--seed", "1"]).env("VK_LITMUS_MASK", mask).current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let told: Vec<(String, String, bool)> = ran
+        .json_lines()
+        .iter()
+        .map(|line| {
+            let word = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+            (word("device"), word("id"), line["verdict"] == "skipped")
+        })
+        .collect();
+    let row = |device: &str, id: &str, skipped| (device.to_owned(), id.to_owned(), skipped);
+    let old_form = "mp/MP+rlx-rlx@glsl450.vulkan11";
+    let expected = [
+        row(old, "mp/MP+rlx-rlx", true),
+        row(old, old_form, false),
+        row("sim", "mp/MP+rlx-rlx", false),
+        row("sim", old_form, false),
+    ];
+    assert_eq!(told, expected, "{ran:?}");
+}
+
+/// Rates are measured in the form that the device has, the classic scheme's included.
+#[test]
+fn a_device_without_the_memory_model_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let drivers = software_drivers();
+    let [driver, ..] = drivers[..] else { return println!("1 skipped: no software driver is installed") };
+    let bench = ["bench", "--device", driver, "--scale", "0.02", "--format", "json"];
+    let ran = Ran::of(vk_litmus(bench).env("VK_LITMUS_MASK", "apiVersion=1.1").current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let runs = report["runs"].as_array().unwrap();
+    assert!(runs.iter().all(|run| run["test"].as_str().unwrap().ends_with("@glsl450.vulkan11")), "{ran:?}");
+    assert!(runs.iter().all(|run| run["error"].is_null()), "{ran:?}");
+    let classic = &report["classic"]["runs"][0]["counts"];
+    assert!(classic.as_array().unwrap().iter().any(|count| count.as_u64() > Some(0)), "{ran:?}");
+}
+
 #[test]
 fn a_mask_that_cannot_be_read_is_refused() {
     for command in [["run", "--device", "sim"], ["devices", "--format", "json"]] {

@@ -118,8 +118,14 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                     _ => phases.push(Phase::Run(vec![number])),
                 }
             }
-            // Nothing is ordered by how commands are recorded and submitted.
-            Step::CommandBuffer { .. } | Step::Submit { .. } => together = joined,
+            // Nothing is ordered by how commands are recorded and submitted. Who owns memory is checked before; what a transfer publishes
+            // the semaphore does that stands between its halves.
+            Step::CommandBuffer { .. }
+            | Step::Submit { .. }
+            | Step::Release { .. }
+            | Step::Acquire { .. } => {
+                together = joined;
+            }
             Step::Barrier { .. }
             | Step::ExecutionBarrier { .. }
             | Step::Dependency { .. }

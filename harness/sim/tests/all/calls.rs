@@ -59,6 +59,28 @@ const UNSEEN: [(&str, &str, &str); 1] = [(
     "two queues would signal one timeline in no order, which no device is given",
 )];
 
+/// Memory is zeroed as a dispatch begins: no instance is counted of a round that did not ask.
+#[test]
+fn zeroed_memory_is_asked_about_in_every_round() {
+    let device = SimDevice::new(Fault::None);
+    let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == "classes/MP+cbar.sc1").unwrap();
+    let test = litmus::parse(entry.text, &entry.path).unwrap();
+    let rounds = |word: &str| {
+        let runnable =
+            runner::told(&test, word.parse().unwrap(), &stress(&device), device.capabilities()).unwrap();
+        let settings = Settings::new(stress(&device), Budget::instances(20_000), 3);
+        let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
+        let (program, way) = (&runnable.program, runnable.way());
+        let seen = runner::run_ways(&device, program, &way, &test, &settings, &mut Known::default(), go_on);
+        let seen = seen.unwrap();
+        (seen.batches.unwrap().total, seen.dispatches)
+    };
+    let (all, dispatches) = rounds("zeroed");
+    assert_eq!(all, dispatches);
+    let (all, dispatches) = rounds("");
+    assert!(all > dispatches, "{all} rounds of {dispatches} dispatches");
+}
+
 /// Words that begin what may be left out.
 const DROPPED: [&str; 8] =
     ["flush", "invalidate", "submit", "wait", "barrier", "await", "avdevice", "visdevice"];

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::super::declarations::DeclaredSync;
 use super::super::parser::Parser;
-use super::{COMPUTE, Call, CallKind, Dependency, HOST, Semaphore, Side};
+use super::{COMPUTE, Call, CallKind, Dependency, HOST, Semaphore, Side, Transfer};
 use crate::error::CallError;
 use crate::schedule::{ApiCalls, Schedule, Scheduled, ScheduledQueue};
 use crate::span::Span;
@@ -212,9 +212,25 @@ impl<'a> Calls<'a> {
         Ok(Calls { test, calls, exclusive, queues, ended: RefCell::default(), led: RefCell::default() })
     }
 
-    /// The queues with the calls as they stand. Ownership is no queue's business where families share all memory.
+    /// The storages that calls give to another queue family.
+    fn transferred(&self, transfer: &Transfer) -> Vec<LocationId> {
+        let all = (0..self.test.locations.len()).map(|location| LocationId(location as u16));
+        let storages = all.filter(|location| self.test.storage_of(*location) == *location);
+        storages.filter(|location| self.covers(transfer, *location)).collect()
+    }
+
+    /// The queues with the calls as they stand.
     fn schedule(&self) -> Schedule {
-        let item = |item: &Item<'_>| {
+        let mut owned: Vec<LocationId> =
+            self.exclusive.iter().map(|location| self.test.storage_of(*location)).collect();
+        for call in self.calls {
+            if let CallKind::Transfer(transfer) = &call.kind {
+                owned.extend(self.transferred(transfer));
+            }
+        }
+        owned.sort_unstable();
+        owned.dedup();
+        let item = |family: u32, item: &Item<'_>| {
             Some(match item {
                 Item::Dispatch(thread) => Scheduled::Dispatch(*thread),
                 Item::Call(call) => match &call.kind {
@@ -226,16 +242,21 @@ impl<'a> Calls<'a> {
                     }
                     CallKind::Signal(semaphore) => Scheduled::Signal(semaphore.name.clone(), semaphore.value),
                     CallKind::Wait(semaphore) => Scheduled::Wait(semaphore.name.clone(), semaphore.value),
-                    CallKind::Transfer(_) => return None,
+                    CallKind::Transfer(transfer) if transfer.from == family => {
+                        Scheduled::Release(self.transferred(transfer), transfer.to)
+                    }
+                    CallKind::Transfer(transfer) => {
+                        Scheduled::Acquire(self.transferred(transfer), transfer.from)
+                    }
                 },
             })
         };
         let queue = |queue: &Queue<'_>| ScheduledQueue {
             family: queue.family,
             number: queue.number,
-            items: queue.items.iter().filter_map(item).collect(),
+            items: queue.items.iter().filter_map(|own| item(queue.family, own)).collect(),
         };
-        Schedule { queues: self.queues.iter().map(queue).collect() }
+        Schedule { queues: self.queues.iter().map(queue).collect(), owned }
     }
 
     /// The call that sets an event.

@@ -257,7 +257,7 @@ impl Models {
 
 /// The tests as the devices can be asked: one without the Vulkan memory model takes those that say no more than GLSL450 can, in
 /// modules of SPIR-V 1.3. Beside a device that has it both are asked, and what a device lacks is skipped there.
-fn told_for(targets: &[Target], tests: Vec<Loaded>) -> Result<Vec<Loaded>, Failure> {
+pub(crate) fn told_for(targets: &[Target], tests: Vec<Loaded>) -> Result<Vec<Loaded>, Failure> {
     let lacks = |target: &&Target| !target.listed.capabilities.memory_model;
     let lacking = targets.iter().filter(lacks).count();
     if lacking == 0 {

@@ -160,7 +160,7 @@ impl Calls<'_> {
         })
     }
 
-    fn covers(&self, transfer: &Transfer, location: LocationId) -> bool {
+    pub(super) fn covers(&self, transfer: &Transfer, location: LocationId) -> bool {
         let storage = self.test.storage_of(location);
         let mut named = transfer.locations.iter();
         transfer.locations.is_empty() || named.any(|named| self.test.storage_of(*named) == storage)

@@ -1,0 +1,262 @@
+/* A Vulkan layer that gives a driver of one queue several queue families, for tests: what devices with several are given can be
+ * looked at by the validation layers above it, and runs.
+ *
+ * The first queue family is there twice, the second time without graphics, each with two queues. All of them are one queue of the
+ * driver, so that what is submitted runs in the order in which it was: whether memory is handed over in time cannot be seen here.
+ *
+ * A test builds this with `cc`. It is not shipped. Nothing here needs Vulkan's headers: the few structures that are looked into stand
+ * below, as the ABI has them. */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int32_t Result;
+enum { SUCCESS = 0, OUT_OF_HOST_MEMORY = -1, INITIALIZATION_FAILED = -3, INCOMPLETE = 5 };
+enum { LOADER_INSTANCE_CREATE_INFO = 47, LOADER_DEVICE_CREATE_INFO = 48, GRAPHICS = 1 };
+enum { FAMILIES = 2, QUEUES = 2 };
+
+/* Dispatchable handles point at a pointer that tells instances and devices apart. */
+typedef void *Handle;
+typedef void (*Function)(void);
+typedef Function (*GetProcAddr)(Handle, const char *);
+
+typedef struct Header {
+    int32_t type;
+    const struct Header *next;
+} Header;
+
+typedef struct Link {
+    struct Link *next;
+    GetProcAddr get_instance, get;
+} Link;
+
+typedef struct LayerInfo {
+    int32_t type;
+    const void *next;
+    int32_t function; /* 0: a link */
+    Link *link;
+} LayerInfo;
+
+typedef struct Negotiation {
+    int32_t type;
+    void *next;
+    uint32_t version;
+    GetProcAddr get_instance, get_device, get_physical_device;
+} Negotiation;
+
+typedef struct Family {
+    uint32_t flags, count, timestamp_bits, granularity[3];
+} Family;
+
+typedef struct Family2 {
+    int32_t type;
+    void *next;
+    Family family;
+} Family2;
+
+typedef struct QueueInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, family, count;
+    const float *priorities;
+} QueueInfo;
+
+/* The beginning of VkDeviceCreateInfo. */
+typedef struct DeviceInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, queue_info_count;
+    const QueueInfo *queue_infos;
+    uint32_t layer_count;
+    const char *const *layers;
+    uint32_t extension_count;
+    const char *const *extensions;
+    const void *features;
+} DeviceInfo;
+
+typedef struct QueueInfo2 {
+    int32_t type;
+    const void *next;
+    uint32_t flags, family, index;
+} QueueInfo2;
+
+typedef struct PoolInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, family;
+} PoolInfo;
+
+/* A queue as the program has it: the loader keeps its own pointer in front. */
+typedef struct Queue {
+    void *loader;
+    Handle own;
+} Queue;
+
+/* The layers and drivers below. */
+
+static GetProcAddr next_instance;
+static Handle last_instance;
+/* Looked up when the instance is made: later the loader answers with the topmost layer. */
+static void (*families_of)(Handle, uint32_t *, Family *);
+static struct { void *key; GetProcAddr get; Handle device; Queue queues[FAMILIES][QUEUES]; } devices[64];
+static unsigned device_count;
+
+static unsigned place_of(Handle handle) {
+    for (unsigned i = 0; i < device_count; i++)
+        if (devices[i].key == *(void **)handle) return i;
+    return 0;
+}
+
+static Function below(Handle handle, const char *name) {
+    unsigned place = place_of(handle);
+    return devices[place].get(devices[place].device, name);
+}
+
+/* Queue families. */
+
+static void layer_vkGetPhysicalDeviceQueueFamilyProperties(Handle physical, uint32_t *count, Family *found) {
+    Family own[64];
+    uint32_t all = 64;
+    families_of(physical, &all, own);
+    if (!found) {
+        *count = FAMILIES;
+        return;
+    }
+    if (*count > FAMILIES) *count = FAMILIES;
+    for (uint32_t i = 0; i < *count; i++) {
+        found[i] = own[0];
+        found[i].count = QUEUES;
+        if (i > 0) found[i].flags &= ~(uint32_t)GRAPHICS;
+    }
+}
+
+static void layer_vkGetPhysicalDeviceQueueFamilyProperties2(Handle physical, uint32_t *count, Family2 *found) {
+    Family all[FAMILIES];
+    layer_vkGetPhysicalDeviceQueueFamilyProperties(physical, count, found ? all : NULL);
+    for (uint32_t i = 0; found && i < *count; i++) found[i].family = all[i];
+}
+
+static LayerInfo *link_of(const void *info, int32_t type) {
+    for (const Header *at = ((const Header *)info)->next; at; at = at->next)
+        if (at->type == type && ((const LayerInfo *)at)->function == 0) return (LayerInfo *)at;
+    return NULL;
+}
+
+static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
+    LayerInfo *chain = link_of(info, LOADER_INSTANCE_CREATE_INFO);
+    if (!chain) return INITIALIZATION_FAILED;
+    Link *link = chain->link;
+    chain->link = link->next;
+    next_instance = link->get_instance;
+    Result result = ((Result(*)(const void *, const void *, Handle *))next_instance(NULL, "vkCreateInstance"))(
+        info, allocator, made);
+    if (result == SUCCESS) {
+        last_instance = *made;
+        families_of = (void (*)(Handle, uint32_t *, Family *))next_instance(
+            *made, "vkGetPhysicalDeviceQueueFamilyProperties");
+    }
+    return result;
+}
+
+static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
+    LayerInfo *chain = link_of(info, LOADER_DEVICE_CREATE_INFO);
+    if (!chain || device_count == sizeof devices / sizeof *devices) return INITIALIZATION_FAILED;
+    Link *link = chain->link;
+    chain->link = link->next;
+    static const float priority = 1;
+    QueueInfo queue = { info->queue_infos->type, NULL, 0, 0, 1, &priority };
+    DeviceInfo one = *info;
+    one.queue_info_count = 1;
+    one.queue_infos = &queue;
+    Result result = ((Result(*)(Handle, const DeviceInfo *, const void *, Handle *))link->get_instance(
+        last_instance, "vkCreateDevice"))(physical, &one, allocator, made);
+    if (result != SUCCESS) return result;
+    unsigned place = device_count++;
+    devices[place].key = *(void **)*made;
+    devices[place].get = link->get;
+    devices[place].device = *made;
+    Handle own = NULL;
+    ((void (*)(Handle, uint32_t, uint32_t, Handle *))link->get(*made, "vkGetDeviceQueue"))(*made, 0, 0, &own);
+    for (unsigned family = 0; family < FAMILIES; family++)
+        for (unsigned index = 0; index < QUEUES; index++)
+            devices[place].queues[family][index] = (Queue){ devices[place].key, own };
+    return SUCCESS;
+}
+
+static void layer_vkGetDeviceQueue(Handle device, uint32_t family, uint32_t index, Handle *found) {
+    *found = family < FAMILIES && index < QUEUES ? &devices[place_of(device)].queues[family][index] : NULL;
+}
+
+static void layer_vkGetDeviceQueue2(Handle device, const QueueInfo2 *info, Handle *found) {
+    layer_vkGetDeviceQueue(device, info->family, info->index, found);
+}
+
+/* What names a family or a queue. */
+
+static Result layer_vkCreateCommandPool(Handle device, const PoolInfo *info, const void *allocator, uint64_t *made) {
+    PoolInfo own = *info;
+    own.family = 0;
+    return ((Result(*)(Handle, const PoolInfo *, const void *, uint64_t *))below(device, "vkCreateCommandPool"))(
+        device, &own, allocator, made);
+}
+
+#define SUBMIT(name) \
+    static Result layer_##name(Handle queue, uint32_t count, const void *submits, uint64_t fence) { \
+        return ((Result(*)(Handle, uint32_t, const void *, uint64_t))below(queue, #name))( \
+            ((Queue *)queue)->own, count, submits, fence); \
+    }
+SUBMIT(vkQueueSubmit)
+SUBMIT(vkQueueSubmit2)
+SUBMIT(vkQueueSubmit2KHR)
+
+static Result layer_vkQueueWaitIdle(Handle queue) {
+    return ((Result(*)(Handle))below(queue, "vkQueueWaitIdle"))(((Queue *)queue)->own);
+}
+
+/* What the loader asks for. */
+
+static Function own(const char *name);
+
+static Function layer_get_device(Handle device, const char *name) {
+    Function found = own(name);
+    Function next = below(device, name);
+    /* What the driver does not have is not there. */
+    return found && next ? found : next;
+}
+
+static Function layer_get_instance(Handle instance, const char *name) {
+    Function found = own(name);
+    if (found) return found;
+    return next_instance ? next_instance(instance, name) : NULL;
+}
+
+static Function own(const char *name) {
+#define FIND(call) \
+    if (strcmp(name, #call) == 0) return (Function)layer_##call;
+    FIND(vkGetPhysicalDeviceQueueFamilyProperties)
+    FIND(vkGetPhysicalDeviceQueueFamilyProperties2)
+    FIND(vkCreateInstance)
+    FIND(vkCreateDevice)
+    FIND(vkGetDeviceQueue)
+    FIND(vkGetDeviceQueue2)
+    FIND(vkCreateCommandPool)
+    FIND(vkQueueSubmit)
+    FIND(vkQueueSubmit2)
+    FIND(vkQueueSubmit2KHR)
+    FIND(vkQueueWaitIdle)
+    if (strcmp(name, "vkGetPhysicalDeviceQueueFamilyProperties2KHR") == 0)
+        return (Function)layer_vkGetPhysicalDeviceQueueFamilyProperties2;
+    if (strcmp(name, "vkGetDeviceProcAddr") == 0) return (Function)layer_get_device;
+    if (strcmp(name, "vkGetInstanceProcAddr") == 0) return (Function)layer_get_instance;
+    return NULL;
+}
+
+__attribute__((visibility("default"))) Result vkNegotiateLoaderLayerInterfaceVersion(Negotiation *asked) {
+    if (asked->version < 2) return INITIALIZATION_FAILED;
+    asked->version = 2;
+    asked->get_instance = layer_get_instance;
+    asked->get_device = layer_get_device;
+    asked->get_physical_device = NULL;
+    return SUCCESS;
+}

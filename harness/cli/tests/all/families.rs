@@ -1,0 +1,74 @@
+//! Queues, queue families, transfers of ownership and threads of the host under the validation layers, synchronization validation
+//! included. The software drivers have one queue: a layer below those gives them two families of two queues each.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Ran, software_drivers, vk_litmus};
+
+/// Where Debian's package has the validation layers.
+const VALIDATION: &str = "/usr/share/vulkan/explicit_layer.d";
+
+/// Builds the layer; nothing where there is no compiler.
+fn layer(folder: &Path) -> Option<()> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/layer");
+    let built = Command::new("cc")
+        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden"])
+        .arg("-o")
+        .arg(folder.join("libfamilies.so"))
+        .arg(source.join("families.c"))
+        .output();
+    let Ok(built) = built else {
+        println!("1 skipped: cc is not installed, which builds the layer of queue families");
+        return None;
+    };
+    assert!(built.status.success(), "{built:?}");
+    std::fs::copy(source.join("families.json"), folder.join("families.json")).unwrap();
+    Some(())
+}
+
+/// Nothing is to be said of any of them. Loaders of different ages take the order of layers from one variable or the other; what is
+/// enabled by the program comes below those.
+#[test]
+fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    if layer(folder.path()).is_none() {
+        return;
+    }
+    if !Path::new(VALIDATION).is_dir() {
+        return println!("1 skipped: the validation layers are not in {VALIDATION}");
+    }
+    let tests = ["families/*", "transfer/*", "host/*", "families/*@calls", "transfer/*@calls"];
+    let paths = format!("{VALIDATION}:{}", folder.path().display());
+    let layers = "VK_LAYER_KHRONOS_validation:VK_LAYER_LITMUS_families";
+    for driver in software_drivers() {
+        let mut command = vk_litmus(["run", "--device", driver, "--instances", "100", "--seed", "1"]);
+        command.args(["--validate", "--format", "json"]).args(tests).current_dir(folder.path());
+        let ran = Ran::of(command.env("VK_LAYER_PATH", &paths).env("VK_INSTANCE_LAYERS", layers));
+        let lines = ran.json_lines();
+        let mut verdicts: BTreeMap<String, u32> = BTreeMap::new();
+        let mut families = 0;
+        for line in &lines {
+            let id = line["id"].as_str().unwrap();
+            let reason = line["reason"].as_str().unwrap_or_default();
+            assert!(
+                !reason.contains("queue famil") && !reason.contains("compute queues"),
+                "{driver}: {line}"
+            );
+            assert!(!matches!(reason, "crashed" | "timed out" | "device lost"), "{driver}: {line}");
+            assert_ne!(line["verdict"], "violates", "{driver}: {line}");
+            families += u32::from(
+                id.starts_with("transfer/")
+                    && id.ends_with("@calls")
+                    && reason != "no calls to run as they stand",
+            );
+            let word = [line["verdict"].as_str().unwrap_or_default(), reason].join(" ");
+            *verdicts.entry(word.trim().to_owned()).or_default() += 1;
+        }
+        println!("{driver}: {} rows, {verdicts:?}", lines.len());
+        let said: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("validation, ")).collect();
+        assert!(said.is_empty(), "{driver}: {said:#?}");
+        assert!(lines.len() >= 165 && families >= 11, "{driver}: {} rows, {families} transfers", lines.len());
+    }
+}
