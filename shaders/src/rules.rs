@@ -150,6 +150,12 @@ pub enum Rule {
     /// Threads of the host submit dispatches alone.
     #[error("host thread beside graphics stages")]
     HostBesideStage,
+    /// One kernel for threads in different stages: a kernel is of one stage.
+    #[error("threads of several stages in one kernel")]
+    SeveralStages,
+    /// One thread, of which none other is in another stage.
+    #[error("a single thread where threads are in different stages")]
+    SingleStage,
     /// No shader can name the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
     #[error("CrossDevice scope")]
     CrossDeviceScope,
