@@ -352,9 +352,9 @@ fn with_parameters(
     let mut made: Vec<Phase> = Vec::with_capacity(kernels.len());
     for (parts, before) in kernels.iter().zip(dependencies.before) {
         // Stages without workgroups have one for each thread.
-        let classes = |threads: &Vec<ThreadId>| match config.variant.stage {
-            Stage::Compute => by_workgroup(test, threads).len(),
-            _ => threads.len(),
+        let has_workgroups = config.variant.stage == Stage::Compute;
+        let classes = |threads: &Vec<ThreadId>| {
+            if has_workgroups { by_workgroup(test, threads).len() } else { threads.len() }
         };
         let classes: usize = parts.iter().map(classes).sum();
         let mut first_class = 0;

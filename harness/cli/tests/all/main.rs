@@ -15,6 +15,7 @@ mod expect;
 mod faulty;
 mod findings;
 mod glsl;
+mod graphics;
 mod gtest;
 mod inputs;
 mod instructions;
