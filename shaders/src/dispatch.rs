@@ -1,4 +1,6 @@
 //! The kernel around the threads: bindings, rounds, segments and results.
+//!
+//! Long because declarations, rounds and results of a kernel share one emitter.
 
 mod carrier;
 mod place;

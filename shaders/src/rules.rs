@@ -1,4 +1,6 @@
 //! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
+//!
+//! Long because it is the one list of reasons, each with its words.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

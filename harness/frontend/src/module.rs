@@ -1,4 +1,6 @@
 //! A module: its instructions with their places, and what its declarations say.
+//!
+//! Long because what every kind of instruction says of a module is read in one pass.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

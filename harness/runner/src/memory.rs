@@ -1,4 +1,6 @@
 //! The memory of a run: the plan that uses it, and how it gets its initial values before each submission.
+//!
+//! Long because the plan, and where in it things lie, are made in one order of steps.
 
 use std::collections::BTreeMap;
 
