@@ -7,6 +7,8 @@
 //!   Points are not rasterized.
 //! - **Fragments**: each workgroup is a point of [`Cells::size`] pixels in a cell of its own ([`Cells`]), whose fragments are its
 //!   invocations, row by row. Those beyond the last idle.
+//! - **Vertices beside fragments of one draw**: the first vertices place the points, one for each workgroup of the fragments, and play
+//!   nothing; those behind them play as above, and their points lie outside of all that is seen.
 //!
 //! A vertex is shaded at least once, and a fragment may be shaded again or for its neighbours' sake alone
 //! (Vulkan, "Vertex Shader Execution", "Fragment Shader Execution", "Helper Invocations"). So helpers return at once, or
@@ -36,6 +38,13 @@ pub enum Carrier {
     Compute,
     /// Vertices of a list of points.
     Vertex,
+    /// Vertices of a draw whose fragments play as well: those of the kernel before it in its phase.
+    VertexBesideFragments {
+        /// Where the points of those lie.
+        cells: Cells,
+        /// Workgroups of a group of those: so many points a group, and one for each workgroup of memory stress, come first.
+        workgroups_of_group: u32,
+    },
     /// Fragments of points in cells.
     Fragment {
         /// Where the points lie.
@@ -87,6 +96,8 @@ impl Carrier {
         match self {
             Carrier::Compute => u32::MAX,
             Carrier::Vertex => MOST_VERTICES / invocations.max(1),
+            // Half of them for the points.
+            Carrier::VertexBesideFragments { .. } => MOST_VERTICES / 2 / invocations.max(1),
             Carrier::Fragment { cells, .. } => cells.most(),
         }
     }
@@ -126,11 +137,19 @@ pub(crate) fn positions(cells: Cells, target: Target) -> Vec<u32> {
     let entry = module.id();
     module.begin(entry);
     let vertex = module.word(Op::Load, &[vertex]);
+    let at = middle_of(&mut module, cells, vertex);
+    write_point(&mut module, outputs, at, cells.size);
+    module.effect(Op::Return, []);
+    module.finish_as(EntryPoint::Vertex)
+}
+
+/// The middle of the point of a workgroup.
+pub(crate) fn middle_of(module: &mut Module, cells: Cells, workgroup: Word) -> [Word; 2] {
     let rows = module.constant(cells.rows);
     let float = module.float(32);
     let cell = [(Op::UDiv, cells.pitch.0), (Op::UMod, cells.pitch.1)];
-    let at = cell.map(|(op, pitch)| {
-        let number = module.word(op, &[vertex, rows]);
+    cell.map(|(op, pitch)| {
+        let number = module.word(op, &[workgroup, rows]);
         let number = module.on_ids(Op::ConvertUToF, float, &[number]);
         // Everything here is a multiple of a power of two, and exact: from the middle of the point in pixels to -1 ... 1.
         let scale = 2.0 / VIEWPORT as f32;
@@ -138,10 +157,7 @@ pub(crate) fn positions(cells: Cells, target: Target) -> Vec<u32> {
             .map(|value| module.constant_of(float, &[value.to_bits()]));
         let corner = module.on_ids(Op::FMul, float, &[number, scaled]);
         module.on_ids(Op::FAdd, float, &[corner, middle])
-    });
-    write_point(&mut module, outputs, at, cells.size);
-    module.effect(Op::Return, []);
-    module.finish_as(EntryPoint::Vertex)
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 //! The kernel around the threads: bindings, rounds, segments and results.
+//!
+//! Long because declarations, rounds and results of a kernel share one emitter.
 
 mod carrier;
 mod place;
@@ -27,6 +29,7 @@ use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
 use crate::variant::{Images, Loops, MemoryModel, SubgroupSize, Target as Version};
+pub(crate) use carrier::Points;
 use place::Place;
 use reference::{Declared, WorkgroupStorage};
 use rounds::Rounds;
@@ -64,6 +67,8 @@ pub(crate) struct Company {
     pub fixed: Option<Fixed>,
     /// Storages that lie apart, for the whole test.
     pub apart: Vec<u32>,
+    /// The points of the fragments that are of one draw with its vertices.
+    pub points: Option<Points>,
 }
 
 impl Company {
@@ -76,6 +81,7 @@ impl Company {
         storage_words: 1,
         fixed: None,
         apart: Vec::new(),
+        points: None,
     };
 }
 
@@ -84,6 +90,9 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     rules::check(test)?;
     let variant = config.variant;
     rules::check_stage(test, variant.stage)?;
+    if variant.stage.is_mixed() {
+        return Err(Rule::SeveralStages.into());
+    }
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
     if aliases && variant.references == crate::variant::References::Restrict {
         return Err(Rule::AliasesUnderRestrict.into());

@@ -24,6 +24,7 @@
 //! | [`kernel`] | what a kernel is, and what it is made for |
 //! | [`contract`] | how it is run: its push constants as one list, and the formulas of what plays and lies where |
 //! | [`carrier`] | invocations of stages: what plays the workgroups of a kernel, once each |
+//! | [`together`] | vertices and the fragments of their points as one draw |
 //! | [`rules`] | why a test has no kernel: the one list |
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
 //! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
@@ -64,6 +65,7 @@ mod stage;
 pub mod stress;
 mod subgroup;
 mod thread;
+pub mod together;
 pub mod variant;
 
 use rspirv::binary::Disassemble;

@@ -22,16 +22,17 @@ use litmus::{
     LocationId, Observable, Place, Schedule, Scheduled, Scope, StorageClass, Term, Test, Thread, ThreadId,
 };
 
+use crate::carrier::Carrier;
 use crate::contract::Parameters;
 use crate::dependency;
 pub use crate::dependency::Dependency;
-use crate::dispatch::{self, Company};
+use crate::dispatch::{self, Company, Points};
 use crate::host::{self, Hosts};
 use crate::kernel::{CompileError, Kernel, KernelConfig, ResultSlot};
 use crate::memory::Uses;
 use crate::placement::Layout;
 use crate::rules::Rule;
-use crate::variant::{Apart, Stage};
+use crate::variant::{Apart, Stage, Variant};
 
 /// How the threads of kernels that nobody dispatches leave their results: compilers infer from what a shader does with what it reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -116,7 +117,7 @@ pub struct Part {
 }
 
 /// Which threads of a phase share a kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pipelines {
     /// All of one queue.
     #[default]
@@ -262,6 +263,15 @@ fn with_parameters(
     if beside_hosts && config.variant.stage != Stage::Compute {
         return Err(Rule::HostBesideStage.into());
     }
+    let mixed = config.variant.stage.is_mixed();
+    if mixed && all.len() < 2 {
+        return Err(Rule::SingleStage.into());
+    }
+    let config_of = |threads: &[ThreadId]| {
+        let first = threads.first().map_or(0, |first| usize::from(first.0));
+        let variant = Variant { stage: config.variant.stage.of_thread(first), ..config.variant };
+        KernelConfig { variant, ..*config }
+    };
     let own = config.variant.stage == Stage::Compute && pipelines == Pipelines::Merged && !beside_hosts;
     let schedule = test.schedule().filter(|schedule| own && is_of_dispatches(test, schedule));
     let mut hosts = None;
@@ -304,6 +314,7 @@ fn with_parameters(
         queues.iter().position(|queue| *queue == (place.queue_family, place.queue))
     };
     if phases.len() == 1
+        && !mixed
         && schedule.is_none()
         && !beside_hosts
         && pipelines == Pipelines::Merged
@@ -318,14 +329,16 @@ fn with_parameters(
     }
     let mut kernels: Vec<Vec<Vec<ThreadId>>> = Vec::with_capacity(phases.len());
     for threads in &phases {
-        kernels.push(match pipelines {
+        let parts = match pipelines {
             Pipelines::Merged if schedule.is_some() => by_workgroup(test, threads),
             Pipelines::Merged => (0..queues.len())
                 .map(|queue| threads.iter().copied().filter(|own| queue_of(own) == Some(queue)).collect())
                 .filter(|threads: &Vec<ThreadId>| !threads.is_empty())
                 .collect(),
             Pipelines::Split => by_workgroup(test, threads),
-        });
+        };
+        let stages = |threads: &Vec<ThreadId>| by_stage(config.variant.stage, threads);
+        kernels.push(if mixed { parts.iter().flat_map(stages).collect() } else { parts });
     }
     if beside_hosts {
         if !apart.is_empty() {
@@ -344,15 +357,21 @@ fn with_parameters(
     let mut lanes = if all.is_empty() { config.lanes.max(1) } else { u32::MAX };
     let storage_words = Uses::of(&part_of(test, &all), config.variant)?.storage_words;
     for threads in kernels.iter().flatten() {
-        lanes = lanes.min(Layout::new(&part_of(test, threads), config, u32::MAX)?.lanes);
+        lanes = lanes.min(Layout::new(&part_of(test, threads), &config_of(threads), u32::MAX)?.lanes);
     }
     let mut results: Vec<ResultSlot> = Vec::new();
     let mut made: Vec<Phase> = Vec::with_capacity(kernels.len());
     for (parts, before) in kernels.iter().zip(dependencies.before) {
-        let classes: usize = parts.iter().map(|threads| by_workgroup(test, threads).len()).sum();
+        // Stages without workgroups have one for each thread.
+        let has_workgroups = config.variant.stage == Stage::Compute;
+        let classes = |threads: &Vec<ThreadId>| {
+            if has_workgroups { by_workgroup(test, threads).len() } else { threads.len() }
+        };
+        let classes: usize = parts.iter().map(classes).sum();
         let mut first_class = 0;
         let mut phase = Phase { before, parts: Vec::new() };
         for threads in parts {
+            let queue = threads.first().and_then(queue_of).unwrap_or(0) as u32;
             let company = Company {
                 first_class,
                 classes: Some(classes as u32),
@@ -361,14 +380,14 @@ fn with_parameters(
                 storage_words,
                 fixed,
                 apart: apart.clone(),
+                points: phase.parts.last().and_then(|before| points(before, queue, pipelines)),
             };
-            let kernel = dispatch::compile(&part_of(test, threads), config, &company)?;
+            let kernel = dispatch::compile(&part_of(test, threads), &config_of(threads), &company)?;
             if beside_hosts && !kernel.images.is_empty() {
                 return Err(Rule::HostElsewhere.into());
             }
             first_class += kernel.roles.classes.len() as u32;
             results.extend(kernel.results.iter().map(|slot| with_threads_of_test(*slot, threads)));
-            let queue = threads.first().and_then(queue_of).unwrap_or(0) as u32;
             phase.parts.push(Part { threads: threads.clone(), queue, kernel });
         }
         made.push(phase);
@@ -567,6 +586,23 @@ fn is_of_dispatches(test: &Test, schedule: &Schedule) -> bool {
             !again
         })
     })
+}
+
+/// The points that a kernel behind this one places, where that one is of vertices: those of its fragments, which are of one draw with
+/// them where the test does not ask for pipelines of their own.
+fn points(before: &Part, queue: u32, pipelines: Pipelines) -> Option<Points> {
+    let Carrier::Fragment { cells, .. } = before.kernel.carrier else { return None };
+    let together = before.queue == queue && pipelines == Pipelines::Merged;
+    together.then(|| Points { cells, workgroups_of_group: before.kernel.workgroups_of_group() })
+}
+
+/// The threads by stage, fragments first.
+fn by_stage(stage: Stage, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
+    let of = |wanted: Stage| -> Vec<ThreadId> {
+        let own = |thread: &&ThreadId| stage.of_thread(usize::from(thread.0)) == wanted;
+        threads.iter().filter(own).copied().collect()
+    };
+    [Stage::Fragment, Stage::Vertex].map(of).into_iter().filter(|own| !own.is_empty()).collect()
 }
 
 /// The threads by workgroup, in the order of the first of each.

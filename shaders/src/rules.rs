@@ -1,4 +1,6 @@
 //! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
+//!
+//! Long because it is the one list of reasons, each with its words.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -150,6 +152,12 @@ pub enum Rule {
     /// Threads of the host submit dispatches alone.
     #[error("host thread beside graphics stages")]
     HostBesideStage,
+    /// One kernel for threads in different stages: a kernel is of one stage.
+    #[error("threads of several stages in one kernel")]
+    SeveralStages,
+    /// One thread, of which none other is in another stage.
+    #[error("a single thread where threads are in different stages")]
+    SingleStage,
     /// No shader can name the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
     #[error("CrossDevice scope")]
     CrossDeviceScope,

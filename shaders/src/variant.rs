@@ -166,6 +166,11 @@ pub enum Stage {
     Fragment,
     /// `fragment-helpers`: fragments, whose helpers do all that they do but claim a place. Nothing of that has an effect.
     FragmentHelpers,
+    /// `vertex-fragment`: the first thread and every second one after it are vertices, the others fragments. Those of one queue that run
+    /// at the same time are of one draw; with pipelines of their own, of draws with nothing between them.
+    VertexFragment,
+    /// `fragment-vertex`: the same with the stages exchanged.
+    FragmentVertex,
 }
 
 /// What a pipeline says of the size of subgroups (`subgroupSizeControl`).
@@ -189,6 +194,25 @@ impl Stage {
             Stage::Compute => None,
             Stage::Vertex => Some("vertexPipelineStoresAndAtomics"),
             Stage::Fragment | Stage::FragmentHelpers => Some("fragmentStoresAndAtomics"),
+            // Those of its kernels, each of which is of one stage.
+            Stage::VertexFragment | Stage::FragmentVertex => None,
+        }
+    }
+
+    /// Whether threads of a test are in different stages.
+    pub fn is_mixed(self) -> bool {
+        matches!(self, Stage::VertexFragment | Stage::FragmentVertex)
+    }
+
+    /// The stage of the thread of a test with this number.
+    #[must_use]
+    pub fn of_thread(self, number: usize) -> Stage {
+        match self {
+            Stage::VertexFragment | Stage::FragmentVertex => {
+                let vertex = number.is_multiple_of(2) == (self == Stage::VertexFragment);
+                if vertex { Stage::Vertex } else { Stage::Fragment }
+            }
+            one => one,
         }
     }
 
@@ -230,6 +254,8 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("subgroup-largest", Variant { subgroups: SubgroupSize::Largest, ..d }),
         ("subgroup-varying", Variant { subgroups: SubgroupSize::Varying, ..d }),
         ("fragment-helpers", Variant { stage: Stage::FragmentHelpers, ..d }),
+        ("vertex-fragment", Variant { stage: Stage::VertexFragment, ..d }),
+        ("fragment-vertex", Variant { stage: Stage::FragmentVertex, ..d }),
     ]
     .into_iter()
     .chain(WorkgroupShape::EXAMPLES.map(|(word, shape)| (word, Variant { shape, ..DEFAULT })))

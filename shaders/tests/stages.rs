@@ -4,15 +4,16 @@
 
 use crate::common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use common::{LAVAPIPE, NARROW, Validator, assert_clean};
 use litmus::cts::{self, CtsCase};
 use litmus::{Test, ThreadId};
 use rspirv::dr::Operand;
-use rspirv::spirv::{Op, StorageClass};
+use rspirv::spirv::{Decoration, Op, StorageClass};
 use shaders::carrier::Carrier;
+use shaders::together::Together;
 use shaders::variant::Stage;
 use shaders::{
     Binding, CompileError, Fixed, Kernel, KernelConfig, Leaving, Pipelines, Program, Variant, fixed_program,
@@ -20,6 +21,8 @@ use shaders::{
 };
 
 const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers];
+/// Threads in different stages.
+const MIXED: [Stage; 2] = [Stage::VertexFragment, Stage::FragmentVertex];
 
 fn in_stage(config: KernelConfig, stage: Stage) -> KernelConfig {
     KernelConfig { variant: Variant { stage, ..config.variant }, ..config }
@@ -41,8 +44,8 @@ fn check(validator: &mut Validator, name: &str, kernel: &Kernel) {
 fn the_corpus_in_stages() {
     let mut validator = Validator::new();
     let mut table = String::new();
-    for stage in STAGES {
-        let (mut compute, mut told) = (0, 0);
+    for stage in STAGES.into_iter().chain(MIXED) {
+        let (mut compute, mut told, mut draws) = (0, 0, 0);
         let mut refused: BTreeMap<String, usize> = BTreeMap::new();
         for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
@@ -57,6 +60,7 @@ fn the_corpus_in_stages() {
                 Ok(program) => {
                     told += 1;
                     program.kernels().for_each(|kernel| check(&mut validator, &entry.id, kernel));
+                    draws += check_draws(&validator, stage, &program);
                     says_the_test(&entry.id, &test, &program);
                 }
                 Err(CompileError::NotPlaceable { rule }) => *refused.entry(rule).or_default() += 1,
@@ -64,12 +68,71 @@ fn the_corpus_in_stages() {
             }
         }
         writeln!(table, "{stage:?}: {told} of {compute} tests that compute has a program for").unwrap();
+        if stage.is_mixed() {
+            writeln!(table, "  {draws:>4} draws of vertices and fragments that both play").unwrap();
+        }
         for (rule, count) in refused {
             writeln!(table, "  {count:>4} {rule}").unwrap();
         }
     }
     eprintln!("{} kernels through spirv-val", validator.validated);
     insta::assert_snapshot!(table);
+}
+
+/// Each thread is in its stage, and the modules of a draw of both are valid with the bindings that they share; how many such draws there are.
+fn check_draws(validator: &Validator, stage: Stage, program: &Program) -> usize {
+    let mut draws = 0;
+    for phase in &program.phases {
+        for part in &phase.parts {
+            for thread in &part.threads {
+                assert_eq!(part.kernel.variant.stage, stage.of_thread(usize::from(thread.0)));
+            }
+        }
+        for pair in phase.parts.windows(2) {
+            let [fragment, vertex] = pair else { continue };
+            if !matches!(vertex.kernel.carrier, Carrier::VertexBesideFragments { .. }) {
+                continue;
+            }
+            let (fragment, vertex) = (&fragment.kernel, &vertex.kernel);
+            let together = Together::of(vertex, fragment);
+            check_words(validator, &together.vertex, vertex.variant);
+            check_words(validator, &together.fragment, fragment.variant);
+            assert_eq!(bound(&together.fragment, &together), own(fragment));
+            assert_eq!(bound(&together.vertex, &together), own(vertex));
+            let claims = |of: bool| together.bindings.iter().filter(|b| **b == (Binding::Claims, of)).count();
+            assert_eq!((claims(true), claims(false)), (1, 1), "each stage has its own");
+            draws += 1;
+        }
+    }
+    draws
+}
+
+/// What stands behind the bindings of a module of a draw, as words.
+fn bound(words: &[u32], together: &Together) -> Vec<String> {
+    let module = rspirv::dr::load_words(words).unwrap();
+    let numbers = module.annotations.iter().filter_map(|one| match one.operands[..] {
+        [_, Operand::Decoration(Decoration::Binding), Operand::LiteralBit32(number)] => Some(number as usize),
+        _ => None,
+    });
+    // Several variables may show one binding, each with its type.
+    let mut all: Vec<String> = numbers
+        .collect::<BTreeSet<usize>>()
+        .into_iter()
+        .map(|number| match together.bindings.get(number) {
+            Some((binding, _)) => format!("{binding:?}"),
+            None => format!("{:?}", together.images[number - together.bindings.len()]),
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+fn own(kernel: &Kernel) -> Vec<String> {
+    let images = kernel.images.iter().map(|image| format!("{image:?}"));
+    let mut all: Vec<String> =
+        kernel.bindings.iter().map(|binding| format!("{binding:?}")).chain(images).collect();
+    all.sort();
+    all
 }
 
 /// Kernels whose machine code is looked at: each way to leave results is valid, and what only reads writes no memory at all where they
@@ -244,6 +307,33 @@ fn check_words(validator: &Validator, words: &[u32], variant: Variant) {
 }
 
 #[test]
+fn threads_in_different_stages_have_kernels_of_their_own() {
+    let read = |text: &str| litmus::parse(text, "T").unwrap();
+    let one = read("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 x, 1 ; exists (x == 1)");
+    let two = read(
+        "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;
+        exists (P1:r0 == 1)",
+    );
+    for stage in MIXED {
+        let config = in_stage(LAVAPIPE, stage);
+        let refused = |made: Result<Program, CompileError>| made.unwrap_err().to_string();
+        assert_eq!(
+            refused(program(&one, &config, Pipelines::Merged)),
+            "a single thread where threads are in different stages"
+        );
+        let kernel = shaders::compile(&two, &config).unwrap_err();
+        assert_eq!(kernel.to_string(), "threads of several stages in one kernel");
+        // With pipelines of their own they are of draws of their own: vertices place no points for others.
+        for (pipelines, of_one_draw) in [(Pipelines::Merged, true), (Pipelines::Split, false)] {
+            let program = program(&two, &config, pipelines).unwrap();
+            let beside = |kernel: &Kernel| matches!(kernel.carrier, Carrier::VertexBesideFragments { .. });
+            assert_eq!((program.phases.len(), program.kernels().count()), (1, 2));
+            assert_eq!(program.kernels().any(beside), of_one_draw);
+        }
+    }
+}
+
+#[test]
 fn what_a_stage_has_not_is_refused_with_the_clause() {
     let told = |first: &str, second: &str| {
         let text = format!(
@@ -251,9 +341,12 @@ fn what_a_stage_has_not_is_refused_with_the_clause() {
             exists (P0:r0 == 0 /\\ P1:r0 == 0)"
         );
         let test = litmus::parse(&text, "T").unwrap();
-        STAGES.map(|stage| match program(&test, &in_stage(LAVAPIPE, stage), Pipelines::Merged) {
-            Ok(_) => "told".to_owned(),
-            Err(error) => error.to_string(),
+        let [vertex, fragment, helpers] = STAGES;
+        [vertex, fragment, helpers, MIXED[0], MIXED[1]].map(|stage| {
+            match program(&test, &in_stage(LAVAPIPE, stage), Pipelines::Merged) {
+                Ok(_) => "told".to_owned(),
+                Err(error) => error.to_string(),
+            }
         })
     };
     let cases = [
@@ -274,6 +367,6 @@ fn what_a_stage_has_not_is_refused_with_the_clause() {
         let lines: Vec<&str> = code.split(" ; ").collect();
         let both = lines.iter().map(|line| format!("{line} | {line}")).collect::<Vec<_>>().join(" ; ");
         let (first, second) = both.split_once(" | ").unwrap();
-        assert_eq!(told(first, second), [said; 3], "{code}");
+        assert_eq!(told(first, second), [said; 5], "{code}");
     }
 }

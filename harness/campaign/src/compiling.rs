@@ -103,7 +103,7 @@ impl From<&shaders::Kernel> for KernelToCompile {
             subgroups: runner::subgroups(kernel),
             stage: match &kernel.carrier {
                 Carrier::Compute => Stage::Compute,
-                Carrier::Vertex => Stage::Vertex,
+                Carrier::Vertex | Carrier::VertexBesideFragments { .. } => Stage::Vertex,
                 Carrier::Fragment { positions, .. } => Stage::Fragment(positions.clone()),
             },
         }

@@ -12,6 +12,7 @@ pub(crate) fn stage_flag(stage: &Stage) -> vk::ShaderStageFlags {
         Stage::Compute => vk::ShaderStageFlags::COMPUTE,
         Stage::Vertex => vk::ShaderStageFlags::VERTEX,
         Stage::Fragment { .. } => vk::ShaderStageFlags::FRAGMENT,
+        Stage::VertexAndFragment { .. } => vk::ShaderStageFlags::VERTEX | vk::ShaderStageFlags::FRAGMENT,
     }
 }
 
@@ -57,11 +58,11 @@ impl Maker {
         // SAFETY: the device lives; a render pass may have no attachment, and every device draws to ones of this format.
         pipeline.render_pass =
             unsafe { self.raw.create_render_pass(&info, None) }.map_err(failed("vkCreateRenderPass"))?;
-        let Stage::Fragment { positions } = &kernel.stage else {
+        let Some(vertex) = kernel.stage.vertex() else {
             let stages = [shader(vk::ShaderStageFlags::VERTEX, module)];
             return self.create_graphics(&stages, !shown, flags, pipeline);
         };
-        let info = vk::ShaderModuleCreateInfo::default().code(positions);
+        let info = vk::ShaderModuleCreateInfo::default().code(vertex);
         // SAFETY: as for the kernel's own module.
         let vertex = unsafe { self.raw.create_shader_module(&info, None) };
         let vertex = vertex.map_err(failed("vkCreateShaderModule"))?;

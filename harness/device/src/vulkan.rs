@@ -164,10 +164,9 @@ impl VulkanDevice {
     /// [`DeviceError::Unsupported`] with the name of the extension where the driver does not have it; otherwise what the
     /// driver said.
     pub fn executables(&self, kernel: &Kernel, images: &[Image]) -> Result<Vec<Executable>, DeviceError> {
-        if let Some(feature) = kernel.stage.feature()
-            && !self.capabilities.features.iter().any(|own| own == feature)
-        {
-            return Err(DeviceError::Unsupported(feature.to_owned()));
+        let lacks = |feature: &&&str| !self.capabilities.features.iter().any(|own| own == **feature);
+        if let Some(feature) = kernel.stage.features().iter().find(lacks) {
+            return Err(DeviceError::Unsupported((*feature).to_owned()));
         }
         let ask =
             || executable::executables(self.executables.as_ref(), self.gpu.pipelines.maker(), kernel, images);
@@ -179,7 +178,7 @@ impl VulkanDevice {
             let stage = match kernel.stage {
                 Stage::Compute => "COMPUTE",
                 Stage::Vertex => "VERTEX",
-                Stage::Fragment { .. } => "FRAGMENT",
+                Stage::Fragment { .. } | Stage::VertexAndFragment { .. } => "FRAGMENT",
             };
             let (found, output) = crate::capture::output_of(ask);
             let mut found = found?;

@@ -11,6 +11,7 @@ use crate::layout::Part;
 use crate::lift::FindingKind;
 use crate::module::{Instruction, Type};
 use crate::order::MemoryOperands;
+use crate::stage::{self, Stage};
 use crate::state::State;
 use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};
 use crate::walk::{SCRATCH, Step, Walk};
@@ -408,12 +409,37 @@ impl Walk<'_> {
             let value = self.built_in(built_in)?;
             return Ok(spec.scalar_at(&value, at.ty, offset - at.offset)?);
         }
+        if self.setting.stage != Stage::Compute {
+            return Ok(self.given(decorations.location, ty, offset)?);
+        }
         Ok(Value::Undefined(Origin::Memory(object, offset, Some(self.thread))))
+    }
+
+    /// What a vertex or a fragment is given at a location; nothing is followed where nothing is said of it.
+    fn given(&self, location: Option<u32>, ty: u32, offset: u64) -> Result<Value, Problem> {
+        let spec = self.spec();
+        let bytes = location.and_then(|location| self.setting.given.get(&location));
+        let width = (spec.bits(ty)? / 8) as usize;
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let size = spec.size(ty)?;
+        let part = bytes.and_then(|bytes| stage::share_of(bytes, size, self.identity.workgroup_index));
+        let part = part.and_then(|part| part.get(from..from.checked_add(width)?));
+        let number = |part: &[u8]| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
+        Ok(part.map_or(Value::Opaque, |part| Value::Known(number(part))))
     }
 
     /// What a built-in variable holds.
     fn built_in(&self, built_in: BuiltIn) -> Result<Value, Problem> {
         let me = self.identity;
+        if let Some(told) = self.setting.stage.told(built_in, me.workgroup) {
+            let part =
+                |number: &Option<u32>| number.map_or(Value::Opaque, |number| Value::Known(number.into()));
+            return Ok(match &told[..] {
+                [] => Value::Opaque,
+                [one] => part(one),
+                parts => Value::Composite(Rc::new(parts.iter().map(part).collect())),
+            });
+        }
         let vector = |of: [u32; 3]| {
             Value::Composite(Rc::new(of.iter().map(|number| Value::Known(u64::from(*number))).collect()))
         };

@@ -10,6 +10,7 @@ use model::{Budget, EventOwner, ExplainOptions, Model, Options, PredictError, Ra
 
 use crate::emit;
 use crate::lift::{Case, FindingKind, Identity, Lifted, Spot};
+use crate::stage::Stage;
 
 /// Steps of the first look at everything together.
 const FIRST_LOOK: u64 = 20_000;
@@ -89,7 +90,11 @@ impl RaceSpot {
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let ([a, b, c], [x, y, z]) = (self.workgroup, self.local);
-        write!(f, "({x},{y},{z}) of workgroup ({a},{b},{c})")
+        match self.stage {
+            Stage::Compute => write!(f, "({x},{y},{z}) of workgroup ({a},{b},{c})"),
+            Stage::Vertex => write!(f, "vertex {a} of instance {b}"),
+            Stage::Fragment => write!(f, "fragment {c} of pixel ({a},{b})"),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::error::{Place, Problem, Refusal, malformed, unsupported};
 use crate::layout::Specialized;
 use crate::lift::{DEFAULT_BYTES, Options, is_descriptor_array, local_size};
 use crate::module::{Constant, HEADER_WORDS, Module, Type};
+use crate::stage::Stage;
 
 /// Elements of an array of buffers at most.
 const MAX_ELEMENTS: u64 = 64;
@@ -82,6 +83,11 @@ fn dispatch_of(module: &Module, options: &Options) -> Result<Dispatch, Problem> 
         ));
     }
     let entry = module.entry(options.entry.as_deref())?;
+    if entry.stage() != Stage::Compute {
+        let what =
+            format!("`{}` is of stage {:?}, which `check`, `race` and `lint` take", entry.name, entry.model);
+        return Err(Problem::EntryPoint(format!("only compute shaders are dispatched: {what}")));
+    }
     let (function, name) = (entry.function, entry.name.clone());
     let (by_id, by_result) = (&options.specialization, HashMap::new());
     let local_size = local_size(module, by_id, &by_result, function)?;

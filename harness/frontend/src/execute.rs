@@ -13,6 +13,7 @@ use crate::lift::FindingKind;
 use crate::module::{Instruction, Type};
 use crate::order::{MemoryOperands, scope, semantics};
 use crate::relation::relation;
+use crate::stage;
 use crate::state::State;
 use crate::value::{Number, Object, Origin, Pointer, Truth, Value};
 use crate::walk::{Step, Walk};
@@ -187,8 +188,32 @@ impl Walk<'_> {
             Op::ExtInst => self.extended(state, instruction),
             op if is_atomic(op) => self.atomic(state, instruction),
             op if is_group(op) => Ok(Value::Opaque),
+            Op::IsHelperInvocationEXT => Ok(Value::Known(0)),
+            Op::ConvertFToS | Op::ConvertFToU => self.whole(state, instruction),
+            op if stage::is_derivative(op) => Ok(Value::Opaque),
             op if is_float(op) => Ok(Value::Opaque),
             op => self.elementwise(state, instruction, op),
+        }
+    }
+
+    /// Numbers of 32 bits without what is behind their point: those that are known, such as the coordinates of a pixel.
+    fn whole(&mut self, state: &State, instruction: &Instruction) -> Step<Value> {
+        let (of, ty) = (self.type_of_operand(state, instruction, 0)?, instruction.ty);
+        if self.spec().bits(of)? != 32 || self.spec().bits(ty)? != 32 {
+            return Ok(Value::Opaque);
+        }
+        let convert = |value: &Value| match state.resolved(value) {
+            Value::Known(bits) => {
+                let float = f32::from_bits(bits as u32);
+                let whole =
+                    if instruction.op == Op::ConvertFToS { float as i32 as u32 } else { float as u32 };
+                Value::Known(whole.into())
+            }
+            _ => Value::Opaque,
+        };
+        match self.operand(state, instruction, 0)? {
+            Value::Composite(parts) => Ok(Value::Composite(Rc::new(parts.iter().map(convert).collect()))),
+            one => Ok(convert(&one)),
         }
     }
 

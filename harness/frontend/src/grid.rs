@@ -30,6 +30,7 @@ mod value;
 use crate::error::{Place, Problem, Refusal};
 use crate::lift::{FindingKind, Identity, Options};
 use crate::module::Module;
+use crate::stage::Stage;
 
 use machine::Machine;
 use schedule::Plan;
@@ -94,7 +95,9 @@ pub struct FinalBuffer {
 pub struct Report {
     /// The entry point.
     pub entry: String,
-    /// Workgroups.
+    /// Its stage.
+    pub stage: Stage,
+    /// Workgroups; vertices and instances, or pixels and fragments of each.
     pub grid: [u32; 3],
     /// Invocations of a workgroup.
     pub local_size: [u32; 3],
@@ -136,6 +139,7 @@ impl Report {
         let local_size = most(|identity| identity.local);
         Report {
             entry,
+            stage: lifted.invocations.first().map(|identity| identity.stage).unwrap_or_default(),
             grid: most(|identity| identity.workgroup),
             local_size,
             subgroup_size: lifted.subgroup_size,
@@ -167,10 +171,11 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
 pub(crate) fn walk_within(module: &Module, options: &Options, most: u64) -> Result<Report, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
     let entry = module.entry(options.entry.as_deref()).map_err(nowhere)?;
-    let (function, name) = (entry.function, entry.name.clone());
-    setup::with(module, options, function, |first| {
+    let (function, stage, name) = (entry.function, entry.stage(), entry.name.clone());
+    setup::with(module, options, (function, stage), |first| {
         let mut report = Report {
             entry: name,
+            stage,
             grid: first.setup.grid,
             local_size: first.setup.local_size,
             subgroup_size: first.setup.subgroup_size,
@@ -315,11 +320,11 @@ fn coverage(report: &Report, notes: std::collections::BTreeSet<String>) -> Strin
             )
         }
     };
-    let mut all = format!(
-        "these inputs, {workgroups} workgroup{} of {each}, subgroups of {}, loops whole, {orders}",
-        if workgroups == 1 { "" } else { "s" },
-        report.subgroup_size
-    );
+    let invocations = report.stage.counted(report.grid).unwrap_or_else(|| {
+        let plural = if workgroups == 1 { "" } else { "s" };
+        format!("{workgroups} workgroup{plural} of {each}, subgroups of {}", report.subgroup_size)
+    });
+    let mut all = format!("these inputs, {invocations}, loops whole, {orders}");
     for note in notes {
         all += &format!("; {note}");
     }

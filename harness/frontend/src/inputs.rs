@@ -140,6 +140,13 @@ pub fn case_file(text: &str) -> Result<CaseFile, Problem> {
                     options.push.extend((at..).zip(typed(key, part)?));
                 }
             }
+            ("input", Value::Table(inputs)) => {
+                for (location, values) in inputs {
+                    let location = location.parse().map_err(|_| wrong(key, "locations"))?;
+                    let values = values.as_table().ok_or_else(|| wrong(key, "tables"))?;
+                    options.given.insert(location, typed(key, values)?);
+                }
+            }
             ("buffer", Value::Table(buffers)) => {
                 for (name, buffer) in buffers {
                     let place = place(name).ok_or_else(|| wrong(key, "SET.BINDING"))?;
@@ -296,6 +303,9 @@ pub fn merged(mut first: Options, second: Options) -> Options {
     let mut buffers = second.buffers;
     buffers.extend(first.buffers);
     first.buffers = buffers;
+    let mut given = second.given;
+    given.extend(first.given);
+    first.given = given;
     let mut images = second.images;
     images.extend(first.images);
     first.images = images;

@@ -10,6 +10,7 @@ use crate::error::Refusal;
 use crate::grid::{self, GridFinding, GridSpot, Report, Verdict};
 use crate::lift::{FindingKind, Identity, Lifted, Options, Spot, lift};
 use crate::module::Module;
+use crate::stage::Stage;
 
 /// Looks for everything that is wrong with a kernel.
 ///
@@ -32,17 +33,21 @@ pub fn judge(
     judged
 }
 
-/// What is wrong with two workgroups, in words, where nothing is said of how many there are; a single one shares with nobody.
+/// What is wrong with two workgroups, in words, where nothing is said of how many there are; a single one shares with nobody. Of vertices
+/// two, and of fragments two of each of two pixels.
 pub fn wider(module: &Module, options: &Options) -> Option<String> {
     if options.grid.is_some() {
         return None;
     }
-    let report = grid::walk(module, &Options { grid: Some([2, 1, 1]), ..options.clone() }).ok()?;
+    let stage = module.entry(options.entry.as_deref()).ok()?.stage();
+    let (grid, words) = match stage {
+        Stage::Compute => ([2, 1, 1], "2 workgroups (--grid 2)"),
+        Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
+        Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
+    };
+    let report = grid::walk(module, &Options { grid: Some(grid), ..options.clone() }).ok()?;
     let found = report.findings.first()?;
-    Some(format!(
-        "nothing is said of the grid, and of 2 workgroups (--grid 2) something is wrong: {}",
-        found.message
-    ))
+    Some(format!("nothing is said of the grid, and of {words} something is wrong: {}", found.message))
 }
 
 /// What a walk over the grid finds that no model is asked of: loops that never end, or that wait for a lane of their own

@@ -16,6 +16,7 @@ use crate::layout::{Specialized, known};
 use crate::module::{Constant, Module, Type};
 use crate::order::class_of;
 use crate::question::Asked;
+use crate::stage::{self, Stage};
 use crate::state::State;
 use crate::value::{Cell, Object, Origin};
 use crate::walk::{Knowledge, Round, Touch, Walk, Walked};
@@ -47,6 +48,9 @@ pub struct Options {
     pub specialization: HashMap<u32, u64>,
     /// Bytes of push constants by their offset.
     pub push: BTreeMap<u64, u8>,
+    /// What vertices and fragments are given, by location: the value of each invocation one after the other, from the start again where
+    /// there are more of them. What is not given is not followed.
+    pub given: BTreeMap<u32, Vec<u8>>,
     /// Contents of buffers by set and binding.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
     /// Images by set and binding.
@@ -85,6 +89,7 @@ pub struct Identity {
     pub local: [u32; 3],
     pub(crate) workgroup_index: u32,
     pub(crate) local_index: u32,
+    pub(crate) stage: Stage,
 }
 
 /// What kind of finding it is.
@@ -190,6 +195,9 @@ pub struct Lifted {
 /// Everything that the walks share.
 pub(crate) struct Setting<'a> {
     pub specialized: &'a Specialized<'a>,
+    pub stage: Stage,
+    /// As [`Options::given`].
+    pub given: &'a BTreeMap<u32, Vec<u8>>,
     pub grid: [u32; 3],
     pub local_size: [u32; 3],
     pub subgroup_size: u32,
@@ -245,8 +253,14 @@ impl<'a> Setting<'a> {
 
     /// Whether a cell lies in a buffer, whose final contents the host sees.
     pub fn in_buffer(&self, cell: Cell) -> bool {
-        let variable = self.module().variables.get(&cell.object.variable);
-        variable.and_then(|variable| class_of(variable.class)) == Some(litmus::StorageClass::Buffer)
+        self.class_of(cell.object.variable) == Some(litmus::StorageClass::Buffer)
+    }
+
+    /// The storage class of a variable that several invocations reach. Outputs of vertices and fragments are no memory of others.
+    pub fn class_of(&self, variable: u32) -> Option<litmus::StorageClass> {
+        let class = self.module().variables.get(&variable)?.class;
+        let own = class == StorageClass::Output && self.stage != Stage::Compute;
+        class_of(class).filter(|_| !own)
     }
 
     /// The first variable with the same binding.
@@ -367,7 +381,8 @@ pub(crate) fn is_descriptor_array(module: &Module, variable: u32, ty: u32) -> bo
 /// What of it is malformed or beyond the lifter, with its place.
 pub fn lift(module: &Module, options: &Options) -> Result<Lifted, Refusal> {
     let entry = module.entry(options.entry.as_deref()).map_err(|problem| problem.at(Place::Module))?;
-    lift_entry(module, options, entry.function, &entry.name)
+    stage::check(module, entry.stage(), options.grid)?;
+    lift_entry(module, options, (entry.function, entry.stage()), &entry.name)
 }
 
 impl Options {
@@ -384,12 +399,15 @@ pub(crate) fn with_setting<T>(
     then: impl FnOnce(&Setting<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
-    let function = module.entry(options.entry.as_deref()).map_err(nowhere)?.function;
+    let entry = module.entry(options.entry.as_deref()).map_err(nowhere)?;
+    let (function, stage) = (entry.function, entry.stage());
     let (by_id, by_result) = (&options.specialization, HashMap::new());
     let local_size = local_size(module, by_id, &by_result, function).map_err(nowhere)?;
     let specialized = Specialized::new(module, by_id, &by_result, Some(local_size)).map_err(nowhere)?;
     then(&Setting {
         specialized: &specialized,
+        stage,
+        given: &options.given,
         grid: options.grid.unwrap_or([1; 3]),
         local_size,
         subgroup_size: options.subgroup_size.unwrap_or(1).max(1),
@@ -409,7 +427,12 @@ pub(crate) fn with_setting<T>(
     })
 }
 
-fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> Result<Lifted, Refusal> {
+fn lift_entry(
+    module: &Module,
+    options: &Options,
+    (function, stage): (u32, Stage),
+    name: &str,
+) -> Result<Lifted, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
     let annotations = &module.annotations;
     let annotated = annotations != &crate::annotations::Annotations::default();
@@ -446,12 +469,13 @@ fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> 
     let specialized =
         Specialized::new(module, &by_id, &by_result, config.map(|_| local_size)).map_err(nowhere)?;
     let invocations = match options.only.len() {
-        0 => invocations(grid, local_size).map_err(nowhere)?,
+        0 => invocations(grid, local_size, stage).map_err(nowhere)?,
         1..=MAX_INVOCATIONS => options.only.clone(),
         _ => return Err(Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS }.at(Place::Module)),
     };
     let all = local_size.iter().product::<u32>();
     let subgroup_size = options.subgroup_size.or(config.map(|config| config[0])).unwrap_or(all).max(1);
+    let subgroup_size = if stage == Stage::Compute { subgroup_size } else { 1 };
 
     let mut buffers: HashMap<u32, &[u8]> = HashMap::new();
     let mut canonical = HashMap::new();
@@ -467,6 +491,8 @@ fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> 
     }
     let mut setting = Setting {
         specialized: &specialized,
+        stage,
+        given: &options.given,
         grid,
         local_size,
         subgroup_size,
@@ -663,7 +689,7 @@ pub(crate) fn local_size(
     <[u32; 3]>::try_from(sizes).map_err(|_| malformed("a local size that is no three numbers"))
 }
 
-fn invocations(grid: [u32; 3], local: [u32; 3]) -> Result<Vec<Identity>, Problem> {
+fn invocations(grid: [u32; 3], local: [u32; 3], stage: Stage) -> Result<Vec<Identity>, Problem> {
     let count = grid.iter().chain(&local).try_fold(1_u64, |product, n| product.checked_mul(u64::from(*n)));
     if count.is_none_or(|count| count > MAX_INVOCATIONS as u64) {
         return Err(Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS });
@@ -677,7 +703,7 @@ fn invocations(grid: [u32; 3], local: [u32; 3]) -> Result<Vec<Identity>, Problem
     for (workgroup_index, workgroup) in each(grid) {
         for (local_index, local) in each(local) {
             let (workgroup_index, local_index) = (workgroup_index as u32, local_index as u32);
-            all.push(Identity { workgroup, local, workgroup_index, local_index });
+            all.push(Identity { workgroup, local, workgroup_index, local_index, stage });
         }
     }
     Ok(all)

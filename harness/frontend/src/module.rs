@@ -1,4 +1,6 @@
 //! A module: its instructions with their places, and what its declarations say.
+//!
+//! Long because what every kind of instruction says of a module is read in one pass.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,6 +12,7 @@ use rspirv::spirv::{
 use crate::annotations::Annotations;
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
 use crate::opcode;
+use crate::stage::Stage;
 use crate::text::{MAX_INSTRUCTIONS, assemble, string_of};
 
 pub(crate) const HEADER_WORDS: usize = 5;
@@ -118,6 +121,13 @@ pub(crate) struct EntryPoint {
     pub function: u32,
 }
 
+impl EntryPoint {
+    /// Its stage: of one that [`Module::entry`] gives, one that is walked.
+    pub fn stage(&self) -> Stage {
+        Stage::of(self.model).unwrap_or_default()
+    }
+}
+
 /// What decorations say of an id or a member.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decorations {
@@ -128,6 +138,7 @@ pub(crate) struct Decorations {
     pub built_in: Option<BuiltIn>,
     pub set: Option<u32>,
     pub binding: Option<u32>,
+    pub location: Option<u32>,
     pub specialization: Option<u32>,
     pub coherent: bool,
     pub volatile: bool,
@@ -617,21 +628,21 @@ impl Module {
         if own.starts_with('%') && !block.starts_with('%') { block } else { own }
     }
 
-    /// The names of the entry points of compute shaders.
+    /// The names of the entry points of stages that are walked.
     pub fn entry_points(&self) -> Vec<&str> {
         self.entry_points
             .iter()
-            .filter(|entry| entry.model == ExecutionModel::GLCompute)
+            .filter(|entry| Stage::of(entry.model).is_some())
             .map(|entry| entry.name.as_str())
             .collect()
     }
 
-    /// That no entry point is one of a compute shader, in words.
+    /// That no entry point is of such a stage, in words.
     pub fn no_entry_point(&self) -> String {
         let other =
             |of: &EntryPoint| format!("; `{}` is of stage {:?}, which `lint` takes", of.name, of.model);
         let others: String = self.entry_points.iter().map(other).collect();
-        format!("no entry point of a compute shader{others}")
+        format!("no entry point of a compute, vertex or fragment shader{others}")
     }
 
     /// The source line of a [`crate::Spot`]; `None` where the module has none there.
@@ -650,13 +661,10 @@ impl Module {
     pub(crate) fn entry(&self, name: Option<&str>) -> Result<&EntryPoint, Problem> {
         let mut found = self.entry_points.iter().filter(|entry| name.is_none_or(|name| entry.name == name));
         match (found.next(), found.next(), name) {
-            (Some(entry), None, _) | (Some(entry), Some(_), Some(_)) => {
-                if entry.model == ExecutionModel::GLCompute {
-                    Ok(entry)
-                } else {
-                    Err(unsupported(format!("entry points of execution model {:?}", entry.model)))
-                }
-            }
+            (Some(entry), None, _) | (Some(entry), Some(_), Some(_)) => match Stage::of(entry.model) {
+                Some(_) => Ok(entry),
+                None => Err(unsupported(format!("entry points of execution model {:?}", entry.model))),
+            },
             (Some(_), Some(_), None) => {
                 let names: Vec<&str> = self.entry_points.iter().map(|entry| entry.name.as_str()).collect();
                 Err(Problem::EntryPoint(format!("several entry points ({}): name one", names.join(", "))))
@@ -686,6 +694,7 @@ fn decorate(entry: &mut Decorations, decoration: u32, parameter: Option<u32>) {
         Some(Decoration::BuiltIn) => entry.built_in = parameter.and_then(BuiltIn::from_u32),
         Some(Decoration::DescriptorSet) => entry.set = parameter,
         Some(Decoration::Binding) => entry.binding = parameter,
+        Some(Decoration::Location) => entry.location = parameter,
         Some(Decoration::SpecId) => entry.specialization = parameter,
         Some(Decoration::Coherent) => entry.coherent = true,
         Some(Decoration::Volatile) => entry.volatile = true,

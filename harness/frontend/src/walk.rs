@@ -16,7 +16,6 @@ use crate::error::{Place, Problem, Refusal, malformed, unsupported};
 use crate::layout::{Specialized, part};
 use crate::lift::{Finding, FindingKind, Identity, Setting};
 use crate::module::{Instruction, Type};
-use crate::order::class_of;
 use crate::state::{Frame, Loop, State};
 use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};
 
@@ -432,7 +431,8 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            Op::Kill | Op::TerminateInvocation => self.finish(state),
+            // Nothing that a helper does has an effect.
+            Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => self.finish(state),
             Op::Unreachable => {
                 self.finding(FindingKind::UndefinedBehaviour, "control reaches OpUnreachable".to_owned());
                 self.block()
@@ -688,8 +688,7 @@ impl<'a> Walk<'a> {
 
     /// The storage class of a pointer's memory, where other invocations reach it.
     pub fn class(&self, object: Object) -> Option<litmus::StorageClass> {
-        let variable = self.setting.module().variables.get(&object.variable)?;
-        class_of(variable.class)
+        self.setting.class_of(object.variable)
     }
 
     pub fn part(&self, value: &Value, index: usize) -> Step<Value> {

@@ -389,9 +389,7 @@ impl Kernel {
         if !self.push_constant_bytes.is_multiple_of(4) {
             return Err(format!("{} bytes of push constants are no whole words", self.push_constant_bytes));
         }
-        if let Stage::Fragment { positions } = &self.stage
-            && positions.first() != Some(&SPIRV_MAGIC)
-        {
+        if self.stage.vertex().is_some_and(|vertex| vertex.first() != Some(&SPIRV_MAGIC)) {
             return Err("the words of its vertex shader are no SPIR-V module".to_owned());
         }
         if let Some(interface) = &self.interface {
@@ -465,13 +463,12 @@ impl Capabilities {
     }
 
     fn check_kernel(&self, kernel: &Kernel) -> Result<(), DeviceError> {
-        if let Some(feature) = kernel.stage.feature() {
-            if !self.features.iter().any(|own| own == feature) {
-                return Err(DeviceError::Unsupported(feature.to_owned()));
-            }
-            if self.graphics_queues.is_empty() {
-                return Err(DeviceError::Unsupported("a queue with graphics and compute".to_owned()));
-            }
+        let lacks = |feature: &&&str| !self.features.iter().any(|own| own == **feature);
+        if let Some(feature) = kernel.stage.features().iter().find(lacks) {
+            return Err(DeviceError::Unsupported((*feature).to_owned()));
+        }
+        if kernel.stage != Stage::Compute && self.graphics_queues.is_empty() {
+            return Err(DeviceError::Unsupported("a queue with graphics and compute".to_owned()));
         }
         let uniform = kernel.interface.iter().flat_map(|interface| &interface.bindings);
         let uniform = uniform.filter(|bound| bound.uniform).count() as u64;

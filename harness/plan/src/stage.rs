@@ -16,6 +16,12 @@ pub enum Stage {
         /// bindings and no push constants.
         positions: Vec<u32>,
     },
+    /// Vertices and the fragments of the points that they place, of one draw.
+    VertexAndFragment {
+        /// SPIR-V words of the vertex shader; its entry point is `main`, and its bindings and push constants are those of the kernel, whose
+        /// own words are the fragment shader.
+        vertex: Vec<u32>,
+    },
 }
 
 impl Stage {
@@ -25,15 +31,27 @@ impl Stage {
             Stage::Compute => Stages::COMPUTE,
             Stage::Vertex => Stages::VERTEX,
             Stage::Fragment { .. } => Stages::FRAGMENT,
+            Stage::VertexAndFragment { .. } => Stages::VERTEX.with(Stages::FRAGMENT),
         }
     }
 
-    /// The Vulkan feature that lets its invocations store.
-    pub fn feature(&self) -> Option<&'static str> {
+    /// The Vulkan features that let its invocations store.
+    pub fn features(&self) -> &'static [&'static str] {
+        const BOTH: [&str; 2] = ["vertexPipelineStoresAndAtomics", "fragmentStoresAndAtomics"];
         match self {
-            Stage::Compute => None,
-            Stage::Vertex => Some("vertexPipelineStoresAndAtomics"),
-            Stage::Fragment { .. } => Some("fragmentStoresAndAtomics"),
+            Stage::Compute => &[],
+            Stage::Vertex => &BOTH[..1],
+            Stage::Fragment { .. } => &BOTH[1..],
+            Stage::VertexAndFragment { .. } => &BOTH,
+        }
+    }
+
+    /// SPIR-V words of the vertex shader of fragments.
+    pub fn vertex(&self) -> Option<&[u32]> {
+        match self {
+            Stage::Compute | Stage::Vertex => None,
+            Stage::Fragment { positions } => Some(positions),
+            Stage::VertexAndFragment { vertex } => Some(vertex),
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use plan::{Buffer, BufferId, DeviceError, Drawing, Memory, Prepared, Stage, Stages};
 use shaders::carrier::{Carrier, Cells, FIRST_CLAIM};
-use shaders::{Kernel, Phase, Program};
+use shaders::together::Together;
+use shaders::{Kernel, Part, Phase, Program};
+
+use crate::memory::Workgroups;
 
 /// How the workgroups of a kernel are drawn.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +14,8 @@ pub(crate) enum Drawn {
     Vertices(u32),
     /// A point for each workgroup.
     Points(Cells),
+    /// A point for each workgroup, and behind them vertices: so many a workgroup, and so many workgroups a group.
+    Both(Cells, u32, u32),
 }
 
 impl Drawn {
@@ -18,17 +23,58 @@ impl Drawn {
     pub fn of(kernel: &Kernel) -> Option<Drawn> {
         match &kernel.carrier {
             Carrier::Compute => None,
-            Carrier::Vertex => Some(Drawn::Vertices(kernel.workgroup_size)),
+            Carrier::Vertex | Carrier::VertexBesideFragments { .. } => {
+                Some(Drawn::Vertices(kernel.workgroup_size))
+            }
             Carrier::Fragment { cells, .. } => Some(Drawn::Points(*cells)),
         }
     }
 
-    /// The draw of so many workgroups.
-    pub fn drawing(self, workgroups: u32) -> Drawing {
+    /// Of a kernel of fragments with the vertices of its draw.
+    pub fn with_vertices(self, vertices: &Kernel) -> Drawn {
+        match self {
+            Drawn::Points(cells) | Drawn::Both(cells, ..) => {
+                Drawn::Both(cells, vertices.workgroup_size, vertices.workgroups_of_group())
+            }
+            Drawn::Vertices(_) => self,
+        }
+    }
+
+    /// The draw of a kernel with so many workgroups of a group.
+    pub fn drawing(self, of_group: u32, all: Workgroups) -> Drawing {
+        let workgroups = all.of(of_group);
         match self {
             Drawn::Vertices(each) => Drawing { points: workgroups * each, extent: (1, 1) },
             Drawn::Points(cells) => Drawing { points: workgroups, extent: cells.extent(workgroups) },
+            Drawn::Both(cells, each, of_vertices) => {
+                let vertices = all.of(of_vertices) * each;
+                Drawing { points: workgroups + vertices, extent: cells.extent(workgroups) }
+            }
         }
+    }
+}
+
+/// The kernels of a phase by draw or dispatch: a part, and the vertices that are of one draw with it.
+pub(crate) fn launches(parts: &[Part]) -> Vec<(&Part, Option<&Part>)> {
+    let mut launches: Vec<(&Part, Option<&Part>)> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match launches.last_mut() {
+            Some((_, vertices)) if matches!(part.kernel.carrier, Carrier::VertexBesideFragments { .. }) => {
+                *vertices = Some(part);
+            }
+            _ => launches.push((part, None)),
+        }
+    }
+    launches
+}
+
+/// The kernel of a draw of fragments and vertices, for a device: one of the fragments with other words and bindings.
+pub(crate) fn both(fragments: plan::Kernel, together: &Together) -> plan::Kernel {
+    plan::Kernel {
+        words: together.fragment.clone(),
+        bindings: u32::try_from(together.bindings.len()).unwrap_or(u32::MAX),
+        stage: Stage::VertexAndFragment { vertex: together.vertex.clone() },
+        ..fragments
     }
 }
 
@@ -36,7 +82,7 @@ impl Drawn {
 pub(crate) fn stage(kernel: &Kernel) -> Stage {
     match &kernel.carrier {
         Carrier::Compute => Stage::Compute,
-        Carrier::Vertex => Stage::Vertex,
+        Carrier::Vertex | Carrier::VertexBesideFragments { .. } => Stage::Vertex,
         Carrier::Fragment { positions, .. } => Stage::Fragment { positions: positions.clone() },
     }
 }

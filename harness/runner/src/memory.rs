@@ -11,8 +11,9 @@ use plan::{
 use shaders::classify::{Helper, Shown};
 use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
 use shaders::stress::StressKernel;
+use shaders::together::Together;
 use shaders::variant::{Images as Shape, SubgroupSize};
-use shaders::{Binding, ImageBinding, Kernel, Parameters, Program, StressParameters};
+use shaders::{Binding, ImageBinding, Kernel, Parameters, Part, Program, StressParameters};
 
 use crate::calls::{self, Ordering};
 use crate::classify::Classifier;
@@ -109,7 +110,7 @@ pub(crate) struct Workgroups {
 
 impl Workgroups {
     /// Workgroups of a kernel with so many classes.
-    fn of(self, classes: u32) -> u32 {
+    pub fn of(self, classes: u32) -> u32 {
         self.groups * classes + self.stress
     }
 }
@@ -252,20 +253,46 @@ impl Layout {
         // The dispatch of each part, in the order of the kernels.
         let mut made: Vec<Vec<(Step, Dispatch)>> = Vec::with_capacity(program.phases.len());
         for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
-            let parts = phase.parts.iter().map(|part| {
+            let parts = drawn::launches(&phase.parts).into_iter().map(|(part, vertices)| {
                 let classes = part.kernel.workgroups_of_group();
                 let stressed = part.kernel.is_stressed();
                 let drawn = Drawn::of(&part.kernel);
                 let claims = claimed.next().flatten();
                 let (queue, kernel) = (QueueId(part.queue), KernelId(kernels.len() as u32));
-                let workgroups = workgroups.of(classes);
-                let bindings = buffers_of(&part.kernel, (*meeting, claims), apart, scratch);
+                let buffer =
+                    |binding: &Binding, claims| buffer_of(*binding, (*meeting, claims), apart, scratch);
+                let bindings: Vec<BufferId> =
+                    part.kernel.bindings.iter().map(|binding| buffer(binding, claims)).collect();
                 let push_constants = vec![0; part.kernel.push_constant_bytes() as usize];
-                kernels.push(plan_kernel(&part.kernel, &images, apart));
+                let own = plan_kernel(&part.kernel, &images, apart);
+                let (own, bindings, drawn) = match (vertices, drawn) {
+                    (Some(Part { kernel: vertices, .. }), Some(drawn)) => {
+                        let together = Together::of(vertices, &part.kernel);
+                        let of_vertices = claimed.next().flatten();
+                        let claims = |of_vertex: bool| if of_vertex { of_vertices } else { claims };
+                        let bindings = together.bindings.iter().map(|(own, of)| buffer(own, claims(*of)));
+                        let bindings: Vec<BufferId> = bindings.collect();
+                        // Addresses stand at one place among the push constants, whichever kernel has them.
+                        let addresses = [&own, &plan_kernel(vertices, &images, apart)]
+                            .into_iter()
+                            .max_by_key(|kernel| kernel.addresses.len())
+                            .map(|kernel| kernel.addresses.clone())
+                            .unwrap_or_default();
+                        let images =
+                            together.images.iter().filter_map(|binding| images.id(*binding)).collect();
+                        let own = plan::Kernel { images, addresses, ..drawn::both(own, &together) };
+                        (own, bindings, Some(drawn.with_vertices(vertices)))
+                    }
+                    _ => (own, bindings, drawn),
+                };
+                kernels.push(own);
                 let step = match drawn {
-                    None => Step::Dispatch { queue, kernel, workgroups, bindings, push_constants },
+                    None => {
+                        let workgroups = workgroups.of(classes);
+                        Step::Dispatch { queue, kernel, workgroups, bindings, push_constants }
+                    }
                     Some(drawn) => {
-                        let drawing = drawn.drawing(workgroups);
+                        let drawing = drawn.drawing(classes, workgroups);
                         Step::Draw { queue, kernel, drawing, bindings, push_constants }
                     }
                 };
@@ -471,10 +498,9 @@ impl Layout {
     /// [`DeviceError::Unsupported`] where the device cannot: then before the first change.
     pub fn set_groups(&self, prepared: &mut dyn Prepared, workgroups: Workgroups) -> Result<(), DeviceError> {
         for Dispatch { step, classes, drawn, .. } in &self.dispatches {
-            let workgroups = workgroups.of(*classes);
             match drawn {
-                None => prepared.set_workgroups(*step, workgroups)?,
-                Some(drawn) => prepared.set_drawing(*step, drawn.drawing(workgroups))?,
+                None => prepared.set_workgroups(*step, workgroups.of(*classes))?,
+                Some(drawn) => prepared.set_drawing(*step, drawn.drawing(*classes, workgroups))?,
             }
         }
         Ok(())
@@ -598,22 +624,21 @@ fn masked(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
     any.then_some(Step::Dependency { queue, kind, stages, available, visible })
 }
 
-/// The buffers behind the bindings of a kernel.
-fn buffers_of(
-    kernel: &Kernel,
+/// The buffer behind a binding of a kernel.
+fn buffer_of(
+    binding: Binding,
     (rendezvous, claims): (BufferId, Option<BufferId>),
     apart: Option<BufferId>,
     scratch: BufferId,
-) -> Vec<BufferId> {
-    let buffer = |binding: &Binding| match binding {
+) -> BufferId {
+    match binding {
         Binding::Locations => LOCATIONS,
         Binding::Apart => apart.unwrap_or(LOCATIONS),
         Binding::Results => RESULTS,
         Binding::Rendezvous => rendezvous,
         Binding::Scratch => scratch,
         Binding::Claims => claims.unwrap_or(RESULTS),
-    };
-    kernel.bindings.iter().map(buffer).collect()
+    }
 }
 
 /// The buffer that a helper sees.

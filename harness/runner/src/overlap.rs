@@ -1,4 +1,4 @@
-//! Whether two invocations of a stage ever run at once on a device. Drivers may shade all vertices on one thread: then nothing that a
+//! Whether two invocations of a stage, or of two, ever run at once on a device. Drivers may shade all vertices on one thread: then nothing that a
 //! test of that stage asks about two threads can happen, and waiting for one another is in vain.
 
 use std::ops::ControlFlow;
@@ -24,9 +24,13 @@ const TURNS: u32 = 16_000;
 /// How long it is tried.
 const TIME: Duration = Duration::from_millis(400);
 
-/// Whether no two invocations of `stage` were seen to run at once on `device`, spread as `stress` says. Where the question cannot be
-/// asked, nothing is said.
-pub(crate) fn runs_serially(device: &dyn Device, stage: Stage, stress: &Stress) -> bool {
+/// Whether no two invocations of `stage`, of the two threads' stages where they are in different ones, were seen to run at once on `device`,
+/// spread as `stress` says. Where the question cannot be asked, nothing is said.
+pub(crate) fn runs_serially(
+    device: &dyn Device,
+    (stage, pipelines): (Stage, Pipelines),
+    stress: &Stress,
+) -> bool {
     let Ok(test) = litmus::parse(TEST, "overlap") else { return false };
     let stress =
         Stress { spin: (0, 0), rounds: (1, 1), memory_stress: None, calibrate: false, ..stress.clone() };
@@ -35,7 +39,7 @@ pub(crate) fn runs_serially(device: &dyn Device, stage: Stage, stress: &Stress) 
         variant: Variant { stage, ..Variant::default() },
         ..stress.kernel_config(device.capabilities())
     };
-    let Ok(program) = shaders::program(&test, &config, Pipelines::Merged) else { return false };
+    let Ok(program) = shaders::program(&test, &config, pipelines) else { return false };
     let settings = Settings::new(stress, Budget::time(TIME), 0);
     let mut met = false;
     let ran =

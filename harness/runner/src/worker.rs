@@ -13,6 +13,7 @@ use litmus::{Observation, Overlap, Test};
 use plan::{Device, DeviceError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use shaders::Pipelines;
 use shaders::variant::Stage;
 
 use crate::error::{Cause, RunError};
@@ -231,7 +232,7 @@ struct Open {
 pub(crate) struct Devices<'a> {
     open: BTreeMap<String, Open>,
     /// Whether stages of a device run their invocations one after another.
-    serial: BTreeMap<(String, Stage), bool>,
+    serial: BTreeMap<(String, Stage, Pipelines), bool>,
     make: MakeDevice<'a>,
 }
 
@@ -248,15 +249,18 @@ impl<'a> Devices<'a> {
     }
 
     /// Whether a stage of a device never runs two invocations at once. Of compute that is not asked: where it is so, its tests show it.
-    fn runs_serially(&mut self, selector: &str, stage: Stage, stress: &Stress) -> Result<bool, Cause> {
-        let key = (selector.to_owned(), stage);
+    /// Where threads are in different stages it is asked of those: of one draw, or of draws of their own.
+    fn runs_serially(&mut self, selector: &str, variant: &Variant, stress: &Stress) -> Result<bool, Cause> {
+        let stage = variant.told.stage;
         if stage == Stage::Compute {
             return Ok(false);
         }
+        let pipelines = if stage.is_mixed() { variant.pipelines } else { Pipelines::Merged };
+        let key = (selector.to_owned(), stage, pipelines);
         if let Some(known) = self.serial.get(&key) {
             return Ok(*known);
         }
-        let serial = overlap::runs_serially(self.get(selector)?, stage, stress);
+        let serial = overlap::runs_serially(self.get(selector)?, (stage, pipelines), stress);
         self.serial.insert(key, serial);
         Ok(serial)
     }
@@ -335,7 +339,7 @@ fn fill(
     };
     let mut stress = stress.map_err(Cause::from)?;
     answer.stress = Some(stress.clone());
-    answer.serial_stage = devices.runs_serially(&job.device, variant.told.stage, &stress)?;
+    answer.serial_stage = devices.runs_serially(&job.device, &variant, &stress)?;
     if answer.serial_stage {
         // Nobody comes who could be met.
         stress.spin = (0, 0);

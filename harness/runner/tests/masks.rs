@@ -12,7 +12,7 @@ use plan::{
 };
 use runner::{Budget, Join, Settings, Stress, run_program};
 use shaders::variant::Stage;
-use shaders::{KernelConfig, Pipelines, Program, Variant};
+use shaders::{KernelConfig, Phase, Pipelines, Program, Variant};
 
 /// A device that keeps what it is asked for, and refuses it.
 #[derive(Default)]
@@ -125,17 +125,27 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     if program.hosts.is_some() {
         return check_batches(text, program, &plan);
     }
-    let own = match program.kernels().next().map(|kernel| kernel.variant.stage) {
-        Some(Stage::Vertex) => Stages::VERTEX,
-        Some(Stage::Fragment | Stage::FragmentHelpers) => Stages::FRAGMENT,
-        _ => Stages::COMPUTE,
+    let of = |phases: &[Phase]| {
+        let kernels =
+            phases.iter().flat_map(|phase| &phase.parts).map(|part| match part.kernel.variant.stage {
+                Stage::Vertex => Stages::VERTEX,
+                Stage::Fragment | Stage::FragmentHelpers => Stages::FRAGMENT,
+                _ => Stages::COMPUTE,
+            });
+        kernels.fold(Stages::NONE, Stages::with)
     };
+    // Between which stages one phase and those before it stand.
+    let between: Vec<(Stages, Stages)> = (1..program.phases.len())
+        .map(|number| (of(&program.phases[..number]), of(&program.phases[number..=number])))
+        .collect();
     for step in &plan.steps {
         if let Step::Dependency { stages, available, visible, .. } = step {
-            let expected = (own.with(Stages::of(*available)), own.with(Stages::of(*visible)));
-            assert_eq!(
-                *stages, expected,
-                "the stages of the kernels and of the accesses, and no other: {text}"
+            let expected = |(before, after): &(Stages, Stages)| {
+                (before.with(Stages::of(*available)), after.with(Stages::of(*visible)))
+            };
+            assert!(
+                between.iter().any(|own| expected(own) == *stages),
+                "the stages of the kernels and of the accesses, and no other: {stages:?} {text}"
             );
         }
     }
@@ -212,6 +222,9 @@ fn check_batches(text: &str, program: &Program, plan: &Plan) -> usize {
     dependencies
 }
 
+const STAGES: [Stage; 5] =
+    [Stage::Compute, Stage::Vertex, Stage::Fragment, Stage::VertexFragment, Stage::FragmentVertex];
+
 #[test]
 fn steps_have_the_masks_of_the_text() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/corpus");
@@ -225,7 +238,7 @@ fn steps_have_the_masks_of_the_text() {
                 continue;
             }
             let test = litmus::parse(&text, "T").unwrap();
-            for stage in [Stage::Compute, Stage::Vertex, Stage::Fragment] {
+            for stage in STAGES {
                 let variant = Variant { stage, ..Variant::default() };
                 let config = KernelConfig { variant, ..config };
                 let Ok(program) = shaders::program(&test, &config, Pipelines::Merged) else { continue };

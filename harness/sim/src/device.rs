@@ -181,6 +181,8 @@ struct SimPrepared<'d> {
 impl<'d> SimPrepared<'d> {
     fn new(device: &'d SimDevice, plan: &Plan) -> Result<SimPrepared<'d>, DeviceError> {
         let mut programs = Vec::with_capacity(plan.kernels.len());
+        // The vertices of draws whose fragments play too, behind those of the kernels.
+        let mut beside = Vec::new();
         for (number, kernel) in plan.kernels.iter().enumerate() {
             let told = |error| match error {
                 lacks @ LoadError::Lacks(_) => DeviceError::Unsupported(lacks.to_string()),
@@ -202,6 +204,17 @@ impl<'d> SimPrepared<'d> {
                     program.positions = Some(Box::new(positions));
                     Stage::Fragment
                 }
+                plan::Stage::VertexAndFragment { vertex } => {
+                    let mut vertices = lower::load(vertex, None, device.fault).map_err(told)?;
+                    if vertices.stage != Stage::Vertex {
+                        let why = format!("kernel {number}: the vertex shader of its points is none");
+                        return Err(DeviceError::InvalidPlan(why));
+                    }
+                    bind::resolve(&mut vertices, kernel, plan)?;
+                    program.beside = Some(plan.kernels.len() + beside.len());
+                    beside.push(vertices);
+                    Stage::Fragment
+                }
             };
             if program.stage != of_plan {
                 let why = format!("kernel {number}: an entry point of another stage than the kernel");
@@ -214,6 +227,7 @@ impl<'d> SimPrepared<'d> {
             bind::resolve(&mut program, kernel, plan)?;
             programs.push(program);
         }
+        programs.append(&mut beside);
         let images = plan.images.iter().map(|image| image.shape.texels());
         let mut buffers = Vec::with_capacity(plan.buffers.len() + plan.images.len());
         // An even number of words before each: eight bytes lie in it where they would in any other.
@@ -402,6 +416,10 @@ impl<'d> SimPrepared<'d> {
         let launched = self.steps.iter().filter_map(bind::launched);
         launched
             .filter_map(|(kernel, bindings)| Some((self.programs.get(kernel)?, bindings)))
+            .flat_map(|(program, bindings)| {
+                let beside = program.beside.and_then(|number| self.programs.get(number));
+                std::iter::once(program).chain(beside).map(move |program| (program, bindings))
+            })
             .map(|(program, bindings)| {
                 let is_shared = |place: Place| match place {
                     Place::Binding(binding) => {

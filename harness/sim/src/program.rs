@@ -58,6 +58,8 @@ pub(crate) struct Program {
     pub stage: Stage,
     /// Of fragments: the vertex shader that puts their points to their places.
     pub positions: Option<Box<Program>>,
+    /// The number of the program of the vertices of its draw, where those place its points and play too.
+    pub beside: Option<usize>,
     /// What a vertex says of its point: the first register of its position, and its size.
     pub outputs: [Option<Register>; 2],
     /// All operations, block after block.

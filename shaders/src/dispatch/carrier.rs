@@ -9,7 +9,17 @@ use crate::carrier::{self, Carrier, Cells, FIRST_CLAIM};
 use crate::contract::{Arithmetic, Parameter};
 use crate::module::{EntryPoint, Module};
 use crate::program::Leaving;
+use crate::stress::StressParameter;
 use crate::variant::{MemoryModel, Stage};
+
+/// The points that the vertices of a draw place for its fragments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Points {
+    /// Where they lie.
+    pub cells: Cells,
+    /// As [`Carrier::VertexBesideFragments`] has them.
+    pub workgroups_of_group: u32,
+}
 
 /// The inputs that tell.
 pub(super) enum Inputs {
@@ -56,8 +66,13 @@ impl Emitter<'_> {
         let variant = self.config.variant;
         match variant.stage {
             Stage::Compute => Carrier::Compute,
-            Stage::Vertex => Carrier::Vertex,
-            Stage::Fragment | Stage::FragmentHelpers => {
+            Stage::Vertex | Stage::VertexFragment => match self.company.points {
+                Some(Points { cells, workgroups_of_group }) => {
+                    Carrier::VertexBesideFragments { cells, workgroups_of_group }
+                }
+                None => Carrier::Vertex,
+            },
+            Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => {
                 let cells = self.cells();
                 Carrier::Fragment { cells, positions: carrier::positions(cells, variant.target) }
             }
@@ -74,8 +89,8 @@ impl Emitter<'_> {
     pub(super) fn entry_point(&self) -> EntryPoint {
         match self.config.variant.stage {
             Stage::Compute => EntryPoint::Compute { workgroup_size: self.layout.shape },
-            Stage::Vertex => EntryPoint::Vertex,
-            Stage::Fragment | Stage::FragmentHelpers => EntryPoint::Fragment,
+            Stage::Vertex | Stage::VertexFragment => EntryPoint::Vertex,
+            Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => EntryPoint::Fragment,
         }
     }
 
@@ -94,11 +109,11 @@ impl Emitter<'_> {
                 workgroup: self.module.built_in_vector(BuiltIn::WorkgroupId),
                 local: self.module.built_in_word(BuiltIn::LocalInvocationIndex),
             },
-            Stage::Vertex => Inputs::Vertex {
+            Stage::Vertex | Stage::VertexFragment => Inputs::Vertex {
                 index: self.module.built_in_word(BuiltIn::VertexIndex),
                 outputs: carrier::point_outputs(&mut self.module),
             },
-            Stage::Fragment | Stage::FragmentHelpers => {
+            Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => {
                 let float = self.module.float(32);
                 let vector = self.module.vector(float, 4);
                 Inputs::Fragment {
@@ -116,14 +131,19 @@ impl Emitter<'_> {
         match *inputs {
             Inputs::Compute { workgroup, local } => (self.module.load_x(workgroup), Local::Input(local)),
             Inputs::Vertex { index, outputs } => {
-                let float = self.module.float(32);
-                let zero = self.module.constant_of(float, &[0]);
-                carrier::write_point(&mut self.module, outputs, [zero, zero], 1);
+                let mut index = self.module.word(Op::Load, &[index]);
+                match self.company.points {
+                    Some(points) => index = self.place_points(points, index, outputs),
+                    None => {
+                        let float = self.module.float(32);
+                        let zero = self.module.constant_of(float, &[0]);
+                        carrier::write_point(&mut self.module, outputs, [zero, zero], 1);
+                    }
+                }
                 if self.leaves() == Leaving::Output {
                     self.output = Some(Output::Position(outputs.0));
                 }
                 let size = self.module.constant(self.layout.workgroup_size);
-                let index = self.module.word(Op::Load, &[index]);
                 let local = self.remainder(index, size);
                 (self.divide(index, size), Local::Known(local))
             }
@@ -158,6 +178,27 @@ impl Emitter<'_> {
                 (self.add(first, row), Local::Known(local))
             }
         }
+    }
+
+    /// Places the points of the fragments of the draw, and puts those of all other vertices where nothing is seen: the number of such a
+    /// one among them. The others return.
+    fn place_points(&mut self, points: Points, index: Word, outputs: (Word, Word)) -> Word {
+        let groups = self.parameter(Parameter::Groups);
+        let of_group = self.module.constant(points.workgroups_of_group);
+        let mut count = self.multiply(groups, of_group);
+        if self.config.stressed {
+            let block = self.stress_block();
+            let more = block.load(&mut self.module, StressParameter::Workgroups);
+            count = self.add(count, more);
+        }
+        let places = self.module.truth(Op::ULessThan, &[index, count]);
+        let float = self.module.float(32);
+        let outside = self.module.constant_of(float, &[2.0_f32.to_bits()]);
+        let at = carrier::middle_of(&mut self.module, points.cells, index)
+            .map(|at| self.module.on_ids(Op::Select, float, &[places, at, outside]));
+        carrier::write_point(&mut self.module, outputs, at, points.cells.size);
+        self.return_if(places);
+        self.module.word(Op::ISub, &[index, count])
     }
 
     /// Which pixel of a point one of its cell is: a helper beside the point has the place of a fragment on its other side.

@@ -61,7 +61,7 @@ impl Emitter<'_> {
     }
 
     /// Those of memory stress stand behind the other parameters.
-    fn stress_block(&self) -> Block {
+    pub(super) fn stress_block(&self) -> Block {
         Block { variable: self.parameters_block, first: Parameters::WORDS }
     }
 }

@@ -34,6 +34,8 @@ pub fn invocations(
     for workgroup in 0..workgroups {
         match &kernel.carrier {
             Carrier::Compute => (0..size).for_each(|local| shade(workgroup, local, (0, 0), false)),
+            // A kernel of a draw with another is none of one dispatch.
+            Carrier::VertexBesideFragments { .. } => {}
             Carrier::Vertex => (0..size).for_each(|local| shade(workgroup, local, (0, 0), true)),
             Carrier::Fragment { cells, .. } => {
                 let corner = (workgroup / cells.rows * cells.pitch.0, workgroup % cells.rows * cells.pitch.1);

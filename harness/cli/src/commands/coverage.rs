@@ -63,6 +63,7 @@ pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> 
     text += &own_tests(&targets, "", "Tests of our own")?;
     text += &own_tests(&targets, "vertex", "Tests of our own in vertex shaders")?;
     text += &own_tests(&targets, "fragment", "Tests of our own in fragment shaders")?;
+    text += &own_tests(&targets, "vertex-fragment", "Tests of our own whose threads are in both")?;
     print_text(&text)
 }
 

@@ -130,14 +130,31 @@ fn what_would_decide_is_told() {
     let ran = Ran::of(&mut vk_litmus(["check", &kind("histogram.comp"), "--grid", "4"]));
     assert!(!ran.stderr.contains("unknown: "), "{ran:?}");
     let folder = tempfile::tempdir().unwrap();
-    let fragment = folder.path().join("fragment.frag");
-    std::fs::write(&fragment, "#version 450\nvoid main() {}\n").unwrap();
-    for command in ["check", "race", "run"] {
+    let shaders = [
+        (
+            "fragment.frag",
+            "void main() {}",
+            &["run"][..],
+            "only compute shaders are dispatched: `main` is of",
+        ),
+        (
+            "points.geom",
+            "layout(points) in; layout(points, max_vertices = 1) out; void main() {}",
+            &["check", "race", "run"][..],
+            "no entry point of a compute, vertex or fragment shader; `main`",
+        ),
+    ];
+    let asked = shaders.iter().flat_map(|(name, text, commands, words)| {
+        commands.iter().map(move |command| (name, text, command, words))
+    });
+    for (name, text, command, words) in asked {
+        let shader = folder.path().join(name);
+        std::fs::write(&shader, format!("#version 450\n{text}\n")).unwrap();
         let ran =
-            Ran::of(vk_litmus([command, fragment.to_str().unwrap(), "--grid", "2"]).current_dir(&folder));
-        let words = "no entry point of a compute shader; `main`";
+            Ran::of(vk_litmus([*command, shader.to_str().unwrap(), "--grid", "2"]).current_dir(&folder));
         // `race` says it beside its verdict.
         let said = format!("{}{}", ran.stdout, ran.stderr);
+        let said = said.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
         assert!(ran.code == 2 && said.contains(words), "{ran:?}");
     }
 }

@@ -16,6 +16,7 @@ mod families;
 mod faulty;
 mod findings;
 mod glsl;
+mod graphics;
 mod gtest;
 mod inputs;
 mod instructions;

@@ -7,6 +7,7 @@ use rspirv::spirv::{BuiltIn, Op};
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::{FindingKind, Identity};
 use crate::order::MemoryOperands;
+use crate::stage::Stage;
 
 use super::clock::{Moment, class_index};
 use super::machine::{Here, Machine, SHARED, Step, Workgroup};
@@ -463,6 +464,7 @@ impl Machine<'_> {
             local: [local_index % x, local_index / x % y, local_index / x / y],
             workgroup_index: index,
             local_index,
+            stage: self.setup.stage,
         }
     }
 
@@ -543,9 +545,23 @@ impl Machine<'_> {
             Value::many((0..4).map(bits).collect())
         };
         let size = setup.subgroup_size;
-        let Some(built_in) = self.program.module.decorations(variable).built_in else {
-            return self.program.filled(ty, super::value::UNDEFINED);
+        let not_given = match setup.stage {
+            Stage::Compute => super::value::UNDEFINED,
+            Stage::Vertex | Stage::Fragment => super::value::OPAQUE,
         };
+        let Some(built_in) = self.program.module.decorations(variable).built_in else {
+            return self.program.filled(ty, not_given);
+        };
+        if let Some(told) = setup.stage.told(built_in, me.workgroup) {
+            let part = |number: &Option<u32>| {
+                number.map_or(Value::Bits(0, not_given), |number| Value::Bits(number.into(), 0))
+            };
+            return match &told[..] {
+                [] => self.program.filled(ty, not_given),
+                [one] => Ok(part(one)),
+                parts => Ok(Value::many(parts.iter().map(part).collect())),
+            };
+        }
         Ok(match built_in {
             BuiltIn::NumWorkgroups => vector(setup.grid),
             BuiltIn::WorkgroupSize => vector(setup.local_size),

@@ -7,6 +7,7 @@ use rspirv::spirv::StorageClass;
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::Identity;
 use crate::module::Constant;
+use crate::stage;
 
 use super::machine::{Doing, Invocation, Machine, Workgroup};
 use super::memory::Object;
@@ -37,7 +38,8 @@ impl Machine<'_> {
         for local_index in 0..count {
             let [x, y, _] = setup.local_size;
             let local = [local_index % x, local_index / x % y, local_index / x / y];
-            let identity = Identity { workgroup, local, workgroup_index: index, local_index };
+            let identity =
+                Identity { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };
             let (subgroup, lane) = (local_index / setup.subgroup_size, local_index % setup.subgroup_size);
             let mut locals = Vec::new();
             for variable in &setup.of_invocation {
@@ -97,6 +99,15 @@ impl Machine<'_> {
         if let Some(ty) = program.module.variables.get(&variable).map(|variable| variable.ty)
             && class == Some(StorageClass::Input)
         {
+            let location = program.module.decorations(variable).location;
+            let given = location.and_then(|location| self.setup.given.get(&location));
+            if let Some(given) = given
+                .and_then(|given| stage::share_of(given, object.bytes.len() as u64, identity.workgroup_index))
+            {
+                object.bytes.copy_from_slice(given);
+                object.taint.clear();
+                return Ok(object);
+            }
             let value = self.built_in(variable, ty, identity)?;
             self.fill(&mut object, &Pointer::to(0, ty), ty, &value)?;
         }

@@ -4,6 +4,7 @@ use rspirv::spirv::{Op, StorageClass};
 
 use crate::error::{malformed, unsupported};
 use crate::order::{MemoryOperands, scope, semantics};
+use crate::stage;
 
 use super::machine::{Doing, Here, Machine, Step, Stop};
 use super::memory::Object;
@@ -93,6 +94,8 @@ impl Machine<'_> {
                 return Err(self.waits(here));
             }
             Op::CooperativeMatrixLoadKHR | Op::CooperativeMatrixStoreKHR => self.matrix(here, inst)?,
+            Op::IsHelperInvocationEXT => Value::truth(false, 0),
+            op if stage::is_derivative(op) => program.filled(inst.raw.ty, OPAQUE)?,
             Op::CooperativeMatrixMulAddKHR => Value::Nothing(OPAQUE),
             _ => match inst.family {
                 Family::Atomic => return self.atomic(here, inst),

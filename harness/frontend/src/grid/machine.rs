@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Problem, malformed};
 use crate::lift::{FindingKind, Identity};
+use crate::stage::Stage;
 
 use super::clock::{Message, View};
 use super::memory::Object;
@@ -98,6 +99,9 @@ pub(super) struct Found {
 /// What decides how a walk goes on.
 pub(super) struct Setup {
     pub grid: [u32; 3],
+    pub stage: Stage,
+    /// As [`Options::given`](crate::Options::given).
+    pub given: BTreeMap<u32, Vec<u8>>,
     pub local_size: [u32; 3],
     pub subgroup_size: u32,
     /// Subgroups of a workgroup.
@@ -449,7 +453,8 @@ impl Machine<'_> {
                 self.finding(here, FindingKind::UndefinedBehaviour, "OpUnreachable is reached".to_owned());
                 Err(Stop::Ended)
             }
-            Op::Kill | Op::TerminateInvocation => Err(Stop::Ended),
+            // Nothing that a helper does has an effect.
+            Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => Err(Stop::Ended),
             _ => self.execute(here, inst),
         }
     }

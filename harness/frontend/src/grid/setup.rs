@@ -12,6 +12,7 @@ use crate::layout::Specialized;
 use crate::lift::{Options, local_size, loops};
 use crate::module::{Module, Type};
 use crate::order::{scope, semantics};
+use crate::stage::{self, Stage};
 
 use super::clock::{CLASSES, class_index};
 use super::image::{TEXEL, texel_count};
@@ -44,7 +45,7 @@ const ASSUMED_DESCRIPTORS: u64 = 16;
 pub(super) fn with<T>(
     module: &Module,
     options: &Options,
-    function: u32,
+    (function, stage): (u32, Stage),
     then: impl FnOnce(&Machine<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
@@ -53,6 +54,7 @@ pub(super) fn with<T>(
     if module.annotations != crate::annotations::Annotations::default() {
         return Err(nowhere(unsupported("annotations of a text, for a whole grid")));
     }
+    stage::check(module, stage, options.grid)?;
     let local_size = local_size(module, by_id, &by_result, function).map_err(nowhere)?;
     let specialized = Specialized::new(module, by_id, &by_result, Some(local_size)).map_err(nowhere)?;
     let loops = loops(module);
@@ -65,6 +67,7 @@ pub(super) fn with<T>(
         return Err(nowhere(Problem::Budget { what: "invocations", bound: bound as usize }));
     }
     let subgroup_size = options.subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
+    let subgroup_size = if stage == Stage::Compute { subgroup_size } else { 1 };
     let Some(entry) = program.by_id.get(&function).copied() else {
         return Err(nowhere(malformed("the entry point is no function")));
     };
@@ -82,6 +85,8 @@ pub(super) fn with<T>(
     let (objects, descriptors, notes) = (building.objects, building.descriptors, building.notes);
     let setup = Setup {
         grid,
+        stage,
+        given: options.given.clone(),
         local_size,
         subgroup_size,
         subgroups: (each as u32).div_ceil(subgroup_size),

@@ -22,8 +22,8 @@ type Invocation = (Path, [u32; 4]);
 /// The dispatches of a submission in the tree of caches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
-    /// By step: number of the dispatch.
-    of_step: BTreeMap<usize, usize>,
+    /// By step: numbers of its dispatches, two where vertices and fragments of a draw play.
+    of_step: BTreeMap<usize, Vec<usize>>,
     /// By dispatch: who is launched, and where.
     launches: Vec<Launch>,
     /// By dispatch: references that an invocation's own cache may hold.
@@ -32,8 +32,10 @@ pub(super) struct Layout {
 }
 
 /// The invocations of a dispatch or a draw in the tree of caches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Launch {
+    /// Its step.
+    step: usize,
     invocations: u32,
     /// Invocations of a workgroup, or of what shares a cache in its stead.
     size: u32,
@@ -139,24 +141,33 @@ pub(super) fn bind(
         let Some((kernel, bindings)) = launched(step) else { continue };
         let family = families.get(step.queue().0 as usize).copied().unwrap_or(0);
         let Some(program) = programs.get(kernel) else { continue };
-        for reference in &program.references {
+        let vertices = program.beside.and_then(|number| Some((number, programs.get(number)?)));
+        let played = std::iter::once(program).chain(vertices.map(|(_, vertices)| vertices));
+        for reference in played.flat_map(|program| &program.references) {
             if let Some((buffer, _)) = memory_of(reference.place, bindings) {
                 let of_buffer = uses.entry(buffer).or_insert((0, true));
                 of_buffer.0 += 1;
                 of_buffer.1 &= reference.lowest >= DEVICE && !reference.aliased;
             }
         }
-        let launch = match step {
+        let parameters: Vec<u32> = push_constants
+            .chunks_exact(4)
+            .map(|bytes| bytes.iter().rev().fold(0, |word, byte| (word << 8) | u32::from(*byte)))
+            .collect();
+        let mut launches: Vec<(usize, Launch)> = Vec::new();
+        match step {
             Step::Draw { drawing, .. } => {
-                let shaded = Shaded::new(program, *drawing, machine, seed ^ number as u64);
-                let (places, size) = (shaded.places.len() as u32, shaded.together);
-                let shaded = Some(shaded);
-                Launch {
-                    invocations: places,
-                    size,
-                    first_subgroup: subgroups,
-                    first_invocation: invocations,
-                    shaded,
+                let of_points = vertices.map(|(_, vertices)| vertices).or(program.positions.as_deref());
+                let of_vertices = vertices.map(|(number, _)| (number, None));
+                for (number_of, positions) in std::iter::once((kernel, of_points)).chain(of_vertices) {
+                    let seed = seed ^ number as u64 ^ (launches.len() as u64) << 32;
+                    let shaded = Shaded::new(positions, *drawing, &parameters, machine, seed);
+                    let (invocations, size) = (shaded.places.len() as u32, shaded.together);
+                    let shaded = Some(shaded);
+                    launches.push((
+                        number_of,
+                        Launch { step: number, invocations, size, shaded, ..Launch::default() },
+                    ));
                 }
             }
             Step::Dispatch { workgroups, .. } => {
@@ -169,49 +180,44 @@ pub(super) fn bind(
                         "more than {MOST_INVOCATIONS} invocations of a dispatch"
                     ))
                 })?;
-                Launch {
-                    invocations: invocations_of,
-                    size: program.workgroup_size,
-                    first_subgroup: subgroups,
-                    first_invocation: invocations,
-                    shaded: None,
-                }
+                let size = program.workgroup_size;
+                let invocations = invocations_of;
+                launches.push((kernel, Launch { step: number, invocations, size, ..Launch::default() }));
             }
             _ => continue,
-        };
+        }
         let along = match step {
             Step::Dispatch { workgroups, .. } => *workgroups,
             _ => 1,
         };
-        layout.of_step.insert(number, dispatches.len());
-        let (count, in_each) = (launch.workgroups(), launch.in_each());
-        for group in 0..count {
-            layout.parents[2].push(family);
-            let members = launch.size.min(launch.invocations - group * launch.size);
-            for subgroup in 0..in_each {
-                let of = members.saturating_sub(subgroup * SUBGROUP_SIZE).min(SUBGROUP_SIZE);
-                layout.parents[0].extend((0..of).map(|_| subgroups + group * in_each + subgroup));
-                layout.parents[1].push(workgroups + group);
+        for (program, launch) in launches {
+            layout.of_step.entry(number).or_default().push(dispatches.len());
+            let (count, in_each) = (launch.workgroups(), launch.in_each());
+            for group in 0..count {
+                layout.parents[2].push(family);
+                let members = launch.size.min(launch.invocations - group * launch.size);
+                for subgroup in 0..in_each {
+                    let of = members.saturating_sub(subgroup * SUBGROUP_SIZE).min(SUBGROUP_SIZE);
+                    layout.parents[0].extend((0..of).map(|_| subgroups + group * in_each + subgroup));
+                    layout.parents[1].push(workgroups + group);
+                }
             }
+            dispatches.push(Dispatch {
+                program,
+                parameters: parameters.clone(),
+                bound: Vec::new(),
+                first_workgroup: workgroups,
+                workgroups: along,
+            });
+            let (first_subgroup, first_invocation) = (subgroups, invocations);
+            invocations += launch.invocations;
+            layout.launches.push(Launch { first_subgroup, first_invocation, ..launch });
+            subgroups += count * in_each;
+            workgroups += count;
         }
-        dispatches.push(Dispatch {
-            program: kernel,
-            parameters: push_constants
-                .chunks_exact(4)
-                .map(|bytes| bytes.iter().rev().fold(0, |word, byte| (word << 8) | u32::from(*byte)))
-                .collect(),
-            bound: Vec::new(),
-            first_workgroup: workgroups,
-            workgroups: along,
-        });
-        invocations += launch.invocations;
-        layout.launches.push(launch);
-        subgroups += count * in_each;
-        workgroups += count;
     }
-    let mut launched_steps = steps.iter().filter_map(launched);
     for (dispatch, launch) in dispatches.iter_mut().zip(&layout.launches) {
-        let Some((_, bindings)) = launched_steps.next() else { break };
+        let Some((_, bindings)) = steps.get(launch.step).and_then(launched) else { break };
         let Some(program) = programs.get(dispatch.program) else { continue };
         let mut cached = Vec::new();
         for reference in &program.references {
@@ -323,8 +329,7 @@ impl Layout {
         most: usize,
     ) -> Vec<Wave> {
         let mut waves = Vec::new();
-        for step in steps {
-            let Some(number) = self.of_step.get(step).copied() else { continue };
+        for number in steps.iter().filter_map(|step| self.of_step.get(step)).flatten().copied() {
             let Some(dispatch) = dispatches.get(number) else { continue };
             let Some(program) = programs.get(dispatch.program) else { continue };
             let most = if program.alone { 1 } else { most };

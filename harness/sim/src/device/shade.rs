@@ -7,7 +7,7 @@ use plan::Drawing;
 
 use super::SUBGROUP_SIZE;
 use crate::machine::Machine;
-use crate::program::{LANES, NONE, Program, Stage};
+use crate::program::{LANES, NONE, Program};
 use crate::random::Random;
 use crate::wave::{Dispatch, Wave};
 
@@ -28,12 +28,18 @@ pub(super) struct Shaded {
 }
 
 impl Shaded {
-    /// What a draw of a program launches.
-    pub fn new(program: &Program, drawing: Drawing, machine: &mut Machine, seed: u64) -> Shaded {
+    /// What a draw launches of a program: its vertices, or the fragments of those points that `positions` places.
+    pub fn new(
+        positions: Option<&Program>,
+        drawing: Drawing,
+        parameters: &[u32],
+        machine: &mut Machine,
+        seed: u64,
+    ) -> Shaded {
         let mut random = Random::new(seed);
-        let places: Vec<[u32; 4]> = match &program.positions {
-            Some(positions) if program.stage == Stage::Fragment => fragments(positions, drawing, machine),
-            _ => (0..drawing.points).map(|vertex| [vertex, 0, 0, 0]).collect(),
+        let places: Vec<[u32; 4]> = match positions {
+            Some(positions) => fragments(positions, drawing, parameters, machine),
+            None => (0..drawing.points).map(|vertex| [vertex, 0, 0, 0]).collect(),
         };
         let rate = AGAIN[random.below(AGAIN.len())];
         let again: Vec<[u32; 4]> = places.iter().copied().filter(|_| random.chance(rate)).collect();
@@ -43,9 +49,14 @@ impl Shaded {
 }
 
 /// The fragments of points, and their helpers, quad by quad.
-fn fragments(positions: &Program, drawing: Drawing, machine: &mut Machine) -> Vec<[u32; 4]> {
-    let dispatch =
-        Dispatch { program: 0, parameters: Vec::new(), bound: Vec::new(), first_workgroup: 0, workgroups: 1 };
+fn fragments(
+    positions: &Program,
+    drawing: Drawing,
+    parameters: &[u32],
+    machine: &mut Machine,
+) -> Vec<[u32; 4]> {
+    let parameters = parameters.to_vec();
+    let dispatch = Dispatch { program: 0, parameters, bound: Vec::new(), first_workgroup: 0, workgroups: 1 };
     let mut all = Vec::new();
     let vertices: Vec<u32> = (0..drawing.points).collect();
     for some in vertices.chunks(LANES) {

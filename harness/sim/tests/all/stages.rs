@@ -8,7 +8,8 @@ use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run_variant, stress};
 
-const STAGES: [Stage; 3] = [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers];
+const STAGES: [Stage; 5] =
+    [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers, Stage::VertexFragment, Stage::FragmentVertex];
 
 fn of_corpus(id: &str) -> litmus::Test {
     let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
