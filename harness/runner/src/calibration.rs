@@ -20,6 +20,8 @@ pub(crate) struct Calibration {
 
 impl Calibration {
     const FIRST: f64 = 1.0 / 32.0;
+    /// The least part in short dispatches: partners that meet once are to interleave by the hundred.
+    const LEAST_SHORT: f64 = 1.0 / 16.0;
 
     /// At the start of a run.
     pub fn new(stress: &Stress) -> Calibration {
@@ -31,7 +33,13 @@ impl Calibration {
     /// At the start of a run, for dispatches that are to take so long at most.
     pub fn short(stress: &Stress, aim: Duration) -> Calibration {
         let whole = Calibration::new(stress);
-        Calibration { aim: aim.min(whole.aim), least: Calibration::FIRST / 4.0, warm_up: 0, ..whole }
+        Calibration {
+            aim: aim.min(whole.aim),
+            scale: whole.scale.max(Calibration::LEAST_SHORT),
+            least: Calibration::LEAST_SHORT,
+            warm_up: 0,
+            ..whole
+        }
     }
 
     /// Takes note of what a dispatch took.

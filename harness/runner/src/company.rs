@@ -9,6 +9,8 @@
 
 use std::time::Duration;
 
+use crate::exercise::Parts;
+
 /// What an earlier dispatch counts less with each later one.
 const FADING: f64 = 0.8;
 /// A run that gets less than this part of one processor has company. By itself it has two, or one where a dispatch ends alone.
@@ -40,8 +42,8 @@ pub(crate) struct Company {
     apart: Duration,
     /// Whether a stretch of dispatches without meetings goes on.
     keeps_apart: bool,
-    /// Whether it is known what exercises the test.
-    may_have_enough: bool,
+    /// How much of its time the run takes, where it is known what exercises the test.
+    parts: Option<Parts>,
     /// Whether that was seen.
     pub has_enough: bool,
 }
@@ -68,23 +70,24 @@ impl Way {
 }
 
 impl Company {
-    /// Of a run that has not begun; `may_have_enough` where it is known what exercises its test.
-    pub fn new(may_have_enough: bool) -> Company {
-        Company { may_have_enough, ..Company::default() }
+    /// Of a run that has not begun; with how much of its time it takes, where it is known what exercises its test.
+    pub fn new(parts: Option<Parts>) -> Company {
+        Company { parts, ..Company::default() }
     }
 
-    /// How much of its time a run takes: in company half of it once its test is exercised, and more until then.
+    /// How much of its time a run takes: in company another part once its test is exercised than until then.
     pub fn part(&self, time: Duration) -> Duration {
-        match (self.met + self.apart, self.has_enough) {
-            (Duration::ZERO, _) => time,
-            (_, true) => time / 2,
-            (_, false) if self.may_have_enough => time * 5 / 2,
-            (_, false) => time,
+        match self.parts {
+            Some(parts) if self.met + self.apart > Duration::ZERO => {
+                time * if self.has_enough { parts.exercised } else { parts.seeking } / 100
+            }
+            _ => time,
         }
     }
 
-    /// Notes what a dispatch has cost, how long it took, and whether partners were to meet.
-    pub fn note(&mut self, way: Way, cost: Duration, took: Duration) {
+    /// Notes what a dispatch has cost, and how long it took; `whole` is with its rest and all that the host did for it: that is
+    /// shared out between dispatches with meetings and without.
+    pub fn note(&mut self, way: Way, cost: Duration, took: Duration, whole: Duration) {
         // Whoever has rested is let in at once, and so learns nothing of others.
         if !way.short {
             self.used = FADING * self.used + cost.as_secs_f64();
@@ -93,7 +96,7 @@ impl Company {
         self.cost = cost;
         if self.is_there() {
             let time = if way.patience > 0 { &mut self.met } else { &mut self.apart };
-            *time += took + way.rest;
+            *time += whole;
             let (meeting, others) = if self.has_enough { PLENTY } else { SEEKING };
             let (met, apart) = (self.met * others, self.apart * meeting);
             self.keeps_apart = match self.keeps_apart {
@@ -127,6 +130,8 @@ impl Company {
 mod tests {
     use super::*;
 
+    const PARTS: Parts = Parts { exercised: 50, seeking: 250 };
+
     fn millis(millis: u64) -> Duration {
         Duration::from_millis(millis)
     }
@@ -137,11 +142,11 @@ mod tests {
         assert_eq!(company.way(), Way::patient(PATIENCE));
         for _ in 0..20 {
             // Of two processors.
-            company.note(Way::DRAWN, millis(18), millis(10));
+            company.note(Way::DRAWN, millis(18), millis(10), millis(10));
             assert_eq!(company.way(), Way::DRAWN);
         }
         // One dispatch that had to wait is no company.
-        company.note(Way::DRAWN, millis(18), millis(30));
+        company.note(Way::DRAWN, millis(18), millis(30), millis(30));
         assert_eq!(company.way(), Way::DRAWN);
     }
 
@@ -155,15 +160,17 @@ mod tests {
                 assert_eq!((way.rest > Duration::ZERO, way.short), (way.patience > 0, way.patience > 0));
             }
             let took = if way.patience > 0 { millis(60) } else { millis(15) };
-            *if way.patience > 0 { &mut met } else { &mut apart } += took + way.rest;
-            company.note(way, millis(3), took);
+            // Counting takes longest.
+            let whole = took + way.rest + if way.patience > 0 { millis(2) } else { millis(40) };
+            *if way.patience > 0 { &mut met } else { &mut apart } += whole;
+            company.note(way, millis(3), took, whole);
         }
         met.as_secs_f64() / (met + apart).as_secs_f64()
     }
 
     #[test]
     fn in_company_most_of_the_time_goes_to_meetings_until_there_is_enough_and_waits_are_short() {
-        let mut company = Company::new(true);
+        let mut company = Company::new(Some(PARTS));
         let share = in_company(&mut company, 400);
         assert!((0.7..0.8).contains(&share), "{share}");
         company.has_enough = true;
@@ -173,7 +180,7 @@ mod tests {
         assert!((0.2..0.3).contains(&share), "{share}");
         // When the others have gone, all is as before.
         for _ in 0..2000 {
-            company.note(company.way(), millis(9), millis(10));
+            company.note(company.way(), millis(9), millis(10), millis(10));
         }
         assert_eq!(company.way(), Way::DRAWN);
     }
@@ -181,30 +188,30 @@ mod tests {
     #[test]
     fn whoever_has_rested_learns_nothing_of_others() {
         let mut company = Company::default();
-        company.note(Way::patient(PATIENCE), millis(1), millis(10));
+        company.note(Way::patient(PATIENCE), millis(1), millis(10), millis(10));
         let way = company.way();
         assert!(way.short, "{way:?}");
         // Partners that were let in at once.
-        (0..50).for_each(|_| company.note(way, millis(20), millis(10)));
+        (0..50).for_each(|_| company.note(way, millis(20), millis(10), millis(10)));
         assert_ne!(company.way(), Way::DRAWN);
     }
 
     #[test]
     fn a_run_in_company_is_long_until_its_test_is_exercised() {
         let time = millis(100);
-        let mut company = Company::new(true);
+        let mut company = Company::new(Some(PARTS));
         assert_eq!(company.part(time), time);
-        company.note(Way::DRAWN, millis(10), millis(10));
+        company.note(Way::DRAWN, millis(10), millis(10), millis(10));
         company.has_enough = true;
         assert_eq!(company.part(time), time, "nobody is there");
-        let mut company = Company::new(true);
-        company.note(Way::DRAWN, millis(1), millis(10));
-        assert!(company.part(time) > time);
+        let mut company = Company::new(Some(PARTS));
+        company.note(Way::DRAWN, millis(1), millis(10), millis(10));
+        assert_eq!(company.part(time), time * 5 / 2);
         company.has_enough = true;
-        assert!(company.part(time) < time);
+        assert_eq!(company.part(time), time / 2);
         // Nobody knows when it would be exercised.
-        let mut company = Company::new(false);
-        company.note(Way::DRAWN, millis(1), millis(10));
+        let mut company = Company::new(None);
+        company.note(Way::DRAWN, millis(1), millis(10), millis(10));
         assert_eq!(company.part(time), time);
     }
 }

@@ -40,7 +40,7 @@ pub mod worker;
 
 pub use classify::Classify;
 pub use error::{Cause, RunError};
-pub use exercise::Exercise;
+pub use exercise::{Exercise, Parts};
 pub use join::{Join, UnknownJoin};
 pub use memory::subgroups;
 pub use run::{Budget, Progress, Settings, run, run_program};

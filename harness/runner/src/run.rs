@@ -239,6 +239,7 @@ type OnProgress<'a> = &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>;
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     parameters: Parameters,
+    begun: Instant,
     since: Instant,
     /// Processor time of this process before, where the device computes in it.
     used: Option<Duration>,
@@ -450,7 +451,7 @@ impl<'d> Run<'d> {
             poison,
             calibration: Calibration::new(&settings.stress),
             short: Calibration::short(&settings.stress, SHORT),
-            company: Company::new(settings.exercise.is_some()),
+            company: Company::new(settings.exercise.as_ref().map(|exercise| exercise.parts)),
             classifier,
             comparing: Xoshiro256PlusPlus::seed_from_u64(!settings.seed),
             places: Vec::new(),
@@ -549,6 +550,7 @@ impl<'d> Run<'d> {
 
     /// Draws, resets and submits.
     fn submit(&mut self, number: usize, wanted: u64, tally: &mut Tally) -> Result<(), Cause> {
+        let begun = Instant::now();
         self.regroup(number, tally)?;
         let Some(workgroups) = self.places.get(number).map(|place| place.workgroups) else { return Ok(()) };
         let stress = self.draw.stress(workgroups.groups, workgroups.stress);
@@ -573,12 +575,10 @@ impl<'d> Run<'d> {
         if let Some((workgroups, stress)) = beside {
             place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
         }
-        if way.rest > Duration::ZERO {
-            std::thread::sleep(way.rest);
-        }
+        std::thread::sleep(way.rest);
         let used = if shared { processor::used() } else { None };
         place.prepared.submit()?;
-        place.in_flight = Some(InFlight { parameters, since: Instant::now(), used, way });
+        place.in_flight = Some(InFlight { parameters, begun, since: Instant::now(), used, way });
         Ok(())
     }
 
@@ -625,9 +625,8 @@ impl<'d> Run<'d> {
         }
         let (took, ended) = waited?;
         let cost = dispatch.cost(took);
-        self.company.note(dispatch.way, cost, took);
         // How long it took that others at the same processors did not take.
-        let took = took.min(cost);
+        let own = took.min(cost);
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;
@@ -643,13 +642,14 @@ impl<'d> Run<'d> {
                 tally.note(not_executed);
             }
         }
-        if self.calibration.stuck(dispatch.parameters.rounds, took) {
+        if self.calibration.stuck(dispatch.parameters.rounds, own) {
             self.most_groups = (self.most_groups / 2).max(self.bounds.least_groups);
         }
         if tally.dispatches == 1 && self.calibration.on {
             tally.warm_up = tally.elapsed();
         }
-        if dispatch.way.short { &mut self.short } else { &mut self.calibration }.learn(took);
+        if dispatch.way.short { &mut self.short } else { &mut self.calibration }.learn(own);
+        self.company.note(dispatch.way, cost, took, dispatch.begun.elapsed());
         if let Some(exercise) = self.settings.exercise.as_ref().filter(|_| !self.company.has_enough) {
             self.company.has_enough = exercise.is_seen(&tally.counter.histogram());
         }

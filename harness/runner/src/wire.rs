@@ -10,6 +10,7 @@ use plan::{Capabilities, DeviceError, Identity};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Cause;
+use crate::exercise::Parts;
 use crate::stress::Stress;
 
 /// Version of everything here. Both sides are the same binary, unless it was replaced while it ran.
@@ -87,6 +88,9 @@ pub struct Job {
     pub serial: Vec<Vec<u64>>,
     /// Instances with another outcome that make the twin of a test needless whose threads may overlap.
     pub enough: u64,
+    /// How much of `seconds` the run takes in company.
+    #[serde(default)]
+    pub parts: Parts,
     /// How long a submission may take, in seconds.
     pub patience: f64,
     /// The job that is likely to follow: its kernels are compiled while this one runs.

@@ -3,7 +3,7 @@
 //! [`serve`] is what a hidden subcommand of the binary calls. A worker dies with its parent: the end of its standard
 //! input ends it, and on Linux so does the death of the thread that started it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Write};
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, channel};
@@ -226,6 +226,8 @@ fn requests() -> Receiver<io::Result<String>> {
 struct Open {
     device: Box<dyn Device>,
     canary: Result<(), Cause>,
+    /// The threads that there were before it was opened: the others are its driver's.
+    before: BTreeSet<i32>,
 }
 
 /// The devices of a worker.
@@ -270,15 +272,18 @@ impl<'a> Devices<'a> {
         if !self.open.contains_key(selector) {
             let before = affinity::threads();
             let device = (self.make)(selector)?;
-            if device.capabilities().is_cpu {
-                affinity::spread_new_threads(&before);
-            }
             let executes = device.capabilities().executes;
             let canary = if executes { canary::check(device.as_ref(), Settings::PATIENCE) } else { Ok(()) };
-            self.open.insert(selector.to_owned(), Open { device, canary });
+            self.open.insert(selector.to_owned(), Open { device, canary, before });
         }
         match self.open.get(selector) {
-            Some(Open { device, canary: Ok(()) }) => Ok(device.as_ref()),
+            Some(Open { device, canary: Ok(()), before }) => {
+                // Again for every job: a driver's thread that begins late, as on a busy machine, may undo it, as SwiftShader's do.
+                if device.capabilities().is_cpu {
+                    affinity::spread_new_threads(before);
+                }
+                Ok(device.as_ref())
+            }
             Some(Open { canary: Err(cause), .. }) => Err(cause.clone()),
             None => Err(DeviceError::NoSuchDevice(selector.to_owned()).into()),
         }
@@ -364,7 +369,7 @@ fn fill(
         exercise: None,
     };
 
-    let exercise = Exercise { serial: job.serial.clone(), enough: job.enough };
+    let exercise = Exercise { serial: job.serial.clone(), enough: job.enough, parts: job.parts };
     let mut own = settings(1);
     // Where a control barrier stands between the threads, its twin alone shows what exercises it.
     own.exercise = (overlap == Overlap::Possible).then(|| exercise.clone());

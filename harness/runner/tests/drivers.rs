@@ -13,7 +13,7 @@ use litmus::{Observation, Outcome, Value};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
 use runner::pool::{self, Calls, End, Event, Limits, Report};
 use runner::wire::{Answer, Failure, Job, Snapshot};
-use runner::{Classify, Join, Pairing, Stress};
+use runner::{Classify, Join, Pairing, Parts, Stress};
 
 const SOFTWARE: [SoftwareDriver; 2] = [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader];
 
@@ -77,6 +77,7 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
         twin: true,
         serial: Vec::new(),
         enough: 0,
+        parts: Parts::default(),
         patience: 30.0,
         next: None,
     }

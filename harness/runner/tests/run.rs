@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{Fake, Happening, kernel, play, serve, store_buffering};
 use litmus::{Observation, Outcome, Value};
 use plan::{DeviceError, Step};
-use runner::{Budget, Cause, Exercise, MemoryStress, RunError, Settings, Stress, canary, run};
+use runner::{Budget, Cause, Exercise, MemoryStress, Parts, RunError, Settings, Stress, canary, run};
 
 const IS_CPU: [bool; 2] = [true, false];
 
@@ -33,7 +33,8 @@ fn dispatched(device: &Fake) -> u64 {
 
 #[test]
 fn a_test_is_exercised_by_enough_instances_that_are_not_serial() {
-    let exercise = Exercise { serial: vec![vec![1, 0, 1], vec![0, 1, 1]], enough: 3 };
+    let exercise =
+        Exercise { serial: vec![vec![1, 0, 1], vec![0, 1, 1]], enough: 3, parts: Parts::default() };
     let mut seen = Observation::default().histogram;
     seen.add(outcome([1, 0, 1]), 1000);
     seen.add(outcome([0, 1, 1]), 1000);

@@ -11,6 +11,7 @@ use std::time::Duration;
 use common::{Fake, Happening};
 use litmus::{Observation, Outcome, Value};
 use plan::{Device, DeviceError};
+use runner::Parts;
 use runner::pool::{self, Calls, End, Event, Limits, Report};
 use runner::wire::{Answer, Failure, Job, Snapshot};
 
@@ -72,6 +73,7 @@ fn job(text: &str, device: &str) -> Job {
         twin: true,
         serial: Vec::new(),
         enough: 0,
+        parts: Parts::default(),
         patience: 0.2,
         next: None,
     }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use litmus::{Observation, Overlap};
 use results::Reason;
 use results::wire::RunLine;
-use runner::Settings;
 use runner::pool::{Limits, Report};
 use runner::wire::{Answer, Failure, Job, Snapshot};
+use runner::{Parts, Settings};
 
 use super::{RunOptions, seed_of};
 use crate::misbehave::Misbehaviour;
@@ -101,10 +101,12 @@ impl Kind for Litmus<'_> {
     fn job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Job {
         // With several workers, nobody knows which of them gets the next one; and CPU drivers have no time to spare for it.
         let target = &self.plan.targets[self.plan.cells[cell].target];
+        let is_last = next.is_none();
         let ahead = self.options.jobs == 1 && !target.listed.capabilities.is_cpu;
         let next = next.filter(|_| ahead);
         let next = next.map(|next| Box::new(Job { serial: Vec::new(), ..self.alone(next, None) }));
-        Job { next, ..self.alone(cell, share) }
+        let parts = share.map_or_else(Parts::default, |share| self.parts(target, share, is_last));
+        Job { next, parts, ..self.alone(cell, share) }
     }
 
     fn smaller(&self, job: Job, lost: u32) -> Job {
@@ -149,6 +151,16 @@ impl Litmus<'_> {
         Some(time.mul_f64(share.clamp(0.0, 1.0)).max(LEAST_TIME))
     }
 
+    /// How much of its share a test takes in company. Once it is exercised it leaves half to those behind it; until then it goes on for
+    /// longer, unless others before it have done so too often and those behind it would be left with next to nothing.
+    fn parts(&self, target: &Target, share: Duration, is_last: bool) -> Parts {
+        let of_target =
+            |cell: &&Cell| self.plan.targets.get(cell.target).is_some_and(|own| own.name == target.name);
+        let runnable = self.plan.cells.iter().filter(of_target).filter(|cell| cell.ready.is_ok()).count();
+        let even = self.budget.time().unwrap_or_default().div_f64(runnable.max(1) as f64);
+        parts(share, even, is_last)
+    }
+
     fn alone(&self, index: usize, share: Option<Duration>) -> Job {
         let cell = &self.plan.cells[index];
         let item = &self.plan.items[cell.item];
@@ -171,9 +183,19 @@ impl Litmus<'_> {
             twin: item.judged.overlap() != Overlap::Ordered,
             serial: serial(cell),
             enough: results::judge::EXERCISED_THRESHOLD,
+            parts: Parts::default(),
             patience: Settings::PATIENCE.as_secs_f64(),
             next: None,
         }
+    }
+}
+
+/// The parts of a test's `share` of the time, where an `even` share is what each would have if none took more.
+fn parts(share: Duration, even: Duration, is_last: bool) -> Parts {
+    Parts {
+        exercised: if is_last { 100 } else { 50 },
+        // What tests take besides their shares makes these smaller by a quarter or so.
+        seeking: if share * 5 >= even * 3 { 250 } else { 100 },
     }
 }
 
@@ -191,4 +213,36 @@ pub(crate) fn plausible(prediction: &litmus::Prediction) -> Vec<u32> {
     words.sort_unstable();
     words.dedup();
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The times of so many tests in company, one after another, of which those that `is_exercised` does not say seek to their end.
+    fn times(count: u32, is_exercised: impl Fn(u32) -> bool) -> Vec<Duration> {
+        let whole = Duration::from_secs(15);
+        let mut left = whole;
+        let mut times = Vec::new();
+        for test in 0..count {
+            let share = left / (count - test);
+            let parts = parts(share, whole / count, test + 1 == count);
+            let percent = if is_exercised(test) { parts.exercised } else { parts.seeking };
+            let took = (share * percent / 100).min(left);
+            left -= took;
+            times.push(took);
+        }
+        times
+    }
+
+    #[test]
+    fn tests_that_seek_long_leave_enough_to_those_behind_them() {
+        let even = Duration::from_secs(15) / 120;
+        let longest = times(120, |test| test != 7)[7];
+        assert!(longest > even * 2, "{longest:?}");
+        // Even where none is ever exercised.
+        for times in [times(120, |_| false), times(120, |test| test >= 60), times(120, |test| test < 60)] {
+            assert!(times.iter().all(|time| *time * 5 > even), "{times:?}");
+        }
+    }
 }
