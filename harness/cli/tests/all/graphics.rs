@@ -10,6 +10,9 @@ void main() {
     bins[material] = material;
 }";
 
+/// A shader's name and text, the command's arguments, words of the answer, and the exit code.
+type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a [&'a str], i32);
+
 #[test]
 fn answers_and_refusals() {
     if !installed("glslangValidator") {
@@ -19,7 +22,7 @@ fn answers_and_refusals() {
     // Of each invocation one value, from the start again where there are more invocations.
     fs::write(folder.path().join("apart.toml"), "[input.0]\nu32 = [0, 1, 2, 3]\n").unwrap();
     fs::write(folder.path().join("shared.toml"), "[input.0]\nu32 = [0, 1]\n").unwrap();
-    let cases: [(&str, &str, &[&str], &[&str], i32); 10] = [
+    let cases: [Case<'_>; 10] = [
         (
             "own.vert",
             "layout(set = 0, binding = 0) buffer X { uint x[]; };
