@@ -267,9 +267,16 @@ pub fn layout(whole: bool) -> Layout {
     }
 }
 
-/// Columns of the terminal behind standard output.
+/// Columns of the terminal behind standard output, whether or not it says how many rows it has.
+#[cfg(unix)]
 fn terminal_width() -> Option<u16> {
-    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
+    rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
+}
+
+/// Is not asked for on this system: tables are as wide as they are.
+#[cfg(not(unix))]
+fn terminal_width() -> Option<u16> {
+    None
 }
 
 /// Says how diagnostics look: the same in every place but for colours.

@@ -250,9 +250,14 @@ fn subgroups_and_large_grids() {
 
 #[test]
 fn what_is_not_computed_is_refused_where_it_decides() {
-    let image = "OpDPdx";
-    let text = kernel(&[WRITE, "%f = OpConvertUToF %f32 %me\n%d = OpDPdx %f32 %f\n"].concat());
-    let module = frontend::read(text.as_bytes()).expect("a module");
-    let refused = grid::walk(&module, &Options::default()).expect_err("a refusal");
-    assert!(refused.to_string().contains(image), "{refused}");
+    // A derivative is not followed.
+    let derived = "%f = OpConvertUToF %f32 %me\n%d = OpDPdx %f32 %f\n%i = OpConvertFToU %u32 %d\n";
+    let walk = |used: &str| {
+        let text = kernel(&[WRITE, derived, used].concat());
+        grid::walk(&frontend::read(text.as_bytes()).expect("a module"), &Options::default())
+    };
+    assert!(walk("").expect("a walk, for which it decides nothing").findings.is_empty());
+    let decides = "%chosen = OpAccessChain %to_u32 %flags %0 %i\nOpStore %chosen %me\n";
+    let refused = walk(decides).expect_err("a refusal");
+    assert!(refused.to_string().contains("an index is computed from floats"), "{refused}");
 }

@@ -70,7 +70,7 @@ impl Classifier {
             return Err("threads of the host report to the host".into());
         }
         if !program.apart().is_empty() {
-            return Err("its locations lie in memory of two kinds".into());
+            return Err("its locations lie in two buffers".into());
         }
         if counter.shares_words() {
             return Err("components of its vectors share a word".into());

@@ -142,10 +142,10 @@ fn whoever_counts_accounts_for_every_instance_of_the_quick_suite() {
         assert_ne!(both["verdict"], "violates", "{both}");
         // Where they differ in anything else the run has crashed.
         assert_ne!(both["reason"], "crashed", "{both}");
-        // What threads of the host saw no device can count.
-        if both["counted_by_host"] != "threads of the host report to the host" {
-            assert_eq!(both["counted_by_host"], Value::Null, "{both}");
-        }
+        // What threads of the host saw no device can count, and owned memory has a buffer of its own.
+        let by_host = both["counted_by_host"].as_str();
+        let known = ["threads of the host report to the host", "its locations lie in two buffers"];
+        assert!(by_host.is_none_or(|why| known.contains(&why)), "{both}");
         if host["verdict"] != "skipped" && host["unresolved"] == 0 && both["unresolved"] == 0 {
             assert_eq!(account(host), account(both));
         }

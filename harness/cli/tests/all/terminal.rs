@@ -59,10 +59,12 @@ fn a_terminal_gets_colours_a_table_that_fits_and_no_escapes_of_others() {
     fs::create_dir(folder.path().join("t")).unwrap();
     fs::write(folder.path().join("t").join(NAME), SB).unwrap();
     let binary = binary();
-    let run = format!(
-        "stty cols 60; '{}' run t --device sim --instances 1000 --seed 1 --quiet",
-        binary.to_str().unwrap()
-    );
+    let of_width = |columns: u16| {
+        let binary = binary.to_str().unwrap();
+        format!("stty cols {columns}; '{binary}' run t --device sim --instances 1000 --seed 1 --quiet")
+    };
+    // The columns' longest words, with what stands around them, need 89 columns.
+    let run = of_width(90);
     let Some(coloured) = on_a_terminal(folder.path(), &run, false) else { return };
     assert!(coloured.contains("\u{1b}["), "colours: {coloured:?}");
     assert!(!coloured.contains("\u{1b}[2J") && !coloured.contains('\u{7}') && !coloured.contains('\u{9b}'));
@@ -70,7 +72,11 @@ fn a_terminal_gets_colours_a_table_that_fits_and_no_escapes_of_others() {
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
     let table = plain.lines().filter(|line| line.starts_with(['│', '┌', '└', '╞']));
     let widths: Vec<usize> = table.map(|line| line.trim_end().chars().count()).collect();
-    assert!(widths.len() > 3 && widths.iter().all(|width| *width <= 60), "{widths:?}\n{plain}");
+    assert!(widths.len() > 3 && widths.iter().all(|width| *width <= 90), "{widths:?}\n{plain}");
+    // Where they do not fit, no word is broken.
+    let Some(narrow) = on_a_terminal(folder.path(), &of_width(60), true) else { return };
+    let lines: Vec<&str> = narrow.lines().map(str::trim_end).collect();
+    assert!(lines.contains(&"  verdict      conforms") && !narrow.contains('│'), "{narrow}");
 }
 
 #[test]
