@@ -5,45 +5,16 @@
  * driver, so that what is submitted runs in the order in which it was: whether memory is handed over in time cannot be seen here.
  *
  * A test builds this with `cc`. It is not shipped. Nothing here needs Vulkan's headers: the few structures that are looked into stand
- * below, as the ABI has them. */
+ * in abi.h. */
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef int32_t Result;
-enum { SUCCESS = 0, OUT_OF_HOST_MEMORY = -1, INITIALIZATION_FAILED = -3, INCOMPLETE = 5 };
-enum { LOADER_INSTANCE_CREATE_INFO = 47, LOADER_DEVICE_CREATE_INFO = 48, GRAPHICS = 1 };
+#include "abi.h"
+
+enum { GRAPHICS = 1 };
 enum { FAMILIES = 2, QUEUES = 2 };
-
-/* Dispatchable handles point at a pointer that tells instances and devices apart. */
-typedef void *Handle;
-typedef void (*Function)(void);
-typedef Function (*GetProcAddr)(Handle, const char *);
-
-typedef struct Header {
-    int32_t type;
-    const struct Header *next;
-} Header;
-
-typedef struct Link {
-    struct Link *next;
-    GetProcAddr get_instance, get;
-} Link;
-
-typedef struct LayerInfo {
-    int32_t type;
-    const void *next;
-    int32_t function; /* 0: a link */
-    Link *link;
-} LayerInfo;
-
-typedef struct Negotiation {
-    int32_t type;
-    void *next;
-    uint32_t version;
-    GetProcAddr get_instance, get_device, get_physical_device;
-} Negotiation;
 
 typedef struct Family {
     uint32_t flags, count, timestamp_bits, granularity[3];
@@ -137,16 +108,10 @@ static void layer_vkGetPhysicalDeviceQueueFamilyProperties2(Handle physical, uin
     for (uint32_t i = 0; found && i < *count; i++) found[i].family = all[i];
 }
 
-static LayerInfo *link_of(const void *info, int32_t type) {
-    for (const Header *at = ((const Header *)info)->next; at; at = at->next)
-        if (at->type == type && ((const LayerInfo *)at)->function == 0) return (LayerInfo *)at;
-    return NULL;
-}
-
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
     LayerInfo *chain = link_of(info, LOADER_INSTANCE_CREATE_INFO);
     if (!chain) return INITIALIZATION_FAILED;
-    Link *link = chain->link;
+    InstanceLink *link = chain->link;
     chain->link = link->next;
     next_instance = link->get_instance;
     Result result = ((Result(*)(const void *, const void *, Handle *))next_instance(NULL, "vkCreateInstance"))(
@@ -162,7 +127,7 @@ static Result layer_vkCreateInstance(const void *info, const void *allocator, Ha
 static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
     LayerInfo *chain = link_of(info, LOADER_DEVICE_CREATE_INFO);
     if (!chain || device_count == sizeof devices / sizeof *devices) return INITIALIZATION_FAILED;
-    Link *link = chain->link;
+    DeviceLink *link = chain->link;
     chain->link = link->next;
     static const float priority = 1;
     QueueInfo queue = { info->queue_infos->type, NULL, 0, 0, 1, &priority };
@@ -174,10 +139,10 @@ static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, cons
     if (result != SUCCESS) return result;
     unsigned place = device_count++;
     devices[place].key = *(void **)*made;
-    devices[place].get = link->get;
+    devices[place].get = link->get_device;
     devices[place].device = *made;
     Handle own = NULL;
-    ((void (*)(Handle, uint32_t, uint32_t, Handle *))link->get(*made, "vkGetDeviceQueue"))(*made, 0, 0, &own);
+    ((void (*)(Handle, uint32_t, uint32_t, Handle *))link->get_device(*made, "vkGetDeviceQueue"))(*made, 0, 0, &own);
     for (unsigned family = 0; family < FAMILIES; family++)
         for (unsigned index = 0; index < QUEUES; index++)
             devices[place].queues[family][index] = (Queue){ devices[place].key, own };

@@ -12,7 +12,7 @@
  *
  * docs/faulty-drivers.md has what the program makes of each; a test builds this with `cc` and compares. It is not shipped.
  *
- * Nothing here needs Vulkan's headers: the few structures that are looked into stand below, as the ABI has them. */
+ * Nothing here needs Vulkan's headers: the few structures that are looked into stand in abi.h. */
 
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -21,43 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef int32_t Result;
-enum { SUCCESS = 0, OUT_OF_HOST_MEMORY = -1, OUT_OF_DEVICE_MEMORY = -2, INITIALIZATION_FAILED = -3, DEVICE_LOST = -4 };
-enum { LOADER_INSTANCE_CREATE_INFO = 47, LOADER_DEVICE_CREATE_INFO = 48 };
-
-/* Dispatchable handles point at a pointer that tells instances and devices apart. */
-typedef void *Handle;
-typedef void (*Function)(void);
-typedef Function (*GetProcAddr)(Handle, const char *);
-
-typedef struct Header {
-    int32_t type;
-    const struct Header *next;
-} Header;
-
-typedef struct InstanceLink {
-    struct InstanceLink *next;
-    GetProcAddr get_instance, get_physical_device;
-} InstanceLink;
-
-typedef struct DeviceLink {
-    struct DeviceLink *next;
-    GetProcAddr get_instance, get_device;
-} DeviceLink;
-
-typedef struct LayerInfo {
-    int32_t type;
-    const void *next;
-    int32_t function; /* 0: a link */
-    void *link;
-} LayerInfo;
-
-typedef struct Negotiation {
-    int32_t type;
-    void *next;
-    uint32_t version;
-    GetProcAddr get_instance, get_device, get_physical_device;
-} Negotiation;
+#include "abi.h"
 
 typedef struct Submit {
     int32_t type;
@@ -252,12 +216,6 @@ static Result layer_vkEnumeratePhysicalDevices(Handle instance, uint32_t *count,
         return SUCCESS;
     }
     return enumerate(instance, count, found);
-}
-
-static LayerInfo *link_of(const void *info, int32_t type) {
-    for (const Header *at = ((const Header *)info)->next; at; at = at->next)
-        if (at->type == type && ((const LayerInfo *)at)->function == 0) return (LayerInfo *)at;
-    return NULL;
 }
 
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {

@@ -62,7 +62,7 @@ pub struct Kernel {
 }
 
 /// The feature of devices with split barriers.
-pub(crate) const SPLIT_BARRIER_FEATURE: &str = "shaderSplitBarrier";
+pub const SPLIT_BARRIER_FEATURE: &str = "shaderSplitBarrier";
 /// The extension of modules with them. Its name takes as many words as that of Intel's.
 pub(crate) const SPLIT_BARRIER_EXTENSION: &str = "SPV_EXT_split_barrier";
 

@@ -1,6 +1,5 @@
 //! Two kernels as one draw: vertices, and the fragments of points that they place, with one list of bindings.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, Op};
 
 use crate::kernel::{Binding, ImageBinding, Kernel};
@@ -24,23 +23,18 @@ impl Together {
         let mut bindings: Vec<(Binding, bool)> =
             fragment.bindings.iter().map(|binding| (*binding, false)).collect();
         let mut images = fragment.images.clone();
-        let shared = |binding: &Binding| *binding != Binding::Claims;
-        let own = |binding: &Binding| (*binding, !shared(binding));
+        let own = |binding: &Binding| (*binding, *binding == Binding::Claims);
         let buffers = matched(&vertex.bindings, own, &mut bindings);
         let of_vertex = matched(&vertex.images, |image| *image, &mut images);
-        let (first, fragments) = (bindings.len() as u32, fragment.bindings.len() as u32);
+        // Images stand behind all buffers.
+        let first = bindings.len() as u32;
+        let vertices: Vec<u32> =
+            buffers.into_iter().chain(of_vertex.into_iter().map(|image| first + image)).collect();
+        let fragments: Vec<u32> =
+            (0..fragment.bindings.len() as u32).chain((first..).take(fragment.images.len())).collect();
         Together {
-            vertex: renumbered(&vertex.words, |number| match buffers.get(number as usize) {
-                Some(known) => *known,
-                None => {
-                    let image = number.saturating_sub(vertex.bindings.len() as u32);
-                    first + of_vertex.get(image as usize).copied().unwrap_or_default()
-                }
-            }),
-            fragment: renumbered(&fragment.words, |number| match number.checked_sub(fragments) {
-                Some(image) => first + image,
-                None => number,
-            }),
+            vertex: renumbered(&vertex.words, &vertices),
+            fragment: renumbered(&fragment.words, &fragments),
             bindings,
             images,
         }
@@ -61,16 +55,23 @@ fn matched<From, To: PartialEq>(wanted: &[From], told: impl Fn(&From) -> To, all
     numbers
 }
 
-/// A module of ours with other numbers of bindings.
-fn renumbered(words: &[u32], number: impl Fn(u32) -> u32) -> Vec<u32> {
-    // What the emitter has written is read again.
-    let Ok(mut module) = rspirv::dr::load_words(words) else { return words.to_vec() };
-    for instruction in &mut module.annotations {
-        if let (Op::Decorate, [_, Operand::Decoration(Decoration::Binding), Operand::LiteralBit32(binding)]) =
-            (instruction.class.opcode, instruction.operands.as_mut_slice())
+/// The words of a module, whose binding `i` is called `numbers[i]`.
+fn renumbered(words: &[u32], numbers: &[u32]) -> Vec<u32> {
+    const HEADER: usize = 5;
+    const DECORATION: u32 = Decoration::Binding as u32;
+    let mut words = words.to_vec();
+    let mut rest = words.get_mut(HEADER..).unwrap_or_default();
+    while let Some(first) = rest.first() {
+        // "Physical Layout of a SPIR-V Module and Instruction": how many words it has, and which instruction it is.
+        let (length, op) = ((first >> 16) as usize, first & 0xffff);
+        let Some((instruction, others)) = rest.split_at_mut_checked(length.max(1)) else { break };
+        if let [_, _, DECORATION, binding] = instruction
+            && op == Op::Decorate as u32
+            && let Some(number) = numbers.get(*binding as usize)
         {
-            *binding = number(*binding);
+            *binding = *number;
         }
+        rest = others;
     }
-    rspirv::binary::Assemble::assemble(&module)
+    words
 }

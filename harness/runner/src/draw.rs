@@ -10,6 +10,7 @@ use shaders::{ImageBinding, Kernel, Parameters, Program, StressParameters};
 
 use crate::drawn;
 use crate::error::Cause;
+use crate::host;
 use crate::run::Settings;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, meeting_turns, rounds_within};
 
@@ -137,16 +138,23 @@ impl Bounds {
     }
 }
 
-/// What of the settings has to be otherwise: workgroup memory is zeroed as a dispatch begins, so that later rounds of it would not ask
+/// The settings as a program can be run with.
+pub(crate) fn adapted(program: &Program, settings: &Settings) -> Settings {
+    let mut stress = settings.stress.clone();
+    host::align(program, &mut stress);
+    single_rounds(program, &mut stress);
+    Settings { stress, ..settings.clone() }
+}
+
+/// What of a stress has to be otherwise: workgroup memory is zeroed as a dispatch begins, so that later rounds of it would not ask
 /// whether it is.
-pub(crate) fn single_rounds(program: &Program, settings: &Settings) -> Option<Settings> {
+fn single_rounds(program: &Program, stress: &mut Stress) {
     let asks = |kernel: &Kernel| {
         kernel.variant.workgroup_memory == WorkgroupMemory::Zeroed && kernel.requirements.workgroup_bytes > 0
     };
-    program.kernels().any(asks).then(|| {
-        let stress = Stress { rounds: (1, 1), ..settings.stress.clone() };
-        Settings { stress, ..settings.clone() }
-    })
+    if program.kernels().any(asks) {
+        stress.rounds = (1, 1);
+    }
 }
 
 /// Words of scratch memory that the kernels of a program need.

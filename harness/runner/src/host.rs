@@ -11,7 +11,6 @@ use plan::{
 use shaders::host::{Act, Start};
 use shaders::{Parameters, Program, ResultSlot};
 
-use crate::run::Settings;
 use crate::stress::Stress;
 
 /// Words of `nonCoherentAtomSize` at most, as Vulkan limits it.
@@ -65,12 +64,12 @@ pub(crate) fn play(parameters: &Parameters, instances: usize, storage_words: usi
     }
 }
 
-/// What of the settings has to be otherwise: what is flushed or invalidated shares no atom of the device with anything else.
-pub(crate) fn aligned(program: &Program, settings: &Settings) -> Option<Settings> {
-    program.hosts.as_ref().filter(|hosts| hosts.noncoherent)?;
-    let atom = (LARGEST_ATOM_WORDS, LARGEST_ATOM_WORDS);
-    let stress = Stress { spacing: atom, padding: (0, 0), ..settings.stress.clone() };
-    Some(Settings { stress, ..settings.clone() })
+/// What of a stress has to be otherwise: what is flushed or invalidated shares no atom of the device with anything else.
+pub(crate) fn align(program: &Program, stress: &mut Stress) {
+    if program.hosts.as_ref().is_some_and(|hosts| hosts.noncoherent) {
+        stress.spacing = (LARGEST_ATOM_WORDS, LARGEST_ATOM_WORDS);
+        stress.padding = (0, 0);
+    }
 }
 
 /// Puts what threads of the host report into their slots, the last ones.

@@ -141,8 +141,7 @@ pub fn run_program(
     let shares_choices = device.capabilities().shares_choices;
     let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
-    let otherwise = host::aligned(program, settings).or_else(|| draw::single_rounds(program, settings));
-    let settings = otherwise.as_ref().unwrap_or(settings);
+    let settings = &draw::adapted(program, settings);
     let hosts = host::planned(program, test, LOCATIONS);
     match Run::new(device, (program, hosts), (join, memory), settings, &mut tally)
         .and_then(|mut run| run.go(&mut tally, on_progress))

@@ -12,9 +12,6 @@ use crate::Failure;
 use crate::probe::{self, CompileOnly, Meant};
 use crate::workers::{Process, Task};
 
-/// The feature of devices with split barriers.
-const SPLIT_BARRIER: &str = "shaderSplitBarrier";
-
 /// A device whose compiler is asked.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -77,7 +74,8 @@ impl Target {
     /// Whether the device lacks split barriers, and its compiler is known to take those of `SPV_INTEL_split_barrier`. For `run` the
     /// feature alone counts: a compiler that takes them may have no meaning for them.
     fn takes_intel_split_barriers(&self) -> bool {
-        let has = self.listed.capabilities.features.iter().any(|feature| feature == SPLIT_BARRIER);
+        let has =
+            self.listed.capabilities.features.iter().any(|feature| feature == shaders::SPLIT_BARRIER_FEATURE);
         !has && self
             .vendor
             .is_some_and(|vendor| vendor.takes_intel_split_barriers(&self.listed.identity.driver_info))

@@ -1,6 +1,6 @@
 //! Driving the binary: `VK_LITMUS_BINARY` where set (the one that users run), else the one that cargo built.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The binary.
@@ -122,4 +122,23 @@ pub fn schemas(own: &str, contract: &str) -> Vec<PathBuf> {
         None => println!("1 skipped: VK_LITMUS_CORPORA has no contract beside it"),
     }
     found
+}
+
+/// Builds a layer of `ci/layer` into a folder; says so and gives `false` where there is no compiler.
+pub fn layer(folder: &Path, name: &str) -> bool {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/layer");
+    let built = Command::new("cc")
+        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden"])
+        .arg("-o")
+        .arg(folder.join(format!("lib{name}.so")))
+        .arg(source.join(format!("{name}.c")))
+        .output();
+    let Ok(built) = built else {
+        println!("1 skipped: cc is not installed, which builds the layer {name}");
+        return false;
+    };
+    assert!(built.status.success(), "{built:?}");
+    let manifest = format!("{name}.json");
+    std::fs::copy(source.join(&manifest), folder.join(&manifest)).unwrap();
+    true
 }

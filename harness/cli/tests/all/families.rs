@@ -3,37 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
-use crate::common::{Ran, software_drivers, vk_litmus};
+use crate::common::{Ran, layer, software_drivers, vk_litmus};
 
 /// Where Debian's package has the validation layers.
 const VALIDATION: &str = "/usr/share/vulkan/explicit_layer.d";
-
-/// Builds the layer; nothing where there is no compiler.
-fn layer(folder: &Path) -> Option<()> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/layer");
-    let built = Command::new("cc")
-        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden"])
-        .arg("-o")
-        .arg(folder.join("libfamilies.so"))
-        .arg(source.join("families.c"))
-        .output();
-    let Ok(built) = built else {
-        println!("1 skipped: cc is not installed, which builds the layer of queue families");
-        return None;
-    };
-    assert!(built.status.success(), "{built:?}");
-    std::fs::copy(source.join("families.json"), folder.join("families.json")).unwrap();
-    Some(())
-}
 
 /// Nothing is to be said of any of them. Loaders of different ages take the order of layers from one variable or the other; what is
 /// enabled by the program comes below those.
 #[test]
 fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
     let folder = tempfile::tempdir().unwrap();
-    if layer(folder.path()).is_none() {
+    if !layer(folder.path(), "families") {
         return;
     }
     if !Path::new(VALIDATION).is_dir() {

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{Ran, software_drivers, vk_litmus};
+use crate::common::{Ran, layer, software_drivers, vk_litmus};
 
 /// What runs while others hang.
 const AT_ONCE: usize = 4;
@@ -48,24 +48,6 @@ fn between<'a>(source: &'a str, before: &str, end: char) -> BTreeSet<&'a str> {
     source.split(before).skip(1).filter_map(|rest| rest.split(end).next()).collect()
 }
 
-/// Builds the layer; nothing where there is no compiler.
-fn layer(folder: &Path) -> Option<()> {
-    let source = root().join("ci/layer");
-    let built = Command::new("cc")
-        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden"])
-        .arg("-o")
-        .arg(folder.join("libfault.so"))
-        .arg(source.join("fault.c"))
-        .output();
-    let Ok(built) = built else {
-        println!("1 skipped: cc is not installed, which builds the layer of faults");
-        return None;
-    };
-    assert!(built.status.success(), "{built:?}");
-    std::fs::copy(source.join("fault.json"), folder.join("fault.json")).unwrap();
-    Some(())
-}
-
 #[test]
 fn every_fault_is_told_as_the_table_says() {
     let document = std::fs::read_to_string(root().join("docs/faulty-drivers.md")).unwrap();
@@ -86,7 +68,7 @@ fn every_fault_is_told_as_the_table_says() {
 
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let folder = tempfile::tempdir().unwrap();
-    if layer(folder.path()).is_none() {
+    if !layer(folder.path(), "fault") {
         return;
     }
     let all = std::env::var_os("VK_LITMUS_LAYER_HANGS").is_some_and(|value| value == "all");
@@ -123,7 +105,7 @@ fn every_fault_is_told_as_the_table_says() {
 fn a_shader_that_a_driver_skips_is_no_conformance() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let folder = tempfile::tempdir().unwrap();
-    if layer(folder.path()).is_none() {
+    if !layer(folder.path(), "fault") {
         return;
     }
     let shader = root().join("harness/cli/tests/all/shaders/dispatch/message.spvasm");
