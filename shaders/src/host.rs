@@ -154,11 +154,11 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
     Ok((batches.into_iter().map(|(_, threads)| threads).collect(), hosts))
 }
 
+/// Batches by their threads, the threads of the host, and what stands before each batch.
+pub(crate) type Beside = (Vec<Vec<ThreadId>>, Hosts, Vec<Dependency>);
+
 /// Batches and threads of the host of a test that runs by its calls alone: nothing but those stands around the batches.
-pub(crate) fn as_called(
-    test: &Test,
-    called: &Called,
-) -> Result<(Vec<Vec<ThreadId>>, Hosts, Vec<Dependency>), Rule> {
+pub(crate) fn as_called(test: &Test, called: &Called) -> Result<Beside, Rule> {
     let nothing = vec![Dependency::default(); called.batches.len()];
     let hosts = Hosts {
         threads: called.threads.clone(),
@@ -443,11 +443,11 @@ fn submitted(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
                 })
             };
             let may = |(at, batch): &(usize, &Batch)| {
-                let waits = items(schedule, batch).all(|item| match item {
-                    Scheduled::Wait(name, None) => signalled(name),
-                    _ => true,
+                let mut binary = items(schedule, batch).filter_map(|item| {
+                    if let Scheduled::Wait(name, None) = item { Some(name) } else { None }
                 });
-                waits && !left.iter().take(*at).any(|other| other.queue == batch.queue)
+                binary.all(|name| signalled(name))
+                    && !left.iter().take(*at).any(|other| other.queue == batch.queue)
             };
             let next = left.iter().enumerate().find(may).map(|(at, _)| at).ok_or(Rule::LateSignal)?;
             let batch = left.remove(next);

@@ -342,10 +342,8 @@ fn with_parameters(
         let stages = |threads: &Vec<ThreadId>| by_stage(config.variant.stage, threads);
         kernels.push(if mixed { parts.iter().flat_map(stages).collect() } else { parts });
     }
-    if beside_hosts {
-        if !apart.is_empty() {
-            return Err(Rule::HostElsewhere.into());
-        }
+    if beside_hosts && !apart.is_empty() {
+        return Err(Rule::HostElsewhere.into());
     }
     if pipelines == Pipelines::Split && kernels.iter().flatten().count() == 1 {
         return Err(Rule::OneWorkgroup.into());
@@ -481,7 +479,7 @@ fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
 }
 
 /// The batches of a test with threads of the host, those threads, and what stands before each batch, by what was derived.
-fn beside(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts, Vec<Dependency>), Rule> {
+fn beside(test: &Test) -> Result<host::Beside, Rule> {
     let (batches, mut planned) = host::plan(test)?;
     let mut before = Vec::with_capacity(batches.len());
     for threads in &batches {
