@@ -54,7 +54,7 @@ pub use outcome::{
     ResolvedCondition, Side, Undefinedness, decided,
 };
 pub use overlap::Overlap;
-pub use schedule::{ApiCalls, Schedule, Scheduled, ScheduledQueue, Scopes, StageMask};
+pub use schedule::{ApiCalls, HostCall, Schedule, Scheduled, ScheduledQueue, Scopes, StageMask};
 pub use span::Span;
 pub use subgroup::{
     QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan, TangledLane,

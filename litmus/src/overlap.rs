@@ -54,8 +54,8 @@ impl Test {
             by_registers(left, right)
                 || order[left][right]
                 || order[right][left]
-                || apart(self, left, right)
-                || apart(self, right, left)
+                || apart(self, &order, left, right)
+                || apart(self, &order, right, left)
         };
         let count = self.threads.len();
         let pairs = (0..count).flat_map(|left| (left + 1..count).map(move |right| (left, right)));
@@ -108,10 +108,27 @@ fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
     before
 }
 
-/// Whether a thread that submits, calls or waits for another one accesses no memory while that one may run.
-fn apart(test: &Test, thread: usize, other: usize) -> bool {
-    let (started, waited) = (started_at(test, thread, other), waited_at(test, thread, other));
-    started.or(waited).is_some() && !accesses_between(test, thread, started, waited)
+/// Whether a thread that submits, calls or waits for another one, or for what is ordered with that, or lets it go on, accesses no memory
+/// while that one may run; one that accesses none at all does not either.
+fn apart(test: &Test, order: &[Vec<bool>], thread: usize, other: usize) -> bool {
+    let count = test.threads.len();
+    let before = |earlier: usize, later: usize| earlier == later || order[earlier][later];
+    let starts = (0..count).filter(|third| before(*third, other));
+    let started =
+        starts.filter_map(|third| started_at(test, thread, third).max(let_go_at(test, thread, third)));
+    let waits = (0..count).filter(|third| before(other, *third));
+    let waited = waits.filter_map(|third| waited_at(test, thread, third));
+    let (started, waited) = (started.max(), waited.min());
+    let accesses_none = !accesses_between(test, thread, None, None);
+    accesses_none || started.or(waited).is_some() && !accesses_between(test, thread, started, waited)
+}
+
+/// The last instruction of `thread` that system-synchronizes-with puts before all of `other`.
+fn let_go_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
+    let pairs = test.system_sync.iter().filter(|pair| {
+        index(pair.from.thread) == thread && index(pair.to.thread) == other && nothing_before(test, pair.to)
+    });
+    pairs.filter_map(|pair| pair.from.instruction).map(usize::from).max()
 }
 
 /// The instruction of `thread` that submits or calls `other`.

@@ -13,6 +13,23 @@ pub struct Schedule {
     pub queues: Vec<ScheduledQueue>,
     /// The storages that one queue family owns at a time: those that are transferred, and those declared so.
     pub owned: Vec<LocationId>,
+    /// The calls of threads of the host for semaphores, thread by thread and in order. Their other calls are instructions.
+    pub hosts: Vec<HostCall>,
+}
+
+/// A call of a thread of the host for a semaphore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostCall {
+    /// The thread.
+    pub thread: ThreadId,
+    /// How many of its instructions stand before it.
+    pub at: usize,
+    /// The semaphore.
+    pub semaphore: String,
+    /// The value of a timeline.
+    pub value: Option<u32>,
+    /// Whether it waits, and so stands for the instruction behind it, which was derived from it; else it signals.
+    pub waits: bool,
 }
 
 /// A queue with what it is given.
@@ -24,6 +41,8 @@ pub struct ScheduledQueue {
     pub number: u32,
     /// What it is given, in order.
     pub items: Vec<Scheduled>,
+    /// By item the thread in whose column it stands.
+    pub threads: Vec<ThreadId>,
 }
 
 /// Something that a queue is given. Semaphores and events are told by their names.
@@ -130,8 +149,21 @@ impl Test {
 
     /// Takes over the calls of a test that this one differs from in accesses of threads alone: they stand where they stood.
     pub fn keep_calls_of(&mut self, other: &Test) {
-        if let Some(schedule) = other.schedule() {
-            self.calls = ApiCalls::new(schedule.clone(), self);
+        let Some(mut schedule) = other.schedule().cloned() else { return };
+        for call in &mut schedule.hosts {
+            let (before, now) = (other.thread(call.thread), self.thread(call.thread));
+            // What stands before the instruction that it stood before, or before the end.
+            let mut at = 0;
+            for instruction in before.instructions.iter().take(call.at + 1) {
+                let found = now.instructions.iter().skip(at).position(|own| own.kind == instruction.kind);
+                at += found.map_or(0, |found| found + 1);
+            }
+            call.at = if call.at < before.instructions.len() {
+                at.saturating_sub(1)
+            } else {
+                now.instructions.len()
+            };
         }
+        self.calls = ApiCalls::new(schedule, self);
     }
 }

@@ -170,6 +170,26 @@ fn calls_are_derived() {
         ),
         (&[&["P0@host", ST, "signal t 1", LD], &[P1, "wait t 1", LD]], "P0.0<P1; _ _; visdevice _"),
         (&[&["P0@host", "wait t 1", LD], &[P1, ST, "signal t 1"]], "; wait P1 _; _"),
+        // What stands between a wait and a signal of the host is ordered, wherever the wait is put.
+        (
+            &[&["P0@host", "wait t 1", ST, "signal u 1", LD], &[P1, LD, "signal t 1"], &[P2, "wait u 1", LD]],
+            "P0.1<P2 P1<P2; wait P1 _ _; _; avdevice visdevice _",
+        ),
+        // The wait for a signal of the host holds back commands, and the host is none.
+        (
+            &[
+                &["P0@host", ST, "signal t 1"],
+                &[P1, "wait t 1", "barrier host:host_write -> compute:shader_read", LD],
+            ],
+            "P0<P1; _; visdevice _",
+        ),
+        (
+            &[
+                &["P0@host", ST, "signal t 1"],
+                &[P1, "wait t 1", "barrier all.host:host_write -> compute:shader_read", LD],
+            ],
+            "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
+        ),
         // What the host submits stands in the order of its submissions.
         (
             &[
@@ -400,6 +420,30 @@ fn calls_are_kept_as_they_stand() {
     assert_eq!(litmus::parse(&litmus::print(&test), "T").unwrap(), test);
     test.system_sync.clear();
     assert_eq!(test.schedule(), None);
+}
+
+/// The calls of threads of the host are kept with the places where they stand, also for twins, which have reads besides.
+#[test]
+fn calls_of_the_host_are_kept_with_their_places() {
+    let text = text(&[
+        &["P0@host", ST, "signal t 1", "wait t 2", "wait t 3", "signal t 4", LD, "signal t 5"],
+        &[P1, "wait t 1", LD, "signal t 2", "signal t 3"],
+        &[P2, "wait t 4", LD],
+    ]);
+    let test = litmus::parse(&text, "T").unwrap();
+    let told = |test: &Test| -> Vec<(usize, bool, u32)> {
+        let hosts = &test.schedule().unwrap().hosts;
+        hosts.iter().map(|call| (call.at, call.waits, call.value.unwrap())).collect()
+    };
+    // The instructions are the store, what became of the two waits, and the load.
+    let expected = [(1, false, 1), (1, true, 2), (2, true, 3), (3, false, 4), (4, false, 5)];
+    assert_eq!(told(&test), expected);
+    let mut twin = test.clone();
+    let read = twin.threads[0].instructions.last().unwrap().clone();
+    let early = InstructionKind::System(SystemOperation::Flush(Vec::new()));
+    twin.threads[0].instructions.insert(0, litmus::Instruction { kind: early, ..read.clone() });
+    twin.keep_calls_of(&test);
+    assert_eq!(told(&twin), expected.map(|(at, waits, value)| (at + 1, waits, value)));
 }
 
 /// Numbers that look random.

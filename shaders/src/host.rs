@@ -3,12 +3,17 @@
 //! Threads of the device that one `submit` names are a batch. Those that no thread of the host submits are submitted before
 //! the threads of the host begin; where system-synchronizes-with puts an instruction of the host before one of them, it is
 //! a batch of its own, which waits until the host signals it.
+//!
+//! With the calls of a test as they stand a batch has the calls of its threads' columns besides. Then each thread that no host
+//! submits is a batch of its own, so that its fence is.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use std::collections::BTreeMap;
+
 use litmus::{
-    AccessKind, Flow, Instruction, InstructionKind, Place, ScalarType, StorageClass, SystemOperation, Test,
-    ThreadId,
+    AccessKind, Flow, Instruction, InstructionKind, Place, ScalarType, Schedule, Scheduled, StorageClass,
+    SystemOperation, Test, ThreadId,
 };
 
 use crate::dependency::Dependency;
@@ -25,6 +30,31 @@ pub struct Hosts {
     pub after: Vec<Dependency>,
     /// Whether their memory is not coherent.
     pub noncoherent: bool,
+    /// What they do by the calls of the test as they stand, or why they cannot; none where it has no calls.
+    pub called: Option<Result<Called, Rule>>,
+}
+
+/// Threads of the host and batches, by the calls of a test as they stand.
+#[derive(Clone, Debug, Default)]
+pub struct Called {
+    /// The threads, in the order of [`Hosts::threads`].
+    pub threads: Vec<HostThread>,
+    /// The batches. Those of a queue stand in the order in which it is given them, and whoever signals a binary semaphore before
+    /// whoever waits for it.
+    pub batches: Vec<Batch>,
+    /// The semaphores by their names: the numbers that acts have.
+    pub semaphores: Vec<String>,
+}
+
+/// What one submission gives a queue: its items of these threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The threads.
+    pub threads: Vec<ThreadId>,
+    /// The queue, by its number in the schedule.
+    pub queue: usize,
+    /// How it is begun.
+    pub start: Start,
 }
 
 /// A thread of the host.
@@ -45,8 +75,10 @@ pub enum Act {
     Submit(u32),
     /// Waits for the end of a batch.
     Wait(u32),
-    /// Lets a batch go on that waits for it.
-    Signal(u32),
+    /// Signals a timeline semaphore: a value. The semaphore of a batch that is held is that of its number among those.
+    Signal(u32, u32),
+    /// Waits for a value of a timeline semaphore.
+    Await(u32, u32),
 }
 
 /// How a batch is begun.
@@ -83,7 +115,8 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
         if !is_host(from) || is_host(to) || begun || !leads {
             return Err(Rule::HostSynchronization);
         }
-        signals.push((from, pair.from.instruction.map(usize::from), batches.len() as u32));
+        let at = pair.from.instruction.map_or(instructions(from).len(), |at| usize::from(at) + 1);
+        signals.push((from, at, Act::Signal(signals.len() as u32, 1)));
         batches.push((Start::Held, vec![to]));
     }
     let rest: Vec<ThreadId> = ids()
@@ -98,11 +131,10 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
         return Err(Rule::SynchronizedWithItself);
     }
     let mut threads = Vec::new();
-    let mut submitted = 0;
     for id in ids().filter(|id| is_host(*id)) {
-        let own: Vec<(Option<usize>, u32)> =
-            signals.iter().filter(|(from, ..)| *from == id).map(|(_, at, batch)| (*at, *batch)).collect();
-        threads.push(HostThread { thread: id, acts: acts(test, id, &batches, &own, &mut submitted)? });
+        let own: Vec<(usize, Act)> =
+            signals.iter().filter(|(from, ..)| *from == id).map(|(_, at, act)| (*at, act.clone())).collect();
+        threads.push(HostThread { thread: id, acts: acts(test, id, &batches, &own)? });
     }
     let starts: Vec<Start> = batches.iter().map(|(start, _)| *start).collect();
     // What is held keeps back all that its queue is given later.
@@ -110,9 +142,32 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
     if starts.contains(&Start::Held) && threads.iter().flat_map(|thread| &thread.acts).any(calls) {
         return Err(Rule::HostSynchronization);
     }
-    check_ends(&threads, &starts)?;
-    let hosts = Hosts { threads, after: Vec::new(), noncoherent: memory(test)?, starts };
+    let held = starts.iter().filter(|start| **start == Start::Held).enumerate();
+    let mut held = held.map(|(number, _)| vec![(true, number as u32, 1)]);
+    // No batch keeps another one back: where one is held, all are submitted at once.
+    let queued = starts.iter().enumerate().map(|(number, start)| match start {
+        Start::Held => (number, held.next().unwrap_or_default()),
+        Start::Submitted | Start::Early => (number, Vec::new()),
+    });
+    check_ends(&threads, &starts, &queued.collect::<Vec<_>>())?;
+    let hosts = Hosts { threads, after: Vec::new(), noncoherent: memory(test)?, starts, called: None };
     Ok((batches.into_iter().map(|(_, threads)| threads).collect(), hosts))
+}
+
+/// Batches by their threads, the threads of the host, and what stands before each batch.
+pub(crate) type Beside = (Vec<Vec<ThreadId>>, Hosts, Vec<Dependency>);
+
+/// Batches and threads of the host of a test that runs by its calls alone: nothing but those stands around the batches.
+pub(crate) fn as_called(test: &Test, called: &Called) -> Result<Beside, Rule> {
+    let nothing = vec![Dependency::default(); called.batches.len()];
+    let hosts = Hosts {
+        threads: called.threads.clone(),
+        starts: called.batches.iter().map(|batch| batch.start).collect(),
+        after: nothing.clone(),
+        noncoherent: memory(test)?,
+        called: None,
+    };
+    Ok((called.batches.iter().map(|batch| batch.threads.clone()).collect(), hosts, nothing))
 }
 
 /// Whether the memory of the threads of the host is not coherent.
@@ -137,8 +192,7 @@ fn acts(
     test: &Test,
     id: ThreadId,
     batches: &[(Start, Vec<ThreadId>)],
-    signals: &[(Option<usize>, u32)],
-    submitted: &mut u32,
+    calls: &[(usize, Act)],
 ) -> Result<Vec<Act>, Rule> {
     let thread = test.thread(id);
     let mut acts = Vec::new();
@@ -150,11 +204,20 @@ fn acts(
         first = next;
     };
     for (at, instruction) in thread.instructions.iter().enumerate() {
+        let mut stands_for_call = false;
+        for (_, call) in calls.iter().filter(|(before, _)| *before == at) {
+            close(&mut acts, at, at);
+            acts.push(call.clone());
+            stands_for_call |= matches!(call, Act::Await(..));
+        }
         match &instruction.kind {
-            InstructionKind::System(SystemOperation::Submit(_)) => {
+            _ if stands_for_call => close(&mut acts, at, at + 1),
+            InstructionKind::System(SystemOperation::Submit(threads)) => {
                 close(&mut acts, at, at + 1);
-                acts.push(Act::Submit(*submitted));
-                *submitted += 1;
+                let named = |(_, batch): &(_, &(Start, Vec<ThreadId>))| {
+                    batch.0 == Start::Submitted && batch.1.iter().any(|thread| threads.contains(thread))
+                };
+                acts.extend((0..).zip(batches).filter(named).map(|(number, _)| Act::Submit(number)));
             }
             InstructionKind::System(SystemOperation::Wait(threads)) => {
                 close(&mut acts, at, at + 1);
@@ -174,13 +237,10 @@ fn acts(
             }
             _ => check(test, instruction)?,
         }
-        for (_, batch) in signals.iter().filter(|(after, _)| *after == Some(at)) {
-            close(&mut acts, at + 1, at + 1);
-            acts.push(Act::Signal(*batch));
-        }
     }
-    close(&mut acts, thread.instructions.len(), 0);
-    acts.extend(signals.iter().filter(|(after, _)| after.is_none()).map(|(_, batch)| Act::Signal(*batch)));
+    let end = thread.instructions.len();
+    close(&mut acts, end, end);
+    acts.extend(calls.iter().filter(|(before, _)| *before >= end).map(|(_, call)| call.clone()));
     for range in acts.iter().filter_map(|act| if let Act::Each(range) = act { Some(range) } else { None }) {
         let jumps = thread.instructions.iter().enumerate().skip(range.start).take(range.len());
         for (at, instruction) in jumps {
@@ -223,31 +283,187 @@ fn check(test: &Test, instruction: &Instruction) -> Result<(), Rule> {
     }
 }
 
-/// Whether all threads come to their ends: nobody waits for what only comes behind a wait.
-fn check_ends(threads: &[HostThread], starts: &[Start]) -> Result<(), Rule> {
-    let mut begun: Vec<bool> = starts.iter().map(|start| *start == Start::Early).collect();
+/// Semaphores of a batch in order: whether it waits, which, and the value.
+type Semaphores = Vec<(bool, u32, u32)>;
+
+/// Whether all threads and batches come to their ends: nobody waits for what only comes behind a wait. `queued` has the queue of each
+/// batch, and its semaphores.
+fn check_ends(threads: &[HostThread], starts: &[Start], queued: &[(usize, Semaphores)]) -> Result<(), Rule> {
+    let mut begun: Vec<bool> = starts.iter().map(|start| *start != Start::Submitted).collect();
+    let mut ended = vec![false; starts.len()];
+    let mut reached: BTreeMap<u32, u32> = BTreeMap::new();
     let mut at = vec![0; threads.len()];
     loop {
         let mut moved = false;
+        // What a queue is given ends in its order.
+        let mut kept_back: Vec<usize> = Vec::new();
+        for (number, (queue, semaphores)) in queued.iter().enumerate() {
+            let done = ended.get(number).copied().unwrap_or(true);
+            if done || kept_back.contains(queue) {
+                continue;
+            }
+            let mut own = reached.clone();
+            let passes = begun.get(number).copied().unwrap_or(false)
+                && semaphores.iter().all(|(waits, semaphore, value)| {
+                    let reached = own.entry(*semaphore).or_default();
+                    if !*waits {
+                        *reached = (*reached).max(*value);
+                    }
+                    *reached >= *value
+                });
+            if passes {
+                reached = own;
+                ended.iter_mut().skip(number).take(1).for_each(|ended| *ended = true);
+                moved = true;
+            } else {
+                kept_back.push(*queue);
+            }
+        }
         for (thread, at) in threads.iter().zip(&mut at) {
             while let Some(act) = thread.acts.get(*at) {
                 match act {
-                    Act::Wait(batch) if !begun.get(*batch as usize).copied().unwrap_or(false) => break,
-                    Act::Submit(batch) | Act::Signal(batch) => {
+                    Act::Wait(batch) if !ended.get(*batch as usize).copied().unwrap_or(false) => break,
+                    Act::Await(semaphore, value) if reached.get(semaphore).is_none_or(|own| own < value) => {
+                        break;
+                    }
+                    Act::Submit(batch) => {
                         if let Some(begun) = begun.get_mut(*batch as usize) {
                             *begun = true;
                         }
                     }
-                    Act::Wait(_) | Act::Each(_) => {}
+                    Act::Signal(semaphore, value) => {
+                        let own = reached.entry(*semaphore).or_default();
+                        *own = (*own).max(*value);
+                    }
+                    Act::Wait(_) | Act::Await(..) | Act::Each(_) => {}
                 }
                 (*at, moved) = (*at + 1, true);
             }
         }
-        if threads.iter().zip(&at).all(|(thread, at)| *at == thread.acts.len()) {
+        if threads.iter().zip(&at).all(|(thread, at)| *at == thread.acts.len()) && !ended.contains(&false) {
             return Ok(());
         }
         if !moved {
             return Err(Rule::EndlessWait);
         }
     }
+}
+
+/// The threads of the host and the batches of a test whose calls stand as they are.
+pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
+    let batches = submitted(test, schedule)?;
+    let all = schedule.queues.iter().flat_map(|queue| &queue.items);
+    let awaited: Vec<&String> =
+        all.filter_map(|item| if let Scheduled::Wait(name, _) = item { Some(name) } else { None }).collect();
+    let mut semaphores: Vec<String> = Vec::new();
+    let mut number = |name: &String| {
+        let known = semaphores.iter().position(|known| known == name);
+        known.unwrap_or_else(|| {
+            semaphores.push(name.clone());
+            semaphores.len() - 1
+        }) as u32
+    };
+    let mut queued: Vec<(usize, Semaphores)> = Vec::new();
+    for batch in &batches {
+        let items = items(schedule, batch).filter_map(|item| match item {
+            // Nobody waits for it.
+            Scheduled::Signal(name, None) if !awaited.contains(&name) => None,
+            Scheduled::Signal(name, value) => Some((false, number(name), value.unwrap_or(1))),
+            Scheduled::Wait(name, value) => Some((true, number(name), value.unwrap_or(1))),
+            Scheduled::Dispatch(_)
+            | Scheduled::Barrier(_)
+            | Scheduled::Set(..)
+            | Scheduled::Await(..)
+            | Scheduled::Release(..)
+            | Scheduled::Acquire(..) => None,
+        });
+        queued.push((batch.queue, items.collect()));
+    }
+    let named: Vec<(Start, Vec<ThreadId>)> =
+        batches.iter().map(|batch| (batch.start, batch.threads.clone())).collect();
+    let mut threads = Vec::new();
+    for thread in (0..test.threads.len()).map(|number| ThreadId(number as u16)) {
+        if test.thread(thread).place != Place::Host {
+            continue;
+        }
+        let own = schedule.hosts.iter().filter(|call| call.thread == thread);
+        let calls = own.map(|call| {
+            // The host has no calls for binary semaphores.
+            let value = call.value.ok_or(Rule::BinaryOfHost)?;
+            let semaphore = number(&call.semaphore);
+            Ok((
+                call.at,
+                if call.waits { Act::Await(semaphore, value) } else { Act::Signal(semaphore, value) },
+            ))
+        });
+        let calls = calls.collect::<Result<Vec<_>, Rule>>()?;
+        threads.push(HostThread { thread, acts: acts(test, thread, &named, &calls)? });
+    }
+    let starts: Vec<Start> = batches.iter().map(|batch| batch.start).collect();
+    check_ends(&threads, &starts, &queued)?;
+    Ok(Called { threads, batches, semaphores })
+}
+
+/// What a queue is given of the threads of a batch.
+pub fn items<'a>(schedule: &'a Schedule, batch: &'a Batch) -> impl Iterator<Item = &'a Scheduled> {
+    let queue = schedule.queues.get(batch.queue);
+    let items = queue.into_iter().flat_map(|queue| queue.items.iter().zip(&queue.threads));
+    items.filter(|(_, thread)| batch.threads.contains(thread)).map(|(item, _)| item)
+}
+
+/// The batches, in an order in which they may be submitted. A binary semaphore is waited for by what is submitted behind its signal
+/// (VUID-vkQueueSubmit-pWaitSemaphores-03238).
+fn submitted(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
+    // By who submits them: nobody, or a thread of the host with one of its calls.
+    let mut calls: Vec<(Option<ThreadId>, Vec<ThreadId>)> = Vec::new();
+    for (number, thread) in test.threads.iter().enumerate().filter(|(_, thread)| thread.place == Place::Host)
+    {
+        for instruction in &thread.instructions {
+            if let InstructionKind::System(SystemOperation::Submit(threads)) = &instruction.kind {
+                calls.push((Some(ThreadId(number as u16)), threads.clone()));
+            }
+        }
+    }
+    let by_host: Vec<ThreadId> = calls.iter().flat_map(|(_, threads)| threads.iter().copied()).collect();
+    let mut early = Vec::new();
+    for (queue, own) in schedule.queues.iter().enumerate() {
+        let mut threads = own.threads.clone();
+        threads.dedup();
+        for thread in threads.into_iter().filter(|thread| !by_host.contains(thread)) {
+            early.push(Batch { threads: vec![thread], queue, start: Start::Early });
+        }
+    }
+    let mut made: Vec<(Option<ThreadId>, Batch)> = Vec::new();
+    let mut add = |host: Option<ThreadId>, mut left: Vec<Batch>| -> Result<(), Rule> {
+        while !left.is_empty() {
+            let signalled = |name: &str| {
+                made.iter().any(|(by, batch)| {
+                    let signals = |item: &Scheduled| matches!(item, Scheduled::Signal(own, _) if own == name);
+                    (by.is_none() || *by == host) && items(schedule, batch).any(signals)
+                })
+            };
+            let may = |(at, batch): &(usize, &Batch)| {
+                let mut binary = items(schedule, batch).filter_map(|item| {
+                    if let Scheduled::Wait(name, None) = item { Some(name) } else { None }
+                });
+                binary.all(|name| signalled(name))
+                    && !left.iter().take(*at).any(|other| other.queue == batch.queue)
+            };
+            let next = left.iter().enumerate().find(may).map(|(at, _)| at).ok_or(Rule::LateSignal)?;
+            let batch = left.remove(next);
+            made.push((host, batch));
+        }
+        Ok(())
+    };
+    add(None, early)?;
+    for (host, threads) in calls {
+        let of_queue = |queue: usize| {
+            let own = schedule.queues.get(queue).map(|own| own.threads.as_slice()).unwrap_or_default();
+            let threads: Vec<ThreadId> =
+                threads.iter().copied().filter(|thread| own.contains(thread)).collect();
+            (!threads.is_empty()).then_some(Batch { threads, queue, start: Start::Submitted })
+        };
+        add(host, (0..schedule.queues.len()).filter_map(of_queue).collect())?;
+    }
+    Ok(made.into_iter().map(|(_, batch)| batch).collect())
 }

@@ -80,8 +80,9 @@ pub struct Program {
     pub schedule: Option<Schedule>,
     /// Whether the storages that lie apart are those that one queue family owns at a time.
     pub owned_apart: bool,
-    /// Whether that is the only way to run it: dependencies between whole phases would publish more than the test says.
-    pub calls_alone: bool,
+    /// Why that is the only way to run it: dependencies between whole phases would publish more than the test says, or threads of the
+    /// host cannot do what was derived.
+    pub calls_alone: Option<Rule>,
     /// Slots of a workgroup, in every kernel.
     pub lanes: u32,
     /// Units of location memory for one instance without padding; as [`Kernel::storages`].
@@ -214,7 +215,7 @@ impl From<Kernel> for Program {
             queues: vec![0],
             schedule: None,
             owned_apart: false,
-            calls_alone: false,
+            calls_alone: None,
             phases: vec![Phase {
                 before: Dependency::default(),
                 parts: vec![Part { threads, queue: 0, kernel }],
@@ -272,25 +273,26 @@ fn with_parameters(
         let variant = Variant { stage: config.variant.stage.of_thread(first), ..config.variant };
         KernelConfig { variant, ..*config }
     };
-    let own = config.variant.stage == Stage::Compute && pipelines == Pipelines::Merged && !beside_hosts;
+    let own = config.variant.stage == Stage::Compute && pipelines == Pipelines::Merged;
     let schedule = test.schedule().filter(|schedule| own && is_of_dispatches(test, schedule));
     let mut hosts = None;
-    let mut calls_alone = false;
+    let mut calls_alone = None;
     let (phases, dependencies) = if beside_hosts {
-        let (batches, mut planned) = host::plan(test)?;
-        let mut before = Vec::with_capacity(batches.len());
-        for threads in &batches {
-            let (own, after) = dependency::around(test, threads)?;
-            before.push(own);
-            planned.after.push(after);
-        }
-        hosts = Some(planned);
+        let called = schedule.map(|schedule| host::called(test, schedule));
+        let (batches, planned, before) = match (beside(test), &called) {
+            (Err(rule), Some(Ok(called))) => {
+                calls_alone = Some(rule);
+                host::as_called(test, called)?
+            }
+            (derived, _) => derived?,
+        };
+        hosts = Some(host::Hosts { called, ..planned });
         (batches, dependency::Dependencies { before, all_memory: false })
     } else {
         let phases = phases(test)?;
         let dependencies = match dependency::between(test, &phases) {
             Err(Rule::MaskOfOtherThreads) if schedule.is_some() => {
-                calls_alone = true;
+                calls_alone = Some(Rule::MaskOfOtherThreads);
                 let before = vec![Dependency::default(); phases.len()];
                 dependency::Dependencies { before, all_memory: false }
             }
@@ -302,7 +304,7 @@ fn with_parameters(
     let mut apart = dispatch::apart(test, config.variant)?;
     // What has an owner has a buffer of its own, unless a variant says what lies apart.
     let owned = schedule.map_or(&[][..], |schedule| &schedule.owned);
-    let owned_apart = !owned.is_empty() && config.variant.apart == Apart::Nothing;
+    let owned_apart = !owned.is_empty() && !beside_hosts && config.variant.apart == Apart::Nothing;
     if owned_apart {
         let storages = dispatch::storages(test);
         apart =
@@ -340,14 +342,8 @@ fn with_parameters(
         let stages = |threads: &Vec<ThreadId>| by_stage(config.variant.stage, threads);
         kernels.push(if mixed { parts.iter().flat_map(stages).collect() } else { parts });
     }
-    if beside_hosts {
-        if !apart.is_empty() {
-            return Err(Rule::HostElsewhere.into());
-        }
-        // A batch is one submission.
-        if pipelines == Pipelines::Merged && kernels.iter().any(|parts| parts.len() > 1) {
-            return Err(Rule::SeveralQueues.into());
-        }
+    if beside_hosts && !apart.is_empty() {
+        return Err(Rule::HostElsewhere.into());
     }
     if pipelines == Pipelines::Split && kernels.iter().flatten().count() == 1 {
         return Err(Rule::OneWorkgroup.into());
@@ -480,6 +476,25 @@ fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
         location @ (ResultSlot::Register(Observable::Location(..))
         | ResultSlot::High(Observable::Location(..))) => location,
     }
+}
+
+/// The batches of a test with threads of the host, those threads, and what stands before each batch, by what was derived.
+fn beside(test: &Test) -> Result<host::Beside, Rule> {
+    let (batches, mut planned) = host::plan(test)?;
+    let mut before = Vec::with_capacity(batches.len());
+    for threads in &batches {
+        let (own, after) = dependency::around(test, threads)?;
+        before.push(own);
+        planned.after.push(after);
+        // A batch is one submission.
+        let queue = |thread: &ThreadId| {
+            test.thread(*thread).place.placement().map(|place| (place.queue_family, place.queue))
+        };
+        if threads.iter().any(|thread| queue(thread) != threads.first().and_then(queue)) {
+            return Err(Rule::SeveralQueues);
+        }
+    }
+    Ok((batches, planned, before))
 }
 
 fn has_api_operation(test: &Test) -> bool {

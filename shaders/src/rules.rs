@@ -65,6 +65,13 @@ pub enum Rule {
     /// A fence is of a whole submission.
     #[error("wait for part of a submission")]
     PartOfSubmission,
+    /// A binary semaphore is signalled and waited for by queues alone (VUID-vkSignalSemaphore-semaphore-03257).
+    #[error("binary semaphore of the host")]
+    BinaryOfHost,
+    /// What waits for a binary semaphore is submitted behind its signal: by the same thread of the host, or where nobody of the host
+    /// submits the signal.
+    #[error("binary semaphore whose signal may be submitted behind its wait")]
+    LateSignal,
     /// What is waited for never begins.
     #[error("wait for what nobody signals")]
     EndlessWait,

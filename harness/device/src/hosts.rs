@@ -3,6 +3,7 @@
 //! Plain accesses are relaxed atomics: the compiler of a host's program is not under test, its processor and the driver are.
 //! Threads meet at each instance, with a bound. Nothing that a test says rests on that: meeting is relaxed.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use ash::vk;
 use plan::{
     BatchStart, DeviceError, HostAct, HostOperation, HostOrder, HostPlace, HostPlay, HostReport, HostThread,
-    HostValue, Hosts,
+    HostValue, Hosts, SemaphoreId,
 };
 
 use crate::error::failed;
@@ -18,9 +19,8 @@ use crate::gpu::Gpu;
 use crate::memory::Mapped;
 use crate::queue::QueueUse;
 use crate::submission::Submission;
+use crate::sync::Semaphores;
 
-/// The value of the semaphore of a batch that goes on.
-const RELEASED: u64 = 1;
 /// How long a thread waits on a fence before it looks whether another has failed, in nanoseconds.
 const SLICE: u64 = 50_000_000;
 /// How long a thread waits at first until the others have begun.
@@ -34,26 +34,28 @@ const LATE: u32 = 64;
 pub(crate) struct Players {
     hosts: Arc<Hosts>,
     play: HostPlay,
-    batches: Vec<Batch>,
+    /// The fences of the batches; null until [`Players::create`] has made them.
+    fences: Vec<vk::Fence>,
     game: Option<Arc<Game>>,
     reported: Vec<u32>,
 }
 
-/// A batch of commands; null handles until [`Players::create`] has made them.
-#[derive(Clone, Default)]
-struct Batch {
-    fence: vk::Fence,
-    /// What it waits for where it is held.
-    semaphore: vk::Semaphore,
-}
-
 /// A batch as threads submit it.
-#[derive(Clone)]
 struct Ready {
     queue: vk::Queue,
-    commands: Vec<vk::CommandBuffer>,
+    parts: Vec<Part>,
     fence: vk::Fence,
-    semaphore: vk::Semaphore,
+    /// What the host lets it go on with: numbers of semaphores, and values.
+    held: Vec<(u32, u32)>,
+}
+
+/// What of a batch stands between semaphores.
+struct Part {
+    commands: Vec<vk::CommandBuffer>,
+    waits: (Vec<vk::Semaphore>, Vec<u64>),
+    signals: (Vec<vk::Semaphore>, Vec<u64>),
+    /// What waits: all commands.
+    stages: Vec<vk::PipelineStageFlags>,
 }
 
 /// What the threads of a submission share. It keeps no object of Vulkan alive: whoever owns those ends them when the threads
@@ -66,6 +68,10 @@ struct Game {
     play: HostPlay,
     memory: Mapped,
     batches: Vec<Ready>,
+    /// The semaphores of acts of the host, by their numbers and values.
+    semaphores: BTreeMap<(u32, u32), (vk::Semaphore, u64)>,
+    /// Whether submissions give values to semaphores.
+    timelines: bool,
     state: Mutex<State>,
     changed: Condvar,
     failed: AtomicBool,
@@ -75,8 +81,10 @@ struct Game {
 
 #[derive(Default)]
 struct State {
-    /// By batch, whether it was submitted and nothing of the host holds it back.
+    /// By batch, whether it was submitted.
     begun: Vec<bool>,
+    /// What the host has signalled.
+    signalled: Vec<(u32, u32)>,
     /// Threads that have not ended.
     running: usize,
     /// By thread, what it has reported.
@@ -89,7 +97,7 @@ impl Players {
         Players {
             hosts: Arc::new(hosts.clone()),
             play: HostPlay::default(),
-            batches: vec![Batch::default(); hosts.batches.len()],
+            fences: vec![vk::Fence::null(); hosts.batches.len()],
             game: None,
             reported: Vec::new(),
         }
@@ -97,32 +105,10 @@ impl Players {
 
     /// Makes fences; what was made before an error is kept for [`Players::destroy`].
     pub(crate) fn create(&mut self, raw: &ash::Device) -> Result<(), DeviceError> {
-        for batch in &mut self.batches {
+        for fence in &mut self.fences {
             // SAFETY: the device lives.
-            batch.fence = unsafe { raw.create_fence(&vk::FenceCreateInfo::default(), None) }
+            *fence = unsafe { raw.create_fence(&vk::FenceCreateInfo::default(), None) }
                 .map_err(failed("vkCreateFence"))?;
-        }
-        Ok(())
-    }
-
-    /// Makes ready what batches signal and wait for. None of them is in flight.
-    fn renew(&mut self, raw: &ash::Device) -> Result<(), DeviceError> {
-        for (batch, start) in self.batches.iter_mut().zip(&self.hosts.batches) {
-            // SAFETY: no batch is in flight, so no fence is in use.
-            unsafe { raw.reset_fences(&[batch.fence]) }.map_err(failed("vkResetFences"))?;
-            if *start == BatchStart::Held {
-                let mut timeline = vk::SemaphoreTypeCreateInfo::default()
-                    .semaphore_type(vk::SemaphoreType::TIMELINE)
-                    .initial_value(0);
-                let info = vk::SemaphoreCreateInfo::default().push_next(&mut timeline);
-                // SAFETY: no batch is in flight, so nothing waits for the old one. The device has timeline semaphores, as the plan
-                // was checked.
-                let semaphore = unsafe {
-                    raw.destroy_semaphore(std::mem::take(&mut batch.semaphore), None);
-                    raw.create_semaphore(&info, None)
-                };
-                batch.semaphore = semaphore.map_err(failed("vkCreateSemaphore"))?;
-            }
         }
         Ok(())
     }
@@ -151,22 +137,50 @@ impl Players {
         gpu: &Gpu,
         memory: Mapped,
         queues: &[QueueUse],
-        submissions: &[Submission],
+        (submissions, semaphores): (&[Submission], &Semaphores),
     ) -> Result<(), DeviceError> {
-        self.renew(&gpu.raw)?;
-        let ready = |(number, batch): (u32, &Batch)| {
-            let submission = submissions.iter().find(|submission| submission.batch == Some(number))?;
+        if !self.fences.is_empty() {
+            // SAFETY: no batch is in flight, so no fence is in use.
+            unsafe { gpu.raw.reset_fences(&self.fences) }.map_err(failed("vkResetFences"))?;
+        }
+        let acts = || self.hosts.threads.iter().flat_map(|thread| &thread.acts);
+        let part = |submission: &Submission| {
+            let (waits, signals) =
+                (semaphores.chosen(&submission.waits), semaphores.chosen(&submission.signals));
+            let stages = vec![vk::PipelineStageFlags::ALL_COMMANDS; waits.0.len()];
+            let commands = submission.recordings.iter().map(|recording| recording.commands).collect();
+            Part { commands, waits, signals, stages }
+        };
+        let ready = |(number, fence): (u32, &vk::Fence)| {
+            let own = || submissions.iter().filter(move |submission| submission.batch == Some(number));
+            let queue = own().next()?.queue;
+            // What its queue is given before keeps it back, too.
+            let before = submissions
+                .iter()
+                .filter(|other| other.queue == queue && other.batch.is_some_and(|other| other <= number));
+            let waits = before.flat_map(|submission| &submission.waits);
+            let held = waits.map(|(semaphore, value)| (*semaphore as u32, *value)).filter(|wanted| {
+                acts().any(|act| matches!(act, HostAct::Signal { semaphore, value } if (semaphore.0, *value) == *wanted))
+            });
             Some(Ready {
-                queue: queues.get(submission.queue)?.raw,
-                commands: submission.recordings.iter().map(|recording| recording.commands).collect(),
-                fence: batch.fence,
-                semaphore: batch.semaphore,
+                queue: queues.get(queue)?.raw,
+                parts: own().map(part).collect(),
+                fence: *fence,
+                held: held.collect(),
             })
         };
-        let batches: Vec<Ready> = (0..).zip(&self.batches).filter_map(ready).collect();
-        if batches.len() != self.batches.len() {
+        let batches: Vec<Ready> = (0..).zip(&self.fences).filter_map(ready).collect();
+        if batches.len() != self.fences.len() {
             return Err(DeviceError::InvalidPlan("a batch without commands".to_owned()));
         }
+        let of_acts = acts().filter_map(|act| match act {
+            HostAct::Signal { semaphore, value } | HostAct::Await { semaphore, value } => {
+                let (raw, values) = semaphores.chosen(&[(semaphore.0 as usize, *value)]);
+                Some(((semaphore.0, *value), (*raw.first()?, *values.first()?)))
+            }
+            HostAct::Each(_) | HostAct::Submit(_) | HostAct::Wait(_) => None,
+        });
+        let own_semaphores = of_acts.collect();
         let threads = self.hosts.threads.len();
         let game = Arc::new(Game {
             raw: gpu.raw.clone(),
@@ -176,11 +190,14 @@ impl Players {
             memory,
             state: Mutex::new(State {
                 begun: vec![false; batches.len()],
+                signalled: Vec::new(),
                 running: threads,
                 reported: vec![Vec::new(); threads],
                 error: None,
             }),
             batches,
+            semaphores: own_semaphores,
+            timelines: semaphores.has_timelines(),
             changed: Condvar::new(),
             failed: AtomicBool::new(false),
             places: (0..threads).map(|_| (AtomicU32::new(0), AtomicU32::new(0))).collect(),
@@ -188,7 +205,7 @@ impl Players {
         self.game = Some(game.clone());
         game.memory.invalidate_all(&game.raw)?;
         for (number, start) in (0..).zip(&self.hosts.batches) {
-            if *start != BatchStart::Submitted {
+            if *start == BatchStart::Early {
                 game.submit(number)?;
             }
         }
@@ -247,13 +264,18 @@ impl Players {
 
     /// Gives everything back. Nothing may be in flight.
     pub(crate) fn destroy(&self, raw: &ash::Device) {
-        for batch in &self.batches {
-            // SAFETY: the objects are this device's or null, and no submission uses them.
-            unsafe {
-                raw.destroy_fence(batch.fence, None);
-                raw.destroy_semaphore(batch.semaphore, None);
-            }
+        for fence in &self.fences {
+            // SAFETY: the fence is this device's or null, and no submission uses it.
+            unsafe { raw.destroy_fence(*fence, None) };
         }
+    }
+}
+
+impl Part {
+    fn values(&self) -> vk::TimelineSemaphoreSubmitInfo<'_> {
+        vk::TimelineSemaphoreSubmitInfo::default()
+            .wait_semaphore_values(&self.waits.1)
+            .signal_semaphore_values(&self.signals.1)
     }
 }
 
@@ -286,30 +308,38 @@ impl Game {
     /// Submits a batch.
     fn submit(&self, number: u32) -> Result<(), DeviceError> {
         let batch = self.batch(number)?;
-        let (semaphores, values) = ([batch.semaphore], [RELEASED]);
-        let stages = [vk::PipelineStageFlags::ALL_COMMANDS];
-        let mut timeline = vk::TimelineSemaphoreSubmitInfo::default().wait_semaphore_values(&values);
-        let mut info = vk::SubmitInfo::default().command_buffers(&batch.commands);
-        if batch.semaphore != vk::Semaphore::null() {
-            info = info.wait_semaphores(&semaphores).wait_dst_stage_mask(&stages).push_next(&mut timeline);
-        }
+        let mut timelines: Vec<_> = batch.parts.iter().map(Part::values).collect();
+        let infos: Vec<_> = batch
+            .parts
+            .iter()
+            .zip(&mut timelines)
+            .map(|(part, timeline)| {
+                let info = vk::SubmitInfo::default()
+                    .command_buffers(&part.commands)
+                    .wait_semaphores(&part.waits.0)
+                    .wait_dst_stage_mask(&part.stages)
+                    .signal_semaphores(&part.signals.0);
+                if self.timelines { info.push_next(timeline) } else { info }
+            })
+            .collect();
         {
             let _alone = self.submitting.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: the commands are recorded for this queue's family and not in flight, as each batch is submitted once; nobody
-            // else submits meanwhile. What waits is signalled by a thread of the host, or keeps the plan in flight.
-            unsafe { self.raw.queue_submit(batch.queue, &[info], batch.fence) }
+            // else submits meanwhile. What waits is signalled by a thread of the host or by a batch, or keeps the plan in flight.
+            unsafe { self.raw.queue_submit(batch.queue, &infos, batch.fence) }
                 .map_err(failed("vkQueueSubmit"))?;
         }
-        if batch.semaphore == vk::Semaphore::null() {
-            self.begins(number);
-        }
+        self.note(|state| {
+            if let Some(begun) = state.begun.get_mut(number as usize) {
+                *begun = true;
+            }
+        });
         Ok(())
     }
 
-    fn begins(&self, number: u32) {
-        if let Some(begun) = self.state().begun.get_mut(number as usize) {
-            *begun = true;
-        }
+    /// Notes something that others may wait for.
+    fn note(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state());
         self.changed.notify_all();
     }
 
@@ -323,7 +353,11 @@ impl Game {
     fn await_batch(&self, number: u32) -> Result<(), DeviceError> {
         let batch = self.batch(number)?;
         let mut state = self.state();
-        while !state.begun.get(number as usize).copied().unwrap_or(false) {
+        let goes_on = |state: &State| {
+            state.begun.get(number as usize).copied().unwrap_or(false)
+                && batch.held.iter().all(|wanted| state.signalled.contains(wanted))
+        };
+        while !goes_on(&state) {
             if let Some(error) = &state.error {
                 return Err(error.clone());
             }
@@ -343,13 +377,36 @@ impl Game {
         }
     }
 
-    fn signal(&self, number: u32) -> Result<(), DeviceError> {
-        let batch = self.batch(number)?;
-        let info = vk::SemaphoreSignalInfo::default().semaphore(batch.semaphore).value(RELEASED);
-        // SAFETY: the semaphore is a timeline of this device, of this turn, which signals it once.
+    fn semaphore(&self, number: SemaphoreId, value: u32) -> Result<(vk::Semaphore, u64), DeviceError> {
+        let missing = || DeviceError::InvalidPlan(format!("no semaphore {}", number.0));
+        self.semaphores.get(&(number.0, value)).copied().ok_or_else(missing)
+    }
+
+    fn signal(&self, number: SemaphoreId, value: u32) -> Result<(), DeviceError> {
+        let (semaphore, risen) = self.semaphore(number, value)?;
+        let info = vk::SemaphoreSignalInfo::default().semaphore(semaphore).value(risen);
+        // SAFETY: the semaphore is a timeline of this device, whose values rise from turn to turn, and within one as whoever made the
+        // plan saw to.
         unsafe { self.raw.signal_semaphore(&info) }.map_err(failed("vkSignalSemaphore"))?;
-        self.begins(number);
+        self.note(|state| state.signalled.push((number.0, value)));
         Ok(())
+    }
+
+    fn await_semaphore(&self, number: SemaphoreId, value: u32) -> Result<(), DeviceError> {
+        let (semaphore, risen) = self.semaphore(number, value)?;
+        let (semaphores, values) = ([semaphore], [risen]);
+        let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
+        loop {
+            // SAFETY: the semaphore is a timeline of this device.
+            match unsafe { self.raw.wait_semaphores(&info, SLICE) } {
+                Ok(()) => return Ok(()),
+                Err(vk::Result::TIMEOUT) if self.failed.load(Ordering::Relaxed) => {
+                    return Err(DeviceError::Busy);
+                }
+                Err(vk::Result::TIMEOUT) => {}
+                Err(result) => return Err(failed("vkWaitSemaphores")(result)),
+            }
+        }
     }
 
     /// Plays a thread to its end; the answer is what it reports.
@@ -375,7 +432,8 @@ impl Game {
                 }
                 HostAct::Submit(batch) => self.submit(*batch)?,
                 HostAct::Wait(batch) => self.await_batch(*batch)?,
-                HostAct::Signal(batch) => self.signal(*batch)?,
+                HostAct::Signal { semaphore, value } => self.signal(*semaphore, *value)?,
+                HostAct::Await { semaphore, value } => self.await_semaphore(*semaphore, *value)?,
             }
         }
         self.go_to(number, u32::MAX, u32::MAX);

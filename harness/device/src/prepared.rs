@@ -305,7 +305,7 @@ impl<'d> VulkanPrepared<'d> {
                     "threads of the host beside memory that they do not reach".to_owned(),
                 )
             })?;
-            return players.begin(self.gpu, memory, &self.queues, &self.submissions);
+            return players.begin(self.gpu, memory, &self.queues, (&self.submissions, &self.semaphores));
         }
         let mut submitted = stage > 0;
         for submission in self.submissions.iter().filter(|submission| submission.stage == stage) {

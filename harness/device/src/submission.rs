@@ -16,7 +16,7 @@ pub(crate) struct Submission {
     pub(crate) stages: Stages,
     /// Numbers of the semaphores that it signals, and values to which timelines rise.
     pub(crate) signals: Vec<(usize, u32)>,
-    /// The batch that it is, beside threads of the host.
+    /// The batch that it is, or that it is a part of, beside threads of the host.
     pub(crate) batch: Option<u32>,
     /// How often the host waits before it is submitted.
     pub(crate) stage: usize,
@@ -80,6 +80,7 @@ pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
                 }
                 for (queue, own) in open.iter_mut().enumerate() {
                     submissions.extend(own.close(queue, stage));
+                    own.batch = None;
                 }
                 stage += 1;
             }
@@ -119,7 +120,9 @@ impl Open {
 
     /// What is open as a submission; `None` where it would do nothing.
     fn close(&mut self, queue: usize, stage: usize) -> Option<Submission> {
-        let Open { recordings, waits, signals, batch } = std::mem::take(self);
+        let batch = self.batch;
+        let Open { recordings, waits, signals, .. } =
+            std::mem::replace(self, Open { batch, ..Open::default() });
         let recordings: Vec<Recording> = recordings
             .into_iter()
             .filter(|steps| !steps.is_empty())

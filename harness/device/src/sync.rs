@@ -1,7 +1,7 @@
 //! Semaphores and events of a prepared plan.
 
 use ash::vk;
-use plan::{DeviceError, Plan, Semaphore, Step};
+use plan::{DeviceError, HostAct, Plan, Semaphore, Step};
 
 use crate::draw::pipeline_stages;
 use crate::error::failed;
@@ -24,7 +24,12 @@ impl Semaphores {
             Step::Signal { value, .. } => u64::from(*value),
             _ => 1,
         });
-        self.rise = values.max().unwrap_or(1);
+        let acts = plan.hosts.iter().flat_map(|hosts| &hosts.threads).flat_map(|thread| &thread.acts);
+        let of_hosts = acts.map(|act| match act {
+            HostAct::Signal { value, .. } => u64::from(*value),
+            _ => 1,
+        });
+        self.rise = values.chain(of_hosts).max().unwrap_or(1);
         for kind in &plan.semaphores {
             let mut timeline = vk::SemaphoreTypeCreateInfo::default()
                 .semaphore_type(vk::SemaphoreType::TIMELINE)
@@ -45,6 +50,20 @@ impl Semaphores {
         self.turn += 1;
     }
 
+    /// Semaphores with the values that are meant in this submission of the plan; binary ones ignore them.
+    pub(crate) fn chosen(&self, wanted: &[(usize, u32)]) -> (Vec<vk::Semaphore>, Vec<u64>) {
+        let known = wanted.iter().filter_map(|(number, value)| {
+            let (raw, _) = self.raw.get(*number)?;
+            Some((*raw, self.turn.saturating_sub(1) * self.rise + u64::from(*value)))
+        });
+        known.unzip()
+    }
+
+    /// Whether there are timelines, which submissions give values.
+    pub(crate) fn has_timelines(&self) -> bool {
+        self.raw.iter().any(|(_, kind)| *kind == Semaphore::Timeline)
+    }
+
     /// Submits commands between the semaphores that they wait for and those that they signal.
     pub(crate) fn submit(
         &self,
@@ -54,16 +73,8 @@ impl Semaphores {
         commands: &[vk::CommandBuffer],
         fence: vk::Fence,
     ) -> Result<(), vk::Result> {
-        // Binary semaphores ignore the value.
-        let chosen = |wanted: &[(usize, u32)]| -> (Vec<vk::Semaphore>, Vec<u64>) {
-            let known = wanted.iter().filter_map(|(number, value)| {
-                let (raw, _) = self.raw.get(*number)?;
-                Some((*raw, self.turn.saturating_sub(1) * self.rise + u64::from(*value)))
-            });
-            known.unzip()
-        };
         let ((waits, wait_values), (signals, signal_values)) =
-            (chosen(&submission.waits), chosen(&submission.signals));
+            (self.chosen(&submission.waits), self.chosen(&submission.signals));
         let stages = vec![pipeline_stages(submission.stages); waits.len()];
         let mut values = vk::TimelineSemaphoreSubmitInfo::default()
             .wait_semaphore_values(&wait_values)
@@ -73,7 +84,7 @@ impl Semaphores {
             .wait_semaphores(&waits)
             .wait_dst_stage_mask(&stages)
             .signal_semaphores(&signals);
-        if self.raw.iter().any(|(_, kind)| *kind == Semaphore::Timeline) {
+        if self.has_timelines() {
             info = info.push_next(&mut values);
         }
         // SAFETY: the commands are recorded for this queue's family and not in flight; every semaphore is signalled once

@@ -10,13 +10,14 @@ use device::{Options, VulkanDevice};
 use plan::{
     Accesses, BatchStart, BufferId, DependencyKind, Device, DeviceError, HostAct, HostOperation, HostOrder,
     HostPlace, HostPlay, HostRelation, HostReport, HostThread, HostValue, Hosts, Memory, MemoryKind,
-    Progress, Stages, Step,
+    Progress, Semaphore, SemaphoreId, Stages, Step,
 };
 
 use support::kernels;
 use support::{Builder, QUEUE, on_each_device, on_each_driver, refused, run, skipped};
 
 const INSTANCES: u32 = 32;
+const SEMAPHORE: SemaphoreId = SemaphoreId(0);
 const PLAY: HostPlay = HostPlay { instances: INSTANCES, stride: 2, spacing: 1, done: 77, poison: 66 };
 
 fn place(storage: u32) -> HostPlace {
@@ -43,7 +44,8 @@ fn dependency(available: Accesses, visible: Accesses) -> Step {
 }
 
 /// A plan whose batches each add one to all words, which are 0 at first.
-fn adding(threads: Vec<HostThread>, batches: Vec<BatchStart>) -> Builder {
+/// Those that are held wait for a timeline semaphore, which a thread signals.
+fn adding(threads: Vec<HostThread>, batches: &[(BatchStart, bool)]) -> Builder {
     let mut b = Builder::new();
     let buffer = b.buffer(2 * u64::from(INSTANCES), Memory::Mapped(MemoryKind::named("coherent").unwrap()));
     let back = b.buffer(2 * u64::from(INSTANCES), Memory::Readback);
@@ -51,8 +53,12 @@ fn adding(threads: Vec<HostThread>, batches: Vec<BatchStart>) -> Builder {
     b.fill(buffer, 0);
     b.barrier();
     b.step(Step::Hosts { queue: QUEUE });
-    for number in 0..batches.len() as u32 {
+    for (number, (_, held)) in (0..).zip(batches) {
         b.step(Step::Batch { queue: QUEUE, number });
+        if *held {
+            b.0.semaphores = vec![Semaphore::Timeline];
+            b.step(Step::Wait { queue: QUEUE, semaphore: SEMAPHORE, value: 2 });
+        }
         b.step(dependency(
             Accesses::SHADER_WRITE.with(Accesses::HOST_WRITE),
             Accesses::SHADER_READ.with(Accesses::SHADER_WRITE),
@@ -64,7 +70,8 @@ fn adding(threads: Vec<HostThread>, batches: Vec<BatchStart>) -> Builder {
     b.barrier();
     b.step(Step::Copy { queue: QUEUE, from: buffer, to: back });
     b.expose(back);
-    b.0.hosts = Some(Hosts { threads, buffer, batches });
+    let batches = batches.iter().map(|(start, _)| *start).collect();
+    b.0.hosts = Some(Hosts { threads, buffer, batches, in_order: true });
     b
 }
 
@@ -88,7 +95,7 @@ fn writes_submits_and_reads() -> Builder {
         HostOperation::Invalidate(vec![place(0)]),
     ];
     let acts = vec![HostAct::Each(first), HostAct::Submit(0), HostAct::Wait(0), HostAct::Each(second)];
-    adding(vec![thread(acts)], vec![BatchStart::Submitted])
+    adding(vec![thread(acts)], &[(BatchStart::Submitted, false)])
 }
 
 /// One thread lets a batch go on, behind one that was submitted before; another waits for it and goes by a flag besides.
@@ -102,13 +109,13 @@ fn signals_and_waits() -> Builder {
     let one = vec![
         HostAct::Wait(0),
         HostAct::Each(first),
-        HostAct::Signal(1),
+        HostAct::Signal { semaphore: SEMAPHORE, value: 2 },
         HostAct::Wait(1),
         HostAct::Each(vec![load(1, 1, Some(HostOrder::Acquire))]),
     ];
     let other =
         vec![HostAct::Wait(1), HostAct::Each(vec![load(1, 1, Some(HostOrder::Acquire)), load(0, 0, None)])];
-    adding(vec![thread(one), thread(other)], vec![BatchStart::Early, BatchStart::Held])
+    adding(vec![thread(one), thread(other)], &[(BatchStart::Early, false), (BatchStart::Early, true)])
 }
 
 #[test]
@@ -145,8 +152,8 @@ fn threads_of_the_host_take_part() {
 fn dropping_threads_that_wait_for_ever_does_not_block() {
     on_each_driver("dropping_threads_that_wait_for_ever_does_not_block", |selector| {
         let device = VulkanDevice::open(selector, Options::default()).unwrap();
-        let acts = vec![HostAct::Wait(0), HostAct::Signal(0)];
-        let b = adding(vec![thread(acts)], vec![BatchStart::Held]);
+        let acts = vec![HostAct::Wait(0), HostAct::Signal { semaphore: SEMAPHORE, value: 2 }];
+        let b = adding(vec![thread(acts)], &[(BatchStart::Early, true)]);
         let mut prepared = b.prepare(&device);
         prepared.set_hosts(PLAY).unwrap();
         prepared.submit().unwrap();

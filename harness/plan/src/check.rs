@@ -1,8 +1,8 @@
 //! What a plan must satisfy before any device looks at it, and what a device must offer for it.
 
 use crate::{
-    Accesses, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, ImageId, ImageShape, Interface,
-    Kernel, KernelId, Memory, Plan, QueueId, Semaphore, Stage, Stages, Step, Subgroups,
+    Accesses, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, HostAct, ImageId, ImageShape,
+    Interface, Kernel, KernelId, Memory, Plan, QueueId, Semaphore, Stage, Stages, Step, Subgroups,
     interface::UNIFORM_BYTES,
 };
 
@@ -75,6 +75,9 @@ impl Plan {
             })
             .collect();
         if self.semaphores.get(number) == Some(&Semaphore::Timeline) {
+            if self.hosts.is_some() {
+                return self.validate_timeline_of_hosts(number, &uses);
+            }
             let mut reached = 0;
             for (signal, value) in &uses {
                 match signal {
@@ -93,6 +96,22 @@ impl Plan {
         } else {
             Err("needs one signal, then one wait".to_owned())
         }
+    }
+
+    /// Beside threads of the host batches may wait for what is signalled later. Each wait has a signal that would end it.
+    fn validate_timeline_of_hosts(&self, number: usize, uses: &[(bool, u32)]) -> Result<(), String> {
+        let acts = self.hosts.iter().flat_map(|hosts| &hosts.threads).flat_map(|thread| &thread.acts);
+        let of_hosts = acts.filter_map(|act| match act {
+            HostAct::Signal { semaphore, value } if semaphore.0 as usize == number => Some((true, *value)),
+            HostAct::Await { semaphore, value } if semaphore.0 as usize == number => Some((false, *value)),
+            _ => None,
+        });
+        let uses: Vec<(bool, u32)> = uses.iter().copied().chain(of_hosts).collect();
+        let most = uses.iter().filter(|(signals, _)| *signals).map(|(_, value)| *value).max().unwrap_or(0);
+        if uses.iter().any(|(_, value)| *value == 0 || *value > most) {
+            return Err("a wait that no signal ends".to_owned());
+        }
+        Ok(())
     }
 
     /// Events are set once, and awaited behind that on the same queue with the same scopes.

@@ -1,6 +1,6 @@
 //! Threads of the host beside a device: what they do for each instance of a test, and when they submit and wait.
 
-use crate::{BufferId, Memory, Plan, Step};
+use crate::{BufferId, Memory, Plan, Semaphore, SemaphoreId, Step};
 
 /// What threads of the host do between [`Step::Hosts`] and [`Step::HostsEnd`]. They run at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Hosts {
     pub buffer: BufferId,
     /// By batch, how it is begun: a batch is what follows a [`Step::Batch`] on its queue.
     pub batches: Vec<BatchStart>,
+    /// Whether each queue is given its batches in the order of their numbers.
+    pub in_order: bool,
 }
 
 impl Hosts {
@@ -18,7 +20,7 @@ impl Hosts {
     pub fn places(&self) -> impl Iterator<Item = HostPlace> + '_ {
         let operations = self.threads.iter().flat_map(|thread| &thread.acts).flat_map(|act| match act {
             HostAct::Each(operations) => operations.as_slice(),
-            HostAct::Submit(_) | HostAct::Wait(_) | HostAct::Signal(_) => &[],
+            HostAct::Submit(_) | HostAct::Wait(_) | HostAct::Signal { .. } | HostAct::Await { .. } => &[],
         });
         operations
             .flat_map(|operation| match operation {
@@ -39,8 +41,6 @@ pub enum BatchStart {
     Submitted,
     /// It is submitted before the threads begin.
     Early,
-    /// It is submitted before the threads begin, and waits for a timeline semaphore until an [`HostAct::Signal`].
-    Held,
 }
 
 /// A thread of the host.
@@ -72,8 +72,20 @@ pub enum HostAct {
     Submit(u32),
     /// Waits until a batch has ended, on its fence.
     Wait(u32),
-    /// Signals the timeline semaphore that a held batch waits for.
-    Signal(u32),
+    /// Signals a timeline semaphore.
+    Signal {
+        /// The semaphore.
+        semaphore: SemaphoreId,
+        /// The value that it rises to within the submission of the plan, from 1.
+        value: u32,
+    },
+    /// Waits until a timeline semaphore has reached a value.
+    Await {
+        /// The semaphore.
+        semaphore: SemaphoreId,
+        /// The value.
+        value: u32,
+    },
 }
 
 /// An operation of a thread for an instance.
@@ -234,13 +246,23 @@ impl Plan {
                 Step::Hosts { .. } | Step::HostsEnd { .. } | Step::Batch { .. } => {
                     return Err("a step of threads of the host stands where there are none".to_owned());
                 }
-                Step::Dispatch { .. } | Step::Dependency { .. } | Step::CommandBuffer { .. }
+                Step::Dispatch { .. }
+                | Step::Dependency { .. }
+                | Step::CommandBuffer { .. }
+                | Step::Signal { .. }
+                | Step::Wait { .. }
                     if inside && next == 0 =>
                 {
                     return Err("commands beside threads of the host belong to no batch".to_owned());
                 }
-                Step::Dispatch { .. } | Step::Dependency { .. } | Step::CommandBuffer { .. } => {}
-                _ if inside => return Err("a batch has dispatches and dependencies alone".to_owned()),
+                Step::Dispatch { .. }
+                | Step::Dependency { .. }
+                | Step::CommandBuffer { .. }
+                | Step::Signal { .. }
+                | Step::Wait { .. } => {}
+                _ if inside => {
+                    return Err("a batch has dispatches, dependencies and semaphores alone".to_owned());
+                }
                 _ => {}
             }
         }
@@ -255,22 +277,24 @@ impl Plan {
         let kind = |number: u32| hosts.batches.get(number as usize).copied();
         let mut submitted = vec![0; hosts.batches.len()];
         for act in hosts.threads.iter().flat_map(|thread| &thread.acts) {
-            if let HostAct::Submit(number) | HostAct::Signal(number) = act
+            if let HostAct::Submit(number) = act
                 && let Some(count) = submitted.get_mut(*number as usize)
             {
                 *count += 1;
             }
             let wrong = match act {
                 HostAct::Submit(number) => kind(*number) != Some(BatchStart::Submitted),
-                HostAct::Signal(number) => kind(*number) != Some(BatchStart::Held),
                 HostAct::Wait(number) => kind(*number).is_none(),
+                HostAct::Signal { semaphore, .. } | HostAct::Await { semaphore, .. } => {
+                    self.semaphores.get(semaphore.0 as usize) != Some(&Semaphore::Timeline)
+                }
                 HostAct::Each(_) => false,
             };
             if wrong {
-                return Err("a thread of the host begins or awaits a batch that is not so begun".to_owned());
+                return Err("a thread of the host begins or awaits what is not so begun".to_owned());
             }
         }
-        let wanted = |start: &BatchStart| u32::from(*start != BatchStart::Early);
+        let wanted = |start: &BatchStart| u32::from(*start == BatchStart::Submitted);
         if hosts.batches.iter().map(wanted).ne(submitted) {
             return Err("each batch is begun once".to_owned());
         }

@@ -417,6 +417,7 @@ fn with_hosts() -> Plan {
             threads: vec![thread],
             buffer: BufferId(2),
             batches: vec![BatchStart::Submitted, BatchStart::Early],
+            in_order: false,
         }),
         steps: vec![
             Step::Hosts { queue: QUEUE },
@@ -461,7 +462,7 @@ fn threads_of_the_host_stand_beside_their_batches() {
         ),
         (
             change(&|plan| plan.steps.insert(2, Step::Submit { queue: QUEUE })),
-            "a batch has dispatches and dependencies alone",
+            "a batch has dispatches, dependencies and semaphores alone",
         ),
         (
             change(&|plan| plan.buffers[2].memory = Memory::Device),
@@ -470,16 +471,21 @@ fn threads_of_the_host_stand_beside_their_batches() {
         (acts(vec![]), "each batch is begun once"),
         (acts(vec![HostAct::Submit(0), HostAct::Submit(0)]), "each batch is begun once"),
         (
-            acts(vec![HostAct::Signal(0)]),
-            "a thread of the host begins or awaits a batch that is not so begun",
+            acts(vec![HostAct::Submit(0), HostAct::Signal { semaphore: SemaphoreId(0), value: 1 }]),
+            "a thread of the host begins or awaits what is not so begun",
         ),
         (
-            acts(vec![HostAct::Submit(1)]),
-            "a thread of the host begins or awaits a batch that is not so begun",
+            change(&|plan| {
+                plan.semaphores = vec![Semaphore::Timeline];
+                let wait = Step::Wait { queue: QUEUE, semaphore: SemaphoreId(0), value: 1 };
+                plan.steps.insert(2, wait);
+            }),
+            "a wait that no signal ends",
         ),
+        (acts(vec![HostAct::Submit(1)]), "a thread of the host begins or awaits what is not so begun"),
         (
             acts(vec![HostAct::Submit(0), HostAct::Wait(7)]),
-            "a thread of the host begins or awaits a batch that is not so begun",
+            "a thread of the host begins or awaits what is not so begun",
         ),
     ];
     for (plan, why) in cases {

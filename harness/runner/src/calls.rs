@@ -3,6 +3,7 @@
 use litmus::{Schedule, Scheduled, Scopes, StageMask, ThreadId};
 use plan::{BufferId, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
 use shaders::Program;
+use shaders::host::{Called, items};
 
 use crate::join::accesses;
 
@@ -28,6 +29,7 @@ pub(crate) enum Ordering {
 pub(crate) fn counts(schedule: &Schedule) -> bool {
     let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
     items.any(|item| matches!(item, Scheduled::Signal(_, Some(_)) | Scheduled::Wait(_, Some(_))))
+        || !schedule.hosts.is_empty()
 }
 
 /// Names of a kind, numbered.
@@ -71,13 +73,74 @@ fn dependency(queue: QueueId, kind: DependencyKind, scopes: &Scopes) -> Step {
     }
 }
 
+/// What queues are given, or threads of the host submit, as steps.
+///
+/// # Errors
+/// The rule by which a device is not given it.
+pub(crate) fn steps(
+    program: &Program,
+    schedule: &Schedule,
+    owned: BufferId,
+) -> Result<Ordered, &'static str> {
+    check_values(schedule)?;
+    match program.hosts.as_ref().and_then(|hosts| hosts.called.as_ref()) {
+        Some(Ok(called)) => batches(schedule, called),
+        _ => in_one_order(schedule, owned),
+    }
+}
+
+/// What threads of the host submit: batch after batch, each with what its threads' columns say.
+fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str> {
+    let semaphores = Names(called.semaphores.iter().map(String::as_str).collect());
+    let mut events = Names::default();
+    let counted = |name: &str| {
+        let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
+        let mut host = schedule.hosts.iter();
+        items.any(|item| {
+            matches!(item, Scheduled::Signal(own, Some(_)) | Scheduled::Wait(own, Some(_)) if own == name)
+        }) || host.any(|call| call.semaphore == name)
+    };
+    let kind = |name: &&str| if counted(name) { Semaphore::Timeline } else { Semaphore::Binary };
+    let mut ordered = Ordered { semaphores: semaphores.0.iter().map(kind).collect(), ..Ordered::default() };
+    let mut semaphores = semaphores;
+    for (number, batch) in (0..).zip(&called.batches) {
+        let queue = QueueId(batch.queue as u32);
+        ordered.items.push(Ordering::Call(Step::Batch { queue, number }));
+        for item in items(schedule, batch) {
+            ordered.items.push(match item {
+                Scheduled::Dispatch(thread) => Ordering::Dispatch(*thread),
+                Scheduled::Release(..) | Scheduled::Acquire(..) => return Err(PARTS_OWNED),
+                // A binary one would still be signalled the next time.
+                Scheduled::Signal(name, None) if !is_awaited(schedule, name) => continue,
+                Scheduled::Signal(name, value) => {
+                    let semaphore = SemaphoreId(semaphores.number(name));
+                    Ordering::Call(Step::Signal { queue, semaphore, value: value.unwrap_or(1) })
+                }
+                Scheduled::Wait(name, value) => {
+                    let semaphore = SemaphoreId(semaphores.number(name));
+                    Ordering::Call(Step::Wait { queue, semaphore, value: value.unwrap_or(1) })
+                }
+                Scheduled::Barrier(scopes) => {
+                    Ordering::Call(dependency(queue, DependencyKind::Barrier, scopes))
+                }
+                Scheduled::Set(event, scopes) => {
+                    Ordering::Call(dependency(queue, DependencyKind::Set(events.number(event)), scopes))
+                }
+                Scheduled::Await(event, scopes) => {
+                    Ordering::Call(dependency(queue, DependencyKind::Await(events.number(event)), scopes))
+                }
+            });
+        }
+    }
+    Ok(ordered)
+}
+
 /// What queues are given, in one order: that of each queue, waits behind the signals that end them, and otherwise dispatches as early as
 /// can be, so that what is not ordered may overlap. What one queue family owns at a time lies in the buffer given.
 ///
 /// # Errors
 /// The rule by which a device is not given it.
-pub(crate) fn steps(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'static str> {
-    check_values(schedule)?;
+fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'static str> {
     let queue_of = |family: u32| {
         let position = schedule.queues.iter().position(|queue| queue.family == family);
         position.map(|number| QueueId(number as u32)).ok_or(PARTS_OWNED)
@@ -176,26 +239,40 @@ fn is_awaited(schedule: &Schedule, semaphore: &str) -> bool {
 const PARTS_OWNED: &str = "parts of the owned memory with owners of their own";
 const UNORDERED: &str = "signals of one timeline semaphore in no order";
 
-/// The values of a timeline rise in every order in which queues may go on: a queue signals behind a wait for what another one has
-/// signalled before. VUID-VkSubmitInfo-pSignalSemaphores-03242.
+/// The values of a timeline rise in every order in which queues and threads of the host may go on: who signals does so behind a wait for
+/// what another one has signalled before. VUID-VkSubmitInfo-pSignalSemaphores-03242, VUID-VkSemaphoreSignalInfo-value-03258.
 fn check_values(schedule: &Schedule) -> Result<(), &'static str> {
-    let signals = |queue: usize| {
-        let items = schedule.queues.get(queue).map(|queue| queue.items.as_slice()).unwrap_or_default();
-        items.iter().enumerate().filter_map(move |(at, item)| match item {
-            Scheduled::Signal(name, Some(value)) => Some((at, name, *value, items)),
+    // By queue and by thread of the host: whether it waits, for what.
+    let mut columns: Vec<Vec<(bool, &str, u32)>> = Vec::new();
+    for queue in &schedule.queues {
+        let own = queue.items.iter().filter_map(|item| match item {
+            Scheduled::Signal(name, Some(value)) => Some((false, name.as_str(), *value)),
+            Scheduled::Wait(name, Some(value)) => Some((true, name.as_str(), *value)),
             _ => None,
-        })
-    };
-    for queue in 0..schedule.queues.len() {
-        for (at, name, value, items) in signals(queue) {
-            for other in (0..schedule.queues.len()).filter(|other| *other != queue) {
-                for (_, _, earlier, _) in signals(other).filter(|(_, own, ..)| *own == name) {
-                    let waits = items.iter().take(at).any(|item| {
-                        matches!(item, Scheduled::Wait(own, Some(awaited)) if own == name && *awaited >= earlier)
-                    });
-                    if earlier == value || earlier < value && !waits {
-                        return Err(UNORDERED);
-                    }
+        });
+        columns.push(own.collect());
+    }
+    let mut threads: Vec<ThreadId> = schedule.hosts.iter().map(|call| call.thread).collect();
+    threads.dedup();
+    for thread in threads {
+        let own = schedule.hosts.iter().filter(|call| call.thread == thread);
+        columns
+            .push(own.filter_map(|call| Some((call.waits, call.semaphore.as_str(), call.value?))).collect());
+    }
+    for (column, own) in columns.iter().enumerate() {
+        for (at, (_, name, value)) in own.iter().enumerate().filter(|(_, call)| !call.0) {
+            let before = own.get(..at).unwrap_or_default();
+            let falls = |call: &(bool, &str, u32)| !call.0 && call.1 == *name && call.2 >= *value;
+            if before.iter().any(falls) {
+                return Err(UNORDERED);
+            }
+            let others = columns.iter().enumerate().filter(|(other, _)| *other != column);
+            for (_, _, earlier) in
+                others.flat_map(|(_, other)| other).filter(|call| !call.0 && call.1 == *name)
+            {
+                let waits = before.iter().any(|call| call.0 && call.1 == *name && call.2 >= *earlier);
+                if earlier == value || earlier < value && !waits {
+                    return Err(UNORDERED);
                 }
             }
         }

@@ -6,26 +6,35 @@ use litmus::{
 };
 use plan::{
     BatchStart, BufferId, HostAct, HostOperation, HostOrder, HostPlace, HostPlay, HostRelation, HostReport,
-    HostThread, HostValue, Hosts,
+    HostThread, HostValue, Hosts, SemaphoreId,
 };
 use shaders::host::{Act, Start};
 use shaders::{Parameters, Program, ResultSlot};
 
+use crate::join::Join;
 use crate::stress::Stress;
 
 /// Words of `nonCoherentAtomSize` at most, as Vulkan limits it.
 const LARGEST_ATOM_WORDS: u32 = 64;
-/// The threads of the host of a program made from `test`, over the buffer with its locations.
-pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId) -> Option<Hosts> {
+/// The threads of the host of a program made from `test`, over the buffer with its locations: what was derived for them, or the calls
+/// as they stand.
+pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId, join: Join) -> Option<Hosts> {
     let hosts = program.hosts.as_ref()?;
     let code = Code { test, noncoherent: hosts.noncoherent };
-    let threads = hosts.threads.iter().map(|host| {
+    let called =
+        hosts.called.as_ref().and_then(|called| called.as_ref().ok()).filter(|_| join == Join::Calls);
+    let threads = called.map_or(&hosts.threads, |called| &called.threads).iter().map(|host| {
         let thread = test.thread(host.thread);
         let acts = host.acts.iter().map(|act| match act {
             Act::Each(range) => HostAct::Each(code.operations(&thread.instructions, range.clone())),
             Act::Submit(batch) => HostAct::Submit(*batch),
             Act::Wait(batch) => HostAct::Wait(*batch),
-            Act::Signal(batch) => HostAct::Signal(*batch),
+            Act::Signal(semaphore, value) => {
+                HostAct::Signal { semaphore: SemaphoreId(*semaphore), value: *value }
+            }
+            Act::Await(semaphore, value) => {
+                HostAct::Await { semaphore: SemaphoreId(*semaphore), value: *value }
+            }
         });
         let slots = program.results.iter().filter(|slot| slot.thread() == Some(host.thread));
         let reports = slots.map(|slot| match slot {
@@ -40,12 +49,15 @@ pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId) -> Optio
             reports: reports.collect(),
         }
     });
-    let batches = hosts.starts.iter().map(|start| match start {
+    let start = |start: Start| match start {
         Start::Submitted => BatchStart::Submitted,
-        Start::Early => BatchStart::Early,
-        Start::Held => BatchStart::Held,
-    });
-    Some(Hosts { threads: threads.collect(), buffer, batches: batches.collect() })
+        Start::Early | Start::Held => BatchStart::Early,
+    };
+    let batches = match called {
+        Some(called) => called.batches.iter().map(|batch| start(batch.start)).collect(),
+        None => hosts.starts.iter().map(|own| start(*own)).collect(),
+    };
+    Some(Hosts { threads: threads.collect(), buffer, batches, in_order: called.is_some() })
 }
 
 /// Slots that threads of the host report; they are the last ones.

@@ -68,11 +68,26 @@ impl Join {
     }
 
     /// Why it cannot stand between the phases of a program; `None` where it can.
-    pub fn refused(self, program: &Program) -> Option<&'static str> {
+    pub fn refused(self, program: &Program) -> Option<String> {
+        if let (Join::Calls, Some(Err(rule))) =
+            (self, program.hosts.as_ref().and_then(|hosts| hosts.called.as_ref()))
+        {
+            return Some(rule.to_string());
+        }
+        match &program.calls_alone {
+            Some(rule) if self != Join::Calls => Some(rule.to_string()),
+            _ => self.why_refused(program).map(str::to_owned),
+        }
+    }
+
+    fn why_refused(self, program: &Program) -> Option<&'static str> {
         let several = program.queues.len() > 1 && program.phases.len() > 1;
         match self {
             Join::Calls => match &program.schedule {
                 None => Some("no calls to run as they stand"),
+                Some(schedule) if !schedule.owned.is_empty() && program.hosts.is_some() => {
+                    Some("owned memory beside threads of the host")
+                }
                 Some(schedule) if !schedule.owned.is_empty() && !program.owned_apart => {
                     Some("owned memory beside memory apart")
                 }
@@ -82,9 +97,12 @@ impl Join {
                 {
                     Some("owned memory in images or by address")
                 }
-                Some(schedule) => calls::steps(schedule, BufferId(0)).err(),
+                Some(schedule) => calls::steps(program, schedule, BufferId(0)).err(),
             },
-            _ if program.calls_alone => Some("access mask of other threads"),
+            // Threads of the host submit and wait between phases.
+            _ if program.hosts.is_some() => {
+                (self != Join::Barrier).then_some("another way beside threads of the host")
+            }
             Join::Barrier | Join::Event | Join::Submit if several => Some("barrier between queues"),
             Join::Barrier | Join::Submit => None,
             // The stages of an event that the device sets are the device's (VUID-vkCmdSetEvent-stageMask-01149).

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use plan::{
     Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Hosts, Image, ImageFormat, ImageId,
-    ImageShape, KernelId, Memory, Plan, Prepared, Queue, QueueId, Stages, Step,
+    ImageShape, KernelId, Memory, Plan, Prepared, Queue, QueueId, Semaphore, SemaphoreId, Stages, Step,
 };
 use shaders::classify::{Helper, Shown};
 use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
+use shaders::host::Start;
 use shaders::stress::StressKernel;
 use shaders::together::Together;
 use shaders::variant::{Images as Shape, SubgroupSize};
@@ -231,7 +232,9 @@ impl Layout {
         let queues: Vec<QueueId> = (0..program.queues.len() as u32).map(QueueId).collect();
         let several = queues.len() > 1 && hosts.is_none();
         let ordered = match (join, &program.schedule, apart) {
-            (Join::Calls, Some(schedule), apart) => calls::steps(schedule, apart.unwrap_or(LOCATIONS)).ok(),
+            (Join::Calls, Some(schedule), apart) => {
+                calls::steps(program, schedule, apart.unwrap_or(LOCATIONS)).ok()
+            }
             _ => None,
         };
         // The queues on which the owned memory is used first and last.
@@ -331,6 +334,12 @@ impl Layout {
                 let part_queue = phase.parts.first().map_or(QUEUE, |part| QueueId(part.queue));
                 if hosts.is_some() {
                     steps.push(Step::Batch { queue: part_queue, number: number as u32 });
+                    let start = program.hosts.as_ref().and_then(|hosts| hosts.starts.get(number));
+                    if start == Some(&Start::Held) {
+                        let semaphore = SemaphoreId(semaphores.len() as u32);
+                        semaphores.push(Semaphore::Timeline);
+                        steps.push(Step::Wait { queue: part_queue, semaphore, value: 1 });
+                    }
                     steps.extend(masked(part_queue, phase.before));
                 } else if number > 0 {
                     let stages = drawn::stages_around(program, number);

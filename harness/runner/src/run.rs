@@ -142,7 +142,7 @@ pub fn run_program(
     let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
     let settings = &draw::adapted(program, settings);
-    let hosts = host::planned(program, test, LOCATIONS);
+    let hosts = host::planned(program, test, LOCATIONS, join);
     match Run::new(device, (program, hosts), (join, memory), settings, &mut tally)
         .and_then(|mut run| run.go(&mut tally, on_progress))
     {
@@ -682,7 +682,7 @@ pub(crate) fn kernels(
     let classifier = classifier.as_ref();
     let sharing = (Sharing::of(capabilities, way.1, program, classifier.is_some()), classifier);
     let workgroups = Workgroups { groups: 1, stress: 0 };
-    let hosts = host::planned(program, test, LOCATIONS);
+    let hosts = host::planned(program, test, LOCATIONS, way.0);
     Layout::new((program, hosts), way, &bounds, workgroups, sharing, counter.reads_locations(), POISON)
         .plan
         .kernels

@@ -99,7 +99,7 @@ impl Variant {
             return Some(feature.to_owned());
         }
         let held = program.hosts.iter().flat_map(|hosts| &hosts.starts).any(|start| *start == Start::Held);
-        let timeline = Join::Timeline.feature(program).filter(|_| held);
+        let timeline = Join::Timeline.feature(program).filter(|_| held && self.join != Some(Join::Calls));
         if let Some(feature) = timeline.filter(|feature| !has_feature(capabilities, feature)) {
             return Some(feature.to_owned());
         }
@@ -107,7 +107,7 @@ impl Variant {
             if !capabilities.host_threads {
                 return Some("host thread".to_owned());
             }
-            if let Some(join) = self.join {
+            if let Some(join) = self.join.filter(|join| *join != Join::Calls) {
                 return Some(format!("{join} beside threads of the host"));
             }
             let kind = self.memory.filter(|kind| !kind.with.host_visible);
@@ -118,11 +118,8 @@ impl Variant {
         if let Some(lack) = lacking_queues(&program.queues, &capabilities.compute_queues) {
             return Some(lack);
         }
-        if self.join.is_none()
-            && program.hosts.is_none()
-            && Join::ALL.iter().all(|join| join.refused(program).is_some())
-        {
-            return Join::Fence.refused(program).map(str::to_owned);
+        if self.join.is_none() && Join::ALL.iter().all(|join| join.refused(program).is_some()) {
+            return Join::Fence.refused(program);
         }
         if let Some(lack) = program.kernels().find_map(|kernel| lacking_graphics(kernel, capabilities)) {
             return Some(lack);
@@ -131,7 +128,7 @@ impl Variant {
             return Some(lack);
         }
         if let Some(refused) = self.join.and_then(|join| join.refused(program)) {
-            return Some(refused.to_owned());
+            return Some(refused);
         }
         if self.told.apart != Apart::Nothing && program.apart().is_empty() {
             return Some(NOTHING_APART.to_owned());

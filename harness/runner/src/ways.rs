@@ -24,7 +24,7 @@ impl<'a> Way<'a> {
     fn joins_of(&self, program: &Program) -> &'a [Join] {
         match self.joins {
             [] => &[Join::Barrier],
-            [first, ..] if program.phases.len() == 1 || program.hosts.is_some() => {
+            [first, ..] if program.phases.len() == 1 && program.hosts.is_none() => {
                 std::slice::from_ref(first)
             }
             all => all,

@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use plan::{
-    Accesses, Capabilities, Device, DeviceError, Identity, Memory, MemoryKind, Plan, Prepared, Stages, Step,
+    Accesses, Capabilities, Device, DeviceError, HostAct, Identity, Memory, MemoryKind, Plan, Prepared,
+    Stages, Step,
 };
 use runner::{Budget, Join, Settings, Stress, run_program};
 use shaders::variant::Stage;
@@ -278,7 +279,7 @@ fn side(text: &str) -> (Stages, Words) {
 #[test]
 fn calls_stand_as_they_are_written() {
     let config = KernelConfig { subgroup_size: 8, lanes: 8, ..KernelConfig::PLAIN };
-    let (mut tests, mut calls, mut queues) = (0, 0, 0);
+    let (mut tests, mut calls, mut queues, mut hosts) = (0, 0, 0, 0);
     for entry in litmus::corpus::tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let Ok(program) = shaders::program(&test, &config, Pipelines::Merged) else { continue };
@@ -287,7 +288,9 @@ fn calls_stand_as_they_are_written() {
             continue;
         }
         let device = keeper(&["timelineSemaphore"]);
-        let way = (Join::Calls, Memory::Device);
+        let memory =
+            if program.hosts.is_some() { Memory::Mapped(MemoryKind::default()) } else { Memory::Device };
+        let way = (Join::Calls, memory);
         let ran = run_program(&device, &program, way, &test, &settings(), &mut |_| ControlFlow::Continue(()));
         assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{}", entry.id);
         let plan = device.plan.borrow();
@@ -296,15 +299,18 @@ fn calls_stand_as_they_are_written() {
         let mut columns = columns(entry.text);
         columns.resize(test.threads.len(), Vec::new());
         let mut told: Vec<Vec<String>> = vec![Vec::new(); plan.queues.len()];
+        hosts += check_acts(&test, &columns, &plan);
+        let of_device: Vec<&litmus::Thread> =
+            test.threads.iter().filter(|thread| thread.place.placement().is_some()).collect();
         for (thread, column) in test.threads.iter().zip(&columns) {
-            let place = thread.place.placement().unwrap();
+            let Some(place) = thread.place.placement() else { continue };
             let same = |other: &litmus::Thread| {
                 let other = other.place.placement().unwrap();
                 (other.queue_family, other.queue) == (place.queue_family, place.queue)
             };
             // Queues in the order in which threads name them.
             let mut named: Vec<&litmus::Thread> = Vec::new();
-            for other in &test.threads {
+            for other in &of_device {
                 if !named.iter().any(|known| {
                     let (known, other) = (known.place.placement().unwrap(), other.place.placement().unwrap());
                     (known.queue_family, known.queue) == (other.queue_family, other.queue)
@@ -357,8 +363,42 @@ fn calls_stand_as_they_are_written() {
         }
         (tests, queues) = (tests + 1, queues + told.len());
     }
-    eprintln!("{tests} tests, {calls} calls, {queues} queues");
-    assert!(tests >= 45 && calls >= 90 && queues >= 60, "{tests} {calls} {queues}");
+    eprintln!("{tests} tests, {calls} calls, {queues} queues, {hosts} calls of the host");
+    assert!(tests >= 45 && calls >= 90 && queues >= 60 && hosts >= 15, "{tests} {calls} {queues} {hosts}");
+}
+
+/// What threads of the host do between their accesses is what their columns say; the answer is how many calls there were.
+fn check_acts(test: &litmus::Test, columns: &[Vec<String>], plan: &Plan) -> usize {
+    let Some(hosts) = &plan.hosts else { return 0 };
+    let of_host = test.threads.iter().zip(columns).filter(|(thread, _)| thread.place == litmus::Place::Host);
+    let mut calls = 0;
+    for ((_, column), thread) in of_host.zip(&hosts.threads) {
+        let words = column.iter().map(|cell| cell.split_whitespace().collect::<Vec<_>>());
+        let said: Vec<String> = words
+            .filter_map(|words| match words.as_slice() {
+                [word @ ("signal" | "wait"), semaphore, value] if !semaphore.starts_with('P') => {
+                    Some(format!("{word} {value}"))
+                }
+                ["submit", ..] => Some("submit".to_owned()),
+                ["wait", ..] => Some("fence".to_owned()),
+                _ => None,
+            })
+            .collect();
+        let done: Vec<String> = thread
+            .acts
+            .iter()
+            .filter_map(|act| match act {
+                HostAct::Each(_) => None,
+                HostAct::Submit(_) => Some("submit".to_owned()),
+                HostAct::Wait(_) => Some("fence".to_owned()),
+                HostAct::Signal { value, .. } => Some(format!("signal {value}")),
+                HostAct::Await { value, .. } => Some(format!("wait {value}")),
+            })
+            .collect();
+        assert_eq!(done, said, "{}", test.name);
+        calls += said.len();
+    }
+    calls
 }
 
 fn scoped(step: &Step, text: &str, cell: &str) {

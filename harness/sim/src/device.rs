@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use plan::{
     BufferId, Capabilities, Device, DeviceError, Drawing, HostPlay, Hosts, Identity, Memory,
-    MemoryProperties, Plan, Prepared, Step,
+    MemoryProperties, Plan, Prepared, QueueId, Step,
 };
 
 use crate::fault::Fault;
@@ -34,6 +34,8 @@ const SLICE: u32 = 256;
 const ROOMY: u32 = 96;
 /// Choices at most between two accesses of the host while a submission is in flight.
 const HOST_PACE: usize = 48;
+/// How often, of 256, dispatches of several batches run at once where nothing orders them.
+const OVERLAP: u32 = 128;
 /// How often, of 256, a thread of the host goes on where the device could.
 const HOST_SHARE: u32 = 200;
 
@@ -174,8 +176,8 @@ struct SimPrepared<'d> {
     hosts: Option<Hosts>,
     play: HostPlay,
     host: Option<Host>,
-    /// How far the batch is that runs beside them: its number, its phase, and whether that has begun.
-    batch: Option<(u32, usize, bool)>,
+    /// The phase beside them that has begun, and the batches that it is of.
+    batch: Option<(Vec<u32>, Phase)>,
 }
 
 impl<'d> SimPrepared<'d> {
@@ -353,6 +355,13 @@ impl<'d> SimPrepared<'d> {
                     (false, _) => host.write_back_domain(&mut self.machine.memory),
                 }
             }
+            Phase::Signal(semaphore, value) => {
+                if let Some(host) = &mut self.host {
+                    host.reach(*semaphore, *value);
+                }
+            }
+            // Whoever goes on with a batch sees to it.
+            Phase::Await(..) => {}
             Phase::Hosts(batches) => return self.beside_hosts(batches, started, choices),
         }
         Ok(true)
@@ -361,7 +370,7 @@ impl<'d> SimPrepared<'d> {
     /// Goes on with threads of the host and with the batches that they submit, now here and now there.
     fn beside_hosts(
         &mut self,
-        batches: &[Vec<Phase>],
+        batches: &[(QueueId, Vec<Phase>)],
         started: bool,
         choices: u32,
     ) -> Result<bool, DeviceError> {
@@ -370,43 +379,76 @@ impl<'d> SimPrepared<'d> {
             let (first, _) = self.place(hosts.buffer);
             let memory = self.memories.get(hosts.buffer.0 as usize).copied().flatten();
             let coherent = memory.is_none_or(|memory| memory.host_coherent);
-            let mut host = Host::new(hosts, self.play, first as u32, coherent, self.device.fault);
+            let queues = batches.iter().map(|(queue, _)| *queue).collect();
+            let mut host = Host::new(hosts, queues, self.play, (first as u32, coherent), self.device.fault);
             host.begin(&mut self.machine.memory, &mut self.machine.random);
             (self.host, self.batch) = (Some(host), None);
         }
         for _ in 0..choices {
             let Some(host) = &mut self.host else { return Ok(true) };
-            if self.batch.is_none() {
-                self.batch = host.next_batch().map(|number| (number, 0, false));
-            }
-            let both = self.batch.is_some() && !host.has_ended();
-            if host.has_ended() && self.batch.is_none() {
+            // A phase that has begun goes on; else any queue does whose next phase may begin.
+            let phase = |number: u32, at: usize| batches.get(number as usize)?.1.get(at);
+            let ready = if self.batch.is_some() {
+                Vec::new()
+            } else {
+                host.ready(|number, at| match phase(number, at)? {
+                    Phase::Await(semaphore, value) => Some((*semaphore, *value)),
+                    _ => None,
+                })
+            };
+            let busy = self.batch.is_some() || !ready.is_empty();
+            if host.has_ended() && host.is_idle() {
                 host.end(&mut self.machine.memory);
                 return Ok(true);
             }
-            if self.batch.is_none() || both && self.machine.random.chance(HOST_SHARE) {
+            if !busy || !host.has_ended() && self.machine.random.chance(HOST_SHARE) {
                 let moved = host.step(&mut self.machine.memory, &mut self.machine.random);
-                if !moved && self.batch.is_none() && host.next_batch().is_none() {
+                if !moved && !busy {
                     // Nobody can go on: a plan that waits for ever.
                     return Err(DeviceError::StepBudget);
                 }
                 continue;
             }
-            let Some((number, at, begun)) = self.batch else { continue };
-            let phase = batches.get(number as usize).and_then(|phases| phases.get(at));
-            let Some(phase) = phase else {
-                if self.device.fault != Fault::FencePublishesNothing {
-                    self.machine.memory.write_back_all();
-                }
-                if let Some(host) = &mut self.host {
+            let begun = self.batch.is_some();
+            if !begun {
+                let chosen = if ready.len() > 1 { self.machine.random.below(ready.len()) } else { 0 };
+                let Some(number) = ready.get(chosen).copied() else { continue };
+                let Some(next) = phase(number, host.phase_of(number)) else {
+                    if self.device.fault != Fault::FencePublishesNothing {
+                        self.machine.memory.write_back_all();
+                    }
                     host.end_batch(number);
+                    continue;
+                };
+                // Dispatches that nothing orders run at once, now and then.
+                let is_last = |number: u32, at: usize| phase(number, at + 1).is_none();
+                let runs = |number: u32, at: usize| matches!(phase(number, at), Some(Phase::Run(_)));
+                let mut together = match next {
+                    Phase::Run(_) => host.beside(number, runs, is_last),
+                    _ => vec![number],
+                };
+                if together.len() > 1 && !self.machine.random.chance(OVERLAP) {
+                    together.truncate(1);
                 }
-                self.batch = None;
-                continue;
+                let steps =
+                    together.iter().filter_map(|number| match phase(*number, host.phase_of(*number)) {
+                        Some(Phase::Run(steps)) => Some(steps.as_slice()),
+                        _ => None,
+                    });
+                let steps: Vec<usize> = steps.flatten().copied().collect();
+                let next = if steps.is_empty() { next.clone() } else { Phase::Run(steps) };
+                self.batch = Some((together, next));
+            }
+            let Some((numbers, phase)) = self.batch.take() else { continue };
+            let pace = match phase {
+                Phase::Await(..) | Phase::Signal(..) => 1,
+                _ => 1 + self.machine.random.below(HOST_PACE) as u32,
             };
-            let pace = 1 + self.machine.random.below(HOST_PACE) as u32;
-            let ended = self.perform(phase, begun, pace)?;
-            self.batch = Some(if ended { (number, at + 1, false) } else { (number, at, true) });
+            if !self.perform(&phase, begun, pace)? {
+                self.batch = Some((numbers, phase));
+            } else if let Some(host) = &mut self.host {
+                numbers.into_iter().for_each(|number| host.end_phase(number));
+            }
         }
         Ok(false)
     }

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use plan::{
     BatchStart, HostAct, HostOperation, HostOrder, HostPlace, HostPlay, HostReport, HostValue, Hosts,
+    QueueId, SemaphoreId,
 };
 
 use crate::fault::Fault;
@@ -43,8 +44,9 @@ struct Thread {
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     begun: bool,
-    released: bool,
     ended: bool,
+    /// The phase that it is at.
+    phase: usize,
 }
 
 /// The threads of the host in a submission.
@@ -58,8 +60,12 @@ pub(crate) struct Host {
     first: u32,
     threads: Vec<Thread>,
     batches: Vec<Batch>,
+    /// The queue of each batch.
+    queues: Vec<QueueId>,
     /// Batches that were submitted and have not ended, in order.
-    queue: VecDeque<u32>,
+    submitted: VecDeque<u32>,
+    /// What semaphores have reached.
+    reached: BTreeMap<SemaphoreId, u32>,
     /// The host domain.
     domain: BTreeMap<u32, Line>,
     /// What the device domain had when the host domain last fetched or wrote back a word.
@@ -75,7 +81,13 @@ pub(crate) struct Host {
 
 impl Host {
     /// The threads before their first act.
-    pub fn new(hosts: &Hosts, play: HostPlay, first: u32, coherent: bool, fault: Fault) -> Host {
+    pub fn new(
+        hosts: &Hosts,
+        queues: Vec<QueueId>,
+        play: HostPlay,
+        (first, coherent): (u32, bool),
+        fault: Fault,
+    ) -> Host {
         let mut places: Vec<HostPlace> = Vec::new();
         for act in hosts.threads.iter().flat_map(|thread| &thread.acts) {
             let HostAct::Each(operations) = act else { continue };
@@ -102,7 +114,9 @@ impl Host {
                 })
                 .collect(),
             batches: vec![Batch::default(); hosts.batches.len()],
-            queue: VecDeque::new(),
+            queues,
+            submitted: VecDeque::new(),
+            reached: BTreeMap::new(),
             domain: BTreeMap::new(),
             known: BTreeMap::new(),
             cache: BTreeMap::new(),
@@ -125,25 +139,97 @@ impl Host {
             }
         }
         for (number, start) in (0..).zip(&self.hosts.batches) {
-            if *start != BatchStart::Submitted {
-                self.queue.push_back(number);
-            }
-            if let Some(batch) = self.batches.get_mut(number as usize) {
-                batch.begun = *start != BatchStart::Submitted;
-                batch.released = *start != BatchStart::Held || self.fault == Fault::HostSignalIgnored;
+            if *start == BatchStart::Early {
+                self.submitted.push_back(number);
+                if let Some(batch) = self.batches.get_mut(number as usize) {
+                    batch.begun = true;
+                }
             }
         }
     }
 
-    /// The batch that the device has to do next.
-    pub fn next_batch(&self) -> Option<u32> {
-        let number = *self.queue.front()?;
-        self.batches.get(number as usize).filter(|batch| batch.released).map(|_| number)
+    /// The batches that queues may go on with: of each queue the first that has not ended, where it does not wait. `waits` says what the
+    /// phase of a batch waits for.
+    pub fn ready(&self, waits: impl Fn(u32, usize) -> Option<(SemaphoreId, u32)>) -> Vec<u32> {
+        let mut kept_back: Vec<QueueId> = Vec::new();
+        let mut ready = Vec::new();
+        for number in self.submitted.iter().copied() {
+            let own = self.queues.get(number as usize).copied().unwrap_or(QueueId(0));
+            if kept_back.contains(&own) {
+                continue;
+            }
+            kept_back.push(own);
+            if waits(number, self.phase_of(number)).is_none_or(|wanted| self.ends(wanted)) {
+                ready.push(number);
+            }
+        }
+        ready
+    }
+
+    /// The batches whose dispatches may run with those that a batch is at: the next ones, too, of queues whose batches end with what runs.
+    pub fn beside(
+        &self,
+        number: u32,
+        runs: impl Fn(u32, usize) -> bool,
+        is_last: impl Fn(u32, usize) -> bool,
+    ) -> Vec<u32> {
+        let mut together = vec![number];
+        let mut kept_back: Vec<QueueId> = Vec::new();
+        for other in self.submitted.iter().copied() {
+            let Some(queue) = self.queues.get(other as usize).copied() else { continue };
+            let at = self.phase_of(other);
+            if !kept_back.contains(&queue) && runs(other, at) {
+                if !together.contains(&other) {
+                    together.push(other);
+                }
+                if is_last(other, at) {
+                    continue;
+                }
+            }
+            kept_back.push(queue);
+        }
+        together
+    }
+
+    /// Whether the wait of a queue for a semaphore has ended.
+    fn ends(&self, (semaphore, value): (SemaphoreId, u32)) -> bool {
+        let of_host =
+            |act: &HostAct| matches!(act, HostAct::Signal { semaphore: own, .. } if *own == semaphore);
+        self.fault == Fault::HostSignalIgnored
+            && self.hosts.threads.iter().flat_map(|thread| &thread.acts).any(of_host)
+            || self.has_reached(semaphore, value)
+    }
+
+    fn has_reached(&self, semaphore: SemaphoreId, value: u32) -> bool {
+        self.reached.get(&semaphore).is_some_and(|reached| *reached >= value)
+    }
+
+    /// A semaphore reaches a value.
+    pub fn reach(&mut self, semaphore: SemaphoreId, value: u32) {
+        let own = self.reached.entry(semaphore).or_default();
+        *own = value.max(*own);
+    }
+
+    /// The phase that a batch is at.
+    pub fn phase_of(&self, number: u32) -> usize {
+        self.batches.get(number as usize).map_or(0, |batch| batch.phase)
+    }
+
+    /// The phase of a batch has ended.
+    pub fn end_phase(&mut self, number: u32) {
+        if let Some(batch) = self.batches.get_mut(number as usize) {
+            batch.phase += 1;
+        }
+    }
+
+    /// Whether all that was submitted has ended.
+    pub fn is_idle(&self) -> bool {
+        self.submitted.is_empty()
     }
 
     /// A batch has ended.
     pub fn end_batch(&mut self, number: u32) {
-        self.queue.retain(|queued| *queued != number);
+        self.submitted.retain(|queued| *queued != number);
         if let Some(batch) = self.batches.get_mut(number as usize) {
             batch.ended = true;
         }
@@ -194,9 +280,9 @@ impl Host {
                 let batch = *batch;
                 self.release(number);
                 self.submit(memory);
-                self.queue.push_back(batch);
+                self.submitted.push_back(batch);
                 if let Some(batch) = self.batches.get_mut(batch as usize) {
-                    (batch.begun, batch.released) = (true, true);
+                    batch.begun = true;
                 }
                 self.next_act(number);
             }
@@ -208,12 +294,17 @@ impl Host {
                 self.acquire(number);
                 self.next_act(number);
             }
-            HostAct::Signal(batch) => {
-                let batch = *batch as usize;
+            HostAct::Signal { semaphore, value } => {
+                let (semaphore, value) = (*semaphore, *value);
                 self.release(number);
-                if let Some(batch) = self.batches.get_mut(batch) {
-                    batch.released = true;
+                self.reach(semaphore, value);
+                self.next_act(number);
+            }
+            HostAct::Await { semaphore, value } => {
+                if !self.has_reached(*semaphore, *value) {
+                    return false;
                 }
+                self.acquire(number);
                 self.next_act(number);
             }
         }

@@ -21,8 +21,12 @@ pub(super) enum Phase {
     Order { available: bool, visible: bool },
     /// Moves what is available to the host to the device, or the other way.
     Domain { to_host: bool },
-    /// Threads of the host, and their batches.
-    Hosts(Vec<Vec<Phase>>),
+    /// Threads of the host, and their batches with the queue of each.
+    Hosts(Vec<(QueueId, Vec<Phase>)>),
+    /// Beside threads of the host: a semaphore reaches a value.
+    Signal(SemaphoreId, u32),
+    /// Beside threads of the host: the queue goes on once a semaphore has reached a value.
+    Await(SemaphoreId, u32),
 }
 
 /// Whether queues go on each for itself, so that there are orders to draw.
@@ -84,7 +88,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
         phases.push(Phase::Order { available: false, visible: true });
     };
     // What stands before threads of the host, and the batches before the one that is made.
-    let (mut outer, mut batches): (Vec<Phase>, Vec<Vec<Phase>>) = (Vec::new(), Vec::new());
+    let (mut outer, mut batches): (Vec<Phase>, Vec<(QueueId, Vec<Phase>)>) = (Vec::new(), Vec::new());
     let orders = ordering(plan);
     for number in order(plan, random) {
         let Some(step) = plan.steps.get(number) else { continue };
@@ -96,13 +100,16 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                 outer = std::mem::take(&mut phases);
                 outer.push(Phase::Order { available: true, visible: true });
             }
-            Step::Batch { number, .. } => {
-                if *number > 0 {
-                    batches.push(std::mem::take(&mut phases));
+            Step::Batch { queue, .. } => {
+                if let Some((_, own)) = batches.last_mut() {
+                    *own = std::mem::take(&mut phases);
                 }
+                batches.push((*queue, Vec::new()));
             }
             Step::HostsEnd { .. } => {
-                batches.push(std::mem::take(&mut phases));
+                if let Some((_, own)) = batches.last_mut() {
+                    *own = std::mem::take(&mut phases);
+                }
                 phases = std::mem::take(&mut outer);
                 phases.push(Phase::Hosts(std::mem::take(&mut batches)));
                 phases.push(Phase::Order { available: true, visible: true });
@@ -129,13 +136,17 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
             Step::Barrier { .. }
             | Step::ExecutionBarrier { .. }
             | Step::Dependency { .. }
-            | Step::Signal { .. }
             | Step::Wait { .. }
             | Step::HostWait { .. }
                 if fault == Fault::DependencyIgnored =>
             {
                 together = joined;
             }
+            // The host may wait for it.
+            Step::Signal { semaphore, value, .. } if fault == Fault::DependencyIgnored => match plan.hosts {
+                Some(_) => phases.push(Phase::Signal(*semaphore, *value)),
+                None => together = joined,
+            },
             Step::Dependency { .. } if fault == Fault::StageMaskTooNarrow => together = joined,
             Step::Dependency { kind: DependencyKind::Event | DependencyKind::Await(_), .. }
                 if fault == Fault::EventWaitTooEarly =>
@@ -165,11 +176,22 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                     phases.push(Phase::Domain { to_host: true });
                 }
             }
-            Step::Signal { .. } => {
+            Step::Signal { semaphore, value, .. } => {
                 let available = !kept && !fault.keeps_back(&plan.queues);
                 phases.push(Phase::Order { available, visible: false });
+                if plan.hosts.is_some() {
+                    phases.push(Phase::Signal(*semaphore, *value));
+                }
             }
-            Step::Wait { .. } => phases.push(Phase::Order { available: false, visible: true }),
+            Step::Wait { semaphore, value, .. } => {
+                if plan.hosts.is_some() {
+                    phases.push(Phase::Await(*semaphore, *value));
+                }
+                // What a held batch was derived from says itself what is visible.
+                if plan.hosts.as_ref().is_none_or(|hosts| hosts.in_order) {
+                    phases.push(Phase::Order { available: false, visible: true });
+                }
+            }
         }
         joined = together;
     }
@@ -215,9 +237,9 @@ fn ordering(plan: &Plan) -> Vec<usize> {
         .zip(&plan.steps)
         .filter_map(|(number, step)| Some((number, step.queue(), launched_stages(plan, step)?)))
         .collect();
-    // The host is on its way always; beside its threads batches are not in the order of the steps.
+    // The host is on its way always; beside its threads batches need not be in the order of the steps.
     let launched = |wanted: &dyn Fn(usize) -> bool, queue: QueueId, stages: Stages| {
-        plan.hosts.is_some()
+        plan.hosts.as_ref().is_some_and(|hosts| !hosts.in_order)
             || stages.intersects(Stages::HOST)
             || launches
                 .iter()

@@ -15,7 +15,7 @@ use super::super::declarations::DeclaredSync;
 use super::super::parser::Parser;
 use super::{COMPUTE, Call, CallKind, Dependency, HOST, Semaphore, Side, Transfer};
 use crate::error::CallError;
-use crate::schedule::{ApiCalls, Schedule, Scheduled, ScheduledQueue};
+use crate::schedule::{ApiCalls, HostCall, Schedule, Scheduled, ScheduledQueue};
 use crate::span::Span;
 use crate::system::{AccessMask, SystemOperation};
 use crate::test::{
@@ -111,8 +111,19 @@ impl Parser<'_> {
     }
 
     fn put(&mut self, words: Words) {
+        let mut sync = words.sync;
+        // Instructions that are counted stand behind the waits that are put before them.
+        for point in sync.iter_mut().flat_map(|pair| [&mut pair.from, &mut pair.to]) {
+            if let Some(instruction) = &mut point.instruction {
+                let before = words
+                    .waits
+                    .iter()
+                    .filter(|(thread, at, _)| *thread == point.thread && *at <= usize::from(*instruction));
+                *instruction += u16::try_from(before.count()).unwrap_or(u16::MAX);
+            }
+        }
         let mut waits = words.waits;
-        waits.sort_by_key(|(_, at, _)| std::cmp::Reverse(*at));
+        waits.sort_by_key(|(_, at, wait)| std::cmp::Reverse((*at, wait.span.offset)));
         for (thread, at, wait) in waits {
             if let Some(thread) = self.test.threads.get_mut(usize::from(thread.0)) {
                 thread.instructions.insert(at.min(thread.instructions.len()), wait);
@@ -122,7 +133,7 @@ impl Parser<'_> {
             thread.instructions.splice(0..0, head);
             thread.instructions.extend(tail);
         }
-        self.test.system_sync = words.sync;
+        self.test.system_sync = sync;
     }
 }
 
@@ -251,12 +262,41 @@ impl<'a> Calls<'a> {
                 },
             })
         };
-        let queue = |queue: &Queue<'_>| ScheduledQueue {
-            family: queue.family,
-            number: queue.number,
-            items: queue.items.iter().filter_map(|own| item(queue.family, own)).collect(),
+        let thread = |item: &Item<'_>| match item {
+            Item::Dispatch(thread) => *thread,
+            Item::Call(call) => call.thread,
         };
-        Schedule { queues: self.queues.iter().map(queue).collect(), owned }
+        let queue = |queue: &Queue<'_>| {
+            let items = queue.items.iter().filter_map(|own| Some((item(queue.family, own)?, thread(own))));
+            let (items, threads) = items.unzip();
+            ScheduledQueue { family: queue.family, number: queue.number, items, threads }
+        };
+        let queues = self.queues.iter().map(queue).collect();
+        Schedule { queues, owned, hosts: self.host_calls() }
+    }
+
+    /// The calls of threads of the host; each wait has become an instruction of its thread.
+    fn host_calls(&self) -> Vec<HostCall> {
+        let mut calls: Vec<HostCall> = Vec::new();
+        for call in self.calls.iter().filter(|call| self.test.thread(call.thread).place == Place::Host) {
+            let (semaphore, waits) = match &call.kind {
+                CallKind::Signal(semaphore) => (semaphore, false),
+                CallKind::Wait(semaphore) => (semaphore, true),
+                CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Transfer(_) => {
+                    continue;
+                }
+            };
+            let earlier = calls.iter().filter(|own| own.waits && own.thread == call.thread).count();
+            let (thread, at) = (call.thread, call.at + earlier);
+            calls.push(HostCall {
+                thread,
+                at,
+                semaphore: semaphore.name.clone(),
+                value: semaphore.value,
+                waits,
+            });
+        }
+        calls
     }
 
     /// The call that sets an event.
@@ -471,10 +511,12 @@ impl<'a> Calls<'a> {
         if operations.is_empty() && !awaited.host.is_empty() {
             operations.push(SystemOperation::VisibleFromDevice);
         }
-        // What the host wrote is moved by barriers that order no dispatch, too.
+        // What the host wrote is moved by barriers that order no dispatch, too. Behind a wait for the host they chain with it by a stage of
+        // commands: the host is none, and its own stage does not hold a barrier back.
         let written = items.iter().filter_map(|item| match item {
             Item::Call(Call { kind: CallKind::Barrier(Dependency { source, target, .. }), .. })
                 if source.stages.intersects(HOST)
+                    && (awaited.host.is_empty() || source.stages.intersects(COMPUTE))
                     && source.accesses.intersects(AccessMask::HOST_WRITE)
                     && target.stages.intersects(COMPUTE) =>
             {
