@@ -63,7 +63,7 @@ pub use syntax::{
     IgnoredWord, MAX_THREADS, ParseOptions, ignored_words, parse, parse_condition, parse_with, print,
 };
 pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
-pub use tangle::{Block, BlockPart, TangledLane};
+pub use tangle::{BlockPart, GuardedBlock, TangledLane};
 pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
     Dialect, Flow, Id, IgnoredClass, IgnoredClasses, Instruction, InstructionKind, Label, LabelId, Lanes,

@@ -18,7 +18,7 @@ pub struct TangledLane {
 /// A piece of code with subgroup operations that a branch skips: `bne r0, 1, L`, what follows, and `L:`. Blocks of one subgroup
 /// with one label are one piece of the shader.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct GuardedBlock {
     /// Index of the branch in the thread; who takes it skips the block.
     pub branch: usize,
     /// Index of the label.
@@ -37,12 +37,12 @@ pub enum BlockPart {
     /// The subgroup operation with this index.
     Operation(usize),
     /// A block within the block.
-    Block(Block),
+    Block(GuardedBlock),
 }
 
 impl Thread {
     /// The outermost blocks with subgroup operations, in order.
-    pub fn blocks(&self) -> Vec<Block> {
+    pub fn blocks(&self) -> Vec<GuardedBlock> {
         let parts = self.parts(0..self.instructions.len());
         parts
             .into_iter()
@@ -60,7 +60,7 @@ impl Thread {
             if kind.subgroup_operation().is_some() {
                 parts.push(BlockPart::Operation(here));
             } else if let Some((label, end)) = self.block_behind(here).filter(|(_, end)| *end < range.end) {
-                parts.push(BlockPart::Block(Block {
+                parts.push(BlockPart::Block(GuardedBlock {
                     branch: here,
                     end,
                     label,
@@ -99,7 +99,7 @@ impl Thread {
     }
 }
 
-impl Block {
+impl GuardedBlock {
     /// Whether an instruction stands in the block.
     pub fn contains(&self, instruction: usize) -> bool {
         self.branch < instruction && instruction < self.end

@@ -7,7 +7,7 @@ use super::words::{self, Words};
 use crate::error::SubgroupError;
 use crate::span::Span;
 use crate::subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
-use crate::tangle::{Block, BlockPart, TangledLane};
+use crate::tangle::{BlockPart, GuardedBlock, TangledLane};
 use crate::test::{ArithmeticOperation, Flow, InstructionKind, Operand, Scope, Test, Thread, ThreadId};
 
 /// The word for a register that a lane does not look at.
@@ -187,7 +187,7 @@ fn mistake(
         }
         let others = other.blocks();
         let there = nest(&others, place);
-        let names = |thread: &Thread, nest: &[&Block]| -> Vec<String> {
+        let names = |thread: &Thread, nest: &[&GuardedBlock]| -> Vec<String> {
             nest.iter().map(|block| thread.label_name(block.label).to_owned()).collect()
         };
         if names(own, &around) != names(other, &there) {
@@ -222,7 +222,7 @@ fn mistake(
 }
 
 /// The blocks around an instruction, from the outermost one on.
-fn nest(blocks: &[Block], at: usize) -> Vec<&Block> {
+fn nest(blocks: &[GuardedBlock], at: usize) -> Vec<&GuardedBlock> {
     let mut found = Vec::new();
     let mut next = blocks.iter().find(|block| block.contains(at));
     while let Some(block) = next {

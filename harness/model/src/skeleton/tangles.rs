@@ -5,7 +5,7 @@
 //! that enter a block take one branch from there, so they begin it together. In it they part where they skip different blocks,
 //! or do something by themselves; whether they come together again behind is what readings differ in.
 
-use litmus::{Block, BlockPart, TangledLane, Test, Thread, ThreadId};
+use litmus::{BlockPart, GuardedBlock, TangledLane, Test, Thread, ThreadId};
 
 use crate::PredictError;
 use crate::cat::options::Tangling;
@@ -36,7 +36,7 @@ impl Tangles {
             return Ok(vec![Tangles::default()]);
         }
         let reading = if test.metadata.maximal_reconvergence { Tangling::Together } else { reading };
-        let blocks: Vec<Vec<Block>> = test.threads.iter().map(Thread::blocks).collect();
+        let blocks: Vec<Vec<GuardedBlock>> = test.threads.iter().map(Thread::blocks).collect();
         let mut fixed = Tangles::default();
         for (thread, blocks) in (0..).map(ThreadId).zip(&blocks) {
             for (at, instruction) in test.thread(thread).instructions.iter().enumerate() {
@@ -58,7 +58,8 @@ impl Tangles {
                 let columns: Vec<Column<'_>> = test
                     .lanes_beside(thread)
                     .filter_map(|thread| {
-                        let is_it = |block: &&Block| test.thread(thread).label_name(block.label) == name;
+                        let is_it =
+                            |block: &&GuardedBlock| test.thread(thread).label_name(block.label) == name;
                         let block = blocks.get(usize::from(thread.0))?.iter().find(is_it)?;
                         Some(Column { thread, block })
                     })
@@ -80,7 +81,7 @@ impl Tangles {
 #[derive(Clone, Copy)]
 struct Column<'b> {
     thread: ThreadId,
-    block: &'b Block,
+    block: &'b GuardedBlock,
 }
 
 /// How far a choice has come.

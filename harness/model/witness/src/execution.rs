@@ -1,4 +1,6 @@
 //! Candidate executions: paths, sources of reads, modification orders; which of them are consistent, and what they show.
+//!
+//! Long because one search holds what all candidate executions of a choice of paths share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
