@@ -41,6 +41,7 @@ pub mod subgroup;
 pub mod suite;
 pub mod syntax;
 pub mod system;
+pub mod tangle;
 pub mod test;
 pub mod value;
 
@@ -56,14 +57,13 @@ pub use outcome::{
 pub use overlap::Overlap;
 pub use schedule::{ApiCalls, HostCall, Schedule, Scheduled, ScheduledQueue, Scopes, StageMask};
 pub use span::Span;
-pub use subgroup::{
-    QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan, TangledLane,
-};
+pub use subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
 pub use suite::Suite;
 pub use syntax::{
     IgnoredWord, MAX_THREADS, ParseOptions, ignored_words, parse, parse_condition, parse_with, print,
 };
 pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
+pub use tangle::{BlockPart, GuardedBlock, TangledLane};
 pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
     Dialect, Flow, Id, IgnoredClass, IgnoredClasses, Instruction, InstructionKind, Label, LabelId, Lanes,

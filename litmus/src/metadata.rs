@@ -14,6 +14,9 @@ pub struct Metadata {
     pub clauses: Vec<String>,
     /// `needs:` device features beyond those that the program itself implies.
     pub needs: Vec<String>,
+    /// `reconvergence: maximal`: the shader declares `MaximallyReconvergesKHR`, so that lanes which a branch has parted are
+    /// together again behind it.
+    pub maximal_reconvergence: bool,
     /// `origin:` where the shape comes from (paper, suite, bug report).
     pub origin: Option<String>,
     /// `why:` lines: the reason for the verdict, in prose.

@@ -1,6 +1,6 @@
 //! Subgroup operations: values that the lanes of a subgroup hand to one another.
 
-use crate::test::{ArithmeticOperation, InstructionKind, Operand, RegisterId, Scope, Test, ThreadId};
+use crate::test::{ArithmeticOperation, InstructionKind, Operand, RegisterId};
 
 /// A subgroup operation (`OpGroupNonUniform…`): it takes part in no order of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,17 +75,6 @@ pub enum SubgroupSpan {
     Inclusive,
     /// Those before the lane.
     Exclusive,
-}
-
-/// A lane that executes a subgroup operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TangledLane {
-    /// Its number in the subgroup.
-    pub lane: u32,
-    /// The thread that it is.
-    pub thread: ThreadId,
-    /// Index of the operation in the thread.
-    pub instruction: usize,
 }
 
 /// The operations that scans and reductions are made of.
@@ -248,40 +237,5 @@ impl InstructionKind {
     /// The subgroup operation, where it is one.
     pub fn subgroup_operation(&self) -> Option<&SubgroupOperation> {
         if let InstructionKind::Subgroup(operation) = self { Some(operation) } else { None }
-    }
-}
-
-impl Test {
-    /// Whether some thread has a subgroup operation.
-    pub fn has_subgroup_operations(&self) -> bool {
-        let mut all = self.threads.iter().flat_map(|thread| &thread.instructions);
-        all.any(|instruction| instruction.kind.subgroup_operation().is_some())
-    }
-
-    /// The number of a thread in its subgroup: the threads of a subgroup are its first lanes, in the order of the columns.
-    pub fn lane(&self, thread: ThreadId) -> u32 {
-        let own = self.thread(thread).place;
-        let before = self.threads.iter().take(usize::from(thread.0));
-        before.filter(|other| other.place.shares(own, Scope::Subgroup)).count() as u32
-    }
-
-    /// The tangle of a subgroup operation: the threads of the subgroup that have this instruction, by lane. Each of them
-    /// comes to it once, whatever it reads, since none stands where a branch or a loop decides.
-    pub fn tangle(&self, thread: ThreadId, id: &str) -> Vec<TangledLane> {
-        let own = self.thread(thread).place;
-        let mut lanes = Vec::new();
-        for (number, other) in (0..).zip(&self.threads) {
-            if ThreadId(number) != thread && !other.place.shares(own, Scope::Subgroup) {
-                continue;
-            }
-            let found = other.instructions.iter().position(|instruction| {
-                instruction.kind.subgroup_operation().is_some_and(|operation| operation.id == id)
-            });
-            if let Some(instruction) = found {
-                let thread = ThreadId(number);
-                lanes.push(TangledLane { lane: self.lane(thread), thread, instruction });
-            }
-        }
-        lanes
     }
 }

@@ -348,7 +348,9 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
                 reach = reach.max(label_position(thread, *target).ok_or(nowhere)?);
             }
             InstructionKind::Subgroup(operation) => {
-                // The parser refuses those that a jump skips or a loop repeats.
+                if reach > position {
+                    return Err(Rule::GuardedOperation);
+                }
                 stretch.push(Piece {
                     body: start..position,
                     end: Some(End::Operation(position, &operation.id)),

@@ -29,6 +29,12 @@ pub enum PredictError {
         /// The bound.
         bound: usize,
     },
+    /// Lanes may come together in more ways than the engine takes.
+    #[error("the lanes of a subgroup may come together in more than {bound} ways")]
+    TooManyTangles {
+        /// The bound.
+        bound: usize,
+    },
     /// The test is in the dialect of another memory model.
     #[error("a test of {test} cannot be judged by `{model}`, a model of {of}")]
     ForeignModel {

@@ -31,6 +31,11 @@ const NAMES: &[(&str, &str)] = &[
     ("vulkan", "the Vulkan memory model, latest text: 1.4.360"),
     ("vulkan-nochains", "the same without availability and visibility chains"),
     ("vulkan-by-letter", "the same text, a split barrier's arrival meeting the waits of all rounds"),
+    (
+        "vulkan-apart",
+        "the same text, lanes that a branch has parted staying so until the whole workgroup is together",
+    ),
+    ("vulkan-together", "the same text, lanes that a branch has parted coming together at once behind it"),
     ("vulkan-1.4.305", "the Vulkan memory model, text of 1.3.301 to 1.4.350: without split barriers"),
     ("vulkan-1.4.305-nochains", "the same without availability and visibility chains"),
     ("vulkan-2024", "the Vulkan memory model, text of 2024: from-reads without location order"),
@@ -230,6 +235,7 @@ impl Model {
             whole_language: options.events == Events::All,
             cells_of_bytes: false,
             vectors_whole: false,
+            tangling: options.tangling,
         }
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Path {
     pub(crate) cut: bool,
     /// Reads that a branch, an await or an address depends on, whether or not anything follows.
     pub(crate) decisive: Vec<LocalRead>,
+    /// The branches that are taken, by instruction.
+    pub(crate) skipped: Vec<u16>,
 }
 
 /// An event of a path, in program order.
@@ -101,6 +103,7 @@ pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Pa
         terminated: true,
         cut: false,
         decisive: Vec::new(),
+        skipped: Vec::new(),
     };
     walker.walk(State {
         at: 0,
@@ -287,9 +290,13 @@ impl Walker<'_> {
     ) -> Result<bool, PredictError> {
         match taken.met(&mut |_| None) {
             Some(false) => Ok(true),
-            Some(true) => self.jump(state, at, target),
+            Some(true) => {
+                state.path.skipped.push(at as u16);
+                self.jump(state, at, target)
+            }
             None => {
                 let mut jumped = state.clone();
+                jumped.path.skipped.push(at as u16);
                 jumped.path.constraints.push(taken.clone());
                 if self.jump(&mut jumped, at, target)? {
                     open.push(jumped);

@@ -17,7 +17,7 @@ use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256}
 use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
-use crate::quick::QuickMap;
+use crate::quick::{QuickMap, QuickSet};
 use crate::sequential::{Machine, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::symmetry::Symmetry;
@@ -213,7 +213,11 @@ fn list(
         return (BTreeMap::new(), false);
     }
     let mut machine = Machine::new(test, observables, unroll);
-    let (sequential, sequential_complete) = machine.outcomes(Turns::Interleaved, purse);
+    let (sequential, sequential_complete) = if test.has_guarded_operations() {
+        sequentially_consistent(test, observables, unroll, purse)
+    } else {
+        machine.outcomes(Turns::Interleaved, purse)
+    };
     let (serial, serial_complete) = machine.outcomes(Turns::Serial, purse);
     let outcomes = std::mem::take(&mut findings.outcomes).into_iter().map(|(outcome, standing)| {
         let says = PredictedOutcome {
@@ -226,6 +230,24 @@ fn list(
         (outcome, says)
     });
     (outcomes.collect(), !findings.timed_out && sequential_complete && serial_complete)
+}
+
+/// The outcomes of sequential consistency, and whether these are all, where lanes may come together in several ways: the machine has
+/// them together at once.
+fn sequentially_consistent(
+    test: &Test,
+    observables: &[Observable],
+    unroll: u32,
+    purse: &Purse<'_>,
+) -> (QuickSet<Outcome>, bool) {
+    let found = Model::shipped("sc").and_then(Result::ok).and_then(|model| {
+        let compiled = model.compiled_for(test).ok()?;
+        find(test, &model, &compiled, observables, unroll, Ways::USUAL, purse).ok()
+    });
+    let Some(findings) = found else { return (QuickSet::default(), false) };
+    let complete = !findings.timed_out && !findings.unlisted;
+    let allowed = findings.outcomes.into_iter().filter(|(_, standing)| standing.is_allowed());
+    (allowed.map(|(outcome, _)| outcome).collect(), complete)
 }
 
 /// All skeletons of a test.

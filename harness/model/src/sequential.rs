@@ -636,9 +636,11 @@ impl<'a> Machine<'a> {
         true
     }
 
-    /// Executes a subgroup operation for all lanes of its tangle at once; false where one of them is not there yet.
+    /// Executes a subgroup operation for all lanes that come to it, at once; false where one of them is not there yet.
     fn compute_together(&self, state: &mut State, thread: usize, operation: &SubgroupOperation) -> bool {
-        let tangle = self.test.tangle(ThreadId(thread as u16), &operation.id);
+        let mut tangle = self.test.tangle(ThreadId(thread as u16), &operation.id);
+        // Who is past it has skipped it.
+        tangle.retain(|lane| self.at(state, usize::from(lane.thread.0)) <= lane.instruction);
         let lanes: Vec<(usize, &SubgroupOperation)> = tangle
             .iter()
             .filter_map(|lane| {

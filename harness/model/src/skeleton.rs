@@ -5,10 +5,12 @@ mod build;
 mod candidates;
 mod relations;
 mod subgroup;
+mod tangles;
 mod vocabulary;
 
 use litmus::{LocationId, Placement, Scope, SplitHalf, ThreadId};
 
+use crate::cat::options::Tangling;
 use crate::cells::Extent;
 use crate::symbolic::{Constraint, Symbolic};
 
@@ -40,6 +42,8 @@ pub(crate) struct Semantic {
     pub(crate) cells_of_bytes: bool,
     /// All of a vector access is one operation.
     pub(crate) vectors_whole: bool,
+    /// Whether lanes that a branch has parted come together again behind it.
+    pub(crate) tangling: Tangling,
 }
 
 /// Which thread an event belongs to.

@@ -136,6 +136,8 @@ on_random_tests! {
     vulkan_on_random_tests: "vulkan",
     vulkan_nochains_on_random_tests: "vulkan-nochains",
     vulkan_by_letter_on_random_tests: "vulkan-by-letter",
+    vulkan_apart_on_random_tests: "vulkan-apart",
+    vulkan_together_on_random_tests: "vulkan-together",
     vulkan_1_4_305_on_random_tests: "vulkan-1.4.305",
     vulkan_1_4_305_nochains_on_random_tests: "vulkan-1.4.305-nochains",
     vulkan_2024_on_random_tests: "vulkan-2024",

@@ -4,7 +4,8 @@
 use crate::vocabulary;
 
 use model::cat::options::{
-    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, Options, RmwEvents, Values,
+    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, Options, RmwEvents, Tangling,
+    Values,
 };
 use model::cat::{self, CatErrors, CompiledModel, Families, Model};
 use proptest::prelude::*;
@@ -65,7 +66,7 @@ fn dartagnan_style() {
 #[test]
 fn options_of_the_first_comment() {
     let all = "(* options: rmw=fused init=per-location barrier=any asmo=transitive final=device-read\n \
-               values=no-thin-air tests=hsa events=all *)\nacyclic po as order";
+               values=no-thin-air tests=hsa events=all tangles=apart *)\nacyclic po as order";
     let chosen = Options {
         rmw: RmwEvents::Fused,
         init: InitialWrites::PerLocation,
@@ -75,6 +76,7 @@ fn options_of_the_first_comment() {
         values: Values::NoThinAir,
         language: Language::Hsa,
         events: Events::All,
+        tangling: Tangling::Apart,
     };
     assert_eq!(parse(all).unwrap().options, chosen);
     let dartagnan =

@@ -10,7 +10,8 @@ use model::mutation::{Difference, MUTATED, Mutant, mutants};
 use model::{Model, PredictError, predict, settle, verdict};
 use witness::calls::calls_program;
 use witness::generate::{
-    Corner, Family, Program, classes_program, program, split_program, subgroup_program, undefined_program,
+    Corner, Family, Program, classes_program, guarded_program, program, split_program, subgroup_program,
+    undefined_program,
 };
 use witness::{Answer, Options, Profile, Races, Refusal, judge};
 
@@ -301,6 +302,30 @@ fn random_calls_have_one_answer() {
 #[test]
 fn random_subgroup_operations_have_one_answer() {
     under_every(&profiles(&["vulkan", "vulkan-nochains", "vulkan-2019"]), &subgroup_program);
+}
+
+/// Random programs with subgroup operations that branches skip, under each answer to the question who is together there.
+#[test]
+fn random_divergence_has_one_answer() {
+    under_every(&Profile::of_divergence().collect::<Vec<_>>(), &guarded_program);
+}
+
+/// The answers differ, on programs and not on all: else the profiles would be one.
+#[test]
+fn answers_to_divergence_differ() {
+    let models: Vec<Model> = Profile::of_divergence().map(model_of).collect();
+    let mut different = [0; 3];
+    for seed in 0..100 {
+        let test = litmus::parse(&guarded_program(seed).text, "random.litmus").unwrap();
+        let shown: Vec<_> =
+            models.iter().map(|model| verdict(&test, model, &Default::default()).unwrap().allowed).collect();
+        let [any, apart, together] = &shown[..] else { unreachable!("three profiles") };
+        assert!(apart.is_subset(any) && together.is_subset(any), "{seed}: {}", litmus::print(&test));
+        different[0] += usize::from(any != apart);
+        different[1] += usize::from(any != together);
+        different[2] += usize::from(apart != together);
+    }
+    assert!(different.iter().all(|count| (5..95).contains(count)), "{different:?}");
 }
 
 /// Random programs with undefined initial values, under every profile.

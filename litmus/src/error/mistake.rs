@@ -142,6 +142,13 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
+    /// A `reconvergence:` line that does not name what a shader can declare.
+    #[error("malformed `reconvergence:` line")]
+    #[diagnostic(code(litmus::parse::bad_reconvergence))]
+    BadReconvergence {
+        #[label("expected `maximal`; without the line the shader declares nothing")]
+        span: Span,
+    },
     /// A clause id with characters that no id has.
     #[error("`{word}` is no clause id")]
     #[diagnostic(code(litmus::parse::bad_clause))]

@@ -69,16 +69,47 @@ pub enum SubgroupError {
         #[label("expected an instance that the thread has not executed yet")]
         span: Span,
     },
-    /// Where a branch or a loop decides who executes it.
-    #[error("a subgroup operation that a branch may skip or a loop repeat: no text determines its tangle")]
+    /// In a loop.
+    #[error("a subgroup operation that a loop repeats: which turns of which lanes meet is not modelled")]
+    #[diagnostic(code(litmus::subgroup::repeats), help("write each turn, with an instance of its own"))]
+    Repeats {
+        #[label("expected in no loop")]
+        span: Span,
+    },
+    /// Where jumps form no blocks.
+    #[error("a subgroup operation that a jump skips which makes no block")]
     #[diagnostic(
-        code(litmus::subgroup::divergent),
+        code(litmus::subgroup::no_block),
+        help("`bne r0, 1, L` and `L:` are around a block; blocks nest, and each has a label of its own")
+    )]
+    NoBlock {
+        #[label("expected in blocks alone, that is between conditional branches and their labels")]
+        span: Span,
+    },
+    /// One label, two blocks.
+    #[error("block `{label}` has not the operations that it has in `P{other}`")]
+    #[diagnostic(
+        code(litmus::subgroup::two_blocks),
         help(
-            "lanes that take different ways are different columns: give those the instance that execute it"
+            "a block is one piece of the shader: lanes differ in what they do by themselves between its operations"
         )
     )]
-    Divergent {
-        #[label("expected behind every label that an earlier jump goes to, and in no loop")]
+    TwoBlocks {
+        label: String,
+        other: u32,
+        #[label("expected the same operations and blocks, in the same order and in the same blocks")]
+        span: Span,
+    },
+    /// A result of a lane that may be elsewhere.
+    #[error("the result may be undefined: a branch may keep lane {source_lane} from instance `{id}`")]
+    #[diagnostic(
+        code(litmus::subgroup::skipped_source),
+        help("`broadcast_first` takes the value of a lane that is there")
+    )]
+    SkippedSource {
+        source_lane: u32,
+        id: String,
+        #[label("expected the own lane, or `unused` for the register")]
         span: Span,
     },
     /// A result that nothing defines.

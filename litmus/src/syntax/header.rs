@@ -253,6 +253,10 @@ impl MetadataReader<'_> {
                 self.required("needs", key_piece, value);
                 self.metadata.needs.extend(value.words().map(|word| word.text.to_owned()));
             }
+            "reconvergence" => match value.text {
+                "maximal" => self.metadata.maximal_reconvergence = true,
+                _ => self.errors.push(ParseError::BadReconvergence { span: value.span() }),
+            },
             "origin" if self.metadata.origin.is_some() => {
                 let error =
                     ParseError::DuplicateMetadata { key: "origin".to_owned(), span: key_piece.span() };

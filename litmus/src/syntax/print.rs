@@ -196,6 +196,9 @@ fn print_metadata(out: &mut String, metadata: &Metadata) {
             line(out, &format!("{key}: {}", one_line(&words.join(" "))));
         }
     }
+    if metadata.maximal_reconvergence {
+        line(out, "reconvergence: maximal");
+    }
     if let Some(origin) = &metadata.origin {
         line(out, &format!("origin: {}", one_line(origin)));
     }

@@ -6,12 +6,9 @@ use super::parser::{Parsed, Parser};
 use super::words::{self, Words};
 use crate::error::SubgroupError;
 use crate::span::Span;
-use crate::subgroup::{
-    QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan, TangledLane,
-};
-use crate::test::{
-    ArithmeticOperation, Flow, InstructionKind, LabelId, Operand, Scope, Test, Thread, ThreadId,
-};
+use crate::subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
+use crate::tangle::{BlockPart, GuardedBlock, TangledLane};
+use crate::test::{ArithmeticOperation, Flow, InstructionKind, Operand, Scope, Test, Thread, ThreadId};
 
 /// The word for a register that a lane does not look at.
 pub(super) const UNUSED: &str = "unused";
@@ -125,26 +122,42 @@ impl Parser<'_> {
     }
 }
 
-/// Reports operations that a jump may skip or repeat.
+/// Reports operations in loops, and those that jumps skip without making blocks.
 fn check_flow(thread: &Thread, errors: &mut Vec<SubgroupError>) {
     let code = &thread.instructions;
-    let place =
-        |label: LabelId| code.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
+    // Every jump: where it is, where it goes, and whether it makes a block.
+    let jumps: Vec<(usize, usize, bool)> = (0..)
+        .zip(code)
+        .filter_map(|(from, jump)| match &jump.kind {
+            InstructionKind::Flow(Flow::Branch { target, .. }) => {
+                Some((from, thread.place_of(*target)?, true))
+            }
+            InstructionKind::Flow(Flow::Goto(target) | Flow::BranchIf { target, .. }) => {
+                Some((from, thread.place_of(*target)?, false))
+            }
+            _ => None,
+        })
+        .collect();
     for (at, instruction) in code.iter().enumerate() {
         if instruction.kind.subgroup_operation().is_none() {
             continue;
         }
-        let crosses = code.iter().enumerate().any(|(from, jump)| {
-            let target = match &jump.kind {
-                InstructionKind::Flow(
-                    Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. },
-                ) => place(*target),
-                _ => None,
-            };
-            target.is_some_and(|to| from.min(to) < at && at < from.max(to))
-        });
-        if crosses {
-            errors.push(SubgroupError::Divergent { span: instruction.span });
+        let span = instruction.span;
+        let around = jumps.iter().filter(|(from, to, _)| from.min(to) < &at && &at < from.max(to));
+        for (from, to, conditional) in around {
+            if to < from {
+                errors.push(SubgroupError::Repeats { span });
+                break;
+            }
+            let crosses = jumps.iter().any(|(other, target, _)| {
+                let inside = from < other && other < to;
+                let goes_inside = from < target && target < to;
+                other != from && (inside != goes_inside || target == to)
+            });
+            if !conditional || crosses {
+                errors.push(SubgroupError::NoBlock { span });
+                break;
+            }
         }
     }
 }
@@ -161,14 +174,31 @@ fn mistake(
     if find(own, &id).is_some_and(|(first, _)| first < at) {
         return Some(SubgroupError::Repeated { id, span });
     }
+    let blocks = own.blocks();
+    let around = nest(&blocks, at);
     for other in test.threads.iter().take(usize::from(thread.0)) {
-        let Some((_, known)) = find(other, &id) else { continue };
+        let Some((place, known)) = find(other, &id) else { continue };
         let number = other.number;
         if !other.place.shares(own.place, Scope::Subgroup) {
             return Some(SubgroupError::TwoSubgroups { id, other: number, span });
         }
         if !known.kind.is_one_instruction(operation.kind) {
             return Some(SubgroupError::TwoOperations { id, other: number, span });
+        }
+        let others = other.blocks();
+        let there = nest(&others, place);
+        let names = |thread: &Thread, nest: &[&GuardedBlock]| -> Vec<String> {
+            nest.iter().map(|block| thread.label_name(block.label).to_owned()).collect()
+        };
+        if names(own, &around) != names(other, &there) {
+            let label = names(own, &around).pop().or_else(|| names(other, &there).pop()).unwrap_or_default();
+            return Some(SubgroupError::TwoBlocks { label, other: number, span });
+        }
+        if let (Some(block), Some(same)) = (around.first(), there.first())
+            && shape(own, &block.parts) != shape(other, &same.parts)
+        {
+            let label = own.label_name(block.label).to_owned();
+            return Some(SubgroupError::TwoBlocks { label, other: number, span });
         }
     }
     let registers = operation.destination.into_iter().chain(match operation.value {
@@ -184,10 +214,38 @@ fn mistake(
     let tangle = test.tangle(thread, &id);
     let source = operation.kind.source(test.lane(thread)).filter(|_| operation.destination.is_some())?;
     if tangle.iter().any(|lane| lane.lane == source) {
-        return None;
+        let skipped = source != test.lane(thread) && !around.is_empty();
+        return skipped.then_some(SubgroupError::SkippedSource { source_lane: source, id, span });
     }
     let source_lane = if source == u32::MAX { "beyond the ends".to_owned() } else { source.to_string() };
     Some(SubgroupError::UndefinedResult { source_lane, id, lanes: listed(&tangle), span })
+}
+
+/// The blocks around an instruction, from the outermost one on.
+fn nest(blocks: &[GuardedBlock], at: usize) -> Vec<&GuardedBlock> {
+    let mut found = Vec::new();
+    let mut next = blocks.iter().find(|block| block.contains(at));
+    while let Some(block) = next {
+        found.push(block);
+        next = block.parts.iter().find_map(|part| match part {
+            BlockPart::Block(inner) if inner.contains(at) => Some(inner),
+            _ => None,
+        });
+    }
+    found
+}
+
+/// The operations and blocks among the parts of a block, by instance and label.
+fn shape(thread: &Thread, parts: &[BlockPart]) -> String {
+    let instance = |at: usize| thread.instructions.get(at).and_then(|found| found.kind.subgroup_operation());
+    let of = |part: &BlockPart| match part {
+        BlockPart::Own(_) => String::new(),
+        BlockPart::Operation(at) => instance(*at).map_or(String::new(), |found| format!("{};", found.id)),
+        BlockPart::Block(block) => {
+            format!("{}{{{}}}", thread.label_name(block.label), shape(thread, &block.parts))
+        }
+    };
+    parts.iter().map(of).collect()
 }
 
 /// The operation of a thread with this instance, and where it stands.

@@ -83,6 +83,19 @@ pub enum Events {
     All,
 }
 
+/// Which lanes execute a subgroup operation together that some have come to on another way than others, in code that a branch
+/// skips; a shader that declares `MaximallyReconvergesKHR` leaves nothing open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tangling {
+    /// Any of them with any others: they "may resume executing the same dynamic instances".
+    #[default]
+    Any,
+    /// Only those that have come on one way.
+    Apart,
+    /// All.
+    Together,
+}
+
 /// The choices of a model. The default is what Dartagnan does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -102,6 +115,8 @@ pub struct Options {
     pub language: Language,
     /// `events=basic|all`
     pub events: Events,
+    /// `tangles=any|apart|together`
+    pub tangling: Tangling,
 }
 
 /// The choices as far as they are written down: what an included file leaves open or adds.
@@ -115,10 +130,11 @@ pub(crate) struct WrittenOptions {
     values: Option<Values>,
     language: Option<Language>,
     events: Option<Events>,
+    tangling: Option<Tangling>,
 }
 
 /// The keys, for messages.
-const KEYS: &[&str] = &["rmw", "init", "barrier", "asmo", "final", "values", "tests", "events"];
+const KEYS: &[&str] = &["rmw", "init", "barrier", "asmo", "final", "values", "tests", "events", "tangles"];
 
 impl WrittenOptions {
     /// Reads one `key=value` word.
@@ -175,6 +191,13 @@ impl WrittenOptions {
             "events" => {
                 choose(&mut self.events, "events", value, [Events::Basic, Events::All], &["basic", "all"])
             }
+            "tangles" => choose(
+                &mut self.tangling,
+                "tangles",
+                value,
+                [Tangling::Any, Tangling::Apart, Tangling::Together],
+                &["any", "apart", "together"],
+            ),
             _ => Err(CatProblem::UnknownOption { key: key.to_owned(), known: KEYS }),
         }
     }
@@ -190,6 +213,7 @@ impl WrittenOptions {
             values: self.values.or(other.values),
             language: self.language.or(other.language),
             events: self.events.or(other.events),
+            tangling: self.tangling.or(other.tangling),
         }
     }
 
@@ -204,16 +228,17 @@ impl WrittenOptions {
             values: self.values.unwrap_or_default(),
             language: self.language.unwrap_or_default(),
             events: self.events.unwrap_or_default(),
+            tangling: self.tangling.unwrap_or_default(),
         }
     }
 }
 
-fn choose<T: Copy>(
+fn choose<T: Copy, const N: usize>(
     slot: &mut Option<T>,
     key: &'static str,
     value: &str,
-    choices: [T; 2],
-    words: &'static [&'static str; 2],
+    choices: [T; N],
+    words: &'static [&'static str; N],
 ) -> Result<(), CatProblem> {
     let Some(chosen) = words.iter().zip(choices).find(|(word, _)| **word == value).map(|(_, choice)| choice)
     else {

@@ -2,7 +2,7 @@
 
 use litmus::{ControlBarrier, InstructionKind, Scope, SplitBarrier, SplitHalf, TangledLane, Test, ThreadId};
 
-use super::subgroup::tangle_of;
+use super::tangles::Tangles;
 use super::{Semantic, Skeleton};
 use crate::path::{Path, Step, StepKind};
 
@@ -39,6 +39,7 @@ pub(super) struct Schedule<'t> {
     pub(super) test: &'t Test,
     pub(super) paths: &'t [&'t Path],
     pub(super) semantic: Semantic,
+    pub(super) tangles: &'t Tangles,
 }
 
 impl<'t> Schedule<'t> {
@@ -103,7 +104,7 @@ impl<'t> Schedule<'t> {
                     return Some(self.all_arrived(id, wait.execution_scope, &at));
                 }
                 if let StepKind::Subgroup(_) = step.kind {
-                    let tangle = tangle_of(test, id, step.instruction);
+                    let tangle = self.tangles.of(id, step.instruction);
                     let comes = |lane: &TangledLane| reached(usize::from(lane.thread.0), lane.instruction, 0);
                     return Some(tangle.iter().all(comes));
                 }

@@ -9,6 +9,7 @@ use litmus::{
 
 use super::barriers::{Arrival, Schedule, barrier_of, half_of};
 use super::subgroup::Results;
+use super::tangles::Tangles;
 use super::vocabulary::Tags;
 use super::{Event, FinalValue, Half, MAX_EVENTS, Owner, Semantic, Skeleton};
 use crate::PredictError;
@@ -19,15 +20,30 @@ use crate::predict::value_domain;
 use crate::symbolic::{LocalRead, Symbolic};
 use crate::system::{self, Mark};
 
-/// Every skeleton of a combination of paths, one for each thread: several only where a quorum leaves a choice, none where the
-/// values that lanes hand to one another let control take no such paths.
+/// Every skeleton of a combination of paths, one for each thread: several only where a quorum or the tangles of subgroup operations
+/// leave a choice, none where the values that lanes hand to one another let control take no such paths.
 pub(crate) fn skeletons(
     test: &Test,
     observables: &[Observable],
     paths: &[&Path],
     semantic: Semantic,
 ) -> Result<Vec<Skeleton>, PredictError> {
-    let schedule = Schedule { test, paths, semantic };
+    let mut all = Vec::new();
+    for tangles in Tangles::choices(test, paths, semantic.tangling)? {
+        all.extend(tangled(test, observables, paths, semantic, &tangles)?);
+    }
+    Ok(all)
+}
+
+/// The skeletons with some tangles.
+fn tangled(
+    test: &Test,
+    observables: &[Observable],
+    paths: &[&Path],
+    semantic: Semantic,
+    tangles: &Tangles,
+) -> Result<Vec<Skeleton>, PredictError> {
+    let schedule = Schedule { test, paths, semantic, tangles };
     let executed = schedule.executed();
     let all = paths.iter().zip(&executed).all(|(path, count)| path.terminated && *count == path.steps.len());
     let steps = paths.iter().zip(&executed).map(|(path, count)| path.steps.get(..*count).unwrap_or_default());
@@ -35,7 +51,7 @@ pub(crate) fn skeletons(
     builder.skeleton.terminated = all;
     builder.skeleton.cut = paths.iter().any(|path| path.cut);
     builder.add_initial_writes();
-    builder.find_results(paths);
+    builder.find_results(paths, tangles);
     for (index, path) in paths.iter().enumerate() {
         builder.add_thread(ThreadId(index as u16), path);
     }
@@ -211,7 +227,7 @@ impl<'t> Builder<'t> {
 
     /// Finds what subgroup operations give: the events that threads read with must have their numbers first, since a
     /// lane's result is computed from what other lanes have read.
-    fn find_results(&mut self, paths: &[&Path]) {
+    fn find_results(&mut self, paths: &[&Path], tangles: &Tangles) {
         if !self.test.has_subgroup_operations() {
             return;
         }
@@ -219,7 +235,7 @@ impl<'t> Builder<'t> {
         for (index, path) in paths.iter().enumerate() {
             draft.add_thread(ThreadId(index as u16), path);
         }
-        self.results = Results::find(self.test, &self.steps, &draft.reads);
+        self.results = Results::find(self.test, tangles, &self.steps, &draft.reads);
     }
 
     /// Adds the events of a thread, and what its path asks of the values that it reads.

@@ -3,16 +3,12 @@
 
 use litmus::{ScalarType, SubgroupOperation, TangledLane, Test, ThreadId, Value};
 
+use super::tangles::Tangles;
 use crate::path::{Step, StepKind};
 use crate::symbolic::{LocalRead, Symbolic};
 
 fn operation(test: &Test, thread: ThreadId, instruction: u16) -> Option<&SubgroupOperation> {
     test.thread(thread).instructions.get(usize::from(instruction))?.kind.subgroup_operation()
-}
-
-/// The lanes that execute a subgroup operation together.
-pub(super) fn tangle_of(test: &Test, thread: ThreadId, instruction: u16) -> Vec<TangledLane> {
-    operation(test, thread, instruction).map_or_else(Vec::new, |operation| test.tangle(thread, &operation.id))
 }
 
 /// A value of a thread over the events of the execution; `None` while a result that it is computed from is not known.
@@ -31,7 +27,12 @@ impl Results {
 
     /// The results of all operations that are executed. `reads` has the value of each read of each thread, and anything where
     /// the result of an operation stands.
-    pub(super) fn find(test: &Test, steps: &[&[Step]], reads: &[Vec<Symbolic<u16>>]) -> Results {
+    pub(super) fn find(
+        test: &Test,
+        tangles: &Tangles,
+        steps: &[&[Step]],
+        reads: &[Vec<Symbolic<u16>>],
+    ) -> Results {
         let mut values: Vec<Vec<Known>> =
             reads.iter().map(|reads| reads.iter().cloned().map(Some).collect()).collect();
         // What each operation is: its thread, its step and its number among the reads of the thread.
@@ -54,7 +55,7 @@ impl Results {
             let before = open.len();
             open.retain(|(index, step, number)| {
                 let thread = ThreadId(*index as u16);
-                let Some(result) = result(test, steps, &values, thread, step) else { return true };
+                let Some(result) = result(test, tangles, steps, &values, thread, step) else { return true };
                 values[*index][*number] = Some(result.clone());
                 results.0.push((thread, step.instruction, result));
                 false
@@ -67,10 +68,17 @@ impl Results {
 }
 
 /// What an operation gives a thread; `None` while that is not known.
-fn result(test: &Test, steps: &[&[Step]], values: &[Vec<Known>], thread: ThreadId, step: &Step) -> Known {
+fn result(
+    test: &Test,
+    tangles: &Tangles,
+    steps: &[&[Step]],
+    values: &[Vec<Known>],
+    thread: ThreadId,
+    step: &Step,
+) -> Known {
     let operation = operation(test, thread, step.instruction)?;
     let mut operands = Vec::new();
-    for TangledLane { lane, thread, instruction } in test.tangle(thread, &operation.id) {
+    for TangledLane { lane, thread, instruction } in tangles.of(thread, step.instruction).iter().copied() {
         let index = usize::from(thread.0);
         let step = steps[index].iter().find(|step| usize::from(step.instruction) == instruction)?;
         let StepKind::Subgroup(brought) = &step.kind else { return None };

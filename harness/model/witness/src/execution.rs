@@ -1,4 +1,6 @@
 //! Candidate executions: paths, sources of reads, modification orders; which of them are consistent, and what they show.
+//!
+//! Long because one search holds what all candidate executions of a choice of paths share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -12,7 +14,7 @@ use crate::operation::{Frame, Instances, Relation, Set, holds, members};
 use crate::path::{Cell, Effect, Names, Path, Paths, paths};
 use crate::profile::Profile;
 use crate::refusal::Refusal;
-use crate::tangle;
+use crate::tangle::{self, Tangles};
 use crate::values::{guesses, met, numbers, value};
 use crate::{Answer, Options, Races};
 
@@ -56,7 +58,9 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
         let paths: Vec<&Path> = ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
         if all_meet(test, &instances, &paths) && all_arrive(test, &instances, &paths) {
             let frame = Frame::new(test, profile, &instances, &paths)?;
-            Candidates::new(&frame, &instances, &paths, &mut search).run()?;
+            for tangles in tangle::choices(test, profile, &paths) {
+                Candidates::new(&frame, &instances, (&paths, &tangles), &mut search).run()?;
+            }
         } else {
             search.answer.stuck = true;
         }
@@ -136,6 +140,7 @@ struct Candidates<'a, 'b> {
     frame: &'a Frame<'a>,
     instances: &'a Instances,
     paths: &'a [&'a Path],
+    tangles: &'a Tangles,
     search: &'a mut Search<'b>,
     /// Of each read in order: its thread and its number there.
     reads: Vec<(usize, usize)>,
@@ -156,7 +161,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
     fn new(
         frame: &'a Frame<'a>,
         instances: &'a Instances,
-        paths: &'a [&'a Path],
+        (paths, tangles): (&'a [&'a Path], &'a Tangles),
         search: &'a mut Search<'b>,
     ) -> Self {
         let mut written = vec![None; frame.operations.len()];
@@ -182,7 +187,18 @@ impl<'a, 'b> Candidates<'a, 'b> {
             .map(|(read, cell)| (read, cell - frame.touched(read).start, sources_of(frame, read, cell)));
         let open = open.collect();
         let orders = modification_orders(frame);
-        Candidates { frame, instances, paths, search, reads, open, written, orders, known: HashMap::new() }
+        Candidates {
+            frame,
+            instances,
+            paths,
+            tangles,
+            search,
+            reads,
+            open,
+            written,
+            orders,
+            known: HashMap::new(),
+        }
     }
 
     fn run(&mut self) -> Result<(), Refusal> {
@@ -259,7 +275,13 @@ impl<'a, 'b> Candidates<'a, 'b> {
                     let place = path.reads.len() + number;
                     if values[thread][place].is_none() {
                         let (test, instances) = (self.search.test, self.instances);
-                        let given = tangle::result(test, instances, self.paths, &values, (thread, number));
+                        let given = tangle::result(
+                            test,
+                            instances,
+                            (self.paths, self.tangles),
+                            &values,
+                            (thread, number),
+                        );
                         values[thread][place] = given;
                         progress |= given.is_some();
                     }

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 pub use classes::classes_program;
 pub use corners::Corner;
-pub use tangles::subgroup_program;
+pub use tangles::{guarded_program, subgroup_program};
 
 /// What a program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

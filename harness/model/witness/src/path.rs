@@ -155,6 +155,8 @@ pub struct Path {
     pub reads: Vec<(u16, ScalarType)>,
     /// The subgroup operations, in order. What they give is known behind what the reads have read.
     pub exchanges: Vec<Exchange>,
+    /// The instructions that are executed, labels left out, with the branches that are taken.
+    pub history: Vec<(usize, bool)>,
 }
 
 /// The paths of a thread, and whether one had to be cut off.
@@ -366,6 +368,9 @@ impl Walker<'_> {
         while let Some(instruction) = instructions.get(walk.next) {
             let index = walk.next;
             walk.next += 1;
+            if !matches!(instruction.kind, InstructionKind::Flow(Flow::Label(_))) {
+                walk.path.history.push((index, false));
+            }
             match &instruction.kind {
                 InstructionKind::Flow(Flow::Label(_)) => {}
                 InstructionKind::Flow(Flow::Goto(label)) => {
@@ -378,6 +383,9 @@ impl Walker<'_> {
                     let mut taken = walk.clone();
                     if let Some(path) = demanding(&taken.path, demand, true) {
                         taken.path = path;
+                        if let Some((_, was_taken)) = taken.path.history.last_mut() {
+                            *was_taken = true;
+                        }
                         if self.jump(&mut taken, index, *target) {
                             self.walk(taken);
                         }

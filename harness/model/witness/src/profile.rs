@@ -15,6 +15,10 @@ pub enum Text {
     Latest,
     /// The same by the letter: it does not say which wait an arrival meets.
     ByLetter,
+    /// The newest one, where lanes that have taken different paths in divergent control flow never resume common dynamic instances.
+    Apart,
+    /// The newest one, where they do so as soon as they reach the same static instruction.
+    Together,
 }
 
 /// A text, and whether the device has the feature of availability and visibility chains (VK-FEAT-03).
@@ -39,12 +43,19 @@ impl Profile {
             .chain([by_letter])
     }
 
+    /// The readings of divergent control flow, which only subgroup operations tell apart.
+    pub fn of_divergence() -> impl Iterator<Item = Profile> {
+        [Text::Latest, Text::Apart, Text::Together].into_iter().map(|text| Profile { text, chains: true })
+    }
+
     /// Its name among the models.
     pub fn name(self) -> &'static str {
         match (self.text, self.chains) {
             (Text::Latest, true) => "vulkan",
             (Text::Latest, false) => "vulkan-nochains",
             (Text::ByLetter, _) => "vulkan-by-letter",
+            (Text::Apart, _) => "vulkan-apart",
+            (Text::Together, _) => "vulkan-together",
             (Text::Of14305, true) => "vulkan-1.4.305",
             (Text::Of14305, false) => "vulkan-1.4.305-nochains",
             (Text::Of2024, true) => "vulkan-2024",
@@ -79,7 +90,7 @@ impl Profile {
 
     /// VK-SW-22: a wait is of the round of the arrival.
     pub(crate) fn pairs_rounds(self) -> bool {
-        self.text == Text::Latest
+        self.has_split_barriers() && self.text != Text::ByLetter
     }
 
     /// VK-LOC-06, VK-REF-05: block-decorated workgroup variables share one reference since 2024.

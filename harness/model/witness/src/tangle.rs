@@ -2,13 +2,16 @@
 //! Operations"): an invocation's result comes of what the invocations of its scope restricted tangle bring. None of them is a
 //! memory operation or a memory barrier, and synchronizes-with is a closed list (VK-SW), so that they order nothing.
 
+use std::collections::BTreeMap;
+
 use litmus::{
-    ArithmeticOperation, InstructionKind, Operand, QuadDirection, ScalarType, Scope, SubgroupKind,
+    ArithmeticOperation, Flow, InstructionKind, Operand, QuadDirection, ScalarType, Scope, SubgroupKind,
     SubgroupSpan, Test, Value,
 };
 
 use crate::operation::Instances;
 use crate::path::{NodeId, Path};
+use crate::profile::{Profile, Text};
 use crate::values::value;
 
 /// A subgroup operation that a thread executes.
@@ -35,7 +38,7 @@ pub fn operand(kind: &InstructionKind) -> Option<Operand> {
 pub fn result(
     test: &Test,
     instances: &Instances,
-    paths: &[&Path],
+    (paths, tangles): (&[&Path], &Tangles),
     values: &[Vec<Option<Value>>],
     (thread, number): (usize, usize),
 ) -> Option<Value> {
@@ -45,7 +48,9 @@ pub fn result(
     // SubgroupLocalInvocationId: the invocations of a subgroup are numbered as the columns are.
     let id = |of: usize| (0..of).filter(|other| same_subgroup(of, *other)).count() as u32;
     let mut tangle = Vec::new();
-    for other in (0..test.threads.len()).filter(|other| same_subgroup(thread, *other)) {
+    let in_tangle =
+        |other: usize| same_subgroup(thread, other) && tangles.are_together(&exchange.name, thread, other);
+    for other in (0..test.threads.len()).filter(|other| in_tangle(*other)) {
         let found = paths[other].exchanges.iter().find(|found| found.name == exchange.name);
         tangle.extend(found.map(|found| (id(other), other, found.brought)));
     }
@@ -117,4 +122,165 @@ pub fn result(
         }
     };
     Some(Value(answer.into()))
+}
+
+/// Which invocations execute one dynamic instance of the operations that some of them may not reach: a number for each
+/// operation and thread, the same where they do.
+#[derive(Clone, Debug, Default)]
+pub struct Tangles(BTreeMap<(String, usize), usize>);
+
+impl Tangles {
+    /// An operation that all invocations reach in uniform control flow has no numbers.
+    fn are_together(&self, name: &str, left: usize, right: usize) -> bool {
+        let number = |thread: usize| self.0.get(&(name.to_owned(), thread));
+        number(left) == number(right)
+    }
+}
+
+/// What an invocation did in divergent control flow: "invocations will continue to execute the same dynamic instances as long as
+/// they follow the same control-flow path".
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Mark {
+    /// A branch around operations, by its label, and whether it was taken.
+    Turn(String, bool),
+    /// An operation.
+    Operation(String),
+    /// An instruction of its own column, where no other invocation is.
+    Alone(usize, usize),
+}
+
+/// The outermost branch around an instruction: where it is, and where it goes.
+fn divergence(test: &Test, thread: usize, at: usize) -> Option<(usize, usize)> {
+    (0..at).find_map(|branch| Some((branch, target(test, thread, branch).filter(|end| *end > at)?)))
+}
+
+/// Where a conditional branch goes.
+fn target(test: &Test, thread: usize, branch: usize) -> Option<usize> {
+    let code = &test.threads[thread].instructions;
+    let InstructionKind::Flow(Flow::Branch { target, .. }) = code[branch].kind else { return None };
+    code.iter().position(|other| other.kind == InstructionKind::Flow(Flow::Label(target)))
+}
+
+/// The marks of an invocation from where it diverged to an operation; none where it does not execute it.
+fn marks(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<Vec<Mark>> {
+    let (begin, end) = divergence(test, thread, at)?;
+    let code = &test.threads[thread].instructions;
+    let history = &paths[thread].history;
+    let here = history.iter().position(|(index, _)| *index == at)?;
+    let inside = history[..here].iter().filter(|(index, _)| begin < *index && *index < end);
+    let mark = |(index, taken): &(usize, bool)| {
+        if let Some(operation) = code[*index].kind.subgroup_operation() {
+            return Mark::Operation(operation.id.clone());
+        }
+        match (&code[*index].kind, target(test, thread, *index)) {
+            (InstructionKind::Flow(Flow::Branch { target: label, .. }), Some(end))
+                if code[*index..end].iter().any(|other| other.kind.subgroup_operation().is_some()) =>
+            {
+                let name = test.threads[thread].labels[usize::from(label.0)].name.clone();
+                Mark::Turn(name, *taken)
+            }
+            _ => Mark::Alone(thread, *index),
+        }
+    };
+    Some(inside.map(mark).collect())
+}
+
+/// Every answer of a profile to the question which invocations are together. "Invocations that have taken different control flow
+/// paths **may** resume executing the same dynamic instances if their execution reaches the same static instruction": any of
+/// them, unless a profile says otherwise.
+pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
+    // The operations in divergent control flow, each with the invocations that execute it and their marks.
+    let mut operations: Vec<(String, Vec<(usize, Vec<Mark>)>)> = Vec::new();
+    for (thread, code) in test.threads.iter().enumerate() {
+        for (at, instruction) in code.instructions.iter().enumerate() {
+            let Some(operation) = instruction.kind.subgroup_operation() else { continue };
+            let Some(marks) = marks(test, paths, thread, at) else { continue };
+            match operations.iter_mut().find(|(name, _)| *name == operation.id) {
+                Some((_, those)) => those.push((thread, marks)),
+                None => operations.push((operation.id.clone(), vec![(thread, marks)])),
+            }
+        }
+    }
+    // What stands before another operation in some column does so in all.
+    let before = |left: &str, right: &str| {
+        test.threads.iter().any(|code| {
+            let place = |name: &str| {
+                code.instructions.iter().position(|instruction| {
+                    instruction.kind.subgroup_operation().is_some_and(|found| found.id == name)
+                })
+            };
+            matches!((place(left), place(right)), (Some(left), Some(right)) if left < right)
+        })
+    };
+    let mut ordered: Vec<(String, Vec<(usize, Vec<Mark>)>)> = Vec::new();
+    for operation in operations {
+        let at = ordered.iter().position(|other| before(&operation.0, &other.0)).unwrap_or(ordered.len());
+        ordered.insert(at, operation);
+    }
+    let mut found = vec![Tangles::default()];
+    for (name, those) in &ordered {
+        let mut next = Vec::new();
+        for known in &found {
+            for numbers in numberings(those.len()) {
+                let mut tangles = known.clone();
+                let pairs = those.iter().zip(&numbers);
+                tangles.0.extend(pairs.map(|((thread, _), number)| ((name.clone(), *thread), *number)));
+                if is_allowed(test, profile, &tangles, (name, those), &ordered) {
+                    next.push(tangles);
+                }
+            }
+        }
+        found = next;
+    }
+    found
+}
+
+/// Every way to tell so many invocations apart.
+fn numberings(count: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..count {
+        all = all
+            .iter()
+            .flat_map(|before: &Vec<usize>| {
+                let new = before.iter().max().map_or(0, |most| most + 1);
+                (0..=new).map(move |number| before.iter().copied().chain([number]).collect())
+            })
+            .collect();
+    }
+    all
+}
+
+/// Whether the profile allows the numbers of one operation, those before being what they are.
+fn is_allowed(
+    test: &Test,
+    profile: Profile,
+    tangles: &Tangles,
+    (name, those): (&str, &[(usize, Vec<Mark>)]),
+    all: &[(String, Vec<(usize, Vec<Mark>)>)],
+) -> bool {
+    those.iter().all(|(left, left_marks)| {
+        those.iter().all(|(right, right_marks)| {
+            let together = tangles.are_together(name, *left, *right);
+            if test.metadata.maximal_reconvergence || profile.text == Text::Together {
+                return together;
+            }
+            let one_path = left_marks == right_marks;
+            if profile.text == Text::Apart {
+                return together == one_path;
+            }
+            // One path from where they were together last.
+            let behind = |marks: &[Mark], operation: &str| {
+                let at = marks.iter().position(|mark| *mark == Mark::Operation(operation.to_owned()))?;
+                Some(marks[at..].to_vec())
+            };
+            let since = all.iter().any(|(earlier, executing)| {
+                let executes = |thread: usize| executing.iter().any(|(other, _)| *other == thread);
+                executes(*left)
+                    && executes(*right)
+                    && tangles.are_together(earlier, *left, *right)
+                    && behind(left_marks, earlier).is_some_and(|l| Some(l) == behind(right_marks, earlier))
+            });
+            together || !(one_path || since)
+        })
+    })
 }

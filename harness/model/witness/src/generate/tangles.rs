@@ -43,7 +43,90 @@ pub fn subgroup_program(seed: u64) -> Program {
     Program { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
 }
 
+/// The program of a seed with operations that branches skip: blocks in blocks, and lanes that do something by themselves in them.
+pub fn guarded_program(seed: u64) -> Program {
+    let mut random = Random(seed);
+    let lanes = random.pick(&[2, 2, 3]);
+    let others = random.pick(&[0, 0, 1]);
+    let threads = lanes + others;
+    let mut writer =
+        Tangles { random, lanes, lines: vec![Vec::new(); threads], registers: vec![0; threads], accesses: 0 };
+    // Something that differs between lanes, and something that others decide.
+    for lane in 0..lanes {
+        let register = writer.fresh(lane);
+        writer.line(lane, format!("sg.exclusive.add {register}, 1, lane"));
+    }
+    for thread in 0..threads {
+        if writer.random.chance(50) {
+            writer.access(thread);
+        }
+    }
+    let mut names = 0;
+    let all: Vec<usize> = (0..lanes).collect();
+    for _ in 0..writer.random.pick(&[1, 1, 1, 2]) {
+        let mut members = all.clone();
+        if lanes > 2 && writer.random.chance(25) {
+            members.remove(writer.random.below(lanes));
+        }
+        writer.block(&members, 0, &mut names);
+    }
+    Program { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
+}
+
 impl Tangles {
+    /// A block of some lanes.
+    fn block(&mut self, members: &[usize], depth: usize, names: &mut usize) {
+        let label = format!("LC{}", 100 + *names);
+        *names += 1;
+        for lane in members {
+            let relation = self.random.pick(&["beq", "bne", "blt"]);
+            let register = self.random.below(self.registers[*lane]);
+            let value = self.random.pick(&["0", "1", "1", "2"]);
+            self.line(*lane, format!("{relation} r{register}, {value}, {label}"));
+        }
+        let begin = *names;
+        for _ in 0..self.random.pick(&[0, 1, 1, 2]) {
+            for lane in members {
+                if self.accesses < 4 && self.random.chance(8) {
+                    self.access(*lane);
+                }
+            }
+            if depth < 2 && begin < 4 && self.random.chance(45) {
+                self.block(members, depth + 1, names);
+            } else {
+                self.operation_of(members, names);
+            }
+        }
+        // The last part shows who is there.
+        self.operation_of(members, names);
+        for lane in members {
+            self.line(*lane, format!("{label}:"));
+        }
+    }
+
+    /// An operation of lanes, of which some may not come to it.
+    fn operation_of(&mut self, members: &[usize], names: &mut usize) {
+        let instance = format!("o{names}");
+        *names += 1;
+        let arithmetic = self.random.pick(&["add", "min", "max", "and", "or", "xor"]);
+        let word = match self.random.below(9) {
+            0 => "elect".to_owned(),
+            1 => "all".to_owned(),
+            2 => "any".to_owned(),
+            3 => "all_equal".to_owned(),
+            4 => "broadcast_first".to_owned(),
+            5 => format!("reduce.{arithmetic}"),
+            6 => format!("inclusive.{arithmetic}"),
+            7 => format!("exclusive.{arithmetic}"),
+            _ => "ballot".to_owned(),
+        };
+        for lane in members {
+            let value = if word == "elect" { String::new() } else { format!(" {},", self.value(*lane, 50)) };
+            let register = self.fresh(*lane);
+            self.line(*lane, format!("sg.{word} {register},{value} {instance}"));
+        }
+    }
+
     fn fresh(&mut self, thread: usize) -> String {
         self.registers[thread] += 1;
         format!("r{}", self.registers[thread] - 1)

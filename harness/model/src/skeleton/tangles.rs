@@ -1,0 +1,249 @@
+//! Which lanes execute a subgroup operation together: the tangles of a choice of paths, one choice after the other where the
+//! text leaves several.
+//!
+//! Outside blocks there is one answer: control flow is uniform, and all lanes that have the operation execute it together. Lanes
+//! that enter a block take one branch from there, so they begin it together. In it they part where they skip different blocks,
+//! or do something by themselves; whether they come together again behind is what readings differ in.
+
+use litmus::{BlockPart, GuardedBlock, TangledLane, Test, Thread, ThreadId};
+
+use crate::PredictError;
+use crate::cat::options::Tangling;
+use crate::path::Path;
+
+/// Choices of tangles of one choice of paths at most.
+const MAX_CHOICES: usize = 4096;
+
+/// The tangles of all operations.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tangles(Vec<Vec<TangledLane>>);
+
+impl Tangles {
+    /// The lanes that a lane executes an operation with, itself included.
+    pub(super) fn of(&self, thread: ThreadId, instruction: u16) -> &[TangledLane] {
+        let is_it =
+            |lane: &TangledLane| lane.thread == thread && lane.instruction == usize::from(instruction);
+        self.0.iter().find(|tangle| tangle.iter().any(is_it)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Every choice of tangles that a reading has for some paths.
+    pub(super) fn choices(
+        test: &Test,
+        paths: &[&Path],
+        reading: Tangling,
+    ) -> Result<Vec<Tangles>, PredictError> {
+        if !test.has_subgroup_operations() {
+            return Ok(vec![Tangles::default()]);
+        }
+        let reading = if test.metadata.maximal_reconvergence { Tangling::Together } else { reading };
+        let blocks: Vec<Vec<GuardedBlock>> = test.threads.iter().map(Thread::blocks).collect();
+        let mut fixed = Tangles::default();
+        for (thread, blocks) in (0..).map(ThreadId).zip(&blocks) {
+            for (at, instruction) in test.thread(thread).instructions.iter().enumerate() {
+                let Some(operation) = instruction.kind.subgroup_operation() else { continue };
+                let known = !fixed.of(thread, at as u16).is_empty();
+                if !known && !blocks.iter().any(|block| block.contains(at)) {
+                    fixed.0.push(test.tangle(thread, &operation.id));
+                }
+            }
+        }
+        let mut choices = vec![fixed];
+        let mut walked: Vec<(ThreadId, usize)> = Vec::new();
+        for (thread, own) in (0..).map(ThreadId).zip(&blocks) {
+            for block in own {
+                if walked.contains(&(thread, block.branch)) {
+                    continue;
+                }
+                let name = test.thread(thread).label_name(block.label);
+                let columns: Vec<Column<'_>> = test
+                    .lanes_beside(thread)
+                    .filter_map(|thread| {
+                        let is_it =
+                            |block: &&GuardedBlock| test.thread(thread).label_name(block.label) == name;
+                        let block = blocks.get(usize::from(thread.0))?.iter().find(is_it)?;
+                        Some(Column { thread, block })
+                    })
+                    .collect();
+                walked.extend(columns.iter().map(|column| (column.thread, column.block.branch)));
+                let walker = Walker { test, paths, reading };
+                let columns = walker.entering(&columns);
+                let begin: Vec<ThreadId> = columns.iter().map(|column| column.thread).collect();
+                let states = choices.into_iter().map(|tangles| State { tangles, ways: vec![begin.clone()] });
+                let states = walker.walk(&columns, states.collect())?;
+                choices = states.into_iter().map(|state| state.tangles).collect();
+            }
+        }
+        Ok(choices)
+    }
+}
+
+/// A lane's copy of a block.
+#[derive(Clone, Copy)]
+struct Column<'b> {
+    thread: ThreadId,
+    block: &'b GuardedBlock,
+}
+
+/// How far a choice has come.
+#[derive(Clone)]
+struct State {
+    tangles: Tangles,
+    /// Lanes that are together, way by way.
+    ways: Vec<Vec<ThreadId>>,
+}
+
+impl State {
+    /// Leaves lanes together only where `key` is the same.
+    fn part<K: PartialEq>(&mut self, key: impl Fn(ThreadId) -> K) {
+        let mut ways: Vec<Vec<ThreadId>> = Vec::new();
+        for way in std::mem::take(&mut self.ways) {
+            let begin = ways.len();
+            for thread in way {
+                match ways.get_mut(begin..).into_iter().flatten().find(|way| key(way[0]) == key(thread)) {
+                    Some(way) => way.push(thread),
+                    None => ways.push(vec![thread]),
+                }
+            }
+        }
+        self.ways = ways;
+    }
+}
+
+struct Walker<'a> {
+    test: &'a Test,
+    paths: &'a [&'a Path],
+    reading: Tangling,
+}
+
+/// A part of a block that its lanes have in common.
+enum Common<'b> {
+    Operation(Vec<(ThreadId, usize)>),
+    Block(Vec<Column<'b>>),
+}
+
+impl Walker<'_> {
+    /// The lanes that enter a block, or whose path ends before it and may yet: for those others wait.
+    fn entering<'b>(&self, columns: &[Column<'b>]) -> Vec<Column<'b>> {
+        let enters = |column: &&Column<'b>| {
+            let path = self.paths[usize::from(column.thread.0)];
+            !path.skipped.contains(&(column.block.branch as u16))
+        };
+        columns.iter().filter(enters).copied().collect()
+    }
+
+    /// Goes through a block with the lanes that have entered it.
+    fn walk(&self, columns: &[Column<'_>], mut states: Vec<State>) -> Result<Vec<State>, PredictError> {
+        let Some(first) = columns.first() else { return Ok(states) };
+        let is_common = |part: &&BlockPart| !matches!(part, BlockPart::Own(_));
+        let count = first.block.parts.iter().filter(is_common).count();
+        for number in 0..=count {
+            // The parts of each lane between the common part before and this one: at most one, of its own.
+            let alone: Vec<ThreadId> = columns
+                .iter()
+                .filter(|column| {
+                    let mut before = 0;
+                    column.block.parts.iter().any(|part| match part {
+                        BlockPart::Own(_) => before == number,
+                        BlockPart::Operation(_) | BlockPart::Block(_) => {
+                            before += 1;
+                            false
+                        }
+                    })
+                })
+                .map(|column| column.thread)
+                .collect();
+            for state in &mut states {
+                state.part(|thread| alone.contains(&thread).then_some(thread));
+            }
+            let here: Vec<(ThreadId, &BlockPart)> = columns
+                .iter()
+                .filter_map(|column| {
+                    Some((column.thread, column.block.parts.iter().filter(is_common).nth(number)?))
+                })
+                .collect();
+            match common(&here) {
+                Some(Common::Operation(lanes)) => states = self.meet(&lanes, states)?,
+                Some(Common::Block(inner)) => {
+                    let entering = self.entering(&inner);
+                    let enters = |thread: ThreadId| entering.iter().any(|column| column.thread == thread);
+                    for state in &mut states {
+                        state.part(enters);
+                    }
+                    states = self.walk(&entering, states)?;
+                }
+                None => {}
+            }
+        }
+        Ok(states)
+    }
+
+    /// Executes an operation in every way that the reading has.
+    fn meet(&self, lanes: &[(ThreadId, usize)], states: Vec<State>) -> Result<Vec<State>, PredictError> {
+        let mut next = Vec::new();
+        for state in states {
+            let is_there = |way: &Vec<ThreadId>| lanes.iter().any(|(thread, _)| way.contains(thread));
+            let (there, elsewhere): (Vec<_>, Vec<_>) = state.ways.into_iter().partition(is_there);
+            for joined in joins(&there, self.reading) {
+                let mut tangles = state.tangles.clone();
+                for way in &joined {
+                    let mut tangle: Vec<TangledLane> = lanes
+                        .iter()
+                        .filter(|(thread, _)| way.contains(thread))
+                        .map(|(thread, instruction)| TangledLane {
+                            lane: self.test.lane(*thread),
+                            thread: *thread,
+                            instruction: *instruction,
+                        })
+                        .collect();
+                    tangle.sort_unstable_by_key(|lane| lane.lane);
+                    tangles.0.push(tangle);
+                }
+                let ways = joined.into_iter().chain(elsewhere.iter().cloned()).collect();
+                next.push(State { tangles, ways });
+                if next.len() > MAX_CHOICES {
+                    return Err(PredictError::TooManyTangles { bound: MAX_CHOICES });
+                }
+            }
+        }
+        Ok(next)
+    }
+}
+
+/// The same part of each lane.
+fn common<'b>(here: &[(ThreadId, &'b BlockPart)]) -> Option<Common<'b>> {
+    let operations = here.iter().filter_map(|(thread, part)| match part {
+        BlockPart::Operation(at) => Some((*thread, *at)),
+        BlockPart::Own(_) | BlockPart::Block(_) => None,
+    });
+    let operations: Vec<_> = operations.collect();
+    if !operations.is_empty() {
+        return Some(Common::Operation(operations));
+    }
+    let blocks = here.iter().filter_map(|(thread, part)| match part {
+        BlockPart::Block(block) => Some(Column { thread: *thread, block }),
+        BlockPart::Own(_) | BlockPart::Operation(_) => None,
+    });
+    let blocks: Vec<_> = blocks.collect();
+    (!blocks.is_empty()).then_some(Common::Block(blocks))
+}
+
+/// The ways in which lanes that come on some ways may go on together.
+fn joins(ways: &[Vec<ThreadId>], reading: Tangling) -> Vec<Vec<Vec<ThreadId>>> {
+    match reading {
+        Tangling::Apart => vec![ways.to_vec()],
+        Tangling::Together => vec![vec![ways.concat()]],
+        Tangling::Any => {
+            let Some((last, before)) = ways.split_last() else { return vec![Vec::new()] };
+            let mut all = Vec::new();
+            for joined in joins(before, reading) {
+                for with in 0..joined.len() {
+                    let mut joined = joined.clone();
+                    joined[with].extend(last);
+                    all.push(joined);
+                }
+                all.push([joined, vec![last.clone()]].concat());
+            }
+            all
+        }
+    }
+}
