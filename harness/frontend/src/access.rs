@@ -89,10 +89,8 @@ impl Walk<'_> {
             if length.is_some_and(|length| index >= length) {
                 let name = module.name(pointer.object.variable);
                 let length = length.unwrap_or(0);
-                self.finding(
-                    FindingKind::OutOfBounds,
-                    format!("element {index} of an array of {length} in `{name}`"),
-                );
+                let message = format!("element {index} of an array of {length} in `{name}`");
+                self.suspect(state, FindingKind::OutOfBounds, message)?;
             }
             if let Some(decorations) = module.member_decorations.get(&(ty, index as u32))
                 && matches!(module.ty(ty)?, Type::Struct { .. })
@@ -329,6 +327,16 @@ impl Walk<'_> {
                 *known = (*known).min(generation);
             }
         }
+    }
+
+    /// What of a cell's values a read-modify-write may find: no more of them have been before it than others perform, and those that this
+    /// path has behind it.
+    pub(crate) fn before_update(&self, state: &State, cell: Cell, domain: &Domain) -> Domain {
+        let Some(by_thread) = self.knowledge.updates.get(&cell) else { return domain.clone() };
+        let others: u32 =
+            by_thread.iter().filter(|(thread, _)| **thread != self.thread).map(|(_, count)| *count).sum();
+        let before = others + state.updates.get(&cell).copied().unwrap_or(0);
+        domain.filtered(|value| self.knowledge.generation(cell, value) <= before)
     }
 
     /// Writes a whole type to memory of this invocation alone.

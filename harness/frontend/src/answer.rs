@@ -9,8 +9,9 @@ use litmus::{Instruction, Label, Place, Prediction, QuestionKind, Race, Test};
 use model::{Budget, EventOwner, ExplainOptions, Model, Options, PredictError, RaceFound, explain, predict};
 
 use crate::emit;
-use crate::lift::{Case, FindingKind, Identity, Lifted, Spot};
+use crate::lift::{Case, Finding, FindingKind, Identity, Lifted, Spot};
 use crate::stage::Stage;
+use crate::suspicion::confirmed;
 
 /// Steps of the first look at everything together.
 const FIRST_LOOK: u64 = 20_000;
@@ -52,6 +53,8 @@ pub struct Answer {
     pub out_of_time: bool,
     /// Where it races.
     pub race_found: Option<RaceSpot>,
+    /// What else is wrong with it: what the walk found, but for what no execution comes to.
+    pub findings: Vec<Finding>,
 }
 
 /// Two accesses that race.
@@ -104,6 +107,7 @@ impl std::fmt::Display for Identity {
 /// Where it is beyond the bounds of the engine.
 pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Answer, PredictError> {
     let mut all = verdict(lifted, model, asking)?;
+    all.findings = confirmed(lifted, model, asking.budget)?;
     // What comes after a barrier that not everybody comes to is not defined, and no run that was looked at has it.
     if all.race == Race::Free
         && lifted.findings.iter().any(|found| found.kind == FindingKind::DivergentBarrier)
@@ -132,6 +136,7 @@ pub(crate) fn verdict(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Re
         consistent_executions: 0,
         out_of_time: false,
         race_found: None,
+        findings: Vec::new(),
     };
     let (mut found, mut excluded) = (false, true);
     for case in &lifted.cases {

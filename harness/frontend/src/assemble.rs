@@ -120,7 +120,7 @@ pub(crate) fn case(
         question,
         khronos: None,
     };
-    Ok(Case { test, origins, names, cells })
+    Ok(Case { test, origins, names, cells, suspicions: round.suspicions })
 }
 
 fn initial_of(setting: &Setting<'_>, cell: Cell) -> Result<u64, Problem> {

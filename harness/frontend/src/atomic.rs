@@ -1,5 +1,7 @@
 //! Atomic instructions, and what read-modify-writes may store.
 
+use std::rc::Rc;
+
 use litmus::ArithmeticOperation;
 use rspirv::spirv::Op;
 
@@ -7,7 +9,7 @@ use crate::emit;
 use crate::error::{Problem, unsupported};
 use crate::module::{Instruction, Type};
 use crate::order::{scope, semantics};
-use crate::state::State;
+use crate::state::{Performed, State};
 use crate::value::{Number, Value};
 use crate::walk::{Step, Walk};
 
@@ -123,6 +125,10 @@ impl Walk<'_> {
             (state.effects, state.writes) = (state.effects + 1, state.writes + 1);
             return Ok(Value::Opaque);
         }
+        // What memory holds at first takes no update to get to.
+        let initial = self.initial(cell)?;
+        self.round.found.generations.entry(cell).or_default().insert(initial, 0);
+        let domain = self.before_update(state, cell, &domain);
         let register = self.register(state, domain.clone())?;
         if compare {
             let success = state
@@ -141,8 +147,10 @@ impl Walk<'_> {
         }
         self.note_update(state, cell, &domain, &state.domain(value), operation.is_some(), computed);
         let order = (at, order);
-        let kind = emit::read_modify_write(register, target, operation.map(|o| o.0), value, order);
+        let operation = operation.map(|(operation, _)| operation);
+        let kind = emit::read_modify_write(register, target, operation, value, order);
         self.emit(kind)?;
+        Rc::make_mut(&mut state.performed).push(Performed { register, operation, value, scalar });
         (state.effects, state.writes) = (state.effects + 1, state.writes + 1);
         Ok(state.resolved(&Value::Register(register)))
     }

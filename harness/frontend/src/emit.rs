@@ -9,6 +9,7 @@ use litmus::{
 };
 
 use crate::value::Number;
+use crate::walk::{COUNT, END, FIRST_SUSPICION};
 
 /// What an access names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +118,23 @@ pub(crate) fn assign(destination: u16, value: u64) -> InstructionKind {
 pub(crate) fn branch(relation: BranchRelation, left: Number, right: Number, target: u16) -> InstructionKind {
     let (left, right) = (operand(left), operand(right));
     InstructionKind::Flow(Flow::Branch { relation, left, right, target: LabelId(target) })
+}
+
+/// Marks a place where something may be wrong, if some execution comes there: a branch that nobody takes.
+pub(crate) fn suspicion(index: usize) -> InstructionKind {
+    let number = Number::Known(FIRST_SUSPICION + index as u64);
+    branch(BranchRelation::Equal, Number::Register(COUNT), number, END)
+}
+
+/// The index of the suspicion that an instruction marks.
+pub(crate) fn suspicion_of(kind: &InstructionKind) -> Option<usize> {
+    if let InstructionKind::Flow(Flow::Branch { left: Operand::Register(RegisterId(COUNT)), right, .. }) =
+        kind
+        && let Operand::Constant(number) = right
+    {
+        return u64::try_from(*number).ok()?.checked_sub(FIRST_SUSPICION)?.try_into().ok();
+    }
+    None
 }
 
 pub(crate) fn go_to(target: u16) -> InstructionKind {

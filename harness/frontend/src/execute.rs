@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use arithmetic::{fold, fold_extended, folds, mask};
+use arithmetic::{Kind, NumberShape, Operand, fold, fold_extended, folds, mask};
 use litmus::ArithmeticOperation;
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 
@@ -171,6 +171,9 @@ impl Walk<'_> {
             Op::CopyObject | Op::CopyLogical => self.operand(state, instruction, 0),
             Op::Undef => Ok(Value::Undefined(Origin::Instruction(instruction.result, self.thread))),
             Op::Select => self.select(state, instruction),
+            Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended => {
+                self.two_halves(state, instruction)
+            }
             Op::MemoryBarrier => {
                 let value = self.operand(state, instruction, 0)?;
                 let at = self.known(state, &value, "a scope")?;
@@ -215,6 +218,37 @@ impl Walk<'_> {
             Value::Composite(parts) => Ok(Value::Composite(Rc::new(parts.iter().map(convert).collect()))),
             one => Ok(convert(&one)),
         }
+    }
+
+    /// Sums and products with a second half: a structure of two numbers, or of two vectors.
+    fn two_halves(&mut self, state: &mut State, instruction: &Instruction) -> Step<Value> {
+        let ty = self.type_of_operand(state, instruction, 0)?;
+        let (bits, scalar) = (self.spec().bits(ty)?, self.spec().is_scalar(ty)?);
+        let shape = NumberShape { kind: Kind::Integer, bits, rows: 1, columns: 1 };
+        let pair = |walk: &mut Self, state: &mut State, left: &Value, right: &Value| -> Step<[Value; 2]> {
+            if [left, right].iter().any(|side| matches!(state.resolved(side), Value::Opaque)) {
+                return Ok([Value::Opaque, Value::Opaque]);
+            }
+            let left = [walk.known(state, left, "a computation")?];
+            let right = [walk.known(state, right, "a computation")?];
+            let operands = [&left, &right].map(|numbers| Operand { numbers, shape });
+            let halves = arithmetic::Instruction::Core(instruction.op).compute(&operands, &[shape, shape]);
+            let halves = halves.and_then(|halves| <[u64; 2]>::try_from(halves).ok());
+            let halves = halves.ok_or_else(|| unsupported(format!("Op{:?}", instruction.op)))?;
+            Ok(halves.map(Value::Known))
+        };
+        if scalar {
+            let (left, right) = (self.operand(state, instruction, 0)?, self.operand(state, instruction, 1)?);
+            return Ok(Value::Composite(Rc::new(pair(self, state, &left, &right)?.to_vec())));
+        }
+        let (left, right) = (self.vector(state, instruction, 0)?, self.vector(state, instruction, 1)?);
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        for (left, right) in left.iter().zip(&right) {
+            let [of_low, of_high] = pair(self, state, left, right)?;
+            low.push(of_low);
+            high.push(of_high);
+        }
+        Ok(Value::Composite(Rc::new([low, high].map(|half| Value::Composite(Rc::new(half))).to_vec())))
     }
 
     fn vector(&mut self, state: &State, instruction: &Instruction, index: usize) -> Step<Vec<Value>> {
@@ -355,7 +389,8 @@ impl Walk<'_> {
             return match fold(op, &known, from, bits) {
                 Some(value) => Ok(Value::Known(value)),
                 None if folds(op) => {
-                    self.finding(FindingKind::UndefinedBehaviour, format!("Op{op:?} without a result"));
+                    let message = format!("Op{op:?} without a result");
+                    self.suspect(state, FindingKind::UndefinedBehaviour, message)?;
                     Ok(Value::Undefined(Origin::Instruction(instruction.result, self.thread)))
                 }
                 None => Err(unsupported(format!("Op{op:?}")).into()),

@@ -74,7 +74,7 @@ fn judged(module: &Module, options: &Options, model: &Model, budget: Budget<'_>)
     let Ok(lifted) = lift(module, options) else { return walked };
     let asking = Asking { budget, race: true, question: false, places: true };
     let Ok(answered) = answer(&lifted, model, &asking) else { return walked };
-    let mut findings: Vec<GridFinding> = lifted
+    let mut findings: Vec<GridFinding> = answered
         .findings
         .iter()
         .map(|found| finding(&lifted, found.kind, found.message.clone(), &found.at))

@@ -69,6 +69,7 @@ mod relation;
 mod smallest;
 mod stage;
 mod state;
+mod suspicion;
 mod text;
 mod value;
 mod walk;

@@ -169,6 +169,8 @@ pub struct Case {
     pub names: Vec<String>,
     /// For each location of the test the cell that it is.
     pub(crate) cells: Vec<Cell>,
+    /// What is wrong where the code has a mark with the index, if some execution comes there.
+    pub(crate) suspicions: Vec<Finding>,
 }
 
 /// A kernel as litmus tests.
@@ -341,18 +343,20 @@ impl<'a> Setting<'a> {
         }
         let declared = self.module().variables.get(&object.variable);
         if let (Some(declared), Some(initial)) = (declared, self.inputs.get(&object.variable)) {
-            let length = self.shaped_length(initial, declared.ty, start);
-            return length.unwrap_or(u64::from(u32::MAX));
+            let bytes = self.shaped_bytes(initial, declared.ty, start);
+            return bytes.map_or(u64::from(u32::MAX), |bytes| bytes / stride);
         }
         if self.annotated { u64::from(u32::MAX) } else { DEFAULT_BYTES.saturating_sub(start) / stride }
     }
 
-    fn shaped_length(&self, initial: &Initial, ty: u32, start: u64) -> Option<u64> {
+    /// The bytes of the array that begins there. A view of the same buffer may have elements of another size.
+    fn shaped_bytes(&self, initial: &Initial, ty: u32, start: u64) -> Option<u64> {
         let (mut initial, mut ty, mut start) = (initial, ty, start);
         for _ in 0..64 {
             let Initial::Parts(parts) = initial else { return None };
             if matches!(self.module().types.get(&ty), Some(Type::RuntimeArray { .. })) && start == 0 {
-                return Some(parts.len() as u64);
+                let stride = self.specialized.part_of(ty, 0).ok()?.stride.unwrap_or(1);
+                return Some((parts.len() as u64).saturating_mul(stride));
             }
             let (index, part) = self.specialized.part_at(ty, start, parts.len() as u64).ok()??;
             (initial, ty, start) = (parts.get(index as usize)?, part.ty, start - part.offset);

@@ -121,7 +121,8 @@ fn all_finals(
         Ok(lifted) => lifted,
         Err(refusal) => return unknown(race_free, why_not(&judged, &refusal)),
     };
-    if let Some(found) = lifted.findings.first() {
+    let findings = crate::suspicion::confirmed(&lifted, model, budget).unwrap_or_default();
+    if let Some(found) = findings.first() {
         return Finals::Undefined(format!("{}: {}", found.kind.name(), found.message));
     }
     let [case] = &lifted.cases[..] else {

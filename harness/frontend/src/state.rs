@@ -18,6 +18,16 @@ pub(crate) struct Definition {
     pub right: Number,
 }
 
+/// A read-modify-write that was performed: where its old value is, and what it made of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Performed {
+    pub register: u16,
+    /// None of an exchange.
+    pub operation: Option<ArithmeticOperation>,
+    pub value: Number,
+    pub scalar: litmus::ScalarType,
+}
+
 /// A loop that the walk is in.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Loop {
@@ -31,6 +41,8 @@ pub(crate) struct Loop {
     pub iteration: u32,
     /// Writes and barriers when this iteration began.
     pub effects: u32,
+    /// Read-modify-writes in [`State::performed`] then.
+    pub performed: usize,
     /// The values of the header's phis and private memory when this iteration began.
     pub phis: Vec<Value>,
     pub memory: Rc<Memory>,
@@ -73,11 +85,26 @@ pub(crate) struct State {
     pub writes: u32,
     /// Read-modify-writes so far.
     pub updates: Rc<BTreeMap<Cell, u32>>,
+    /// Those since the last control barrier.
+    pub performed: Rc<Vec<Performed>>,
     /// Forks so far.
     pub forks: u32,
+    /// Whether something without a defined result is behind on this path.
+    pub suspected: bool,
 }
 
 impl State {
+    /// The register and the value that a read-modify-write has put back as it was, where that is known of it.
+    pub fn kept(&self, performed: &Performed) -> Option<(u16, u64)> {
+        let old = self.domain(Number::Register(performed.register)).single()?;
+        let value = self.domain(performed.value).single()?;
+        let new = match performed.operation {
+            Some(operation) => operation.apply(litmus::Value(old), litmus::Value(value), performed.scalar).0,
+            None => value,
+        };
+        (new == old).then_some((performed.register, old))
+    }
+
     /// What a number may be.
     pub fn domain(&self, number: Number) -> Domain {
         self.domain_within(number, 0)

@@ -32,6 +32,8 @@ const MAX_CODE: usize = 30_000;
 pub(crate) const ENTRY: u16 = 0;
 /// The register that a loop counts in which the bound ends.
 pub(crate) const COUNT: u16 = 1;
+/// Beyond what that register ever counts: from here on, a number that it is compared with is that of a suspicion.
+pub(crate) const FIRST_SUSPICION: u64 = 1 << 16;
 /// The register of reads that nobody looks at.
 pub(crate) const SCRATCH: u16 = 2;
 const FIRST_FREE: u16 = 3;
@@ -93,6 +95,8 @@ pub(crate) struct Round {
     pub locations: BTreeMap<Cell, LocationId>,
     pub barriers: BTreeMap<BarrierKey, usize>,
     pub findings: BTreeSet<Finding>,
+    /// Findings on paths that values read decide, which perhaps no execution takes.
+    pub suspicions: Vec<Finding>,
     /// Values that nobody gave and something depends on.
     pub undefined: BTreeSet<Origin>,
 }
@@ -224,7 +228,9 @@ impl<'a> Walk<'a> {
             effects: 0,
             writes: 0,
             updates: Rc::default(),
+            performed: Rc::default(),
             forks: 0,
+            suspected: false,
         };
         let label = self.label();
         self.pending.push(Pending { segment: 0, label, state });
@@ -362,8 +368,32 @@ impl<'a> Walk<'a> {
     }
 
     pub fn finding(&mut self, kind: FindingKind, message: String) {
+        let finding = self.found_here(kind, message);
+        self.round.findings.insert(finding);
+    }
+
+    fn found_here(&self, kind: FindingKind, message: String) -> Finding {
         let at = crate::lift::Spot { thread: self.thread, line: self.at.0, place: self.at.1, access: None };
-        self.round.findings.insert(Finding { kind, message, at: vec![at] });
+        Finding { kind, message, at: vec![at] }
+    }
+
+    /// A finding on this path. Where values read led here, the first of the path is marked in the code by a branch that nobody takes: the
+    /// model says whether some execution comes here ([`crate::suspicion`]), and nothing behind it is defined.
+    pub fn suspect(&mut self, state: &mut State, kind: FindingKind, message: String) -> Step<()> {
+        if state.forks == 0 {
+            self.finding(kind, message);
+            return Ok(());
+        }
+        if std::mem::replace(&mut state.suspected, true) {
+            return Ok(());
+        }
+        let finding = self.found_here(kind, message);
+        let known = self.round.suspicions.iter().position(|known| *known == finding);
+        let index = known.unwrap_or(self.round.suspicions.len());
+        if known.is_none() {
+            self.round.suspicions.push(finding);
+        }
+        Ok(self.emit(emit::suspicion(index))?)
     }
 
     fn step(&mut self, state: &mut State) -> Step<()> {
@@ -434,7 +464,8 @@ impl<'a> Walk<'a> {
             // Nothing that a helper does has an effect.
             Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => self.finish(state),
             Op::Unreachable => {
-                self.finding(FindingKind::UndefinedBehaviour, "control reaches OpUnreachable".to_owned());
+                let message = "control reaches OpUnreachable".to_owned();
+                self.suspect(state, FindingKind::UndefinedBehaviour, message)?;
                 self.block()
             }
             Op::FunctionCall => self.call(state, instruction),
@@ -523,14 +554,22 @@ impl<'a> Walk<'a> {
         }
         let loops = self.setting.loops(frame.function);
         let (known, effects, memory) = (loops.get(&target).copied(), state.effects, state.memory.clone());
+        let kept: Vec<Option<(u16, u64)>> = state.performed.iter().map(|update| state.kept(update)).collect();
         let Some(frame) = state.frames.last_mut() else { return Ok(()) };
         let values: Vec<Value> = phis.iter().map(|(_, value)| value.clone()).collect();
         let active = frame.loops.iter().rposition(|active| active.header == target).filter(|_| back);
         if let Some(index) = active {
             frame.loops.truncate(index + 1);
             let active = &mut frame.loops[index];
-            if active.effects == effects && active.phis == values && active.memory == memory {
+            let unchanged = active.phis == values && active.memory == memory;
+            // Read-modify-writes that put back what they read change nothing.
+            let since = kept.get(active.performed..).unwrap_or_default();
+            let put_back = since.iter().copied().collect::<Option<Vec<_>>>();
+            if let Some(put_back) =
+                put_back.filter(|all| unchanged && effects == active.effects + all.len() as u32)
+            {
                 let start = active.start;
+                self.only_where(&put_back)?;
                 let label = self.start_label(start);
                 self.emit(emit::go_to(label))?;
                 return Err(Stop::Over);
@@ -542,6 +581,7 @@ impl<'a> Walk<'a> {
                 return self.cut();
             }
             (active.effects, active.phis, active.memory) = (effects, values, memory);
+            active.performed = kept.len();
         } else {
             if let Some(left) = frame.loops.iter().position(|active| {
                 active.merge == target
@@ -555,8 +595,10 @@ impl<'a> Walk<'a> {
             }
             if let Some((merge, end)) = known {
                 let (header, iteration, phis) = (target, u32::from(back), values);
-                let (start, forks) = (0, state.forks);
-                frame.loops.push(Loop { header, merge, end, iteration, effects, phis, memory, start, forks });
+                let (start, forks, performed) = (0, state.forks, kept.len());
+                let entered =
+                    Loop { header, merge, end, iteration, effects, performed, phis, memory, start, forks };
+                frame.loops.push(entered);
             }
         }
         let values = Rc::make_mut(&mut frame.values);
@@ -569,6 +611,19 @@ impl<'a> Walk<'a> {
             if let Some(active) = state.frames.last_mut().and_then(|frame| frame.loops.last_mut()) {
                 active.start = start;
             }
+        }
+        Ok(())
+    }
+
+    /// The path goes on only where registers hold these values.
+    fn only_where(&mut self, values: &[(u16, u64)]) -> Result<(), Problem> {
+        for (register, value) in values {
+            let (go_on, nowhere) = (self.label(), self.label());
+            let (left, right) = (Number::Register(*register), Number::Known(*value));
+            self.emit(emit::branch(litmus::BranchRelation::Equal, left, right, go_on))?;
+            self.emit(emit::label(nowhere))?;
+            self.emit(emit::go_to(nowhere))?;
+            self.emit(emit::label(go_on))?;
         }
         Ok(())
     }
@@ -616,6 +671,8 @@ impl<'a> Walk<'a> {
         let count = self.round.barriers.len();
         let instance = *self.round.barriers.entry((key, execution)).or_insert(count);
         state.effects += 1;
+        // No loop around a barrier waits for others.
+        state.performed = Rc::default();
         self.next(state)?;
         let index = match self.by_barrier.get(&instance) {
             Some(index) => *index,

@@ -68,6 +68,13 @@ pub(crate) enum StepKind {
     System,
 }
 
+impl StepKind {
+    /// Whether its result counts among the reads of the thread.
+    fn reads(&self) -> bool {
+        matches!(self, StepKind::Read(_) | StepKind::Rmw(..) | StepKind::Subgroup(_))
+    }
+}
+
 /// How memory is accessed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
@@ -82,10 +89,10 @@ const MAX_PATHS: usize = 4096;
 
 /// Every path of a thread, each back-jump taken less than `unroll` times.
 ///
-/// A turn that only reads and leaves no register behind that the next one looks at is where the path ends: what could
-/// follow it also follows the state before it. Leaving out the reads of a turn takes order away and adds none, so what such
-/// a loop shows in its last turn stands for any number of them; the races of an earlier turn show in the path that ends
-/// there.
+/// A turn that only reads, or puts back what it read, and leaves no register behind that the next one looks at is where the
+/// path ends: what could follow it also follows the state before it. Leaving out such a turn takes order away and adds none, so
+/// what such a loop shows in its last turn stands for any number of them; the races of an earlier turn show in the path that
+/// ends there.
 pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
     let registers: Vec<_> = (0..test.thread(thread).registers.len())
         .map(|r| Symbolic::Known(test.initial_register(thread, RegisterId(r as u16))))
@@ -476,21 +483,45 @@ impl State {
         });
     }
 
-    /// Whether everything that counts is as it was when control last came to a label: nothing but reads happened since,
-    /// and the registers that matter there are the same.
+    /// Whether everything that counts is as it was when control last came to a label: nothing but reads happened since, and
+    /// read-modify-writes that put back what they read, and the registers that matter there are the same. An execution without
+    /// such repeats is one as well, of the same outcome, in which less is ordered.
     fn nothing_changed(&self, label: usize, live: Option<&Vec<bool>>) -> bool {
         let (Some(head), Some(live)) = (self.heads.iter().find(|head| head.at == label), live) else {
             return false;
         };
         let name = |register| RegisterId(register as u16);
-        let reads = self.path.steps[head.steps..].iter().all(|step| {
-            matches!(step.kind, StepKind::Read(_) | StepKind::Rmw(_, None) | StepKind::Fence(..))
+        let (before, since) = self.path.steps.split_at(head.steps);
+        let mut read = before.iter().filter(|step| step.kind.reads()).count();
+        let reads = since.iter().all(|step| {
+            let own = read as LocalRead;
+            read += usize::from(step.kind.reads());
+            match &step.kind {
+                StepKind::Read(_) | StepKind::Rmw(_, None) | StepKind::Fence(..) => true,
+                StepKind::Rmw(_, Some(written)) => self.puts_back(own, written),
+                _ => false,
+            }
         });
         reads
             && live.iter().enumerate().filter(|(_, live)| **live).all(|(register, _)| {
                 self.path.registers[register] == head.registers[register]
                     && self.comparisons.of(name(register)) == head.comparisons.of(name(register))
             })
+    }
+
+    /// Whether what is written is what a read gave, by a branch that was taken on that.
+    fn puts_back(&self, read: LocalRead, written: &Symbolic<LocalRead>) -> bool {
+        self.path.constraints.iter().any(|constraint| {
+            let value = match (&constraint.left, &constraint.right) {
+                (Symbolic::Read(own), Symbolic::Known(value))
+                | (Symbolic::Known(value), Symbolic::Read(own)) => (*own == read).then_some(*value),
+                _ => None,
+            };
+            let equal = constraint.holds && constraint.relation == BranchRelation::Equal;
+            value.is_some_and(|value| {
+                equal && written.evaluate(&mut |own| (own == read).then_some(value)) == Some(value)
+            })
+        })
     }
 
     fn assign(&mut self, destination: Option<RegisterId>, value: Symbolic<LocalRead>) {
@@ -510,9 +541,7 @@ impl State {
     }
 
     fn push_with(&mut self, at: usize, kind: StepKind, address: &[LocalRead]) {
-        if matches!(kind, StepKind::Read(_) | StepKind::Rmw(..) | StepKind::Subgroup(_)) {
-            self.reads += 1;
-        }
+        self.reads += LocalRead::from(kind.reads());
         let occurrence = self.executed[at];
         self.executed[at] += 1;
         let mut control: Vec<LocalRead> =

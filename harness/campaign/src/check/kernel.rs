@@ -247,7 +247,7 @@ impl Kernel<'_> {
         };
         let mut findings: Vec<FindingRecord> =
             race.into_iter().map(|(message, at)| FindingRecord::new("race", message, at)).collect();
-        findings.extend(lifted.findings.iter().map(|finding| self.finding(finding)));
+        findings.extend(answer.findings.iter().map(|finding| self.finding(finding)));
         if findings.is_empty() && asked.progress.is_none() {
             findings.extend(self.beside_races(model));
         }
@@ -335,7 +335,7 @@ impl Kernel<'_> {
             };
             text += &format!("  {question} {holds}\n");
         }
-        let mut wrong: Vec<FindingRecord> = lifted.findings.iter().map(|found| self.finding(found)).collect();
+        let mut wrong: Vec<FindingRecord> = answer.findings.iter().map(|found| self.finding(found)).collect();
         if wrong.is_empty() && answer.race != Race::Racy {
             wrong = self.beside_races(model);
         }
@@ -343,9 +343,9 @@ impl Kernel<'_> {
             outcome.note(Conclusion::RuleBroken);
             text += &format!("\n{}: {}\n{}", record.kind, record.message, places(&record.at));
         }
-        let divergent = lifted.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
+        let divergent = answer.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
         let unplaced = answer.race == Race::Racy && answer.race_found.is_none();
-        let open = lifted.findings.is_empty()
+        let open = answer.findings.is_empty()
             && lifted.question.is_none()
             && (answer.race == Race::Unknown || unplaced);
         let broken =

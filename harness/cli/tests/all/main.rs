@@ -1,6 +1,7 @@
 //! What the command line promises, by running it.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod annotated;
 mod beside;
 mod cases;
 mod clauses;

@@ -1,0 +1,31 @@
+//! Kernels in the text of SPIR-V with the annotations of Dartagnan: locks, barriers and queues of several workgroups, and what `check` says
+//! of each: whether it races, whether its claim holds, and what else is wrong.
+
+use std::fmt::Write;
+
+use crate::common::{Ran, vk_litmus};
+
+#[test]
+fn what_is_said_of_annotated_kernels() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders/annotated");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let files = files.iter().map(|path| path.to_str().unwrap());
+    let ran = Ran::of(vk_litmus(["check", "--format", "json", "--timeout", "60s"]).args(files));
+    let mut said = String::new();
+    for line in ran.json_lines() {
+        let name = line["id"].as_str().unwrap().trim_end_matches(":k");
+        write!(said, "{name}: {}", line["race"].as_str().unwrap()).unwrap();
+        for query in line["queries"].as_array().unwrap() {
+            write!(said, "; holds: {}", query["holds"]).unwrap();
+        }
+        for finding in line["findings"].as_array().unwrap() {
+            if finding["kind"] != "race" {
+                let message = finding["message"].as_str().unwrap();
+                write!(said, "; {}: {message}", finding["kind"].as_str().unwrap()).unwrap();
+            }
+        }
+        said.push('\n');
+    }
+    insta::assert_snapshot!(said);
+}
