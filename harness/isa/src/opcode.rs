@@ -208,6 +208,8 @@ pub struct MemoryInstruction {
     pub pair: Option<u8>,
     /// The upper half of the register keeps its value, or is not stored.
     pub half: bool,
+    /// What is stored is the upper half of the register.
+    pub high: bool,
 }
 
 impl MemoryInstruction {
@@ -523,8 +525,12 @@ fn vector(name: &str) -> Option<Vector> {
 }
 
 fn memory(name: &str) -> Option<MemoryInstruction> {
-    let plain =
-        |path, action, bytes| Some(MemoryInstruction { path, action, bytes, pair: None, half: false });
+    let plain = |path, action, bytes| {
+        Some(MemoryInstruction { path, action, bytes, pair: None, half: false, high: false })
+    };
+    let high = |path, bytes| {
+        Some(MemoryInstruction { path, action: Action::Store, bytes, pair: None, half: false, high: true })
+    };
     if let Some(rest) = name.strip_prefix("ds_") {
         return lds(rest);
     }
@@ -560,15 +566,22 @@ fn memory(name: &str) -> Option<MemoryInstruction> {
     let load = matches!(action, Action::Load { .. });
     match size {
         "format_x" if path == Path::Buffer => plain(Path::Texel, action, 4),
-        "format_d16_x" | "d16_format_x" if path == Path::Buffer && !load => {
-            Some(MemoryInstruction { path: Path::Texel, action, bytes: 4, pair: None, half: true })
-        }
+        "format_d16_x" | "d16_format_x" if path == Path::Buffer && !load => Some(MemoryInstruction {
+            path: Path::Texel,
+            action,
+            bytes: 4,
+            pair: None,
+            half: true,
+            high: false,
+        }),
         "ubyte" | "u8" if load => plain(path, action, 1),
         "sbyte" | "i8" if load => plain(path, Action::Load { signed: true }, 1),
         "ushort" | "u16" if load => plain(path, action, 2),
         "sshort" | "i16" if load => plain(path, Action::Load { signed: true }, 2),
         "byte" | "b8" if !load => plain(path, action, 1),
         "short" | "b16" if !load => plain(path, action, 2),
+        "byte_d16_hi" | "d16_hi_b8" if !load => high(path, 1),
+        "short_d16_hi" | "d16_hi_b16" if !load => high(path, 2),
         _ => plain(path, action, words(size)?),
     }
 }
@@ -635,8 +648,9 @@ fn atomic(name: &str) -> Option<(AtomicOperation, u8)> {
 
 fn lds(name: &str) -> Option<MemoryInstruction> {
     use AtomicOperation as A;
-    let made =
-        |action, bytes, pair| Some(MemoryInstruction { path: Path::Lds, action, bytes, pair, half: false });
+    let made = |action, bytes, pair| {
+        Some(MemoryInstruction { path: Path::Lds, action, bytes, pair, half: false, high: false })
+    };
     let load = Action::Load { signed: false };
     match name {
         "read_b32" | "load_b32" => made(load, 4, None),

@@ -1,4 +1,4 @@
-//! Steps of the scalar unit and the local data share, and of cache instructions.
+//! Steps of the scalar unit and the local data share, of cache instructions, and from one dispatch to the next.
 
 use super::{ARRAY, Event, Machine, Record, SCALAR, Seats, Source, State, VECTOR, apply, extract, insert};
 use crate::code::Node;
@@ -73,6 +73,24 @@ impl Machine {
             let value = extract(new, what.place);
             records.push(Record { wave, line: details.line, event, place: Some(what.place), value });
             self.performed(state, wave, pending.access, part);
+        }
+    }
+
+    /// The next dispatch begins, behind a barrier that empties caches.
+    pub(super) fn next_dispatch(&self, state: &mut State, seats: &Seats, records: &mut Vec<Record>) {
+        let emptied = self.emptied.get(usize::from(state.dispatch)).copied().unwrap_or_default();
+        for cache in [VECTOR, ARRAY, SCALAR].into_iter().filter(|cache| emptied[*cache]) {
+            for place in 0..seats.arrays.len() {
+                for cell in 0..self.cells.len() {
+                    if let Some(line) = self.line(state, seats, cache, place, cell as u16) {
+                        *line = None;
+                    }
+                }
+            }
+        }
+        state.dispatch += 1;
+        if let Some(wave) = self.waves.iter().position(|wave| wave.dispatch == usize::from(state.dispatch)) {
+            records.push(Record { wave, line: 0, event: Event::Begun, place: None, value: 0 });
         }
     }
 
