@@ -237,10 +237,6 @@ impl Machine {
         state.pending.is_empty() && (0..self.waves.len()).all(|wave| self.has_ended(state, wave))
     }
 
-    fn has_begun(&self, state: &State, wave: usize) -> bool {
-        self.waves.get(wave).is_some_and(|owner| owner.dispatch <= usize::from(state.dispatch))
-    }
-
     fn has_ended(&self, state: &State, wave: usize) -> bool {
         self.has_begun(state, wave) && matches!(self.node(state, wave), Some(Node::End) | None)
     }
@@ -514,15 +510,6 @@ impl Machine {
         }
         self.refills(state, seats, &mut all);
         all
-    }
-
-    /// Whether a dispatch has ended, and all that it did has been performed, before the last one.
-    fn may_go_on(&self, state: &State) -> bool {
-        let begun = |wave: &usize| self.has_begun(state, *wave);
-        let mut running = (0..self.waves.len()).filter(begun);
-        state.pending.is_empty()
-            && !(0..self.waves.len()).all(|wave| begun(&wave))
-            && running.all(|wave| self.has_ended(state, wave))
     }
 
     /// Takes a step.

@@ -1,4 +1,6 @@
 //! Mnemonics by what they do, under one name over all generations.
+//!
+//! Long because it is a table: a line for each mnemonic.
 
 use crate::alu::Alu;
 
@@ -213,6 +215,10 @@ pub struct MemoryInstruction {
 }
 
 impl MemoryInstruction {
+    fn of(path: Path, action: Action, bytes: u8) -> MemoryInstruction {
+        MemoryInstruction { path, action, bytes, pair: None, half: false, high: false }
+    }
+
     /// Whether it is more than a scalar load.
     pub fn is_data(&self) -> bool {
         !matches!(self.path, Path::Scalar)
@@ -525,12 +531,8 @@ fn vector(name: &str) -> Option<Vector> {
 }
 
 fn memory(name: &str) -> Option<MemoryInstruction> {
-    let plain = |path, action, bytes| {
-        Some(MemoryInstruction { path, action, bytes, pair: None, half: false, high: false })
-    };
-    let high = |path, bytes| {
-        Some(MemoryInstruction { path, action: Action::Store, bytes, pair: None, half: false, high: true })
-    };
+    let made = MemoryInstruction::of;
+    let plain = |path, action, bytes| Some(made(path, action, bytes));
     if let Some(rest) = name.strip_prefix("ds_") {
         return lds(rest);
     }
@@ -566,22 +568,21 @@ fn memory(name: &str) -> Option<MemoryInstruction> {
     let load = matches!(action, Action::Load { .. });
     match size {
         "format_x" if path == Path::Buffer => plain(Path::Texel, action, 4),
-        "format_d16_x" | "d16_format_x" if path == Path::Buffer && !load => Some(MemoryInstruction {
-            path: Path::Texel,
-            action,
-            bytes: 4,
-            pair: None,
-            half: true,
-            high: false,
-        }),
+        "format_d16_x" | "d16_format_x" if path == Path::Buffer && !load => {
+            Some(MemoryInstruction { half: true, ..made(Path::Texel, action, 4) })
+        }
         "ubyte" | "u8" if load => plain(path, action, 1),
         "sbyte" | "i8" if load => plain(path, Action::Load { signed: true }, 1),
         "ushort" | "u16" if load => plain(path, action, 2),
         "sshort" | "i16" if load => plain(path, Action::Load { signed: true }, 2),
         "byte" | "b8" if !load => plain(path, action, 1),
         "short" | "b16" if !load => plain(path, action, 2),
-        "byte_d16_hi" | "d16_hi_b8" if !load => high(path, 1),
-        "short_d16_hi" | "d16_hi_b16" if !load => high(path, 2),
+        "byte_d16_hi" | "d16_hi_b8" if !load => {
+            Some(MemoryInstruction { high: true, ..made(path, action, 1) })
+        }
+        "short_d16_hi" | "d16_hi_b16" if !load => {
+            Some(MemoryInstruction { high: true, ..made(path, action, 2) })
+        }
         _ => plain(path, action, words(size)?),
     }
 }
@@ -649,7 +650,7 @@ fn atomic(name: &str) -> Option<(AtomicOperation, u8)> {
 fn lds(name: &str) -> Option<MemoryInstruction> {
     use AtomicOperation as A;
     let made = |action, bytes, pair| {
-        Some(MemoryInstruction { path: Path::Lds, action, bytes, pair, half: false, high: false })
+        Some(MemoryInstruction { pair, ..MemoryInstruction::of(Path::Lds, action, bytes) })
     };
     let load = Action::Load { signed: false };
     match name {

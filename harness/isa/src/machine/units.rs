@@ -76,6 +76,19 @@ impl Machine {
         }
     }
 
+    pub(super) fn has_begun(&self, state: &State, wave: usize) -> bool {
+        self.waves.get(wave).is_some_and(|owner| owner.dispatch <= usize::from(state.dispatch))
+    }
+
+    /// Whether a dispatch has ended, and all that it did has been performed, before the last one.
+    pub(super) fn may_go_on(&self, state: &State) -> bool {
+        let begun = |wave: &usize| self.has_begun(state, *wave);
+        let mut running = (0..self.waves.len()).filter(begun);
+        state.pending.is_empty()
+            && !(0..self.waves.len()).all(|wave| begun(&wave))
+            && running.all(|wave| self.has_ended(state, wave))
+    }
+
     /// The next dispatch begins, behind a barrier that empties caches.
     pub(super) fn next_dispatch(&self, state: &mut State, seats: &Seats, records: &mut Vec<Record>) {
         let emptied = self.emptied.get(usize::from(state.dispatch)).copied().unwrap_or_default();
