@@ -4,9 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use isa::question::{InitialMemory, MachineKernel, Observed, Resource, Shows, Space, Word, Workgroup};
+use isa::question::{
+    DispatchBarrier, InitialMemory, MachineKernel, Observed, Resource, Shows, Space, Word, Workgroup,
+};
 use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
-use litmus::{InstructionKind, Place, Prediction, ScalarType, Test, ThreadId, Value};
+use litmus::{InstructionKind, Observable, Place, Prediction, ScalarType, Test, ThreadId, Value};
 use shaders::carrier::Carrier;
 use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::Images;
@@ -23,6 +25,9 @@ const RENDEZVOUS: Space = Space(2);
 const IMAGES: Space = Space(3);
 /// Scratch memory.
 const SCRATCH: Space = Space(4);
+/// The second location buffer, and the images beside it.
+const APART: Space = Space(5);
+const IMAGES_APART: Space = Space(6);
 
 /// The kernels of a test with what a compiler made of them.
 pub struct Kernels<'a> {
@@ -43,18 +48,15 @@ pub struct Kernels<'a> {
 /// What the machine has no account of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoQuestion {
-    /// Some storages lie in memory of another kind than the rest.
-    #[error("memory of two kinds")]
-    TwoMemories,
+    /// Some storages lie in memory of another kind than the rest, and both are reached by address.
+    #[error("two memories by address")]
+    TwoAddresses,
     /// Kernels of graphics stages.
     #[error("graphics stages")]
     GraphicsStages,
-    /// Vectors: accesses of several numbers at once.
-    #[error("vectors")]
-    Vectors,
-    /// Dispatches one after another: what lies between them is no machine code.
-    #[error("several dispatches")]
-    SeveralDispatches,
+    /// Calls that no barrier between whole dispatches stands for.
+    #[error("calls that no barrier between dispatches says")]
+    Calls,
     /// The model was cut short, so that nothing is known to be forbidden.
     #[error("the prediction is not complete")]
     IncompletePrediction,
@@ -86,12 +88,11 @@ pub enum NoQuestion {
 /// What the machine has no account of.
 pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQuestion, NoQuestion> {
     let Kernels { test, program, texts, family, .. } = *of;
-    if !program.apart().is_empty() {
-        return Err(NoQuestion::TwoMemories);
+    if !program.apart().is_empty() && program.kernels().any(|kernel| kernel.addresses) {
+        return Err(NoQuestion::TwoAddresses);
     }
-    // Its words are those that kernels of one number an access touch: the machine has no account of wider ones.
-    if has_vectors(test) {
-        return Err(NoQuestion::Vectors);
+    if program.calls_alone {
+        return Err(NoQuestion::Calls);
     }
     // What the host reads and writes, and when, is in no text.
     if !test.threads.iter().all(|thread| matches!(thread.place, Place::Device(_))) {
@@ -103,32 +104,40 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
     if program.kernels().any(|kernel| kernel.carrier != Carrier::Compute) {
         return Err(NoQuestion::GraphicsStages);
     }
-    let [phase] = program.phases.as_slice() else { return Err(NoQuestion::SeveralDispatches) };
     if !prediction.complete {
         return Err(NoQuestion::IncompletePrediction);
     }
-    if texts.len() != phase.parts.len() {
-        return Err(NoQuestion::Texts { texts: texts.len(), kernels: phase.parts.len() });
+    let parts = program.phases.iter().enumerate();
+    let parts = parts.flat_map(|(dispatch, phase)| phase.parts.iter().map(move |part| (dispatch, part)));
+    let count = parts.clone().count();
+    if texts.len() != count {
+        return Err(NoQuestion::Texts { texts: texts.len(), kernels: count });
     }
+    // Before the first there is nothing to order.
+    let barriers =
+        program.phases.iter().skip(1).map(|phase| DispatchBarrier {
+            visible: phase.before.visible.words().map(str::to_owned).collect(),
+        });
     let mut kernels = Vec::new();
     let mut workgroups = Vec::new();
-    for (number, (part, text)) in phase.parts.iter().zip(texts).enumerate() {
+    for (number, ((dispatch, part), text)) in parts.zip(texts).enumerate() {
         let kernel = &part.kernel;
         let shows: Vec<Shows> = kernel
             .bindings
             .iter()
             .map(|binding| {
                 Shows::Buffer(match binding {
-                    Binding::Locations | Binding::Apart => LOCATIONS,
+                    Binding::Locations => LOCATIONS,
+                    Binding::Apart => APART,
                     Binding::Results | Binding::Claims => RESULTS,
                     Binding::Rendezvous => RENDEZVOUS,
                     Binding::Scratch => SCRATCH,
                 })
             })
             .chain(kernel.images.iter().map(|image| match image.shape {
-                Images::TexelBuffer => Shows::Texels(LOCATIONS),
-                Images::TwoDimensional => Shows::Image { space: IMAGES, row: IMAGE_WIDTH },
-                Images::OneDimensional => Shows::Image { space: IMAGES, row: 0 },
+                Images::TexelBuffer => Shows::Texels(if image.apart { APART } else { LOCATIONS }),
+                Images::TwoDimensional => Shows::Image { space: images(image.apart), row: IMAGE_WIDTH },
+                Images::OneDimensional => Shows::Image { space: images(image.apart), row: 0 },
             }))
             .collect();
         kernels.push(MachineKernel {
@@ -145,25 +154,36 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
             } else {
                 vec![vec![0]]
             };
-            workgroups.push(Workgroup { kernel: number, id: id as u32, wave_size: of.subgroup_size, waves });
+            workgroups.push(Workgroup {
+                kernel: number,
+                dispatch,
+                id: id as u32,
+                wave_size: of.subgroup_size,
+                waves,
+            });
         }
     }
 
     let parameters = Parameters::SINGLE;
     let unit = |storage: u32| parameters.unit(0, storage) * 4 * program.storage_words.max(1);
     let in_image = program.in_image();
-    let place = |storage: u32, bytes: u8| {
-        if in_image.contains(&storage) {
+    let place = |storage: u32, from: u32, bytes: u8| {
+        let space = match (in_image.contains(&storage), program.apart().contains(&storage)) {
             // An image has a texel for every word of the location buffer.
-            Word { space: IMAGES, offset: unit(storage), bytes }
-        } else {
-            Word { space: LOCATIONS, offset: unit(storage), bytes }
-        }
+            (true, apart) => images(apart),
+            (false, true) => APART,
+            (false, false) => LOCATIONS,
+        };
+        Word { space, offset: unit(storage) + from, bytes }
     };
     let mut initial = Vec::new();
     for (storage, value) in (0..).zip(&program.initial) {
-        let bytes = if program.storage_words > 1 && !in_image.contains(&storage) { 8 } else { 4 };
-        initial.push(InitialMemory { place: place(storage, bytes), value: *value as u64 });
+        let words = if in_image.contains(&storage) { 1 } else { program.storage_words.max(1) };
+        let word = |number: u32| InitialMemory {
+            place: place(storage, 4 * number, 4),
+            value: (value >> (32 * number)) as u64 & 0xffff_ffff,
+        };
+        initial.extend((0..words.min(4)).map(word));
     }
     let slot = |number: usize, bytes| {
         let word = parameters.result_word(program.lanes, number as u32, 0);
@@ -187,7 +207,11 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
         } else {
             let known = program.finals.iter().find(|(known, _)| known == observable);
             let (_, storage) = known.ok_or(NoQuestion::Unreported)?;
-            observed.push(Observed { place: place(*storage, bytes), required: None });
+            let from = match observable {
+                Observable::Location(_, component) => u32::from(*component) * scalar.bytes(),
+                Observable::Register(..) => 0,
+            };
+            observed.push(Observed { place: place(*storage, from, bytes), required: None });
             columns.push((position, 0, bytes, scalar == ScalarType::F32));
         }
     }
@@ -213,7 +237,20 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
             values
         })
         .collect();
-    Ok(MachineQuestion { family: family.clone(), kernels, workgroups, initial, observed, allowed })
+    Ok(MachineQuestion {
+        family: family.clone(),
+        kernels,
+        workgroups,
+        barriers: barriers.collect(),
+        initial,
+        observed,
+        allowed,
+    })
+}
+
+/// The memory of images.
+fn images(apart: bool) -> Space {
+    if apart { IMAGES_APART } else { IMAGES }
 }
 
 /// The lanes of each wave that play threads of the instance: subgroups in the order in which threads first name them, and
@@ -246,38 +283,41 @@ fn has_subgroup_operations(test: &Test) -> bool {
     instructions.any(|instruction| matches!(instruction.kind, InstructionKind::Subgroup(_)))
 }
 
-/// Whether a test has vectors, declared or accessed.
-fn has_vectors(test: &Test) -> bool {
-    let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    test.locations.iter().any(litmus::Location::is_vector)
-        || instructions
-            .any(|instruction| instruction.kind.access().is_some_and(litmus::MemoryAccess::is_vector))
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use litmus::Race;
-    use shaders::{KernelConfig, Pipelines};
+    use shaders::variant::Apart;
+    use shaders::{KernelConfig, Pipelines, Variant};
 
     use super::*;
 
     #[test]
     fn what_the_machine_has_no_account_of_is_refused_by_name() {
-        let config = KernelConfig { subgroup_size: 64, lanes: 64, ..KernelConfig::PLAIN };
+        let plain = Variant::default();
+        let apart = Variant { apart: Apart::Payload, ..plain };
         let one = "P0@sg 0, wg 0, qf 0";
-        for (declared, program, expected) in [
-            ("u32x2 v = 0;", format!("{one} ; st.sc0.u32 v, 1 ;"), NoQuestion::Vectors),
-            ("u32 v = 0;", format!("{one} ; st.sc0.u16x2 v, {{1, 2}} ;"), NoQuestion::Vectors),
+        let calls = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ; ld.sc0 r0, w | st.sc0 v, 1 | await e ;
+             set e compute:shader_write -> compute:shader_read | | ld.sc0 r0, v ;";
+        for (told, declared, program, expected) in [
+            (plain, "v = 0; w = 0;", calls.to_owned(), NoQuestion::Calls),
             (
+                apart,
+                "address u32 v = 0; address u32 w = 0;",
+                format!("{one} ; st.nonpriv.sc0 v, 1 ; st.atom.dv.sc0 w, 1 ;"),
+                NoQuestion::TwoAddresses,
+            ),
+            (
+                plain,
                 "buffer u32 v [host] = 0;",
                 "P0@host | P1@sg 0, wg 0, qf 0 ; submit P1 | st.sc0 v, 1 ; wait P1 | ; ld.sc0 r0, v | ;"
                     .to_owned(),
                 NoQuestion::HostThread,
             ),
-            ("v = 0;", format!("{one} ; sg.any r0, 1, 0 ;"), NoQuestion::SubgroupOperations),
+            (plain, "v = 0;", format!("{one} ; sg.any r0, 1, 0 ;"), NoQuestion::SubgroupOperations),
         ] {
+            let config = KernelConfig { subgroup_size: 64, lanes: 64, variant: told, ..KernelConfig::PLAIN };
             let text = format!("VULKAN v {{ {declared} }} {program}");
             let test = litmus::parse(&text, "v").unwrap();
             let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();

@@ -83,7 +83,15 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
         Opcode::Scalar(Scalar::SaveExec { .. }) | Opcode::Vector(Vector::Compare { execute: true, .. }) => {
             operands.retain(|operand| *operand != special(special::EXEC, 2));
         }
-        Opcode::Memory(memory) => operands = in_order(*memory, operands)?,
+        Opcode::Memory(memory) => {
+            operands = in_order(*memory, operands)?;
+            // The offset of an operation on workgroup memory has the name of the first of two.
+            if memory.path == Path::Lds && memory.pair.is_none() {
+                for (key, _) in modifiers.values.iter_mut().filter(|(key, _)| key == "offset0") {
+                    *key = "offset".to_owned();
+                }
+            }
+        }
         _ => {}
     }
     Some(MachineInstruction {

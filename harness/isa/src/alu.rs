@@ -46,6 +46,7 @@ pub enum Alu {
     PackLow,
     LowByte,
     LowHalf,
+    HighHalf,
     SignByte,
     SignHalf,
     AlignBit,
@@ -79,6 +80,7 @@ impl Alu {
             | Alu::Not
             | Alu::LowByte
             | Alu::LowHalf
+            | Alu::HighHalf
             | Alu::SignByte
             | Alu::SignHalf
             | Alu::Truncate
@@ -164,6 +166,7 @@ impl Alu {
             Alu::PackLow => (a & 0xffff) | (b << 16),
             Alu::LowByte => a & 0xff,
             Alu::LowHalf => a & 0xffff,
+            Alu::HighHalf => a >> 16,
             Alu::SignByte => i32::from(a as u8 as i8) as u32,
             Alu::SignHalf => i32::from(a as u16 as i16) as u32,
             Alu::AlignBit => (((u64::from(a) << 32) | u64::from(b)) >> (c & 31)) as u32,

@@ -5,14 +5,14 @@ use std::hash::BuildHasherDefault;
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::code::{Code, Node, Part, Way};
+use crate::code::{Access, Code, Node, Part, Way};
 use crate::facts::{Facts, Profile};
 use crate::family::Generation;
 use crate::machine::{Cell, Choice, Event, Machine, Record, Seats, State, Wave, in_lds};
 use crate::opcode::Action;
 use crate::placement::{Matter, placements};
 use crate::question::{
-    Explored, MachineQuestion, MachineVerdict, Space, Trace, TraceStep, Unsupported, Word,
+    DispatchBarrier, Explored, MachineQuestion, MachineVerdict, Space, Trace, TraceStep, Unsupported, Word,
 };
 use crate::wave::{self, Launch, Stop};
 
@@ -95,6 +95,11 @@ pub(crate) fn prepare(
     let missing = |what: String| Stop::Unsupported(Unsupported { kernel: 0, line: None, what });
     let mut waves: Vec<Wave> = Vec::new();
     let mut slots = 0;
+    let of_each = (0..=question.barriers.len())
+        .all(|dispatch| question.workgroups.iter().any(|workgroup| workgroup.dispatch == dispatch));
+    if !of_each || question.workgroups.iter().any(|group| group.dispatch > question.barriers.len()) {
+        return Err(missing("a dispatch without workgroups, or without a barrier before it".to_owned()));
+    }
     for (number, workgroup) in question.workgroups.iter().enumerate() {
         let kernel = question.kernels.get(workgroup.kernel);
         let kernel = kernel.ok_or_else(|| missing(format!("no kernel {}", workgroup.kernel)))?;
@@ -118,6 +123,7 @@ pub(crate) fn prepare(
                 workgroup: number,
                 number: wave,
                 kernel: workgroup.kernel,
+                dispatch: workgroup.dispatch,
                 cells: Vec::new(),
                 first_slot,
             });
@@ -152,9 +158,17 @@ pub(crate) fn prepare(
     }
     let mut cells = memory.cells;
     share(&waves, &mut cells, generation);
+    let emptied = |barrier: &DispatchBarrier| {
+        let mut caches = [false; 3];
+        for cache in facts.barrier_rules(barrier).flat_map(|rule| &rule.drops) {
+            caches[cache.index()] = true;
+        }
+        caches
+    };
     let machine = Machine {
         waves,
         cells,
+        emptied: question.barriers.iter().map(emptied).collect(),
         arrives_at_issue: facts.holds("issue-is-arrival", generation, profile),
         slots,
     };
@@ -317,6 +331,7 @@ fn step(machine: &Machine, record: &Record) -> TraceStep {
         Event::WrittenLds => format!("writes {place} = {value}"),
         Event::Dropped => "drops cache lines".to_owned(),
         Event::Barrier => "passes the barrier".to_owned(),
+        Event::Begun => "begins: the dispatch before has ended".to_owned(),
     };
     TraceStep { workgroup, wave, kernel, line: record.line, what }
 }
@@ -354,7 +369,11 @@ fn assumptions(
         }
         "issue-is-arrival" | "arrival-lags-issue" | "arrival-lags-issue-everywhere" => way(Way::Vector),
         "scalar-cache-apart" | "scalar-out-of-order" => way(Way::Scalar),
-        "lds-in-order" => way(Way::Lds),
+        "lds-in-order" | "lds-at-once" => way(Way::Lds),
+        "eight-bytes-at-once" => parts(|part| part.place.bytes == 8),
+        "words-apart" => accesses().any(|access| access.way != Way::Lds && is_wide(access)),
+        "dispatch-ends-at-l2" | "barrier-alone" => !question.barriers.is_empty(),
+        "barrier-empties-caches" => machine.emptied.iter().flatten().any(|emptied| *emptied),
         "split-counters" => way(Way::Lds) || way(Way::Scalar),
         "flat-both-counters" => {
             generation <= Generation::Gfx8 && parts(|part| part.place.space.0 != u16::MAX)
@@ -368,6 +387,14 @@ fn assumptions(
     let believed =
         facts.facts.iter().filter(|fact| facts.holds(&fact.id, generation, profile) && matters(&fact.id));
     believed.map(|fact| fact.id.clone()).collect()
+}
+
+/// Whether some lane's access is of several words that may come apart: they lie one behind the other.
+fn is_wide(access: &Access) -> bool {
+    access.parts.windows(2).any(|pair| {
+        matches!(pair, [first, second] if first.place.bytes == 4
+            && (second.place.space, second.place.offset) == (first.place.space, first.place.offset + 4))
+    })
 }
 
 /// Outcomes seen over all placements without regard to what is allowed; nothing where the question has no answer.

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::family::Generation;
+use crate::machine;
+use crate::question::DispatchBarrier;
 use crate::text::Modifiers;
 
 /// The table.
@@ -17,6 +19,8 @@ pub struct Facts {
     pub facts: Vec<Fact>,
     /// Which bits take which access past which cache.
     pub bits: Vec<BitRule>,
+    /// Which caches a barrier between dispatches empties.
+    pub barriers: Vec<BarrierRule>,
 }
 
 /// Something that is taken for granted.
@@ -124,6 +128,18 @@ pub struct BitRule {
     pub fact: String,
 }
 
+/// A rule about the access mask of a barrier between dispatches.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BarrierRule {
+    /// The accesses to which it makes memory visible, by the words of access masks: the rule holds where one of them is among these.
+    pub visible: Vec<String>,
+    /// The caches that it empties, everywhere.
+    pub drops: Vec<Cache>,
+    /// The fact that says so.
+    pub fact: String,
+}
+
 /// A kind of access, as far as bits go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -146,6 +162,17 @@ pub enum Cache {
     Array,
     /// The scalar cache.
     Scalar,
+}
+
+impl Cache {
+    /// Its number among those of the machine.
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Cache::Vector => machine::VECTOR,
+            Cache::Array => machine::ARRAY,
+            Cache::Scalar => machine::SCALAR,
+        }
+    }
 }
 
 /// A table that cannot be used.
@@ -198,6 +225,14 @@ impl Facts {
         found
     }
 
+    /// The rules that apply to a barrier between dispatches.
+    pub(crate) fn barrier_rules<'f>(
+        &'f self,
+        barrier: &'f DispatchBarrier,
+    ) -> impl Iterator<Item = &'f BarrierRule> {
+        self.barriers.iter().filter(|rule| rule.visible.iter().any(|word| barrier.visible.contains(word)))
+    }
+
     /// The rules that apply to an access.
     pub(crate) fn rules<'f>(
         &'f self,
@@ -228,9 +263,10 @@ impl FromStr for Facts {
                 return Err(FactsError::Unknown(format!("no generation `{name}`")));
             }
         }
-        for rule in &facts.bits {
-            if facts.get(&rule.fact).is_none() {
-                return Err(FactsError::Unknown(format!("no fact `{}`", rule.fact)));
+        let used = facts.bits.iter().map(|rule| &rule.fact);
+        for fact in used.chain(facts.barriers.iter().map(|rule| &rule.fact)) {
+            if facts.get(fact).is_none() {
+                return Err(FactsError::Unknown(format!("no fact `{fact}`")));
             }
         }
         for (number, fact) in facts.facts.iter().enumerate() {
@@ -271,13 +307,16 @@ mod tests {
     fn unknown_names_are_refused() {
         let fact = "[[fact]]\nid = 'a'\ngrade = 'assumed'\ndirection = 'less'\nsource = 's'\ntext = 't'\n";
         let rule = "[[bits]]\ngenerations = ['gfx9']\naccess = 'load'\nwhen = 'glc'\nskips = ['vector']\nfact = 'a'\n";
-        assert!(format!("{fact}{rule}").parse::<Facts>().is_ok());
+        let barrier = "[[barriers]]\nvisible = ['shader_read']\ndrops = ['scalar']\nfact = 'a'\n";
+        assert!(format!("{fact}{rule}{barrier}").parse::<Facts>().is_ok());
         for wrong in [
-            format!("{fact}{}", rule.replace("'a'", "'b'")),
-            format!("{fact}{}", rule.replace("gfx9", "gfx5")),
-            format!("{fact}{fact}{rule}"),
-            format!("{}{rule}", fact.replace("direction = 'less'\n", "")),
-            format!("{fact}{}", rule.replace("vector", "tensor")),
+            format!("{fact}{}{barrier}", rule.replace("'a'", "'b'")),
+            format!("{fact}{}{barrier}", rule.replace("gfx9", "gfx5")),
+            format!("{fact}{fact}{rule}{barrier}"),
+            format!("{}{rule}{barrier}", fact.replace("direction = 'less'\n", "")),
+            format!("{fact}{}{barrier}", rule.replace("vector", "tensor")),
+            format!("{fact}{rule}{}", barrier.replace("'a'", "'b'")),
+            format!("{fact}{rule}{}", barrier.replace("scalar", "tensor")),
         ] {
             assert!(wrong.parse::<Facts>().is_err(), "{wrong}");
         }

@@ -3,7 +3,8 @@
 //! A wave issues in order. A vector access arrives at the cache of its compute unit in the order of its wave: at once, or
 //! later where the generation is not known to do better. From there each part joins the queue of its compute unit and
 //! address, and is performed when it is at the head; different queues are independent. A load may hit a valid line on
-//! the way; lines may come back at any time, since others load as well. LDS operations of a wave are performed in order, scalar loads in any order.
+//! the way; lines may come back at any time, since others load as well. LDS operations of a wave are performed in order, scalar
+//! loads in any order. A dispatch begins when the one before it has ended, with the caches that the barrier between them leaves.
 
 mod refill;
 mod units;
@@ -22,6 +23,8 @@ pub(crate) struct Wave {
     /// Its number in the workgroup.
     pub number: usize,
     pub kernel: usize,
+    /// The dispatch that it belongs to.
+    pub dispatch: usize,
     /// The cell of each part of each access.
     pub cells: Vec<Vec<u16>>,
     /// Where its slots begin among all.
@@ -40,14 +43,16 @@ pub(crate) struct Cell {
 }
 
 /// Index of a cache in [`Cell::lines`].
-const VECTOR: usize = 0;
-const ARRAY: usize = 1;
-const SCALAR: usize = 2;
+pub(crate) const VECTOR: usize = 0;
+pub(crate) const ARRAY: usize = 1;
+pub(crate) const SCALAR: usize = 2;
 
 /// What does not change in an exploration.
 pub(crate) struct Machine {
     pub waves: Vec<Wave>,
     pub cells: Vec<Cell>,
+    /// By dispatch, which caches are emptied behind it.
+    pub emptied: Vec<[bool; 3]>,
     /// Vector accesses arrive when they are issued.
     pub arrives_at_issue: bool,
     pub slots: usize,
@@ -66,6 +71,8 @@ pub(crate) struct Seats {
 /// The state of the machine.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
+    /// The dispatch that runs; those behind it have not begun.
+    dispatch: u8,
     /// Where each wave is in its code.
     nodes: Vec<u32>,
     /// How often each wave has arrived at its workgroup's barrier.
@@ -111,6 +118,8 @@ pub(crate) enum Choice {
     Lds { pending: usize },
     /// A cache instruction acts.
     Cache { wave: usize },
+    /// The next dispatch begins.
+    Dispatch,
     /// A load of somebody else leaves a line in a cache.
     Refill { cache: usize, place: usize, cell: u16, from: Source },
 }
@@ -150,6 +159,7 @@ pub(crate) enum Event {
     WrittenLds,
     Dropped,
     Barrier,
+    Begun,
 }
 
 impl Machine {
@@ -185,6 +195,7 @@ impl Machine {
         // Caches that no access can hit have no lines at all.
         let lines = (VECTOR..=SCALAR).flat_map(warm).collect();
         State {
+            dispatch: 0,
             nodes: vec![0; self.waves.len()],
             signals: vec![0; self.waves.len()],
             values,
@@ -227,11 +238,13 @@ impl Machine {
     }
 
     fn has_ended(&self, state: &State, wave: usize) -> bool {
-        matches!(self.node(state, wave), Some(Node::End) | None)
+        self.has_begun(state, wave) && matches!(self.node(state, wave), Some(Node::End) | None)
     }
 
+    /// What a wave does next; nothing before its dispatch has begun.
     fn node(&self, state: &State, wave: usize) -> Option<&Node> {
-        self.waves.get(wave)?.code.nodes.get(*state.nodes.get(wave)? as usize)
+        let owner = self.waves.get(wave).filter(|_| self.has_begun(state, wave))?;
+        owner.code.nodes.get(*state.nodes.get(wave)? as usize)
     }
 
     /// The value of a word of memory.
@@ -492,6 +505,9 @@ impl Machine {
             }
             all.extend(own);
         }
+        if self.may_go_on(state) {
+            all.push(Choice::Dispatch);
+        }
         self.refills(state, seats, &mut all);
         all
     }
@@ -504,6 +520,7 @@ impl Machine {
             Choice::Scalar { pending, from } => self.scalar(state, seats, pending, from, records),
             Choice::Lds { pending } => self.lds(state, pending, records),
             Choice::Cache { wave } => self.drop_lines(state, seats, wave, records),
+            Choice::Dispatch => self.next_dispatch(state, seats, records),
             Choice::Refill { cache, place, cell, from } => {
                 self.refill(state, seats, (cache, place), cell, from);
             }
@@ -529,8 +546,9 @@ impl Machine {
         }
         let cells = owner.cells.get(usize::from(number)).map(Vec::as_slice).unwrap_or_default();
         for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
-            if hits >> part & 1 == 1 {
-                let value = self.cached(state, seats, VECTOR, unit, *cell).unwrap_or(0);
+            // An earlier part of the access may have missed, and found no line.
+            let line = self.cached(state, seats, VECTOR, unit, *cell);
+            if let Some(value) = line.filter(|_| hits >> part & 1 == 1) {
                 self.returned(state, wave, what.slot, value);
                 records.push(Record {
                     wave,

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::code::{Access, Node, Value, Way};
 use crate::explore::{Seen, prepare};
-use crate::facts::{Facts, Profile};
+use crate::facts::{self, Facts, Profile};
 use crate::family::Generation;
 use crate::machine::{Machine, Wave, extract, insert};
 use crate::opcode::{Action, AtomicOperation, Cache};
@@ -43,6 +43,8 @@ pub fn outcomes(
     for seats in every_placement(question, generation) {
         let mut walk = Walk {
             machine: &machine,
+            question,
+            facts,
             observed: &observed,
             generation,
             seats: &seats,
@@ -123,6 +125,8 @@ struct Traveller {
 /// A state of the machine. Locations are cells of 8 bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Now {
+    /// How many dispatches have ended.
+    ended: usize,
     at: Vec<usize>,
     arrivals: Vec<usize>,
     memory: Vec<u64>,
@@ -141,6 +145,8 @@ struct Now {
 
 struct Walk<'m> {
     machine: &'m Machine,
+    question: &'m MachineQuestion,
+    facts: &'m Facts,
     observed: &'m [Seen],
     generation: Generation,
     seats: &'m Seats,
@@ -161,6 +167,7 @@ impl Walk<'_> {
         };
         let units = warm(&|(unit, _)| unit);
         Now {
+            ended: 0,
             at: vec![0; self.machine.waves.len()],
             arrivals: vec![0; self.machine.waves.len()],
             registers: self.machine.waves.iter().map(|wave| vec![0; usize::from(wave.code.slots)]).collect(),
@@ -197,6 +204,7 @@ impl Walk<'_> {
                 self.memory_steps(&now, wave, &mut next);
             }
             self.queue_steps(&now, &mut next);
+            self.next_dispatch(&now, &mut next);
             if next.is_empty() {
                 self.end(&now)?;
             }
@@ -224,12 +232,41 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// When nothing of a dispatch is left, the barrier empties what it is said to, and the next one begins.
+    fn next_dispatch(&self, now: &Now, next: &mut Vec<Now>) {
+        let mut runs = (0..self.machine.waves.len()).filter(|wave| self.has_begun(now, *wave));
+        let idle = now.flights.iter().all(Vec::is_empty);
+        if idle
+            && runs.all(|wave| self.has_ended(now, wave))
+            && let Some(barrier) = self.question.barriers.get(now.ended)
+        {
+            let mut on = now.clone();
+            on.ended += 1;
+            for rule in self.facts.barrier_rules(barrier) {
+                for cache in &rule.drops {
+                    match cache {
+                        facts::Cache::Vector => on.vector.clear(),
+                        facts::Cache::Array => on.array.clear(),
+                        facts::Cache::Scalar => on.scalar.clear(),
+                    }
+                }
+            }
+            next.push(on);
+        }
+    }
+
+    fn has_begun(&self, now: &Now, wave: usize) -> bool {
+        let place =
+            self.machine.waves.get(wave).and_then(|wave| self.question.workgroups.get(wave.workgroup));
+        place.is_some_and(|workgroup| workgroup.dispatch <= now.ended)
+    }
+
     fn node(&self, now: &Now, wave: usize) -> Option<&Node> {
         self.machine.waves.get(wave)?.code.nodes.get(*now.at.get(wave)?)
     }
 
     fn has_ended(&self, now: &Now, wave: usize) -> bool {
-        matches!(self.node(now, wave), Some(Node::End) | None)
+        self.has_begun(now, wave) && matches!(self.node(now, wave), Some(Node::End) | None)
     }
 
     fn details(&self, wave: usize, access: u16) -> Option<(&Wave, &Access)> {
@@ -240,6 +277,9 @@ impl Walk<'_> {
     /// The wave goes on by one step of its program.
     fn program_steps(&self, now: &Now, wave: usize, next: &mut Vec<Now>) {
         let (Some(owner), Some(node)) = (self.machine.waves.get(wave), self.node(now, wave)) else { return };
+        if !self.has_begun(now, wave) {
+            return;
+        }
         let mut on = now.clone();
         let Some(at) = on.at.get_mut(wave) else { return };
         *at += 1;

@@ -1,4 +1,6 @@
 //! Mnemonics by what they do, under one name over all generations.
+//!
+//! Long because it is a table: a line for each mnemonic.
 
 use crate::alu::Alu;
 
@@ -208,9 +210,15 @@ pub struct MemoryInstruction {
     pub pair: Option<u8>,
     /// The upper half of the register keeps its value, or is not stored.
     pub half: bool,
+    /// What is stored is the upper half of the register.
+    pub high: bool,
 }
 
 impl MemoryInstruction {
+    fn of(path: Path, action: Action, bytes: u8) -> MemoryInstruction {
+        MemoryInstruction { path, action, bytes, pair: None, half: false, high: false }
+    }
+
     /// Whether it is more than a scalar load.
     pub fn is_data(&self) -> bool {
         !matches!(self.path, Path::Scalar)
@@ -523,8 +531,8 @@ fn vector(name: &str) -> Option<Vector> {
 }
 
 fn memory(name: &str) -> Option<MemoryInstruction> {
-    let plain =
-        |path, action, bytes| Some(MemoryInstruction { path, action, bytes, pair: None, half: false });
+    let made = MemoryInstruction::of;
+    let plain = |path, action, bytes| Some(made(path, action, bytes));
     if let Some(rest) = name.strip_prefix("ds_") {
         return lds(rest);
     }
@@ -561,7 +569,7 @@ fn memory(name: &str) -> Option<MemoryInstruction> {
     match size {
         "format_x" if path == Path::Buffer => plain(Path::Texel, action, 4),
         "format_d16_x" | "d16_format_x" if path == Path::Buffer && !load => {
-            Some(MemoryInstruction { path: Path::Texel, action, bytes: 4, pair: None, half: true })
+            Some(MemoryInstruction { half: true, ..made(Path::Texel, action, 4) })
         }
         "ubyte" | "u8" if load => plain(path, action, 1),
         "sbyte" | "i8" if load => plain(path, Action::Load { signed: true }, 1),
@@ -569,6 +577,12 @@ fn memory(name: &str) -> Option<MemoryInstruction> {
         "sshort" | "i16" if load => plain(path, Action::Load { signed: true }, 2),
         "byte" | "b8" if !load => plain(path, action, 1),
         "short" | "b16" if !load => plain(path, action, 2),
+        "byte_d16_hi" | "d16_hi_b8" if !load => {
+            Some(MemoryInstruction { high: true, ..made(path, action, 1) })
+        }
+        "short_d16_hi" | "d16_hi_b16" if !load => {
+            Some(MemoryInstruction { high: true, ..made(path, action, 2) })
+        }
         _ => plain(path, action, words(size)?),
     }
 }
@@ -635,8 +649,9 @@ fn atomic(name: &str) -> Option<(AtomicOperation, u8)> {
 
 fn lds(name: &str) -> Option<MemoryInstruction> {
     use AtomicOperation as A;
-    let made =
-        |action, bytes, pair| Some(MemoryInstruction { path: Path::Lds, action, bytes, pair, half: false });
+    let made = |action, bytes, pair| {
+        Some(MemoryInstruction { pair, ..MemoryInstruction::of(Path::Lds, action, bytes) })
+    };
     let load = Action::Load { signed: false };
     match name {
         "read_b32" | "load_b32" => made(load, 4, None),

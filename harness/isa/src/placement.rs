@@ -161,7 +161,7 @@ mod tests {
             Matter { units: true, arrays: false },
             Matter { units: false, arrays: false },
         );
-        let workgroup = Workgroup { kernel: 0, id: 0, wave_size: 64, waves: vec![vec![0]] };
+        let workgroup = Workgroup { kernel: 0, dispatch: 0, id: 0, wave_size: 64, waves: vec![vec![0]] };
         let several = |count| vec![workgroup.clone(); count];
         assert_eq!(placements(Generation::Gfx9, &several(3), units).len(), 5);
         assert_eq!(placements(Generation::Gfx10, &several(2), all).len(), 3);

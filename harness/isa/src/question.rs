@@ -8,7 +8,7 @@ use crate::facts::Profile;
 use crate::family::AmdFamily;
 use crate::text::MachineProgram;
 
-/// Kernels that run at the same time, their memory, and the outcomes that a model allows.
+/// Kernels that run at the same time or one after another, their memory, and the outcomes that a model allows.
 #[derive(Clone, Debug)]
 pub struct MachineQuestion {
     /// Whose machine text it is.
@@ -17,6 +17,8 @@ pub struct MachineQuestion {
     pub kernels: Vec<MachineKernel>,
     /// The workgroups that run, each an instance's worth.
     pub workgroups: Vec<Workgroup>,
+    /// What stands between each dispatch and the one behind it.
+    pub barriers: Vec<DispatchBarrier>,
     /// What memory holds at first; 0 elsewhere.
     pub initial: Vec<InitialMemory>,
     /// What an outcome is made of.
@@ -84,11 +86,20 @@ impl Resource {
     }
 }
 
+/// A pipeline barrier between two dispatches: the first has ended before the second begins, and of memory what it says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DispatchBarrier {
+    /// The accesses to which memory is made visible, by the words of access masks: `shader_read`.
+    pub visible: Vec<String>,
+}
+
 /// A workgroup that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workgroup {
     /// Which of [`MachineQuestion::kernels`].
     pub kernel: usize,
+    /// Which of the dispatches one after another it belongs to, from 0.
+    pub dispatch: usize,
     /// Its number in x within its dispatch.
     pub id: u32,
     /// Lanes of a wave: 32 or 64.

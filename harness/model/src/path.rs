@@ -499,7 +499,11 @@ impl State {
             match &step.kind {
                 StepKind::Read(_) | StepKind::Rmw(_, None) | StepKind::Fence(..) => true,
                 StepKind::Rmw(_, Some(written)) => self.puts_back(own, written),
-                _ => false,
+                StepKind::Write(..)
+                | StepKind::ControlBarrier
+                | StepKind::SplitBarrier
+                | StepKind::Subgroup(_)
+                | StepKind::System => false,
             }
         });
         reads

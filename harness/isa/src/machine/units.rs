@@ -1,4 +1,4 @@
-//! Steps of the scalar unit and the local data share, and of cache instructions.
+//! Steps of the scalar unit and the local data share, of cache instructions, and from one dispatch to the next.
 
 use super::{ARRAY, Event, Machine, Record, SCALAR, Seats, Source, State, VECTOR, apply, extract, insert};
 use crate::code::Node;
@@ -73,6 +73,37 @@ impl Machine {
             let value = extract(new, what.place);
             records.push(Record { wave, line: details.line, event, place: Some(what.place), value });
             self.performed(state, wave, pending.access, part);
+        }
+    }
+
+    pub(super) fn has_begun(&self, state: &State, wave: usize) -> bool {
+        self.waves.get(wave).is_some_and(|owner| owner.dispatch <= usize::from(state.dispatch))
+    }
+
+    /// Whether a dispatch has ended, and all that it did has been performed, before the last one.
+    pub(super) fn may_go_on(&self, state: &State) -> bool {
+        let begun = |wave: &usize| self.has_begun(state, *wave);
+        let mut running = (0..self.waves.len()).filter(begun);
+        state.pending.is_empty()
+            && !(0..self.waves.len()).all(|wave| begun(&wave))
+            && running.all(|wave| self.has_ended(state, wave))
+    }
+
+    /// The next dispatch begins, behind a barrier that empties caches.
+    pub(super) fn next_dispatch(&self, state: &mut State, seats: &Seats, records: &mut Vec<Record>) {
+        let emptied = self.emptied.get(usize::from(state.dispatch)).copied().unwrap_or_default();
+        for cache in [VECTOR, ARRAY, SCALAR].into_iter().filter(|cache| emptied[*cache]) {
+            for place in 0..seats.arrays.len() {
+                for cell in 0..self.cells.len() {
+                    if let Some(line) = self.line(state, seats, cache, place, cell as u16) {
+                        *line = None;
+                    }
+                }
+            }
+        }
+        state.dispatch += 1;
+        if let Some(wave) = self.waves.iter().position(|wave| wave.dispatch == usize::from(state.dispatch)) {
+            records.push(Record { wave, line: 0, event: Event::Begun, place: None, value: 0 });
         }
     }
 

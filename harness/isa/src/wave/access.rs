@@ -186,6 +186,10 @@ impl Builder<'_> {
                             state.known(*value)?;
                         }
                     }
+                    if memory.high {
+                        data[0] =
+                            self.compute(crate::alu::Alu::HighHalf, data[0], Value::Word(0), Value::Word(0))?;
+                    }
                     if memory.half {
                         data[0] =
                             self.compute(crate::alu::Alu::LowHalf, data[0], Value::Word(0), Value::Word(0))?;
@@ -520,7 +524,8 @@ fn offset(modifiers: &Modifiers) -> Result<i64, Halt> {
     modifiers.number("offset").ok_or_else(|| Halt::Unknown("modifier `offset`".to_owned()))
 }
 
-/// The parts of an access within 8 aligned bytes each, with the number of the first word.
+/// The parts of an access within 8 aligned bytes each, with the number of the first word. Those of more than 8 bytes come apart into
+/// words.
 fn pieces(space: Space, start: u32, bytes: u32) -> Result<Vec<(Word, u16)>, Halt> {
     if !start.is_multiple_of(bytes.min(4)) {
         return Err(Halt::Unknown("an access that is not aligned".to_owned()));
@@ -530,7 +535,7 @@ fn pieces(space: Space, start: u32, bytes: u32) -> Result<Vec<(Word, u16)>, Halt
     while done < bytes {
         let offset =
             start.checked_add(done).ok_or_else(|| Halt::Unknown("an address past 32 bits".to_owned()))?;
-        let size = if offset.is_multiple_of(8) && bytes - done >= 8 { 8 } else { (bytes - done).min(4) };
+        let size = if offset.is_multiple_of(8) && bytes == 8 { 8 } else { (bytes - done).min(4) };
         pieces.push((Word { space, offset, bytes: size as u8 }, (done / 4) as u16));
         done += size;
     }

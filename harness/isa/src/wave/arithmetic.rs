@@ -448,6 +448,7 @@ fn with_selection(alu: Alu, instruction: &MachineInstruction) -> Result<(Alu, Op
         (None | Some("DWORD"), alu) => Ok((alu, mask)),
         (Some("BYTE_0"), Alu::Mov) => Ok((Alu::LowByte, mask)),
         (Some("WORD_0"), Alu::Mov) => Ok((Alu::LowHalf, mask)),
+        (Some("WORD_1"), Alu::Mov) => Ok((Alu::HighHalf, mask)),
         _ => Err(unknown("src0_sel")),
     }
 }

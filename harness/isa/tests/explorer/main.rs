@@ -4,6 +4,7 @@
 //! encodings. `litmus/` holds tests that the corpus does not have.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod dispatches;
 mod edits;
 mod historic;
 mod oracle;

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use isa::naive::{self, NoAnswer};
-use isa::question::{MachineKernel, Observed, Resource, Shows, Space, Word, Workgroup};
+use isa::question::{DispatchBarrier, MachineKernel, Observed, Resource, Shows, Space, Word, Workgroup};
 use isa::{Facts, MachineQuestion, Profile, parse};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -61,17 +61,39 @@ fn emitted_code_has_the_same_outcomes() {
 /// What a wave of a random program does.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Load { cell: u32, bits: usize },
-    Store { cell: u32, bits: usize },
-    Add { cell: u32 },
-    ScalarLoad { cell: u32, bits: usize },
+    Load {
+        cell: u32,
+        bits: usize,
+    },
+    Store {
+        cell: u32,
+        bits: usize,
+    },
+    /// Of four words, from the cell on.
+    WideLoad {
+        cell: u32,
+        bits: usize,
+    },
+    WideStore {
+        cell: u32,
+        bits: usize,
+    },
+    Add {
+        cell: u32,
+    },
+    ScalarLoad {
+        cell: u32,
+        bits: usize,
+    },
     SharedLoad,
     SharedStore,
     WaitLoads,
     WaitStores,
     WaitLds,
     Barrier,
-    Invalidate { which: usize },
+    Invalidate {
+        which: usize,
+    },
 }
 
 /// How a family spells it.
@@ -187,6 +209,21 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
                         bits(index).replace(" dlc", "")
                     ));
                 }
+                Step::WideLoad { cell, bits: index } => lines.push(format!(
+                    "buffer_load_{wide} v[{}:{}], off, s[4:7], {no_offset} offset:{}{}",
+                    40 + 4 * number,
+                    43 + 4 * number,
+                    256 * cell,
+                    bits(index)
+                )),
+                Step::WideStore { cell, bits: index } => {
+                    lines.extend((4..8).map(|word| format!("v_mov_b32_e32 v{word}, {}", value + word - 4)));
+                    lines.push(format!(
+                        "buffer_store_{wide} v[4:7], off, s[4:7], {no_offset} offset:{}{}",
+                        256 * cell,
+                        bits(index).replace(" dlc", "")
+                    ));
+                }
                 Step::Add { cell } => {
                     lines.push(format!("v_mov_b32_e32 v{register}, {value}"));
                     let ty = if word == "b32" { "_u32" } else { "" };
@@ -219,6 +256,10 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
                 Step::Load { .. } | Step::Add { .. } | Step::SharedLoad => {
                     results.push(format!("v{register}"))
                 }
+                // Two words of one cell, and one of another.
+                Step::WideLoad { .. } => {
+                    results.extend([40, 41, 43].map(|first| format!("v{}", first + 4 * number)));
+                }
                 Step::ScalarLoad { .. } => results.push(format!("s{}", 20 + number)),
                 _ => {}
             }
@@ -242,7 +283,12 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
     lines.join("\n")
 }
 
-fn asked(spelling: &Spelling, workgroups: &[Vec<Vec<Step>>]) -> MachineQuestion {
+/// Each workgroup runs a kernel of its own; with `visible`, the last one in a dispatch behind the others.
+fn asked(
+    spelling: &Spelling,
+    workgroups: &[Vec<Vec<Step>>],
+    visible: Option<&'static str>,
+) -> MachineQuestion {
     let mut kernels = Vec::new();
     let mut placed = Vec::new();
     let mut first = 0;
@@ -255,7 +301,13 @@ fn asked(spelling: &Spelling, workgroups: &[Vec<Vec<Step>>]) -> MachineQuestion 
             ),
             address: None,
         });
-        placed.push(Workgroup { kernel: number, id: 0, wave_size: 64, waves: vec![vec![0]; waves.len()] });
+        placed.push(Workgroup {
+            kernel: number,
+            dispatch: usize::from(visible.is_some() && number + 1 == workgroups.len()),
+            id: 0,
+            wave_size: 64,
+            waves: vec![vec![0]; waves.len()],
+        });
         first += waves.len();
     }
     let word = |space, offset| Observed { place: Word { space, offset, bytes: 4 }, required: None };
@@ -264,8 +316,12 @@ fn asked(spelling: &Spelling, workgroups: &[Vec<Vec<Step>>]) -> MachineQuestion 
         family: spelling.family.parse().unwrap(),
         kernels,
         workgroups: placed,
+        barriers: visible
+            .map(|word| DispatchBarrier { visible: vec![word.to_owned()] })
+            .into_iter()
+            .collect(),
         initial: Vec::new(),
-        observed: results.chain([word(LOCATIONS, 0), word(LOCATIONS, 256)]).collect(),
+        observed: results.chain([0, 12, 256].map(|offset| word(LOCATIONS, offset))).collect(),
         allowed: BTreeSet::new(),
     }
 }
@@ -275,6 +331,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| Step::Load { cell, bits }),
         5 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| Step::Store { cell, bits }),
+        1 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| Step::WideLoad { cell, bits }),
+        1 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| Step::WideStore { cell, bits }),
         1 => cell.clone().prop_map(|cell| Step::Add { cell }),
         1 => (cell, bits).prop_map(|(cell, bits)| Step::ScalarLoad { cell, bits }),
         1 => Just(Step::SharedLoad),
@@ -292,11 +350,43 @@ fn cases(default: u32) -> u32 {
     std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
 }
 
+/// The input of a case: a family, whether the profile is paranoid, and what workgroups run, with what stands before the last.
+type Case = (usize, bool, Vec<Vec<Vec<Step>>>, Option<&'static str>);
+
+/// Compares the two machines on random programs, and says how many were compared, how many of these had several outcomes, and how
+/// many were too large.
+fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
+    let facts = Facts::shipped().unwrap();
+    let config = Config { cases: cases(count), failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[10; 32]));
+    let [compared, several, too_many] = [const { Cell::new(0_u32) }; 3];
+    let answer = runner.run(inputs, |(family, paranoid, workgroups, visible)| {
+        let profile = if paranoid { Profile::Paranoid } else { Profile::Documented };
+        let question = asked(&SPELLINGS[family], &workgroups, visible);
+        match naive::outcomes(&question, profile, &facts, LIMIT) {
+            Ok(slow) => {
+                let fast = isa::explore::outcomes(&question, profile, &facts);
+                prop_assert_eq!(fast, Some(slow.clone()), "{}", SPELLINGS[family].family);
+                compared.set(compared.get() + 1);
+                several.set(several.get() + u32::from(slow.len() > 1));
+            }
+            Err(NoAnswer::TooMany(_)) => too_many.set(too_many.get() + 1),
+            Err(NoAnswer::NotExecuted) => {
+                let verdict = isa::explore(&question, profile, &facts);
+                // A register is read although another counter than the one that was waited for has its load.
+                prop_assert!(matches!(verdict, isa::MachineVerdict::Hazard(_)), "{verdict:?}");
+            }
+        }
+        Ok(())
+    });
+    let [compared, several, too_many] = [compared, several, too_many].map(Cell::into_inner);
+    println!("{compared} compared, {several} of them with several outcomes; {too_many} with too many states");
+    answer.unwrap();
+    [compared, several, too_many]
+}
+
 #[test]
 fn random_programs_have_the_same_outcomes() {
-    let facts = Facts::shipped().unwrap();
-    let config = Config { cases: cases(80), failure_persistence: None, ..Config::default() };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[10; 32]));
     let wave = || proptest::collection::vec(step(), 1..=4);
     // A workgroup each, two waves of one, and three waves.
     let shapes = prop_oneof![
@@ -306,29 +396,31 @@ fn random_programs_have_the_same_outcomes() {
             .prop_map(|(a, b, c)| vec![vec![a, b], vec![c]]),
         1 => proptest::collection::vec(proptest::collection::vec(step(), 1..=2), 3).prop_map(|waves| vec![waves]),
     ];
-    let [compared, too_many, several] = [const { Cell::new(0_u32) }; 3];
-    let answer =
-        runner.run(&(0..SPELLINGS.len(), any::<bool>(), shapes), |(family, paranoid, workgroups)| {
-            let profile = if paranoid { Profile::Paranoid } else { Profile::Documented };
-            let question = asked(&SPELLINGS[family], &workgroups);
-            match naive::outcomes(&question, profile, &facts, LIMIT) {
-                Ok(slow) => {
-                    let fast = isa::explore::outcomes(&question, profile, &facts);
-                    prop_assert_eq!(fast, Some(slow.clone()), "{}", SPELLINGS[family].family);
-                    compared.set(compared.get() + 1);
-                    several.set(several.get() + u32::from(slow.len() > 1));
-                }
-                Err(NoAnswer::TooMany(_)) => too_many.set(too_many.get() + 1),
-                Err(NoAnswer::NotExecuted) => {
-                    let verdict = isa::explore(&question, profile, &facts);
-                    // A register is read although another counter than the one that was waited for has its load.
-                    prop_assert!(matches!(verdict, isa::MachineVerdict::Hazard(_)), "{verdict:?}");
-                }
-            }
-            Ok(())
-        });
-    let [compared, too_many, several] = [compared, too_many, several].map(Cell::into_inner);
-    println!("{compared} compared, {several} of them with several outcomes; {too_many} with too many states");
-    answer.unwrap();
-    assert!(compared > 4 * too_many && several > compared / 3, "{compared} {several} {too_many}");
+    let [compared, several, too_many] = compare(48, &(0..SPELLINGS.len(), any::<bool>(), shapes, Just(None)));
+    assert!(compared > 4 * too_many && several > compared / 4, "{compared} {several} {too_many}");
+}
+
+/// One dispatch behind another, with a barrier that empties all caches, some or none.
+#[test]
+fn random_dispatches_have_the_same_outcomes() {
+    let bits = || prop_oneof![3 => Just(0), 1 => 0_usize..4];
+    let store = prop_oneof![
+        3 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::Store { cell, bits }),
+        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::WideStore { cell, bits }),
+        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::Load { cell, bits }),
+    ];
+    let load = prop_oneof![
+        3 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::Load { cell, bits }),
+        2 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::ScalarLoad { cell, bits }),
+        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::WideLoad { cell, bits }),
+        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::Store { cell, bits }),
+        1 => (0_usize..3).prop_map(|which| Step::Invalidate { which }),
+    ];
+    let waves = (proptest::collection::vec(store, 1..=2), proptest::collection::vec(load, 1..=2));
+    let workgroups = waves.prop_map(|(a, b)| vec![vec![a], vec![b]]);
+    let words = vec!["shader_read", "transfer_read", "shader_write"];
+    let visible = proptest::sample::select(words).prop_map(Some);
+    let [compared, several, too_many] =
+        compare(80, &(0..SPELLINGS.len(), any::<bool>(), workgroups, visible));
+    assert!(compared > 4 * too_many && several > compared / 6, "{compared} {several} {too_many}");
 }

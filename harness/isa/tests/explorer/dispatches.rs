@@ -1,0 +1,98 @@
+//! What lies between dispatches, with mistakes: the explorer finds each.
+
+use isa::question::DispatchBarrier;
+use isa::{Facts, MachineQuestion, MachineVerdict, Profile, explore};
+
+use crate::sample::{FAMILIES, parsed, question, samples};
+
+/// Explores a merged sample of several dispatches as it is, and with a change.
+fn with(family: &str, name: &str, change: impl Fn(&mut MachineQuestion)) -> [MachineVerdict; 2] {
+    let facts = Facts::shipped().unwrap();
+    let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
+    let right = question(family, &sample, &parsed(&sample));
+    assert_eq!(right.barriers.len(), 1, "{name}");
+    let mut wrong = right.clone();
+    change(&mut wrong);
+    [right, wrong].map(|question| explore(&question, Profile::Documented, &facts))
+}
+
+#[track_caller]
+fn found([right, wrong]: [MachineVerdict; 2]) {
+    assert!(matches!(right, MachineVerdict::Unreachable(_)), "{right:?}");
+    assert!(matches!(wrong, MachineVerdict::Reachable(_)), "{wrong:?}");
+}
+
+fn visible_to(word: &str) -> Vec<DispatchBarrier> {
+    vec![DispatchBarrier { visible: vec![word.to_owned()] }]
+}
+
+/// A barrier that makes nothing visible to reads, though the test asks for it: caches keep what they had.
+#[test]
+fn a_barrier_that_leaves_lines() {
+    for family in FAMILIES {
+        for name in ["ssw/MP+ssw", "ssw/MP+ssw.masks.sc2", "transfer/MP+transfer"] {
+            found(with(family, name, |question| question.barriers = vec![DispatchBarrier::default()]));
+            found(with(family, name, |question| question.barriers = visible_to("shader_write")));
+        }
+    }
+}
+
+/// What is written is written without it.
+#[test]
+fn a_barrier_between_writes() {
+    for family in FAMILIES {
+        for verdict in with(family, "ssw/WAW+ssw", |question| question.barriers = visible_to("shader_write"))
+        {
+            assert!(matches!(verdict, MachineVerdict::Unreachable(_)), "{family}: {verdict:?}");
+        }
+    }
+}
+
+/// No barrier at all: the dispatches run at the same time.
+#[test]
+fn dispatches_that_do_not_wait() {
+    for family in FAMILIES {
+        for name in ["ssw/MP+ssw", "ssw/WAW+ssw", "ssw/ISA2+ssw-rel-acq", "transfer/MP+transfer"] {
+            found(with(family, name, |question| {
+                question.barriers.clear();
+                question.workgroups.iter_mut().for_each(|workgroup| workgroup.dispatch = 0);
+            }));
+        }
+    }
+}
+
+/// A driver that empties the vector caches alone, from GFX10 on: the array's cache keeps what it had.
+#[test]
+fn a_barrier_that_forgets_a_cache() {
+    let without = |cache: isa::facts::Cache| {
+        let mut facts = Facts::shipped().unwrap();
+        for rule in &mut facts.barriers {
+            rule.drops.retain(|dropped| *dropped != cache);
+        }
+        facts
+    };
+    let is_found = |family: &str, cache| {
+        let sample = samples(family).into_iter().find(|sample| sample.name == "ssw/MP+ssw@merged").unwrap();
+        let asked = question(family, &sample, &parsed(&sample));
+        matches!(explore(&asked, Profile::Documented, &without(cache)), MachineVerdict::Reachable(_))
+    };
+    for family in FAMILIES {
+        let arrays = !["polaris10", "vega10"].contains(&family);
+        assert!(is_found(family, isa::facts::Cache::Vector), "{family}");
+        assert_eq!(is_found(family, isa::facts::Cache::Array), arrays, "{family}");
+        // The kernels of this test load through the vector cache alone.
+        assert!(!is_found(family, isa::facts::Cache::Scalar), "{family}");
+    }
+}
+
+/// A dispatch that nothing stands before, or that has no workgroups, is refused.
+#[test]
+fn dispatches_and_barriers_belong_together() {
+    for change in [
+        (|question: &mut MachineQuestion| question.barriers.clear()) as fn(&mut MachineQuestion),
+        |question| question.barriers.push(DispatchBarrier::default()),
+    ] {
+        let [_, wrong] = with("navi31", "ssw/MP+ssw", change);
+        assert!(matches!(wrong, MachineVerdict::Unsupported(_)), "{wrong:?}");
+    }
+}
