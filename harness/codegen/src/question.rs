@@ -91,7 +91,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
     if !program.apart().is_empty() && program.kernels().any(|kernel| kernel.addresses) {
         return Err(NoQuestion::TwoAddresses);
     }
-    if program.calls_alone {
+    if program.calls_alone.is_some() {
         return Err(NoQuestion::Calls);
     }
     // What the host reads and writes, and when, is in no text.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use arithmetic::mask;
-use litmus::{ArithmeticOperation, InstructionKind, LocationId, Scope, SplitHalf};
+use litmus::{ArithmeticOperation, InstructionKind, LocationId};
 use rspirv::spirv::Op;
 
 use crate::emit;
@@ -18,6 +18,8 @@ use crate::lift::{Finding, FindingKind, Identity, Setting};
 use crate::module::{Instruction, Type};
 use crate::state::{Frame, Loop, State};
 use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};
+
+mod barrier;
 
 /// Instructions that one invocation executes at most, over all of its paths.
 const MAX_STEPS: usize = 4_000_000;
@@ -649,88 +651,6 @@ impl<'a> Walk<'a> {
         let label = self.label();
         self.segments[self.segment].code[start].kind = emit::label(label);
         label
-    }
-
-    fn control_barrier(&mut self, state: &mut State, instruction: &Instruction) -> Step<()> {
-        let module = self.setting.module();
-        let number = |walk: &mut Self, state: &mut State, index| {
-            let value = walk.operand(state, instruction, index)?;
-            walk.known(state, &value, "a scope or semantics")
-        };
-        let execution = crate::order::scope(number(self, state, 0)?, true)?;
-        let memory = crate::order::scope(number(self, state, 1)?, module.vulkan)?;
-        let semantics = crate::order::semantics(number(self, state, 2)?)?;
-        let key: Vec<(u32, usize, Vec<u32>)> = state
-            .frames
-            .iter()
-            .map(|frame| {
-                let iterations = frame.loops.iter().map(|active| active.iteration).collect();
-                (frame.function, frame.at, iterations)
-            })
-            .collect();
-        let count = self.round.barriers.len();
-        let instance = *self.round.barriers.entry((key, execution)).or_insert(count);
-        state.effects += 1;
-        // No loop around a barrier waits for others.
-        state.performed = Rc::default();
-        self.next(state)?;
-        let index = match self.by_barrier.get(&instance) {
-            Some(index) => *index,
-            None => {
-                let ordered = (semantics.order != litmus::Order::Relaxed).then_some(semantics);
-                let kind = emit::control_barrier(instance, execution, memory, ordered);
-                let (line, place) = self.at;
-                let barrier = Some(Emitted { kind, line, place });
-                self.segments.push(Segment { barrier, instance: Some(instance), ..Segment::default() });
-                self.by_barrier.insert(instance, self.segments.len() - 1);
-                self.segments.len() - 1
-            }
-        };
-        self.segments[self.segment].next.insert(index);
-        let known = self.segments[index].entries.iter().position(|(before, _)| before == state);
-        let entry = match known {
-            Some(entry) => entry,
-            None => {
-                let label = self.label();
-                self.segments[index].entries.push((state.clone(), label));
-                self.pending.push(Pending { segment: index, label, state: state.clone() });
-                self.segments[index].entries.len() - 1
-            }
-        };
-        self.emit(emit::assign(ENTRY, entry as u64))?;
-        self.emit(emit::go_to(self.setting.segment_label(index)))?;
-        self.writes = self.writes.max(state.writes);
-        Err(Stop::Over)
-    }
-
-    /// A half of a split barrier: whoever arrives goes on, and rounds are counted where it is executed.
-    pub fn split_barrier(&mut self, state: &mut State, instruction: &Instruction) -> Step<()> {
-        let module = self.setting.module();
-        let mut number = |index| {
-            let value = self.operand(state, instruction, index)?;
-            self.known(state, &value, "a scope or semantics")
-        };
-        let (execution, memory, semantics) = (number(0)?, number(1)?, number(2)?);
-        let execution = crate::order::scope(execution, true)?;
-        let memory = crate::order::scope(memory, module.vulkan)?;
-        let semantics = crate::order::semantics(semantics)?;
-        let arrives = instruction.op == Op::ControlBarrierArriveINTEL;
-        let half = if arrives { SplitHalf::Arrive } else { SplitHalf::Wait };
-        let order = semantics.order;
-        if !matches!(execution, Scope::Workgroup | Scope::Subgroup) {
-            return Err(unsupported(format!("a split barrier of {execution:?} scope")).into());
-        }
-        if order != litmus::Order::Relaxed && order != half.order() {
-            let half = half.keyword();
-            return Err(malformed(format!("{order:?} semantics on the {half} of a split barrier")).into());
-        }
-        let ordered = (order != litmus::Order::Relaxed).then_some(semantics);
-        let frame = state.frames.last().map(|frame| (frame.function, frame.at, Vec::new()));
-        let count = self.round.barriers.len();
-        let key = (frame.into_iter().collect(), execution);
-        let instance = *self.round.barriers.entry(key).or_insert(count);
-        state.effects += 1;
-        Ok(self.emit(emit::split_barrier(half, instance, execution, memory, ordered))?)
     }
 
     /// Where accesses to a cell go.

@@ -149,6 +149,9 @@ enum Mark {
     Alone(usize, usize),
 }
 
+/// An operation in divergent control flow, by its name, with the invocations that execute it and the marks of each.
+type Divergent = (String, Vec<(usize, Vec<Mark>)>);
+
 /// The outermost branch around an instruction: where it is, and where it goes.
 fn divergence(test: &Test, thread: usize, at: usize) -> Option<(usize, usize)> {
     (0..at).find_map(|branch| Some((branch, target(test, thread, branch).filter(|end| *end > at)?)))
@@ -189,8 +192,7 @@ fn marks(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<Vec<M
 /// paths **may** resume executing the same dynamic instances if their execution reaches the same static instruction": any of
 /// them, unless a profile says otherwise.
 pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
-    // The operations in divergent control flow, each with the invocations that execute it and their marks.
-    let mut operations: Vec<(String, Vec<(usize, Vec<Mark>)>)> = Vec::new();
+    let mut operations: Vec<Divergent> = Vec::new();
     for (thread, code) in test.threads.iter().enumerate() {
         for (at, instruction) in code.instructions.iter().enumerate() {
             let Some(operation) = instruction.kind.subgroup_operation() else { continue };
@@ -212,7 +214,7 @@ pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
             matches!((place(left), place(right)), (Some(left), Some(right)) if left < right)
         })
     };
-    let mut ordered: Vec<(String, Vec<(usize, Vec<Mark>)>)> = Vec::new();
+    let mut ordered: Vec<Divergent> = Vec::new();
     for operation in operations {
         let at = ordered.iter().position(|other| before(&operation.0, &other.0)).unwrap_or(ordered.len());
         ordered.insert(at, operation);
@@ -256,7 +258,7 @@ fn is_allowed(
     profile: Profile,
     tangles: &Tangles,
     (name, those): (&str, &[(usize, Vec<Mark>)]),
-    all: &[(String, Vec<(usize, Vec<Mark>)>)],
+    all: &[Divergent],
 ) -> bool {
     those.iter().all(|(left, left_marks)| {
         those.iter().all(|(right, right_marks)| {
