@@ -3,13 +3,20 @@
  *
  * The first queue family is there twice, the second time without graphics, each with two queues. All of them are one queue of the
  * driver, so that what is submitted runs in the order in which it was: whether memory is handed over in time cannot be seen here.
+ * Whether both halves of each transfer of ownership are recorded can: where LITMUS_FAMILIES_LOG names a file, a line is added for each
+ * half, "release" or "acquire", with the process, the buffer and the families.
  *
  * A test builds this with `cc`. It is not shipped. Nothing here needs Vulkan's headers: the few structures that are looked into stand
  * in abi.h. */
 
+#define _POSIX_C_SOURCE 200809L
+
+#include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "abi.h"
 
@@ -57,6 +64,22 @@ typedef struct PoolInfo {
     const void *next;
     uint32_t flags, family;
 } PoolInfo;
+
+/* VkCommandBufferAllocateInfo. */
+typedef struct AllocateInfo {
+    int32_t type;
+    const void *next;
+    uint64_t pool;
+    uint32_t level, count;
+} AllocateInfo;
+
+/* VkBufferMemoryBarrier. */
+typedef struct BufferBarrier {
+    int32_t type;
+    const void *next;
+    uint32_t source_access, destination_access, from, to;
+    uint64_t buffer, offset, size;
+} BufferBarrier;
 
 /* A queue as the program has it: the loader keeps its own pointer in front. */
 typedef struct Queue {
@@ -157,13 +180,73 @@ static void layer_vkGetDeviceQueue2(Handle device, const QueueInfo2 *info, Handl
     layer_vkGetDeviceQueue(device, info->family, info->index, found);
 }
 
+/* Transfers of ownership. */
+
+enum { NO_FAMILY = -1, KEPT = 4096 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* By pool or command buffer, the family. The last that was made with a handle counts. */
+static struct { uint64_t handle; uint32_t family; } owners[KEPT];
+static unsigned owner_count;
+
+static int64_t family_of(uint64_t handle) {
+    for (unsigned i = owner_count; i-- > 0;)
+        if (owners[i].handle == handle) return owners[i].family;
+    return NO_FAMILY;
+}
+
+static void belongs(uint64_t handle, uint32_t family) {
+    for (unsigned i = 0; i < owner_count; i++)
+        if (owners[i].handle == handle) {
+            owners[i].family = family;
+            return;
+        }
+    if (owner_count == KEPT) abort();
+    owners[owner_count].handle = handle;
+    owners[owner_count++].family = family;
+}
+
+static void transfer(int64_t family, const BufferBarrier *barrier) {
+    const char *path = getenv("LITMUS_FAMILIES_LOG");
+    FILE *log = path ? fopen(path, "a") : NULL;
+    if (!log) return;
+    const char *half = family == barrier->from ? "release" : family == barrier->to ? "acquire" : "elsewhere";
+    fprintf(log, "%s %ld %llx %u %u\n", half, (long)getpid(), (unsigned long long)barrier->buffer, barrier->from, barrier->to);
+    fclose(log);
+}
+
+static void layer_vkCmdPipelineBarrier(Handle commands, uint32_t source, uint32_t destination, uint32_t flags,
+                                       uint32_t memory_count, const void *memory, uint32_t buffer_count,
+                                       const BufferBarrier *buffers, uint32_t image_count, const void *images) {
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < buffer_count; i++)
+        if (buffers[i].from != buffers[i].to) transfer(family_of((uintptr_t)commands), &buffers[i]);
+    pthread_mutex_unlock(&lock);
+    ((void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t, const void *, uint32_t, const BufferBarrier *, uint32_t,
+               const void *))below(commands, "vkCmdPipelineBarrier"))(
+        commands, source, destination, flags, memory_count, memory, buffer_count, buffers, image_count, images);
+}
+
 /* What names a family or a queue. */
 
 static Result layer_vkCreateCommandPool(Handle device, const PoolInfo *info, const void *allocator, uint64_t *made) {
     PoolInfo own = *info;
     own.family = 0;
-    return ((Result(*)(Handle, const PoolInfo *, const void *, uint64_t *))below(device, "vkCreateCommandPool"))(
-        device, &own, allocator, made);
+    Result result = ((Result(*)(Handle, const PoolInfo *, const void *, uint64_t *))below(
+        device, "vkCreateCommandPool"))(device, &own, allocator, made);
+    pthread_mutex_lock(&lock);
+    if (result == SUCCESS) belongs(*made, info->family);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static Result layer_vkAllocateCommandBuffers(Handle device, const AllocateInfo *info, Handle *made) {
+    Result result = ((Result(*)(Handle, const AllocateInfo *, Handle *))below(device, "vkAllocateCommandBuffers"))(
+        device, info, made);
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; result == SUCCESS && i < info->count; i++)
+        belongs((uintptr_t)made[i], (uint32_t)family_of(info->pool));
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 #define SUBMIT(name) \
@@ -206,6 +289,8 @@ static Function own(const char *name) {
     FIND(vkGetDeviceQueue)
     FIND(vkGetDeviceQueue2)
     FIND(vkCreateCommandPool)
+    FIND(vkAllocateCommandBuffers)
+    FIND(vkCmdPipelineBarrier)
     FIND(vkQueueSubmit)
     FIND(vkQueueSubmit2)
     FIND(vkQueueSubmit2KHR)

@@ -318,10 +318,16 @@ mod tests {
 
     #[test]
     fn a_barrier_holds_within_its_workgroup_only() {
-        let apart = test(vec![(0, vec![barrier("0")]), (1, vec![barrier("0")])]);
-        assert_eq!(apart.overlap(), Overlap::Possible);
-        let third = test(vec![(0, vec![barrier("0")]), (0, vec![barrier("0")]), (1, vec![store()])]);
+        let thread = || vec![store(), barrier("0")];
+        assert_eq!(test(vec![(0, thread()), (1, thread())]).overlap(), Overlap::Possible);
+        let third = test(vec![(0, thread()), (0, thread()), (1, vec![store()])]);
         assert_eq!(third.overlap(), Overlap::Possible);
+    }
+
+    #[test]
+    fn a_thread_that_accesses_nothing_overlaps_with_nobody() {
+        let with = |others| test(vec![(0, vec![barrier("0")]), (1, others)]).overlap();
+        assert_eq!(with(vec![store(), barrier("0")]), Overlap::Ordered);
     }
 
     #[test]

@@ -92,7 +92,8 @@ fn own_corpus() {
                 "host thread",
                 "shader call",
                 "fragment interlock",
-                "offset into a location"
+                "offset into a location",
+                "subgroup operation under a branch"
             ]
             .contains(&rule.as_str()),
             "the corpus has a test that is refused for {rule}"

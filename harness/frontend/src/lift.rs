@@ -26,6 +26,8 @@ use crate::word::number_of_extended;
 pub(crate) const MAX_INVOCATIONS: usize = 16;
 /// Rounds over all threads at most.
 const MAX_ROUNDS: usize = 400;
+/// Paths of all invocations in all rounds at most.
+const MAX_PATHS: usize = 1 << 16;
 /// Values that nobody gave which are tried with each of [`TRIED`] at most.
 const MAX_TRIED: usize = 4;
 /// What is tried for them.
@@ -568,13 +570,19 @@ fn case(
     undefined: &mut BTreeSet<Origin>,
 ) -> Result<Case, Refusal> {
     let mut knowledge = Knowledge::default();
-    let mut frozen = false;
+    let (mut frozen, mut paths) = (false, 0);
     for number in 0.. {
         let mut round = Round::default();
         let mut walked: Vec<Walked> = Vec::new();
         for (thread, identity) in invocations.iter().enumerate() {
             let walk = Walk::new(setting, &knowledge, &mut round, thread as u16, identity);
-            walked.push(walk.all(function)?);
+            let walk = walk.all(function)?;
+            paths += walk.paths;
+            if paths > MAX_PATHS {
+                let budget = Problem::Budget { what: "paths of all invocations", bound: MAX_PATHS };
+                return Err(budget.at(Place::Module));
+            }
+            walked.push(walk);
         }
         check_overlaps(setting, &round.found.touched).map_err(|problem| problem.at(Place::Module))?;
         let mut next = knowledge.clone();

@@ -556,19 +556,23 @@ impl<'a> Walk<'a> {
         }
         let loops = self.setting.loops(frame.function);
         let (known, effects, memory) = (loops.get(&target).copied(), state.effects, state.memory.clone());
-        let kept: Vec<Option<(u16, u64)>> = state.performed.iter().map(|update| state.kept(update)).collect();
+        let performed = state.performed.len();
+        // The loop that begins anew, and what was performed in this turn.
+        let again = state.frames.last().filter(|_| back).and_then(|frame| {
+            let index = frame.loops.iter().rposition(|active| active.header == target)?;
+            Some((index, state.performed.get(frame.loops[index].performed..)?))
+        });
+        let put_back = again.and_then(|(_, since)| since.iter().map(|update| state.kept(update)).collect());
+        let again = again.map(|(index, _)| index);
         let Some(frame) = state.frames.last_mut() else { return Ok(()) };
         let values: Vec<Value> = phis.iter().map(|(_, value)| value.clone()).collect();
-        let active = frame.loops.iter().rposition(|active| active.header == target).filter(|_| back);
-        if let Some(index) = active {
+        if let Some(index) = again {
             frame.loops.truncate(index + 1);
             let active = &mut frame.loops[index];
             let unchanged = active.phis == values && active.memory == memory;
             // Read-modify-writes that put back what they read change nothing.
-            let since = kept.get(active.performed..).unwrap_or_default();
-            let put_back = since.iter().copied().collect::<Option<Vec<_>>>();
             if let Some(put_back) =
-                put_back.filter(|all| unchanged && effects == active.effects + all.len() as u32)
+                put_back.filter(|all: &Vec<_>| unchanged && effects == active.effects + all.len() as u32)
             {
                 let start = active.start;
                 self.only_where(&put_back)?;
@@ -583,7 +587,7 @@ impl<'a> Walk<'a> {
                 return self.cut();
             }
             (active.effects, active.phis, active.memory) = (effects, values, memory);
-            active.performed = kept.len();
+            active.performed = performed;
         } else {
             if let Some(left) = frame.loops.iter().position(|active| {
                 active.merge == target
@@ -597,7 +601,7 @@ impl<'a> Walk<'a> {
             }
             if let Some((merge, end)) = known {
                 let (header, iteration, phis) = (target, u32::from(back), values);
-                let (start, forks, performed) = (0, state.forks, kept.len());
+                let (start, forks) = (0, state.forks);
                 let entered =
                     Loop { header, merge, end, iteration, effects, performed, phis, memory, start, forks };
                 frame.loops.push(entered);

@@ -402,7 +402,7 @@ fn the_corpus_is_accounted_for(driver: &str) {
 }
 
 /// Calls run as they stand, with what the device has to record them: nothing that they forbid shows, and the layers have nothing to say of
-/// tests without a race. What needs more queues is named by number.
+/// tests without a race. What needs more queues is named by number, and memory that the device has not by its properties.
 fn calls_run_as_they_stand(driver: &str) {
     let mut jobs = Vec::new();
     let mut tests = Vec::new();
@@ -441,7 +441,7 @@ fn calls_run_as_they_stand(driver: &str) {
         [
             "2 compute queues in one queue family",
             "2 queue families",
-            "calls beside",
+            "memory type HOST_VISIBLE without HOST_COHERENT",
             "vulkan-validationlayers",
         ]
         .iter()

@@ -24,8 +24,10 @@ fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
     let paths = format!("{VALIDATION}:{}", folder.path().display());
     let layers = "VK_LAYER_KHRONOS_validation:VK_LAYER_LITMUS_families";
     for driver in software_drivers() {
+        let log = folder.path().join(driver);
         let mut command = vk_litmus(["run", "--device", driver, "--instances", "100", "--seed", "1"]);
         command.args(["--validate", "--format", "json"]).args(tests).current_dir(folder.path());
+        command.env("LITMUS_FAMILIES_LOG", &log);
         let ran = Ran::of(command.env("VK_LAYER_PATH", &paths).env("VK_INSTANCE_LAYERS", layers));
         let lines = ran.json_lines();
         let mut verdicts: BTreeMap<String, u32> = BTreeMap::new();
@@ -50,6 +52,27 @@ fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
         println!("{driver}: {} rows, {verdicts:?}", lines.len());
         let said: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("validation, ")).collect();
         assert!(said.is_empty(), "{driver}: {said:#?}");
+        let transfers = halves(&log);
+        println!("{driver}: {} transfers of ownership", transfers.len());
+        assert!(!transfers.is_empty(), "{driver}");
+        for (transfer, (released, acquired)) in transfers {
+            assert!(released > 0 && released == acquired, "{driver}: {released}, {acquired} of {transfer}");
+        }
         assert!(lines.len() >= 165 && families >= 11, "{driver}: {} rows, {families} transfers", lines.len());
     }
+}
+
+/// What the layer has seen recorded: by process, buffer and families, releases and acquires.
+fn halves(log: &Path) -> BTreeMap<String, (u32, u32)> {
+    let mut found: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for line in std::fs::read_to_string(log).unwrap().lines() {
+        let (half, transfer) = line.split_once(' ').unwrap();
+        let (released, acquired) = found.entry(transfer.to_owned()).or_default();
+        match half {
+            "release" => *released += 1,
+            "acquire" => *acquired += 1,
+            _ => panic!("{line}"),
+        }
+    }
+    found
 }

@@ -108,8 +108,8 @@ fn what_would_decide_is_told() {
         (
             "mcs.comp",
             &["--grid", "3"],
-            "unknown: the model is asked of at most 4096 paths of an invocation at line 9; `--unroll 1` asks it about the first \
-             body of each loop",
+            "unknown: the model is asked of at most 65536 paths of all invocations; `--unroll 1` asks it about the first body of \
+             each loop",
         ),
         (
             "chained-scan.comp",

@@ -71,7 +71,7 @@ pub fn run_under(
     let settings = Settings::new(stress, Budget::instances(instances), seed);
     // Where a barrier does not do, as between queues, the first way that does.
     let join = match join {
-        Join::Barrier if program.hosts.is_none() && join.refused(&program).is_some() => {
+        Join::Barrier if join.refused(&program).is_some() => {
             Join::ALL.into_iter().find(|way| way.refused(&program).is_none()).unwrap_or(join)
         }
         join => join,
