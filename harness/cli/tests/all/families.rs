@@ -68,11 +68,8 @@ fn halves(log: &Path) -> BTreeMap<String, (u32, u32)> {
     for line in std::fs::read_to_string(log).unwrap().lines() {
         let (half, transfer) = line.split_once(' ').unwrap();
         let (released, acquired) = found.entry(transfer.to_owned()).or_default();
-        match half {
-            "release" => *released += 1,
-            "acquire" => *acquired += 1,
-            _ => panic!("{line}"),
-        }
+        assert!(["release", "acquire"].contains(&half), "{line}");
+        *(if half == "release" { released } else { acquired }) += 1;
     }
     found
 }
