@@ -107,7 +107,7 @@ impl std::fmt::Display for Identity {
 /// Where it is beyond the bounds of the engine.
 pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Answer, PredictError> {
     let mut all = verdict(lifted, model, asking)?;
-    all.findings = confirmed(lifted, model, asking.budget)?;
+    all.findings = confirmed(lifted, model, asking.budget);
     // What comes after a barrier that not everybody comes to is not defined, and no run that was looked at has it.
     if all.race == Race::Free
         && lifted.findings.iter().any(|found| found.kind == FindingKind::DivergentBarrier)

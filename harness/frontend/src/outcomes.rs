@@ -121,8 +121,7 @@ fn all_finals(
         Ok(lifted) => lifted,
         Err(refusal) => return unknown(race_free, why_not(&judged, &refusal)),
     };
-    let findings = crate::suspicion::confirmed(&lifted, model, budget).unwrap_or_default();
-    if let Some(found) = findings.first() {
+    if let Some(found) = crate::suspicion::confirmed(&lifted, model, budget).first() {
         return Finals::Undefined(format!("{}: {}", found.kind.name(), found.message));
     }
     let [case] = &lifted.cases[..] else {

@@ -8,7 +8,7 @@ use litmus::{
     Comparison, Condition, Flow, Instruction, InstructionKind, Label, LabelId, Question, QuestionKind,
     RegisterId, Span, Term, Test, ThreadId,
 };
-use model::{Budget, Model, Options, PredictError, predict};
+use model::{Budget, Model, Options, predict};
 
 use crate::emit;
 use crate::lift::{Case, Finding, Lifted};
@@ -17,12 +17,9 @@ use crate::walk::COUNT;
 /// Steps for one of them.
 const STEPS: u64 = 50_000;
 
-/// What the walk found, and those suspicions that some execution bears out, or that the model has no answer for within its steps.
-pub(crate) fn confirmed(
-    lifted: &Lifted,
-    model: &Model,
-    budget: Budget<'_>,
-) -> Result<Vec<Finding>, PredictError> {
+/// What the walk found, and those suspicions that some execution bears out, or that the model has no answer for: in its bounds, or within
+/// its steps.
+pub(crate) fn confirmed(lifted: &Lifted, model: &Model, budget: Budget<'_>) -> Vec<Finding> {
     let mut all = lifted.findings.clone();
     for case in &lifted.cases {
         for (index, finding) in case.suspicions.iter().enumerate() {
@@ -31,13 +28,14 @@ pub(crate) fn confirmed(
             }
             let Some(thread) = finding.at.first().map(|spot| spot.thread) else { continue };
             let options = Options { budget: budget.at_most(STEPS), unroll: 1 };
-            if predict(&coming(case, thread, index), model, &options)?.meets != Some(false) {
+            let comes = predict(&coming(case, thread, index), model, &options).map(|said| said.meets);
+            if !matches!(comes, Ok(Some(false))) {
                 all.push(finding.clone());
             }
         }
     }
     all.sort();
-    Ok(all)
+    all
 }
 
 /// The test in which it is asked whether a thread comes to a suspicion. Every beginning of a run shows where it leads, so that nobody waits:
@@ -77,3 +75,33 @@ fn coming(case: &Case, suspected: u16, index: usize) -> Test {
 
 /// What the register holds then: more than any that only counts.
 const FOUND: i64 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lift::{FindingKind, Options as LiftOptions, lift};
+
+    /// A lock with a slot for each invocation, and the same with a slot too few.
+    const WHOLE: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array.spvasm");
+    const SHORT: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array-short.spvasm");
+
+    fn out_of_bounds(text: &str, budget: Budget<'_>) -> bool {
+        let module = crate::read(text.as_bytes()).unwrap();
+        let lifted = lift(&module, &LiftOptions::default()).unwrap();
+        let model = Model::shipped("vulkan").unwrap().unwrap();
+        let found = confirmed(&lifted, &model, budget);
+        found.iter().any(|finding| finding.kind == FindingKind::OutOfBounds)
+    }
+
+    #[test]
+    fn what_no_execution_comes_to_is_not_told() {
+        assert!(!out_of_bounds(WHOLE, Budget::default()));
+        assert!(out_of_bounds(SHORT, Budget::default()));
+    }
+
+    #[test]
+    fn what_the_model_has_no_answer_for_is_told() {
+        let stopped = || true;
+        assert!(out_of_bounds(WHOLE, Budget::until(&stopped)));
+    }
+}

@@ -91,7 +91,7 @@ pub(crate) fn steps(
 
 /// What threads of the host submit: batch after batch, each with what its threads' columns say.
 fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str> {
-    let semaphores = Names(called.semaphores.iter().map(String::as_str).collect());
+    let mut semaphores = Names(called.semaphores.iter().map(String::as_str).collect());
     let mut events = Names::default();
     let counted = |name: &str| {
         let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
@@ -102,7 +102,6 @@ fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str
     };
     let kind = |name: &&str| if counted(name) { Semaphore::Timeline } else { Semaphore::Binary };
     let mut ordered = Ordered { semaphores: semaphores.0.iter().map(kind).collect(), ..Ordered::default() };
-    let mut semaphores = semaphores;
     for (number, batch) in (0..).zip(&called.batches) {
         let queue = QueueId(batch.queue as u32);
         ordered.items.push(Ordering::Call(Step::Batch { queue, number }));
