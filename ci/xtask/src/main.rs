@@ -1,6 +1,7 @@
 //! Chores of the project: one door for what is not building or testing. Without arguments it lists them.
 
 mod bless;
+mod dependencies;
 mod fast;
 mod tidy;
 
@@ -17,6 +18,11 @@ struct Chore {
 /// Every chore, in the order in which they are listed.
 const CHORES: &[Chore] = &[
     Chore { name: "tidy", summary: "refuse what does not belong in the repository", run: tidy::run },
+    Chore {
+        name: "dependencies",
+        summary: "refuse dependencies by deny.toml, where cargo deny is not at hand",
+        run: dependencies::run,
+    },
     Chore { name: "fast", summary: "run the tests, but for those that take long", run: fast::run },
     Chore { name: "bless", summary: "run the tests and accept every new snapshot", run: bless::run },
 ];
@@ -27,6 +33,12 @@ enum ChoreError {
     /// The repository breaks rules; they have been printed.
     #[error("{0} rule violations")]
     Untidy(usize),
+    /// Dependencies break rules; they have been printed.
+    #[error("{0} dependencies refused")]
+    Refused(usize),
+    /// The rules on dependencies could not be applied.
+    #[error(transparent)]
+    Rules(#[from] dependencies::RulesError),
     /// A file could not be read.
     #[error(transparent)]
     Read(#[from] tidy::ReadError),
@@ -44,7 +56,7 @@ fn main() -> ExitCode {
     let (Some(name), None) = (name, rest) else {
         println!("usage: cargo xtask CHORE\n");
         for chore in CHORES {
-            println!("  {:8} {}", chore.name, chore.summary);
+            println!("  {:12} {}", chore.name, chore.summary);
         }
         return ExitCode::SUCCESS;
     };

@@ -1,0 +1,282 @@
+//! What may be depended on, where `cargo deny` is not at hand: the same questions about licences, sources and wildcards, by the
+//! same `deny.toml`. A rule there that is not known here is an error, so that none is left out in silence.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+use spdx::{Expression, Licensee, ParseMode};
+
+use crate::ChoreError;
+use crate::tidy::ReadError;
+
+/// The rules of `deny.toml`, of which the advisories are not asked here: their database is no part of a registry.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rules {
+    #[serde(rename = "graph")]
+    _graph: Graph,
+    #[serde(rename = "advisories")]
+    _advisories: toml::Table,
+    licenses: Licenses,
+    #[serde(rename = "bans")]
+    _bans: Bans,
+    #[serde(rename = "sources")]
+    _sources: Sources,
+}
+
+/// Which features count: all, as below.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Graph {
+    #[serde(rename = "all-features")]
+    _all_features: True,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Licenses {
+    /// Licences by their SPDX identifiers, some with an exception.
+    allow: Vec<String>,
+    /// How sure `cargo deny` has to be of a licence that it knows by its text alone; here each crate names its own.
+    #[serde(rename = "confidence-threshold")]
+    _confidence_threshold: f64,
+    #[serde(rename = "unused-allowed-license")]
+    _unused_allowed_license: Allow,
+    #[serde(rename = "private")]
+    _private: Private,
+}
+
+/// The crates of the workspace itself, which nobody publishes, are not asked.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Private {
+    #[serde(rename = "ignore")]
+    _ignore: True,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Bans {
+    #[serde(rename = "multiple-versions")]
+    _multiple_versions: Warn,
+    #[serde(rename = "wildcards")]
+    _wildcards: Deny,
+    #[serde(rename = "allow-wildcard-paths")]
+    _allow_wildcard_paths: True,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Sources {
+    #[serde(rename = "unknown-registry")]
+    _unknown_registry: Deny,
+    #[serde(rename = "unknown-git")]
+    _unknown_git: Deny,
+}
+
+/// The one value that a rule may have for what is asked here to be what it asks.
+macro_rules! only {
+    ($name:ident, $word:literal) => {
+        #[derive(Debug, Deserialize)]
+        enum $name {
+            #[serde(rename = $word)]
+            Only,
+        }
+    };
+}
+
+only!(Deny, "deny");
+only!(Warn, "warn");
+only!(Allow, "allow");
+
+/// `true`.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "bool")]
+struct True;
+
+impl TryFrom<bool> for True {
+    type Error = &'static str;
+
+    fn try_from(value: bool) -> Result<True, Self::Error> {
+        if value { Ok(True) } else { Err("only true is known here") }
+    }
+}
+
+/// What `cargo metadata` says.
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    license: Option<String>,
+    /// Where it comes from; a package of the workspace comes from nowhere.
+    source: Option<String>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Dependency {
+    name: String,
+    req: String,
+    path: Option<String>,
+}
+
+/// Why the rules could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// `deny.toml` says what is not known here.
+    #[error("deny.toml: {0}")]
+    Rules(#[from] toml::de::Error),
+    /// An allowed licence is none.
+    #[error("deny.toml: {0:?} is no licence")]
+    Licence(String),
+    /// The answer of cargo is not what it was.
+    #[error("cargo metadata: {0}")]
+    Metadata(#[from] serde_json::Error),
+}
+
+/// Asks cargo what the workspace depends on, applies `deny.toml` to it, prints what is refused.
+pub fn run(root: &Path) -> Result<(), ChoreError> {
+    let path = root.join("deny.toml");
+    let rules = std::fs::read_to_string(&path).map_err(|source| ReadError { path, source })?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--all-features", "--locked"])
+        .current_dir(root)
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .map_err(ChoreError::Start)?;
+    if !output.status.success() {
+        return Err(ChoreError::Command(output.status));
+    }
+    let (count, refused) = refused(&rules, &output.stdout)?;
+    for line in &refused {
+        println!("{line}");
+    }
+    if !refused.is_empty() {
+        return Err(ChoreError::Refused(refused.len()));
+    }
+    println!("dependencies: {count} packages, nothing that deny.toml refuses");
+    Ok(())
+}
+
+/// How many packages others have made, and what the rules refuse, a line each.
+fn refused(rules: &str, metadata: &[u8]) -> Result<(usize, Vec<String>), RulesError> {
+    let rules: Rules = toml::from_str(rules)?;
+    let metadata: Metadata = serde_json::from_slice(metadata)?;
+    let allowed = rules
+        .licenses
+        .allow
+        .iter()
+        .map(|name| Licensee::parse(name).map_err(|_| RulesError::Licence(name.clone())));
+    let allowed = allowed.collect::<Result<Vec<_>, _>>()?;
+    let mut lines = Vec::new();
+    // The registry that is known is the one of most packages: its address is cargo's business.
+    let registry = most_common(metadata.packages.iter().filter_map(|package| package.source.as_deref()));
+    let mut count = 0;
+    for Package { name, version, license, source, dependencies } in &metadata.packages {
+        let Some(source) = source else {
+            for wild in dependencies.iter().filter(|of| of.req == "*" && of.path.is_none()) {
+                lines.push(format!("{name}: {} is wanted in any version", wild.name));
+            }
+            continue;
+        };
+        count += 1;
+        if !source.starts_with("registry+") || Some(source.as_str()) != registry {
+            lines.push(format!("{name} {version} comes from {source}"));
+        }
+        // Old crates write `MIT/Apache-2.0`, which cargo reads as a choice.
+        match license.as_deref().map(|text| Expression::parse_mode(text, ParseMode::LAX)) {
+            Some(Ok(expression)) => {
+                if !expression.evaluate(|wanted| allowed.iter().any(|one| one.satisfies(wanted))) {
+                    lines.push(format!("{name} {version}: licence {expression} is not allowed"));
+                }
+            }
+            Some(Err(error)) => lines.push(format!("{name} {version}: {}", error.reason)),
+            None => lines.push(format!("{name} {version} names no licence")),
+        }
+    }
+    Ok((count, lines))
+}
+
+/// What occurs most often.
+fn most_common<'a>(words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut counts = std::collections::BTreeMap::new();
+    for word in words {
+        *counts.entry(word).or_insert(0) += 1;
+    }
+    counts.into_iter().max_by_key(|&(_, count)| count).map(|(word, _)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: &str = include_str!("../../../deny.toml");
+
+    fn lines(packages: &str) -> Vec<String> {
+        refused(RULES, format!(r#"{{ "packages": [{packages}] }}"#).as_bytes()).unwrap().1
+    }
+
+    fn package(name: &str, license: &str, source: &str) -> String {
+        format!(
+            r#"{{ "name": "{name}", "version": "1.0.0", "license": {license}, "source": {source}, "dependencies": [] }}"#
+        )
+    }
+
+    const KNOWN: &str = r#""registry+known""#;
+
+    #[test]
+    fn licences_are_choices_and_sums() {
+        let of = |license: &str| lines(&package("a", &format!("{license:?}"), KNOWN));
+        for fine in ["MIT", "MIT/Apache-2.0", "GPL-3.0-only OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
+            assert_eq!(of(fine), [""; 0], "{fine}");
+        }
+        assert_eq!(of("GPL-3.0-only"), ["a 1.0.0: licence GPL-3.0-only is not allowed"]);
+        assert_eq!(of("MIT AND GPL-3.0-only").len(), 1);
+        assert_eq!(of("Apache-2.0 WITH Classpath-exception-2.0").len(), 1);
+        assert_eq!(of("my own").len(), 1);
+        assert_eq!(lines(&package("a", "null", KNOWN)), ["a 1.0.0 names no licence"]);
+    }
+
+    #[test]
+    fn what_is_not_of_the_registry_is_refused() {
+        let known = format!("{}, {}", package("a", r#""MIT""#, KNOWN), package("b", r#""MIT""#, KNOWN));
+        for other in ["git+elsewhere", "registry+other"] {
+            let strange = package("c", r#""MIT""#, &format!("{other:?}"));
+            assert_eq!(lines(&format!("{known}, {strange}")), [format!("c 1.0.0 comes from {other}")]);
+        }
+        assert_eq!(lines(&known), [""; 0]);
+        assert_eq!(lines(&package("c", r#""MIT""#, r#""git+elsewhere""#)).len(), 1);
+    }
+
+    #[test]
+    fn any_version_is_refused_but_beside_it() {
+        let of = |path: &str| {
+            lines(&format!(
+                r#"{{ "name": "own", "version": "0.1.0", "license": null, "source": null, "dependencies":
+                   [{{ "name": "a", "req": "*", "path": {path} }}, {{ "name": "b", "req": "^1", "path": null }}] }}"#
+            ))
+        };
+        assert_eq!(of("null"), ["own: a is wanted in any version"]);
+        assert_eq!(of(r#""beside""#), [""; 0]);
+    }
+
+    #[test]
+    fn a_rule_that_is_not_known_is_no_rule_kept() {
+        for (known, strange) in [
+            ("wildcards = \"deny\"", "wildcards = \"allow\""),
+            ("wildcards = \"deny\"", "wildcards = \"deny\"\ndeny = [\"openssl\"]"),
+            ("\"Zlib\"", "\"Zlibb\""),
+            ("all-features = true", "all-features = false"),
+        ] {
+            assert!(RULES.contains(known));
+            assert!(refused(&RULES.replace(known, strange), br#"{ "packages": [] }"#).is_err(), "{strange}");
+        }
+    }
+}
