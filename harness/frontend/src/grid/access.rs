@@ -171,7 +171,7 @@ impl Machine<'_> {
                         let (bits, taint) = object.read(pointer.offset + u64::from(index * bytes), bytes);
                         Value::Bits(bits, taint)
                     };
-                    return Ok(Value::many((0..count).map(part).collect()));
+                    return Ok(Value::many((0..count).map(part)));
                 }
             }
             _ => {}
@@ -533,8 +533,7 @@ impl Machine<'_> {
     pub(super) fn built_in(&self, variable: u32, ty: u32, me: &Identity) -> Result<Value, Problem> {
         let setup = self.setup;
         let all: u32 = setup.local_size.iter().product();
-        let vector =
-            |of: [u32; 3]| Value::many(of.iter().map(|number| Value::Bits(u64::from(*number), 0)).collect());
+        let vector = |of: [u32; 3]| Value::many(of.iter().map(|number| Value::Bits(u64::from(*number), 0)));
         let scalar = |number: u32| Value::Bits(u64::from(number), 0);
         let lane = me.local_index % setup.subgroup_size;
         let lanes = |from: u32, to: u32| {
@@ -542,7 +541,7 @@ impl Machine<'_> {
                 let mine = |lane: &u32| lane / 32 == word;
                 Value::Bits((from..to).filter(mine).fold(0, |all, lane| all | 1 << (lane % 32)), 0)
             };
-            Value::many((0..4).map(bits).collect())
+            Value::many((0..4).map(bits))
         };
         let size = setup.subgroup_size;
         let not_given = match setup.stage {
@@ -559,7 +558,7 @@ impl Machine<'_> {
             return match &told[..] {
                 [] => self.program.filled(ty, not_given),
                 [one] => Ok(part(one)),
-                parts => Ok(Value::many(parts.iter().map(part).collect())),
+                parts => Ok(Value::many(parts.iter().map(part))),
             };
         }
         Ok(match built_in {

@@ -16,7 +16,7 @@ fn either(one: &Value, other: &Value) -> Value {
     match (one, other) {
         (Value::Bits(a, x), Value::Bits(b, y)) => Value::Bits(*b, x | y | if a == b { 0 } else { OPAQUE }),
         (Value::Many(a), Value::Many(b)) if a.len() == b.len() => {
-            Value::many(a.iter().zip(b.iter()).map(|(a, b)| either(a, b)).collect())
+            Value::many(a.iter().zip(b.iter()).map(|(a, b)| either(a, b)))
         }
         (Value::Pointer(a), Value::Pointer(b)) => {
             let same = (a.object, a.offset, a.ty) == (b.object, b.offset, b.ty);

@@ -20,16 +20,20 @@ pub(super) fn flattened(value: &Value, out: &mut Vec<(u64, Taint)>) {
 
 impl Machine<'_> {
     /// An instruction on numbers, or on the elements of vectors one by one.
-    pub(super) fn elementwise(&mut self, here: &Here<'_>, inst: &Inst) -> Step<Value> {
+    pub(super) fn elementwise(&self, here: &Here<'_>, inst: &Inst) -> Step<Value> {
         let program = self.program;
         let op = inst.raw.op;
         let operands = program.module.operands(&inst.raw);
-        let arguments = operands.iter().map(|id| self.value(here, *id)).collect::<Step<Vec<_>>>()?;
-        if arguments.len() > MOST {
+        if operands.len() > MOST {
             return Err(unsupported(format!("Op{op:?} of so many operands")).into());
         }
+        let mut arguments = [&Value::Nothing(0); MOST];
+        for (argument, id) in arguments.iter_mut().zip(operands) {
+            *argument = self.value_of(here, *id)?;
+        }
+        let arguments = &arguments[..operands.len()];
         if !Instruction::Core(op).is_componentwise() && op != Op::Bitcast {
-            return self.whole(inst, Instruction::Core(op), operands, &arguments);
+            return self.whole(inst, Instruction::Core(op), operands, arguments);
         }
         let taint = arguments.iter().fold(0, |all, argument| all | argument.taint());
         let Some((_, bits, count)) = program.numbers(inst.raw.ty) else {
@@ -73,15 +77,17 @@ impl Machine<'_> {
             other => (0, other.taint()),
         };
         let Some(count) = count else {
-            if let [Value::Many(_), ..] = &arguments[..] {
+            if let [Value::Many(_), ..] = arguments {
                 return Err(malformed(format!("Op{op:?} of a vector to a number")).into());
             }
-            return Ok(one(&arguments.iter().map(single).collect::<Vec<_>>())?);
+            let mut row = [(0, 0); MOST];
+            row.iter_mut().zip(arguments).for_each(|(place, argument)| *place = single(argument));
+            return Ok(one(&row[..arguments.len()])?);
         };
         let mut parts = Vec::with_capacity(count as usize);
         for index in 0..count as usize {
             let mut row = [(0, 0); MOST];
-            for (place, argument) in row.iter_mut().zip(&arguments) {
+            for (place, argument) in row.iter_mut().zip(arguments) {
                 *place = match argument {
                     Value::Many(parts) => {
                         single(parts.get(index).ok_or_else(|| malformed("vectors of different length"))?)
@@ -135,7 +141,7 @@ impl Machine<'_> {
             }
             (_, None, [(bits, taint)]) => Ok(Value::Bits(*bits, *taint)),
             (_, Some(count), parts) if parts.len() == count as usize => {
-                Ok(Value::many(parts.iter().map(|(bits, taint)| Value::Bits(*bits, *taint)).collect()))
+                Ok(Value::many(parts.iter().map(|(bits, taint)| Value::Bits(*bits, *taint))))
             }
             _ => Err(malformed("a bitcast between types of different sizes").into()),
         }
@@ -143,11 +149,11 @@ impl Machine<'_> {
 
     /// What comes of all numbers of its operands together.
     pub(super) fn whole(
-        &mut self,
+        &self,
         inst: &Inst,
         instruction: Instruction,
         operands: &[u32],
-        arguments: &[Value],
+        arguments: &[&Value],
     ) -> Step<Value> {
         let program = self.program;
         let taint = arguments.iter().fold(0, |all, argument| all | argument.taint());

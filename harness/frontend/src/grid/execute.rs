@@ -1,5 +1,7 @@
 //! What instructions do that are neither control flow nor memory's own.
 
+use std::rc::Rc;
+
 use rspirv::spirv::{Op, StorageClass};
 
 use crate::error::{malformed, unsupported};
@@ -70,11 +72,12 @@ impl Machine<'_> {
                 let (Value::Many(left), Value::Many(right)) = (&left, &right) else {
                     return Err(malformed("a shuffle of what are no vectors").into());
                 };
-                let all: Vec<&Value> = left.iter().chain(right.iter()).collect();
                 let pick = |index: &u32| {
-                    all.get(*index as usize).map_or(Value::Bits(0, UNDEFINED), |v| (*v).clone())
+                    let index = *index as usize;
+                    let found = left.get(index).or_else(|| right.get(index.checked_sub(left.len())?));
+                    found.cloned().unwrap_or(Value::Bits(0, UNDEFINED))
                 };
-                Value::many(operands[2..].iter().map(pick).collect())
+                Value::many(operands[2..].iter().map(pick))
             }
             Op::CopyObject | Op::CopyLogical => self.operand(here, inst, 0)?,
             Op::Select => self.select(here, inst)?,
@@ -182,11 +185,12 @@ impl Machine<'_> {
         let Some((first, rest)) = path.split_first() else { return Ok(value) };
         match into {
             Value::Many(parts) => {
-                let mut parts = (**parts).clone();
-                let inner = parts.get(*first as usize).cloned();
+                let inner = parts.get(*first as usize);
                 let inner = inner.ok_or_else(|| malformed("an index beyond its composite"))?;
-                parts[*first as usize] = self.inserted(&inner, rest, value)?;
-                Ok(Value::many(parts))
+                let changed = self.inserted(inner, rest, value)?;
+                let mut parts = Rc::clone(parts);
+                Rc::make_mut(&mut parts)[*first as usize] = changed;
+                Ok(Value::Many(parts))
             }
             Value::Nothing(taint) => Ok(Value::Nothing(*taint | OPAQUE)),
             _ => Err(malformed("a part of what has none").into()),

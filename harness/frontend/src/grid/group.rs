@@ -41,7 +41,7 @@ fn ballot_of(value: &Value) -> (u128, Taint) {
 
 /// A ballot as a vector of words.
 fn ballot(bits: u128, taint: Taint) -> Value {
-    Value::many((0..4).map(|word| Value::Bits((bits >> (32 * word)) as u64 & mask(32), taint)).collect())
+    Value::many((0..4).map(|word| Value::Bits((bits >> (32 * word)) as u64 & mask(32), taint)))
 }
 
 /// What a reduction begins with, and how it goes on.

@@ -51,7 +51,7 @@ impl Machine<'_> {
                 let size = level_size(&texels, level.0 as u32);
                 let part = |size: &u32| Value::Bits(u64::from(*size), level.1);
                 match self.program.numbers(inst.raw.ty).and_then(|of| of.2) {
-                    Some(count) => Value::many(size.iter().take(count as usize).map(part).collect()),
+                    Some(count) => Value::many(size.iter().take(count as usize).map(part)),
                     None => part(&size[0]),
                 }
             }
@@ -219,7 +219,7 @@ impl Machine<'_> {
             self.meet(here, &pointer, TEXEL as u32, class, manner, true);
         }
         Ok(match count {
-            Some(count) => Value::many(parts.into_iter().take(count as usize).collect()),
+            Some(count) => Value::many(parts.into_iter().take(count as usize)),
             None => parts.into_iter().next().unwrap_or(Value::Bits(0, OPAQUE)),
         })
     }

@@ -152,6 +152,8 @@ pub(super) struct Machine<'a> {
     pub alone: bool,
     /// What [`shadow`](Machine::shadow) says of the largest workgroup that has ended.
     pub past: (u64, u64),
+    /// Space of frames that were left, for the next.
+    pub spare: Vec<Vec<Value>>,
     /// Looks that are left for lanes that wait for others of their subgroup.
     pub looks: super::starve::Looks,
 }
@@ -354,11 +356,18 @@ impl Machine<'_> {
     }
 
     /// A frame for a function.
-    pub fn enter(&self, function: usize, arguments: Vec<Value>, result: u32, locals: usize) -> Step<Frame> {
+    pub fn enter(
+        &mut self,
+        function: usize,
+        arguments: Vec<Value>,
+        result: u32,
+        locals: usize,
+    ) -> Step<Frame> {
         let Some(ready) = self.program.functions.get(function) else {
             return Err(malformed("no such function").into());
         };
-        let mut values = vec![Value::Bits(0, UNDEFINED); ready.slots as usize];
+        let mut values = self.spare.pop().unwrap_or_default();
+        values.resize(ready.slots as usize, Value::Bits(0, UNDEFINED));
         for (slot, argument) in ready.parameters.iter().zip(arguments) {
             if let Some(place) = values.get_mut(*slot as usize) {
                 *place = argument;
@@ -485,6 +494,9 @@ impl Machine<'_> {
             return Err(Stop::Ended);
         }
         me.locals.truncate(left.locals);
+        let mut values = left.values;
+        values.clear();
+        self.spare.push(values);
         let frame = here.frame()?;
         if let Some(place) = frame.values.get_mut(left.result as usize) {
             *place = value;

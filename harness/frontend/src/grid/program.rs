@@ -406,7 +406,7 @@ impl<'m> Program<'m> {
                 return Err(Problem::Budget { what: "parts of a value", bound });
             }
             let one = self.filled(ty, taint)?;
-            Ok(Value::many(vec![one; count as usize]))
+            Ok(Value::many(std::iter::repeat_n(one, count as usize)))
         };
         match self.layout(ty)? {
             Layout::Scalar { kind: Kind::Address, .. } => {

@@ -107,6 +107,7 @@ pub(super) fn with<T>(
         messages: FxHashMap::default(),
         found: Vec::new(),
         known: BTreeSet::new(),
+        spare: Vec::new(),
         open: false,
         notes,
         steps: 0,

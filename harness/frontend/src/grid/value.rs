@@ -80,7 +80,7 @@ impl Pointer {
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Bits(u64, Taint),
-    Many(Rc<Vec<Value>>),
+    Many(Rc<[Value]>),
     Pointer(Pointer),
     /// An image: its object, and whether it is read with a sampler.
     Image(u32),
@@ -89,8 +89,8 @@ pub(super) enum Value {
 }
 
 impl Value {
-    pub fn many(parts: Vec<Value>) -> Value {
-        Value::Many(Rc::new(parts))
+    pub fn many(parts: impl IntoIterator<Item = Value>) -> Value {
+        Value::Many(parts.into_iter().collect())
     }
 
     pub fn truth(holds: bool, taint: Taint) -> Value {
@@ -115,7 +115,7 @@ impl Value {
         match self {
             Value::Bits(bits, taint) => Value::Bits(bits, taint | more),
             Value::Nothing(taint) => Value::Nothing(taint | more),
-            Value::Many(parts) => Value::many(parts.iter().map(|part| part.clone().tainted(more)).collect()),
+            Value::Many(parts) => Value::many(parts.iter().map(|part| part.clone().tainted(more))),
             Value::Pointer(pointer) => Value::Pointer(Pointer { taint: pointer.taint | more, ..pointer }),
             Value::Image(object) => Value::Image(object),
         }
