@@ -184,21 +184,29 @@ pub fn selectors(texts: &[String]) -> Result<Vec<Meant>, Failure> {
         .map(|text| match text.parse() {
             Ok(selector) => Ok(Meant::Listed(selector)),
             Err(device::SelectorError::NotVulkan(name)) if name == SimDevice::NAME => Ok(Meant::Sim),
-            Err(device::SelectorError::NotVulkan(name)) => compile_only(&name)
-                .ok_or_else(|| Failure::input_error(device::SelectorError::NotVulkan(name))),
+            Err(device::SelectorError::NotVulkan(name)) => compile_only(&name),
             Err(error @ device::SelectorError::Empty) => Err(Failure::input_error(error)),
         })
         .collect()
 }
 
 /// What `radv:FAMILY` or `radv:FAMILY@VERSION` means.
-fn compile_only(text: &str) -> Option<Meant> {
-    let (vendor, name) = vendor::of_selector(text)?;
+fn compile_only(text: &str) -> Result<Meant, Failure> {
+    let Some((vendor, name)) = vendor::of_selector(text) else {
+        return Err(Failure::input_error(device::SelectorError::NotVulkan(text.to_owned())));
+    };
     let (family, version) = match name.split_once('@') {
         Some((family, version)) => (family, Some(version.to_owned())),
         None => (name, None),
     };
-    Some(Meant::CompileOnly { vendor, family: family.to_owned(), version })
+    if family.is_empty() || version.as_deref() == Some("") {
+        let word = vendor.word;
+        return Err(Failure::input_message(format!(
+            "`{text}` is incomplete: expected {word}:CHIP, or {word}:* for all of them, and behind an `@` the start of a \
+             version of Mesa"
+        )));
+    }
+    Ok(Meant::CompileOnly { vendor, family: family.to_owned(), version })
 }
 
 /// A compile-only device, and the Mesa that makes it.
@@ -241,7 +249,7 @@ fn version_of(listed: &Listed) -> &str {
 /// When the folder has none, or a variable names a file that is not there.
 pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
     match folder {
-        Some(folder) => Mesa::in_folder(folder).map_err(Failure::input_error),
+        Some(folder) => Mesa::in_folder(folder, "--mesa").map_err(Failure::input_error),
         None => Mesa::installed().map_err(Failure::environment_error),
     }
 }
@@ -313,17 +321,25 @@ pub fn choose_compile_only(
                 continue;
             }
         };
-        let names: Vec<&str> = families.iter().map(|family| family.name).collect();
-        known.push(format!("{} knows {}", mesa.driver_file().display(), names.join(", ")));
-        let knows = families.iter().any(|known| vendor.family(family) == Some(known));
+        let place = mesa.driver_file().display();
         if let Some(version) = version {
             // Not every chip of the list need be one that this version starts with.
             let any = families.iter().rev().find_map(|family| probe_compile_only(mesa, family.name).ok());
             match any {
                 Some(device) if device.version().starts_with(version) || version == "*" => {}
-                _ => continue,
+                Some(device) => {
+                    known.push(format!("{place} is of Mesa {}", device.version()));
+                    continue;
+                }
+                None => {
+                    known.push(format!("{place}: no chip starts"));
+                    continue;
+                }
             }
         }
+        let names: Vec<&str> = families.iter().map(|family| family.name).collect();
+        known.push(format!("{place} knows {}", names.join(", ")));
+        let knows = families.iter().any(|known| vendor.family(family) == Some(known));
         if family == "*" {
             found.extend(all_compile_only(std::slice::from_ref(mesa)));
         } else if knows || (vendor.family(family).is_none() && mesa.refuses_unknown()) {
@@ -341,14 +357,18 @@ pub fn choose_compile_only(
     }
     let at = version.map_or_else(String::new, |version| format!("@{version}"));
     let mut text = format!("no compile-only device `{}:{family}{at}`", vendor.word);
-    if version.is_some() && deaths.is_empty() {
-        text += &format!(
-            "; --mesa, {COMPILERS_VARIABLE} and VK_LITMUS_EXTRA_ICDS name other installations of Mesa"
-        );
-    }
     deaths.dedup();
     for line in deaths.iter().chain(&known) {
         text += &format!("\n{line}");
+    }
+    if !known.is_empty() {
+        // A chip that some version knows may be newer than those that are here, or older.
+        let may =
+            if family == "*" || vendor.family(family).is_some() { "may have it" } else { "may know more" };
+        text += &format!(
+            "\nanother Mesa {may}: --mesa, {COMPILERS_VARIABLE} and VK_LITMUS_EXTRA_ICDS name them; {}",
+            vendor.install
+        );
     }
     Err(Failure::environment_message(text))
 }

@@ -169,16 +169,22 @@ fn add_compile_only(
     Ok(())
 }
 
-fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble: &Trouble) -> Failure {
+/// What is said of a device that nobody knows, with those that are known.
+pub(crate) fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble: &Trouble) -> Failure {
     let names: Vec<String> =
         all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
     let why = trouble.text().map_or_else(String::new, |why| format!("{why}\n"));
     let known = all.iter().map(|device| device.identity.name.as_str());
-    let meant = match error {
-        plan::DeviceError::NoSuchDevice(word) => meant(word, known),
-        _ => String::new(),
+    let (meant, compilers) = match error {
+        plan::DeviceError::NoSuchDevice(word) if word.contains(':') => {
+            let words: Vec<String> =
+                vendor::VENDORS.iter().map(|vendor| format!("{}:", vendor.word)).collect();
+            (String::new(), format!(", and compile-only ones begin with {}", words.join(" ")))
+        }
+        plan::DeviceError::NoSuchDevice(word) => (meant(word, known), String::new()),
+        _ => (String::new(), String::new()),
     };
-    Failure::environment_message(format!("{why}{error}{meant}: there are {}", names.join(", ")))
+    Failure::environment_message(format!("{why}{error}{meant}: there are {}{compilers}", names.join(", ")))
 }
 
 /// Gives a fault to the simulated GPU.

@@ -68,11 +68,17 @@ struct Chosen {
 pub enum MesaError {
     /// There is no driver file of any vendor.
     #[error(
-        "no driver of Mesa in `{}`: expected {DRIVER_FILES}/NAME*.json under it or under a folder in it, NAME being one of {}",
-        .0.display(),
-        VENDORS.iter().map(|vendor| vendor.driver_file).collect::<Vec<_>>().join(", ")
+        "no driver of Mesa in `{}`, which {named_by} names: {}; `ci/compilers {}` makes a folder of Mesas",
+        folder.display(),
+        what_is_there(folder),
+        folder.display()
     )]
-    NoDriver(PathBuf),
+    NoDriver {
+        /// The folder.
+        folder: PathBuf,
+        /// The flag or variable that names it.
+        named_by: &'static str,
+    },
     /// The driver has no back end without hardware, and no shim stands in for hardware.
     #[error(
         "{driver} of {} has no null back end, and its shim {shim} was found in none of {}; {install}",
@@ -107,18 +113,18 @@ impl Mesa {
         let mut found: Vec<Mesa> =
             environment.files().iter().filter_map(|file| Mesa::of(file.clone())).collect();
         for folder in compiler_folders() {
-            found.extend(Mesa::in_folder(&folder)?);
+            found.extend(Mesa::in_folder(&folder, COMPILERS_VARIABLE)?);
         }
         Ok(found)
     }
 
     /// Those in a folder that is the root of a system, or that has roots in it: of the last by name first, which is the
-    /// newest where names end in versions.
+    /// newest where names end in versions. `named_by` is the flag or variable that names the folder.
     ///
     /// # Errors
     /// [`MesaError::NoDriver`] where it has none.
-    pub fn in_folder(folder: &Path) -> Result<Vec<Mesa>, MesaError> {
-        let none = || MesaError::NoDriver(folder.to_owned());
+    pub fn in_folder(folder: &Path, named_by: &'static str) -> Result<Vec<Mesa>, MesaError> {
+        let none = || MesaError::NoDriver { folder: folder.to_owned(), named_by };
         let root = folder.canonicalize().map_err(|_| none())?;
         let mut found = of_root(&root);
         if found.is_empty() {
@@ -300,10 +306,23 @@ fn compiler_folders() -> Vec<PathBuf> {
     std::env::split_paths(&named).filter(|folder| !folder.as_os_str().is_empty()).collect()
 }
 
-/// The drivers in a root, in the order of vendors.
+/// What is wrong with a folder that has no Mesa.
+fn what_is_there(folder: &Path) -> String {
+    if !folder.is_dir() {
+        return "there is no such folder".to_owned();
+    }
+    let names: Vec<&str> = VENDORS.iter().map(|vendor| vendor.driver_file).collect();
+    format!(
+        "expected {DRIVER_FILES}/NAME*.json under it or under a folder in it, NAME being one of {}",
+        names.join(", ")
+    )
+}
+
+/// The drivers in a root, in the order of vendors. Where it lacks a dynamic loader, workers are started by this system's.
 fn of_root(root: &Path) -> Vec<Mesa> {
     let files = sorted(&root.join(DRIVER_FILES));
     let mut found: Vec<Mesa> = files.into_iter().filter_map(Mesa::of).collect();
+    found.iter_mut().for_each(|mesa| mesa.root = Some(root.to_owned()));
     found.sort_by_key(|mesa| VENDORS.iter().position(|vendor| vendor.word == mesa.vendor.word));
     found
 }
@@ -380,7 +399,7 @@ mod tests {
     #[test]
     fn a_folder_has_its_own_loader_and_names() {
         let root = root(b"Null hardware\0..\0GFX1100\0NAVI2\0NAVI21\0");
-        let [mesa] = Mesa::in_folder(root.path()).unwrap().try_into().unwrap();
+        let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         assert_eq!(names(&mesa), ["navi21", "navi31"]);
         let command = mesa.command(Path::new("/bin/tool"), "navi31");
         assert!(command.get_program().to_string_lossy().ends_with("ld-linux-x86-64.so.2"));
@@ -395,12 +414,12 @@ mod tests {
     #[test]
     fn without_a_null_back_end_a_shim_stands_in() {
         let root = root(b"RADV_FORCE_FAMILY / AMD_FORCE_FAMILY has been removed\0GFX1100\0");
-        let [mesa] = Mesa::in_folder(root.path()).unwrap().try_into().unwrap();
+        let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         let error = mesa.families().unwrap_err().to_string();
         assert!(error.contains("no null back end") && error.contains("mesa-drm-shim"), "{error}");
         assert!(error.contains("libamdgpu_noop_drm_shim.so was found in none of /"), "{error}");
         file(&root, "usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so", b"x\0navi31\0vega10\0navi2\0");
-        let [mesa] = Mesa::in_folder(root.path()).unwrap().try_into().unwrap();
+        let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         assert_eq!(names(&mesa), ["vega10", "navi31"]);
         let command = mesa.command(Path::new("/bin/tool"), "gfx1100");
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
@@ -429,7 +448,7 @@ mod tests {
         for root in ["mesa-9.0", "mesa-26.2.6"] {
             file(&folder, &format!("{root}/lib64/ld-linux-x86-64.so.2"), b"");
         }
-        let found = Mesa::in_folder(folder.path()).unwrap();
+        let found = Mesa::in_folder(folder.path(), COMPILERS_VARIABLE).unwrap();
         assert_eq!(found.len(), 2 * VENDORS.len());
         assert!(found[0].driver_file().to_string_lossy().contains("mesa-26.2.6"), "the newest first");
         let chosen: Vec<String> = found[..VENDORS.len()]
@@ -471,8 +490,23 @@ mod tests {
     #[test]
     fn a_folder_without_a_driver_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let error = Mesa::in_folder(folder.path()).unwrap_err().to_string();
+        let error = Mesa::in_folder(folder.path(), COMPILERS_VARIABLE).unwrap_err().to_string();
         assert!(error.contains("no driver of Mesa in"), "{error}");
         assert!(error.contains("nouveau_icd") && error.contains("usr/share/vulkan/icd.d"), "{error}");
+        let error = Mesa::in_folder(&folder.path().join("none"), COMPILERS_VARIABLE).unwrap_err().to_string();
+        assert!(error.contains("which VK_LITMUS_COMPILERS names: there is no such folder"), "{error}");
+    }
+
+    /// Shims are those of the folder, whether it has a dynamic loader or not.
+    #[test]
+    fn a_folder_without_a_loader_has_its_own_shims() {
+        let root = root(b"GFX1100\0");
+        fs::remove_file(root.path().join("lib64/ld-linux-x86-64.so.2")).unwrap();
+        file(&root, "usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so", b"x\0navi31\0");
+        let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
+        let command = mesa.command(Path::new("/bin/tool"), "navi31");
+        assert_eq!(command.get_program(), "/bin/tool");
+        let shim = variable(&command, "LD_PRELOAD").unwrap();
+        assert!(Path::new(&shim).starts_with(root.path().canonicalize().unwrap()), "{shim}");
     }
 }

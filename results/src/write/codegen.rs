@@ -317,7 +317,10 @@ pub fn diff_table(lines: &[CodegenDiffLine]) -> String {
             devices.push(&line.device);
         }
         let needed = if line.needed == Some(false) { "needless" } else { "needed" };
-        for key in [(needed, line.shape.as_str(), line.relaxation.as_str()), (needed, "all", "")] {
+        let relaxation = line.relaxation.as_str();
+        for key in
+            [(needed, line.shape.as_str(), relaxation), (needed, "all", relaxation), (needed, "all", "")]
+        {
             let cell = cells.entry(key).or_default().entry(&line.device).or_default();
             cell.0 += usize::from(line.verdict == CodegenDiffVerdict::Differs);
             cell.1 += 1;

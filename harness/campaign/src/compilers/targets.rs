@@ -10,6 +10,7 @@ use vendor::{Family, Vendor};
 
 use crate::Failure;
 use crate::probe::{self, CompileOnly, Meant};
+use crate::targets::no_such_device;
 use crate::workers::{Process, Task};
 
 /// A device whose compiler is asked.
@@ -126,10 +127,10 @@ impl Target {
 pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, Failure> {
     let meant = probe::selectors(devices)?;
     let environment = probe::environment(&meant)?;
-    let listed = if meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
-        probe::list(&environment, &meant)?.0
+    let (listed, trouble) = if meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
+        probe::list(&environment, &meant)?
     } else {
-        Vec::new()
+        (Vec::new(), probe::Trouble::default())
     };
     let mesas = if meant.iter().any(|meant| matches!(meant, Meant::CompileOnly { .. })) {
         probe::mesas(mesa)?
@@ -149,7 +150,8 @@ pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, F
                     add_compile_only(&mut found, device);
                     continue;
                 }
-                let device = meant.choose(&listed).map_err(Failure::environment_error)?;
+                let device =
+                    meant.choose(&listed).map_err(|error| no_such_device(&error, &listed, &trouble))?;
                 let selector = probe::exact_selector(device, &listed);
                 let process = Process::Drivers(environment.clone());
                 add(&mut found, Target::new(device.identity.name.clone(), selector, device.clone(), process));

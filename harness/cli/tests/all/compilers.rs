@@ -230,6 +230,10 @@ fn what_is_missing_is_told() {
     assert!(text.contains("libnouveau_noop_drm_shim.so") && text.contains("mesa-drm-shim"), "{text}");
     let text = told(&["--device", "radv:navi31", "--mesa", folder], 3);
     assert!(text.contains("no null back end") && text.contains("libamdgpu_noop_drm_shim.so"), "{text}");
+    // It is looked for in that folder, and nowhere in this system's.
+    // Lines are broken amid paths.
+    let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != '│').collect();
+    assert!(text.contains(&format!("wasfoundinnoneof{folder}/usr/lib,")), "{text}");
 }
 
 /// A chip that nobody knows is told with those that are known.
@@ -248,5 +252,21 @@ fn a_chip_that_nobody_knows_is_told() {
             text.contains(&format!("no compile-only device `{device}`")) && text.contains(known),
             "{text}"
         );
+        assert!(text.contains("another Mesa may know more: --mesa, VK_LITMUS_COMPILERS and"), "{text}");
+    }
+    // A Mesa that is too new for a chip, and a version that nobody has.
+    for (device, told) in [
+        ("radv:navi12@26", "/mesa-25.0.7/usr/share/vulkan/icd.d/radeon_icd.json is of Mesa 25.0.7"),
+        ("radv:navi12@26", "/mesa-26.2.6/usr/share/vulkan/icd.d/radeon_icd.json knows pitcairn, "),
+        ("turnip:a750@25", "/mesa-26.2.6/usr/share/vulkan/icd.d/freedreno_icd.json is of Mesa 26.2.6"),
+    ] {
+        let ran = codegen(&["mp/MP+rel-acq", "--device", device]);
+        // Lines are broken amid paths.
+        let text: String = ran.stderr.chars().filter(|c| !c.is_whitespace() && *c != '│').collect();
+        assert_eq!(ran.code, 3, "{text}");
+        for told in [told, "another Mesa may have it: --mesa, VK_LITMUS_COMPILERS and"] {
+            let told: String = told.chars().filter(|c| !c.is_whitespace()).collect();
+            assert!(text.contains(&told), "{device}: {text}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Every command block of the documentation is run, and its references are complete.
 //!
 //! A block that is marked `sh` is run by bash in a folder of its document's own; `exit=N` says how it ends, `on=A,B`
-//! that it needs these drivers, `with=NAME` this program, `elsewhere` that it needs more than a test has. A block with `file=NAME` is written there
+//! that it needs these drivers (those with `on=compilers` are held by `figures`), `with=NAME` this program, `elsewhere` that it needs more than a test has. A block with `file=NAME` is written there
 //! first, and one that is marked `text output` is what the block before it prints, `…` standing for anything.
 
 use std::collections::BTreeSet;
@@ -12,16 +12,17 @@ use std::process::Command;
 use crate::common::{Ran, SHARD_VARIABLES, binary, installed, software_drivers};
 
 /// A fenced block.
-struct Block {
-    line: usize,
-    words: Vec<String>,
-    text: String,
+pub struct Block {
+    /// Its first line, counted from one.
+    pub line: usize,
+    pub words: Vec<String>,
+    pub text: String,
     /// Another test holds it against what is printed.
     checked: bool,
 }
 
 impl Block {
-    fn option(&self, name: &str) -> Option<&str> {
+    pub fn option(&self, name: &str) -> Option<&str> {
         self.words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     }
 
@@ -30,7 +31,7 @@ impl Block {
     }
 }
 
-fn blocks(text: &str) -> Vec<Block> {
+pub fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
     let mut above = "";
@@ -50,7 +51,7 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
@@ -58,7 +59,8 @@ fn documents() -> Vec<PathBuf> {
     let root = root();
     let mut documents =
         vec![root.join("README.md"), root.join("ci/README.md"), root.join("results/README.md")];
-    let folders = ["docs", "docs/patterns"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let folders =
+        ["docs", "docs/findings", "docs/patterns"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
     for entry in folders.into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "md") {
@@ -162,6 +164,9 @@ fn run_document(document: &Path) {
         if block.is("elsewhere") {
             let checked = Command::new("bash").args(["-n", "-c", &block.text]).status().unwrap();
             assert!(checked.success(), "{place}");
+            continue;
+        }
+        if block.option("on").is_some_and(|on| on.starts_with("compilers")) {
             continue;
         }
         let mut needed = block.option("on").unwrap_or_default().split(',').filter(|name| !name.is_empty());

@@ -15,6 +15,7 @@ mod docs;
 mod expect;
 mod families;
 mod faulty;
+mod figures;
 mod findings;
 mod glsl;
 mod graphics;

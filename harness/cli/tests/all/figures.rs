@@ -1,0 +1,83 @@
+//! Figures of what compilers make of the suite stand in the documents as their commands print them.
+//!
+//! A block marked `sh on=compilers` needs the folder of `ci/compilers`, by the name that it has in the environment; `on=compilers/PATH`
+//! also what lies there, such as a driver that `ci/mesa-patch` builds. The block marked `text output` behind it is all that it
+//! prints. Where the suite has grown, `VK_LITMUS_BLESS=1` writes them anew.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Ran, binary};
+use crate::docs::{Block, blocks, root};
+
+/// Holds the blocks of a document against what is printed; says how many there are.
+fn hold(document: &str) -> usize {
+    let folder = std::env::var_os("VK_LITMUS_COMPILERS").filter(|folder| !folder.is_empty());
+    let path = root().join("docs").join(document);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(binary(), place.path().join("vk-litmus")).unwrap();
+    let programs = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
+    let blocks = blocks(&text);
+    let mut printed: Vec<(&Block, String)> = Vec::new();
+    let mut held = 0;
+    for pair in blocks.windows(2) {
+        let [asked, told] = pair else { continue };
+        let Some(needed) = asked.option("on").and_then(|on| on.strip_prefix("compilers")) else { continue };
+        held += 1;
+        let line = format!("docs/{document}:{}", asked.line);
+        assert!(told.words == ["text", "output"], "{line}: nothing says what it prints");
+        let there = folder
+            .as_ref()
+            .is_some_and(|folder| Path::new(folder).join(needed.trim_start_matches('/')).exists());
+        if !there {
+            println!(
+                "1 skipped: {line}: VK_LITMUS_COMPILERS names no folder with what `compilers{needed}` means"
+            );
+            continue;
+        }
+        let mut command = Command::new("bash");
+        command.args(["-uo", "pipefail", "-c", &asked.text]).current_dir(place.path()).env("PATH", &programs);
+        let ran = Ran::of(command.env("NO_COLOR", "1"));
+        let exit = asked.option("exit").map_or(0, |code| code.parse().unwrap());
+        assert_eq!(ran.code, exit, "{line}:\n{}\n{}", ran.stdout, ran.stderr);
+        printed.push((told, ran.stdout));
+    }
+    let mut current: Vec<&str> = text.lines().collect();
+    // From the last to the first, so that none moves another.
+    for (told, stdout) in printed.iter().rev() {
+        let after = told.line + told.text.lines().count();
+        current.splice(told.line..after, stdout.lines().map(str::trim_end));
+    }
+    let current = current.join("\n") + "\n";
+    if current != text && std::env::var_os("VK_LITMUS_BLESS").is_some() {
+        std::fs::write(&path, current).unwrap();
+        return held;
+    }
+    let differs = current.lines().zip(text.lines()).find(|(now, then)| now != then);
+    assert!(
+        current == text,
+        "docs/{document} is not current: VK_LITMUS_BLESS=1 writes it anew: {differs:?}\n{current}"
+    );
+    held
+}
+
+#[test]
+fn of_orders() {
+    assert!(hold("codegen.md") > 0);
+}
+
+#[test]
+fn of_the_explorer() {
+    assert!(hold("explorer.md") > 0);
+}
+
+#[test]
+fn of_differences() {
+    assert!(hold("findings/differences.md") > 0);
+}
+
+#[test]
+fn of_a_patch() {
+    assert!(hold("findings/F2-consumer-acquire.md") > 0);
+}
