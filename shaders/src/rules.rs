@@ -7,7 +7,7 @@
 use litmus::{
     Access, AccessKind, ArithmeticOperation, Compute, Dialect, Flow, Instruction, InstructionKind,
     LocationId, MemoryAccess, MemoryPlace, Observable, Operand, Performer, Place, RegisterId, RmwOperation,
-    ScalarType, Scope, Semantics, SplitHalf, StorageClass, Test, Thread,
+    ScalarType, Scope, Semantics, Span, SplitHalf, StorageClass, Test, Thread,
 };
 
 use crate::kernel::CompileError;
@@ -175,7 +175,8 @@ pub enum Rule {
     /// A shader call, and ShaderCall scope: there are no ray tracing pipelines here.
     #[error("shader call")]
     ShaderCall,
-    /// An interlocked section, and FragmentInterlock scope: there are no fragment shaders here.
+    /// An interlocked section: the fragments of a kernel cover pixels of their own, so that none overlap. And FragmentInterlock scope, which
+    /// no shader can name (VUID-StandaloneSpirv-None-04638).
     #[error("fragment interlock")]
     FragmentInterlock,
     /// An access of a cooperative matrix: the kernels have none.
@@ -378,22 +379,41 @@ pub(crate) fn check_stage(test: &Test, stage: Stage) -> Result<(), Rule> {
     if stage == Stage::Compute {
         return Ok(());
     }
-    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        let kind = &instruction.kind;
-        if kind.execution_scope() == Some(Scope::Workgroup) {
-            return Err(Rule::NoWorkgroups(WorkgroupClause::ExecutionScope));
-        }
-        if kind.access().is_some_and(|access| access.place.class == StorageClass::Workgroup) {
-            return Err(Rule::NoWorkgroups(WorkgroupClause::Memory));
-        }
-        if kind.memory_scope() == Some(Scope::Workgroup) {
-            return Err(Rule::NoWorkgroups(WorkgroupClause::MemoryScope));
-        }
-        if [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)) {
-            return Err(Rule::StageSubgroups);
-        }
+    let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    instructions.try_for_each(|instruction| check_without_workgroups(&instruction.kind))
+}
+
+/// What an instruction cannot be in a stage without workgroups.
+fn check_without_workgroups(kind: &InstructionKind) -> Result<(), Rule> {
+    if kind.execution_scope() == Some(Scope::Workgroup) {
+        return Err(Rule::NoWorkgroups(WorkgroupClause::ExecutionScope));
+    }
+    if kind.access().is_some_and(|access| access.place.class == StorageClass::Workgroup) {
+        return Err(Rule::NoWorkgroups(WorkgroupClause::Memory));
+    }
+    if kind.memory_scope() == Some(Scope::Workgroup) {
+        return Err(Rule::NoWorkgroups(WorkgroupClause::MemoryScope));
+    }
+    if [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)) {
+        return Err(Rule::StageSubgroups);
     }
     Ok(())
+}
+
+/// Where a test in some stage says what it is refused for: the first instruction that is refused for the same reason whatever stands
+/// around it. `None` where the reason is another one, or the test was never in a text.
+pub fn culprit(test: &Test, stage: Stage, error: &CompileError) -> Option<Span> {
+    let CompileError::NotPlaceable { rule } = error else { return None };
+    let test = crate::stage::told(test, stage);
+    let mut instructions =
+        test.threads.iter().flat_map(|thread| thread.instructions.iter().map(move |one| (thread, one)));
+    let (_, instruction) = instructions.find(|(thread, instruction)| {
+        let without = stage != Stage::Compute;
+        let in_stage = || if without { check_without_workgroups(&instruction.kind) } else { Ok(()) };
+        let refused = check_instruction(thread, instruction).and_then(|()| in_stage());
+        refused.is_err_and(|own| own.to_string() == *rule)
+    })?;
+    Some(instruction.span).filter(|span| span.line > 0)
 }
 
 fn check_all_but_families(test: &Test) -> Result<(), Rule> {

@@ -111,7 +111,7 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
     let meant = meant(asked, seen.as_ref())?;
     let config = subject.variant.kernel_config(meant.config);
     let program = shaders::program(&subject.device_test()?, &config, subject.variant.pipelines)
-        .map_err(|error| Failure::input_message(format!("{file}: no kernel: {error}")))?;
+        .map_err(|error| subject.loaded.no_kernel(subject.variant.told.stage, &error))?;
     let mut bundle = Bundle::default();
 
     bundle.add("test.litmus", "the test", subject.text.as_bytes());
@@ -158,7 +158,7 @@ impl Subject {
         let variant: Variant = loaded.source.variant.parse().map_err(Failure::input_error)?;
         let placed = loaded.placed()?;
         let said = shaders::meaning(&placed, variant.told)
-            .map_err(|error| Failure::input_message(format!("{file}: no kernel: {error}")))?;
+            .map_err(|error| loaded.no_kernel(variant.told.stage, &error))?;
         let text = match loaded.test.dialect {
             Dialect::Vulkan => loaded.text.clone(),
             Dialect::Khronos | Dialect::Hsa => litmus::print(&placed),

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use litmus::{Dialect, Test};
 use model::Model;
 use results::wire::RejectedLine;
+use shaders::CompileError;
+use shaders::rules::culprit;
+use shaders::variant::Stage;
 
 use crate::Failure;
 
@@ -68,6 +71,15 @@ impl Loaded {
             let (file, line) = (&self.source.file, error.span().line);
             Failure::input_message(format!("{file}:{line}: no kernel: {error}"))
         })
+    }
+
+    /// What is said where there are no kernels for it in a stage: with the place of the instruction that it is refused for, where it is one.
+    pub fn no_kernel(&self, stage: Stage, error: &CompileError) -> Failure {
+        let place = match culprit(&self.test, stage, error) {
+            Some(span) => format!("{}:{}:{}", self.source.file, span.line, span.column),
+            None => self.source.file.clone(),
+        };
+        Failure::input_message(format!("{place}: no kernel: {error}"))
     }
 }
 

@@ -21,17 +21,55 @@ beq r0, 0, LC00 | beq r0, 0, LC01 ;
 exists (P0:r0 == 1 /\\ P1:r0 == 1)";
 /// Turns of such a loop: long enough for the other thread to begin, and within what drivers let a shader loop.
 const TURNS: u32 = 16_000;
-/// How long it is tried.
-const TIME: Duration = Duration::from_millis(400);
+/// Pairs that waited for one another in vain after which nobody is expected to meet. They are counted and not timed: on a busy machine a
+/// driver's threads seldom have the processors at once, and fewer pairs wait in any time.
+const PAIRS: u64 = 2_000;
+/// How long it is tried before one test. What is not known then, the next test of the stage asks again.
+const TIME: Duration = Duration::from_secs(3);
 
-/// Whether no two invocations of `stage`, of the two threads' stages where they are in different ones, were seen to run at once on `device`,
-/// spread as `stress` says. Where the question cannot be asked, nothing is said.
-pub(crate) fn runs_serially(
+/// Whether two invocations of a stage run at once on a device, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// They met, or cannot be asked to.
+    Decided,
+    /// So many pairs of them waited for one another in vain, and none met.
+    InVain(u64),
+}
+
+impl Evidence {
+    /// Nothing yet.
+    pub const NONE: Evidence = Evidence::InVain(0);
+
+    /// Whether no two were seen to run at once, of as many as would have shown it.
+    pub fn is_serial(self) -> bool {
+        matches!(self, Evidence::InVain(pairs) if pairs >= PAIRS)
+    }
+
+    /// More of it, where it is not enough: invocations of `stage`, of the two threads' stages where they are in different ones, spread on
+    /// `device` as `stress` says.
+    #[must_use]
+    pub fn with_more(self, device: &dyn Device, stage: (Stage, Pipelines), stress: &Stress) -> Evidence {
+        match self {
+            Evidence::InVain(before) if before < PAIRS => {
+                match in_vain(device, stage, stress, PAIRS - before) {
+                    Some(more) => Evidence::InVain(before + more),
+                    None => Evidence::Decided,
+                }
+            }
+            enough => enough,
+        }
+    }
+}
+
+/// Pairs that waited in vain, until they are `most` or more, or the time is up; `None` where two invocations met, or where the question
+/// cannot be asked.
+fn in_vain(
     device: &dyn Device,
     (stage, pipelines): (Stage, Pipelines),
     stress: &Stress,
-) -> bool {
-    let Ok(test) = litmus::parse(TEST, "overlap") else { return false };
+    most: u64,
+) -> Option<u64> {
+    let test = litmus::parse(TEST, "overlap").ok()?;
     let stress =
         Stress { spin: (0, 0), rounds: (1, 1), memory_stress: None, calibrate: false, ..stress.clone() };
     let config = KernelConfig {
@@ -39,13 +77,38 @@ pub(crate) fn runs_serially(
         variant: Variant { stage, ..Variant::default() },
         ..stress.kernel_config(device.capabilities())
     };
-    let Ok(program) = shaders::program(&test, &config, pipelines) else { return false };
+    let program = shaders::program(&test, &config, pipelines).ok()?;
     let settings = Settings::new(stress, Budget::time(TIME), 0);
-    let mut met = false;
     let ran =
         run_program(device, &program, (Join::Barrier, Memory::Device), &test, &settings, &mut |progress| {
-            met |= progress.observation().histogram.total() > 0;
-            if met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let seen = progress.observation();
+            let enough = seen.histogram.total() > 0 || seen.unresolved >= most;
+            if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-    ran.is_ok_and(|seen| seen.histogram.total() == 0 && seen.unresolved > 0)
+    let seen = ran.ok()?;
+    (seen.histogram.total() == 0 && seen.unresolved > 0).then_some(seen.unresolved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_is_serial_by_what_was_seen_and_not_by_the_time_that_it_took() {
+        assert!(!Evidence::NONE.is_serial() && !Evidence::InVain(PAIRS - 1).is_serial());
+        assert!(Evidence::InVain(PAIRS).is_serial() && !Evidence::Decided.is_serial());
+    }
+
+    /// What is known is not asked again; where two invocations meet, that decides, whatever was in vain before.
+    #[test]
+    fn evidence_is_gathered_until_it_is_enough() {
+        let device = sim::SimDevice::new(sim::Fault::None);
+        let stress = Stress::for_device(device.identity(), device.capabilities()).unwrap();
+        let stage = (Stage::Fragment, Pipelines::Merged);
+        for before in [Evidence::NONE, Evidence::InVain(PAIRS - 1), Evidence::Decided] {
+            assert_eq!(before.with_more(&device, stage, &stress), Evidence::Decided);
+        }
+        let serial = Evidence::InVain(PAIRS);
+        assert_eq!(serial.with_more(&device, stage, &stress), serial);
+    }
 }

@@ -18,6 +18,7 @@ use shaders::variant::Stage;
 
 use crate::error::{Cause, RunError};
 use crate::exercise::Exercise;
+use crate::overlap::Evidence;
 use crate::pool::Health;
 use crate::run::{Budget, Settings};
 use crate::runnable::{self, told};
@@ -27,7 +28,7 @@ use crate::ways::{Known, run_ways};
 use crate::wire::{
     Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
 };
-use crate::{affinity, canary, overlap, pool, twin};
+use crate::{affinity, canary, pool, twin};
 
 /// How often a worker says how far it is.
 pub const PROGRESS: Duration = Duration::from_millis(200);
@@ -234,7 +235,7 @@ struct Open {
 pub(crate) struct Devices<'a> {
     open: BTreeMap<String, Open>,
     /// Whether stages of a device run their invocations one after another.
-    serial: BTreeMap<(String, Stage, Pipelines), bool>,
+    serial: BTreeMap<(String, Stage, Pipelines), Evidence>,
     make: MakeDevice<'a>,
 }
 
@@ -250,7 +251,7 @@ impl<'a> Devices<'a> {
         std::mem::take(&mut self.open).into_values().for_each(|open| std::mem::forget(open.device));
     }
 
-    /// Whether a stage of a device never runs two invocations at once. Of compute that is not asked: where it is so, its tests show it.
+    /// Whether a stage of a device is known never to run two invocations at once. Of compute that is not asked: where it is so, its tests show it.
     /// Where threads are in different stages it is asked of those: of one draw, or of draws of their own.
     fn runs_serially(&mut self, selector: &str, variant: &Variant, stress: &Stress) -> Result<bool, Cause> {
         let stage = variant.told.stage;
@@ -259,12 +260,10 @@ impl<'a> Devices<'a> {
         }
         let pipelines = if stage.is_mixed() { variant.pipelines } else { Pipelines::Merged };
         let key = (selector.to_owned(), stage, pipelines);
-        if let Some(known) = self.serial.get(&key) {
-            return Ok(*known);
-        }
-        let serial = overlap::runs_serially(self.get(selector)?, (stage, pipelines), stress);
-        self.serial.insert(key, serial);
-        Ok(serial)
+        let before = self.serial.get(&key).copied().unwrap_or(Evidence::NONE);
+        let known = before.with_more(self.get(selector)?, (stage, pipelines), stress);
+        self.serial.insert(key, known);
+        Ok(known.is_serial())
     }
 
     /// The device of a selector, which has shown that it executes, or says that it does not.

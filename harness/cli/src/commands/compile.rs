@@ -38,7 +38,7 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     };
     let Meant { target, config, .. } = meant;
     let program = shaders::program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
-        .map_err(|error| Failure::input_message(format!("{}: no kernel: {error}", loaded.source.file)))?;
+        .map_err(|error| loaded.no_kernel(variant.told.stage, &error))?;
     let kernels = match target.filter(|_| arguments.emit == Emit::Isa) {
         Some(target) => machine_code(&target, &program)?,
         None => {
