@@ -34,7 +34,7 @@ use place::Place;
 use reference::{Declared, WorkgroupStorage};
 use rounds::Rounds;
 pub(crate) use storages::{Storages, apart, storages};
-pub(crate) use subgroup::Exchange;
+use subgroup::Shared;
 
 /// A thread's steps in a segment.
 struct Code {
@@ -46,8 +46,16 @@ struct Code {
 struct Between {
     parts: Vec<Code>,
     barrier: Option<segments::Meeting>,
-    /// As [`Segment::operation`].
-    operation: Option<(usize, usize)>,
+    /// As [`Segment::shared`].
+    shared: Option<Shared>,
+}
+
+impl Between {
+    /// All code of threads in it, in blocks too.
+    fn codes(&self) -> Vec<&Code> {
+        let shared = self.shared.as_ref().map(Shared::codes);
+        self.parts.iter().chain(shared.into_iter().flatten()).collect()
+    }
 }
 
 /// What a kernel knows of the others of its [program](crate::program()).
@@ -131,7 +139,6 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         output: None,
         helper: None,
         parameters_block: 0,
-        exchange: None,
         thread_loops: 0,
         parallel: false,
         parameters: [None; Parameters::WORDS as usize],
@@ -288,8 +295,6 @@ struct Emitter<'a> {
     /// Whether an invocation is a helper, where helpers play.
     helper: Option<Word>,
     parameters_block: Word,
-    /// What lanes bring to subgroup operations, where there are any.
-    exchange: Option<Exchange>,
     /// As [`Kernel::thread_loops`].
     thread_loops: u32,
     /// As [`Kernel::parallel`].
@@ -374,14 +379,14 @@ impl Emitter<'_> {
                 Code { steps: flow::structure(thread, part.body.clone()), part }
             };
             let parts = segment.parts.into_iter().map(code).collect();
-            codes.push(Between { parts, barrier: segment.barrier, operation: segment.operation });
+            let shared: Vec<_> = segment.shared.iter().map(|(thread, part)| (*thread, part)).collect();
+            codes.push(Between { parts, barrier: segment.barrier, shared: Shared::new(self.test, &shared)? });
         }
 
         self.parallel = matches!(&codes[..], [only] if self.is_parallel(only));
         let entry = self.module.id();
         self.module.begin(entry);
         let mut registers = self.register_files(&codes);
-        self.declare_exchange(&codes);
         let (workgroup, local) = self.workgroup(&inputs);
         let (workgroup, extra) = self.workgroup_number(workgroup);
         let local = self.local(local);
@@ -435,8 +440,7 @@ impl Emitter<'_> {
         let mut files = Vec::with_capacity(self.test.threads.len());
         let mut unset: Vec<Word> = Vec::new();
         for (index, thread) in self.test.threads.iter().enumerate() {
-            let own =
-                || codes.iter().flat_map(|between| &between.parts).filter(|code| code.part.thread == index);
+            let own = || codes.iter().flat_map(Between::codes).filter(|code| code.part.thread == index);
             let jumps = own().any(|code| flow::needs_jump_variable(&code.steps));
             if !jumps && own().count() == 1 {
                 files.push(Registers::Values(thread.registers.iter().map(|_| None).collect()));
@@ -483,7 +487,6 @@ impl Emitter<'_> {
     ) -> Result<(), CompileError> {
         let stretches: Vec<Vec<&[Step]>> =
             parts.iter().map(|code| flow::between_loops(&code.steps)).collect();
-        let exchange = self.exchange;
         let stages = stretches.iter().map(Vec::len).max().unwrap_or(0);
         for stage in 0..stages {
             let here: Vec<usize> = (0..parts.len())
@@ -503,9 +506,6 @@ impl Emitter<'_> {
                     if let Some((scope, semantics)) = code.part.acquire {
                         thread_code.fence(scope, semantics)?;
                     }
-                    if let (Some(instruction), Some(exchange)) = (code.part.takes, exchange) {
-                        thread_code.take(instruction, exchange)?;
-                    }
                     thread_code.begin_segment(&code.steps);
                 } else {
                     thread_code.leave_loop();
@@ -514,9 +514,6 @@ impl Emitter<'_> {
                 if stage + 1 < steps.len() {
                     thread_code.enter_loop();
                     return Ok(());
-                }
-                if let (Some(instruction), Some(exchange)) = (code.part.brings, exchange) {
-                    thread_code.bring(instruction, exchange)?;
                 }
                 if let Some((scope, semantics)) = code.part.release {
                     thread_code.fence(scope, semantics)?;

@@ -61,6 +61,8 @@ pub struct Kernel {
     pub requirements: Requirements,
 }
 
+/// The feature of devices that take `MaximallyReconvergesKHR`.
+pub const MAXIMAL_RECONVERGENCE_FEATURE: &str = "shaderMaximalReconvergence";
 /// The feature of devices with split barriers.
 pub const SPLIT_BARRIER_FEATURE: &str = "shaderSplitBarrier";
 /// The extension of modules with them. Its name takes as many words as that of Intel's.

@@ -73,8 +73,8 @@ use rspirv::spirv::Op;
 
 pub use contract::Parameters;
 pub use kernel::{
-    Binding, CompileError, ImageBinding, Kernel, KernelConfig, Requirements, ResultSlot, Roles,
-    SPLIT_BARRIER_FEATURE,
+    Binding, CompileError, ImageBinding, Kernel, KernelConfig, MAXIMAL_RECONVERGENCE_FEATURE, Requirements,
+    ResultSlot, Roles, SPLIT_BARRIER_FEATURE,
 };
 pub use program::{Dependency, Fixed, Leaving, Part, Phase, Pipelines, Program, fixed_program, program};
 pub use stress::StressParameters;

@@ -96,6 +96,8 @@ pub enum KernelEvent {
         span: Option<GroupOperation>,
         /// Its constant operands behind the value.
         numbers: Vec<u32>,
+        /// How many branches of the thread's own decide whether it comes to it.
+        branches: usize,
     },
     /// A plain store of a result word.
     Report,
@@ -176,6 +178,8 @@ pub struct LiftedKernel {
     pub outside: Vec<KernelEvent>,
     /// Whether all workgroup memory begins as zero; `None` where there is none.
     pub zeroed: Option<bool>,
+    /// Whether the kernel declares maximal reconvergence.
+    pub reconverges: bool,
     /// Accesses to scratch memory, none of which belongs to a thread.
     pub stress: Vec<Op>,
 }
@@ -191,11 +195,13 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
         return Err(LiftError::Functions(reader.module.functions.len()));
     };
     let owners = owners(&function.blocks)?;
+    let members = subgroup::members(&reader, &function.blocks)?;
     let threads: BTreeSet<ThreadId> = owners.values().copied().collect();
     let mut lifted = LiftedKernel {
         threads: threads.iter().map(|thread| (*thread, Vec::new())).collect(),
         outside: Vec::new(),
         zeroed: reader.is_workgroup_zeroed(),
+        reconverges: reader.is_maximally_reconverging(),
         stress: Vec::new(),
     };
     for block in &function.blocks {
@@ -210,10 +216,13 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                 (None, KernelEvent::ControlBarrier { .. } | KernelEvent::SplitBarrier { .. }) => {
                     lifted.threads.values_mut().for_each(|events| events.push(event.clone()));
                 }
-                (None, KernelEvent::Subgroup { .. }) => {
-                    for thread in subgroup::members(&reader, &function.blocks, block) {
-                        let thread = lifted.threads.get_mut(&thread);
-                        thread.ok_or(LiftError::Stray(instruction.class.opcode))?.push(event.clone());
+                (None, KernelEvent::Subgroup { instruction, span, numbers, .. }) => {
+                    let lanes = block.label_id().and_then(|label| members.get(&label));
+                    for (thread, branches) in lanes.into_iter().flatten() {
+                        let thread = lifted.threads.get_mut(thread).ok_or(LiftError::Stray(*instruction))?;
+                        let (instruction, span, numbers) = (*instruction, *span, numbers.clone());
+                        let branches = *branches;
+                        thread.push(KernelEvent::Subgroup { instruction, span, numbers, branches });
                     }
                 }
                 (None, KernelEvent::Report) => lifted.outside.push(event),
@@ -240,8 +249,7 @@ fn is_ordered(reader: &Reader, access: Access) -> bool {
 
 /// The thread that each block belongs to: the case of a switch from which it is reached before the switch's end.
 pub(crate) fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftError> {
-    let successors: BTreeMap<Word, Vec<Word>> =
-        blocks.iter().filter_map(|block| Some((block.label_id()?, targets(block)))).collect();
+    let successors = successors(blocks);
     let mut owners = BTreeMap::new();
     for block in blocks {
         let [.., merge, switch] = &block.instructions[..] else { continue };
@@ -253,15 +261,29 @@ pub(crate) fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftE
             let [Operand::LiteralBit32(thread), Operand::IdRef(target)] = case else {
                 return Err(LiftError::Malformed(Op::Switch));
             };
-            let mut open = vec![*target];
-            while let Some(label) = open.pop() {
-                if label != end && owners.insert(label, ThreadId(*thread as u16)).is_none() {
-                    open.extend(successors.get(&label).into_iter().flatten());
-                }
+            for label in until(&successors, *target, end) {
+                owners.entry(label).or_insert(ThreadId(*thread as u16));
             }
         }
     }
     Ok(owners)
+}
+
+/// The blocks that are reached from one before another one.
+fn until(successors: &BTreeMap<Word, Vec<Word>>, from: Word, end: Word) -> BTreeSet<Word> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(label) = open.pop() {
+        if label != end && reached.insert(label) {
+            open.extend(successors.get(&label).into_iter().flatten());
+        }
+    }
+    reached
+}
+
+/// The blocks that may follow each block.
+fn successors(blocks: &[Block]) -> BTreeMap<Word, Vec<Word>> {
+    blocks.iter().filter_map(|block| Some((block.label_id()?, targets(block)))).collect()
 }
 
 fn targets(block: &Block) -> Vec<Word> {

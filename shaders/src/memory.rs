@@ -8,7 +8,7 @@ use litmus::{
 };
 use rspirv::spirv::{Capability, Dim, ImageFormat, StorageClass as SpirvClass, Word};
 
-use crate::kernel::{SPLIT_BARRIER_EXTENSION, SPLIT_BARRIER_FEATURE};
+use crate::kernel::{MAXIMAL_RECONVERGENCE_FEATURE, SPLIT_BARRIER_EXTENSION, SPLIT_BARRIER_FEATURE};
 use crate::module::Module;
 use crate::rules::Rule;
 use crate::subgroup;
@@ -145,6 +145,8 @@ pub(crate) struct Uses {
     pub explicit_workgroup: bool,
     /// Words of a storage.
     pub storage_words: u32,
+    /// Whether the entry point declares maximal reconvergence.
+    pub reconverges: bool,
     capabilities: Vec<Capability>,
     extensions: Vec<&'static str>,
     features: Vec<&'static str>,
@@ -158,6 +160,7 @@ impl Uses {
             scopes: Vec::new(),
             explicit_workgroup: false,
             storage_words: 1,
+            reconverges: test.metadata.maximal_reconvergence && test.has_subgroup_operations(),
             capabilities: Vec::new(),
             extensions: Vec::new(),
             features: Vec::new(),
@@ -167,6 +170,10 @@ impl Uses {
         }
         for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
             uses.instruction(test, &instruction.kind)?;
+        }
+        if uses.reconverges {
+            uses.features.push(MAXIMAL_RECONVERGENCE_FEATURE);
+            uses.extensions.push("SPV_KHR_maximal_reconvergence");
         }
         uses.paths.sort_by_key(|(path, _)| *path);
         uses.paths.dedup();

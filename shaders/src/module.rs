@@ -23,7 +23,11 @@ pub(crate) struct Preamble {
 /// The stage of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryPoint {
-    Compute { workgroup_size: [u32; 3] },
+    /// `reconverges` where it declares maximal reconvergence.
+    Compute {
+        workgroup_size: [u32; 3],
+        reconverges: bool,
+    },
     Vertex,
     Fragment,
 }
@@ -373,7 +377,7 @@ impl Module {
 
     /// The assembled module: a compute shader `main` with this workgroup size.
     pub fn finish(self, workgroup_size: u32) -> Vec<u32> {
-        self.finish_as(EntryPoint::Compute { workgroup_size: [workgroup_size, 1, 1] })
+        self.finish_as(EntryPoint::Compute { workgroup_size: [workgroup_size, 1, 1], reconverges: false })
     }
 
     /// The assembled module: a shader `main` of a stage.
@@ -389,8 +393,11 @@ impl Module {
         };
         self.builder.entry_point(model, self.entry, "main", &interface);
         match entry_point {
-            EntryPoint::Compute { workgroup_size } => {
+            EntryPoint::Compute { workgroup_size, reconverges } => {
                 self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, workgroup_size);
+                if reconverges {
+                    self.builder.execution_mode(self.entry, ExecutionMode::MaximallyReconvergesKHR, []);
+                }
             }
             EntryPoint::Vertex => {}
             EntryPoint::Fragment => {

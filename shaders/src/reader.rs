@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{Order, ScalarType, Scope, Semantics, StorageClass, StorageClassSet};
 use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::{Decoration, MemoryModel, Op, StorageClass as SpirvClass, Word};
+use rspirv::spirv::{Decoration, ExecutionMode, MemoryModel, Op, StorageClass as SpirvClass, Word};
 
 use crate::ModuleError;
 
@@ -136,6 +136,12 @@ impl Reader {
             _ => false,
         };
         (!self.workgroup.is_empty()).then(|| self.workgroup.iter().all(is_null))
+    }
+
+    /// Whether the entry point declares maximal reconvergence.
+    pub fn is_maximally_reconverging(&self) -> bool {
+        let wanted = Operand::ExecutionMode(ExecutionMode::MaximallyReconvergesKHR);
+        self.module.execution_modes.iter().any(|mode| mode.operands.contains(&wanted))
     }
 
     /// Whether the module is under the Vulkan memory model.

@@ -226,10 +226,9 @@ pub enum Rule {
     /// VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13553).
     #[error("execution scope of a control barrier")]
     ExecutionScope,
-    /// A subgroup operation in code that a branch skips: kernels have the code of each lane apart, so that lanes which the test has on
-    /// one way would have parted.
-    #[error("subgroup operation under a branch")]
-    GuardedOperation,
+    /// A loop within a block that has subgroup operations and that a branch skips: every lane of a kernel enters every loop.
+    #[error("loop beside a subgroup operation under a branch")]
+    LoopBesideOperation,
     /// A control barrier that a jump can skip is not reached in uniform control flow; nor is a half of a split one
     /// (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13558).
     #[error("control barrier under a branch")]

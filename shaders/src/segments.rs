@@ -4,11 +4,13 @@
 //! A barrier that only some lanes reach is undefined, so threads cannot each execute their own: the kernel runs every
 //! thread's code up to its first barrier, then one barrier for all, then the next segment. The halves of a split barrier are
 //! such barriers too, each for itself. A subgroup operation is executed by the lanes of its tangle alone, where all lanes have come
-//! together: between two segments.
+//! together: between two segments. So is a block with operations that a branch skips, from the branch to its label.
 
 use std::ops::Range;
 
-use litmus::{Flow, InstructionKind, Order, Scope, Semantics, SplitHalf, Test, Thread};
+use litmus::{
+    BlockPart, Flow, GuardedBlock, InstructionKind, Order, Scope, Semantics, SplitHalf, Test, Thread,
+};
 use rspirv::spirv::Op;
 
 use crate::placement::Layout;
@@ -21,8 +23,9 @@ pub(crate) struct Segment {
     pub parts: Vec<Part>,
     /// The barrier behind it; the last segment has none.
     pub barrier: Option<Meeting>,
-    /// The subgroup operation behind it, where no barrier is: the thread and the instruction that say what it is.
-    pub operation: Option<(usize, usize)>,
+    /// Where no barrier is behind it, the subgroup operation or the block with such operations that is: one for some lanes of a
+    /// subgroup, by thread.
+    pub shared: Vec<(usize, BlockPart)>,
 }
 
 /// What one thread does in a segment.
@@ -32,12 +35,8 @@ pub(crate) struct Part {
     pub thread: usize,
     /// A memory barrier before the code: the acquiring half of the control barrier before this segment.
     pub acquire: Option<(Scope, Semantics)>,
-    /// The subgroup operation before this segment, whose result it takes.
-    pub takes: Option<usize>,
     /// Its instructions.
     pub body: Range<usize>,
-    /// The subgroup operation behind this segment, to which it brings its value.
-    pub brings: Option<usize>,
     /// A memory barrier behind the code: the releasing half of the control barrier behind this segment.
     pub release: Option<(Scope, Semantics)>,
     /// The thread begins here.
@@ -47,23 +46,14 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    fn new(thread: usize) -> Part {
-        Part {
-            thread,
-            acquire: None,
-            takes: None,
-            body: 0..0,
-            brings: None,
-            release: None,
-            first: false,
-            last: false,
-        }
+    /// A part with these instructions alone.
+    pub fn new(thread: usize, body: Range<usize>) -> Part {
+        Part { thread, acquire: None, body, release: None, first: false, last: false }
     }
 
     fn does_something(&self) -> bool {
-        let meets = self.takes.is_some() || self.brings.is_some();
         let orders = self.acquire.is_some() || self.release.is_some();
-        meets || orders || self.first || self.last || !self.body.is_empty()
+        orders || self.first || self.last || !self.body.is_empty()
     }
 }
 
@@ -100,8 +90,8 @@ impl Meeting {
 enum End<'a> {
     /// At a barrier.
     Barrier(Point<'a>),
-    /// At a subgroup operation: the instruction, and which instruction of the shader it is.
-    Operation(usize, &'a str),
+    /// At a subgroup operation or a block with some: what it is, and which instruction of the shader the first of them is.
+    Shared(BlockPart, &'a str),
 }
 
 /// What the pieces between two workgroup barriers end at, so that threads can be put side by side.
@@ -109,8 +99,8 @@ enum End<'a> {
 enum Slot<'a> {
     /// The subgroup barrier with this number among those of its thread: different subgroups come to theirs at the same time.
     Barrier(usize),
-    /// A subgroup operation.
-    Operation(&'a str),
+    /// A subgroup operation, or the block whose first one it is.
+    Shared(&'a str),
 }
 
 /// A barrier of one thread.
@@ -152,7 +142,7 @@ impl<'a> Piece<'a> {
     fn barrier(&self) -> Option<&Point<'a>> {
         match &self.end {
             Some(End::Barrier(point)) => Some(point),
-            Some(End::Operation(..)) | None => None,
+            Some(End::Shared(..)) | None => None,
         }
     }
 }
@@ -166,7 +156,7 @@ fn slots_of<'a>(stretch: &Stretch<'a>) -> Vec<Slot<'a>> {
     let all_but_last = stretch.iter().take(stretch.len().saturating_sub(1));
     all_but_last
         .map(|piece| match &piece.end {
-            Some(End::Operation(_, id)) => Slot::Operation(id),
+            Some(End::Shared(_, id)) => Slot::Shared(id),
             Some(End::Barrier(_)) | None => {
                 barriers += 1;
                 Slot::Barrier(barriers - 1)
@@ -219,10 +209,11 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
         starts.push(segment_count);
         orders.push(order);
     }
-    let mut parts: Vec<Vec<Part>> =
-        (0..segment_count).map(|_| (0..threads.len()).map(Part::new).collect()).collect();
+    let mut parts: Vec<Vec<Part>> = (0..segment_count)
+        .map(|_| (0..threads.len()).map(|thread| Part::new(thread, 0..0)).collect())
+        .collect();
     let mut arrivals: Vec<Vec<(usize, Meeting)>> = vec![Vec::new(); segment_count];
-    let mut operations: Vec<Option<(usize, usize)>> = vec![None; segment_count];
+    let mut shared: Vec<Vec<(usize, BlockPart)>> = vec![Vec::new(); segment_count];
     let mut ends = vec![0; threads.len()];
     for (index, thread) in threads.iter().enumerate() {
         for ((stretch, bounds), order) in thread.iter().zip(starts.windows(2)).zip(&orders) {
@@ -242,11 +233,7 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
                         let at = if meeting.execution == Scope::Workgroup { end - 1 } else { segment };
                         arrivals[at].push((index, *meeting));
                     }
-                    Some(End::Operation(instruction, _)) => {
-                        parts[segment][index].brings = Some(*instruction);
-                        parts[segment + 1][index].takes = Some(*instruction);
-                        operations[segment].get_or_insert((index, *instruction));
-                    }
+                    Some(End::Shared(part, _)) => shared[segment].push((index, part.clone())),
                     None => {}
                 }
                 next = segment + 1;
@@ -302,11 +289,11 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
     Ok(parts
         .into_iter()
         .zip(barriers)
-        .zip(operations.into_iter().chain(std::iter::repeat(None)))
-        .map(|((parts, barrier), operation)| Segment {
+        .zip(shared.into_iter().chain(std::iter::repeat(Vec::new())))
+        .map(|((parts, barrier), shared)| Segment {
             parts: parts.into_iter().filter(Part::does_something).collect(),
             barrier,
-            operation,
+            shared,
         })
         .collect())
 }
@@ -332,29 +319,37 @@ fn closing_waits(barriers: &[Option<Meeting>]) -> Result<Vec<Meeting>, Rule> {
     Ok(closing)
 }
 
-/// Cuts one thread at its control barriers and the halves of its split ones.
+/// Cuts one thread at its control barriers, the halves of its split ones, its subgroup operations and the blocks with some.
 fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     let mut stretches = Vec::new();
     let mut stretch = Vec::new();
     let mut start = 0;
     let loops = crate::flow::loops(thread);
+    let blocks = thread.blocks();
     // The farthest place that a jump so far goes to.
     let mut reach = 0;
     let mut seen: Vec<&str> = Vec::new();
     for (position, instruction) in thread.instructions.iter().enumerate() {
+        if position < start {
+            // Within a block.
+            continue;
+        }
+        if let Some(block) = blocks.iter().find(|block| block.branch == position) {
+            let id = first_operation(thread, block)?;
+            let part = BlockPart::Block(block.clone());
+            stretch.push(Piece { body: start..position, end: Some(End::Shared(part, id)) });
+            start = block.end + 1;
+            continue;
+        }
         match &instruction.kind {
             InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
                 let nowhere = Rule::Internal("a jump to a label that stands nowhere");
                 reach = reach.max(label_position(thread, *target).ok_or(nowhere)?);
             }
             InstructionKind::Subgroup(operation) => {
-                if reach > position {
-                    return Err(Rule::GuardedOperation);
-                }
-                stretch.push(Piece {
-                    body: start..position,
-                    end: Some(End::Operation(position, &operation.id)),
-                });
+                // The parser refuses other jumps over an operation than those that make blocks.
+                let part = BlockPart::Operation(position);
+                stretch.push(Piece { body: start..position, end: Some(End::Shared(part, &operation.id)) });
                 start = position + 1;
             }
             kind => {
@@ -379,6 +374,20 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     stretch.push(Piece { body: start..thread.instructions.len(), end: None });
     stretches.push(stretch);
     Ok(stretches)
+}
+
+/// Which instruction of the shader the first subgroup operation of a block is: that tells blocks apart, since who has one operation
+/// of a block has all. A block has neither barriers nor loops.
+fn first_operation<'a>(thread: &'a Thread, block: &GuardedBlock) -> Result<&'a str, Rule> {
+    let inside = || thread.instructions.iter().take(block.end).skip(block.branch);
+    if inside().any(|instruction| Point::of(&instruction.kind).is_some()) {
+        return Err(Rule::GuardedBarrier);
+    }
+    if crate::flow::loops(thread).iter().any(|region| block.contains(region.start)) {
+        return Err(Rule::LoopBesideOperation);
+    }
+    let first = inside().find_map(|instruction| instruction.kind.subgroup_operation());
+    first.map(|operation| operation.id.as_str()).ok_or(Rule::Internal("a block without subgroup operations"))
 }
 
 /// Whether the threads of each workgroup meet in the same workgroup barriers in the same order, and between those the

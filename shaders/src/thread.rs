@@ -1,7 +1,6 @@
 //! The code of one thread: each instruction of the test becomes the instruction of the same meaning.
 
 mod access;
-mod subgroup;
 
 use litmus::{
     ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind, Operand, RegisterId,
@@ -217,7 +216,7 @@ impl<'a> ThreadCode<'a> {
         }
     }
 
-    fn instruction_at(&self, position: usize) -> Option<&'a Instruction> {
+    pub fn instruction_at(&self, position: usize) -> Option<&'a Instruction> {
         self.around.test.thread(self.thread).instructions.get(position)
     }
 
@@ -315,7 +314,16 @@ impl<'a> ThreadCode<'a> {
         else {
             return Ok(None);
         };
-        let (left, right) = (*left, *right);
+        self.compared(*relation, *left, *right).map(Some)
+    }
+
+    /// Whether a relation holds between two operands.
+    pub fn compared(
+        &mut self,
+        relation: BranchRelation,
+        left: Operand,
+        right: Operand,
+    ) -> Result<Word, Rule> {
         let op = match relation {
             BranchRelation::Equal => Op::IEqual,
             BranchRelation::NotEqual => Op::INotEqual,
@@ -332,7 +340,7 @@ impl<'a> ThreadCode<'a> {
             let shift = self.module.constant(32 - bits);
             [left, right] = [left, right].map(|side| self.module.word(Op::ShiftLeftLogical, &[side, shift]));
         }
-        Ok(Some(self.module.truth(op, &[left, right])))
+        Ok(self.module.truth(op, &[left, right]))
     }
 
     fn operand_bits(&self, operand: Operand) -> u32 {
@@ -451,7 +459,8 @@ impl<'a> ThreadCode<'a> {
         dr::Operand::IdMemorySemantics(self.module.constant(word))
     }
 
-    fn operand(&mut self, operand: Operand, width: u32) -> Result<Word, Rule> {
+    /// The value of an operand with this many bits.
+    pub fn operand(&mut self, operand: Operand, width: u32) -> Result<Word, Rule> {
         match operand {
             Operand::Constant(constant) => Ok(self.number(constant as u64, width)),
             Operand::Register(register) => self.value_of(register, width),
@@ -473,7 +482,8 @@ impl<'a> ThreadCode<'a> {
         }
     }
 
-    fn assign(&mut self, register: RegisterId, value: Word) -> Result<(), Rule> {
+    /// Gives a register a value.
+    pub fn assign(&mut self, register: RegisterId, value: Word) -> Result<(), Rule> {
         match &mut self.registers {
             Registers::Values(values) => values.set(register, Some(value))?,
             Registers::Variables { registers, .. } => {

@@ -92,8 +92,7 @@ fn own_corpus() {
                 "host thread",
                 "shader call",
                 "fragment interlock",
-                "offset into a location",
-                "subgroup operation under a branch"
+                "offset into a location"
             ]
             .contains(&rule.as_str()),
             "the corpus has a test that is refused for {rule}"

@@ -173,6 +173,9 @@ faults! {
     SubgroupActiveLanesIgnored "subgroup-active-lanes-ignored"
         "subgroup operations count the lanes that are switched off"
         None, Violates;
+    MaximalReconvergenceIgnored "maximal-reconvergence-ignored"
+        "lanes that have parted may stay apart behind the merge, though the shader declares maximal reconvergence"
+        None, Violates;
     "scopes":
     SyncScopeDemoted "sync-scope-demoted-wg"
         "availability and visibility reach the workgroup at most"

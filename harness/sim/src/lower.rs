@@ -81,8 +81,14 @@ pub(crate) fn load(
     };
     lowering.globals(fault)?;
     lowering.allocate()?;
+    lowering.program.nested = vec![false; lowering.blocks.len()];
     lowering.body()?;
     lowering.program.alone = interface.is_some();
+    let reconverges = module.reconverges && fault != Fault::MaximalReconvergenceIgnored;
+    let exchanges = lowering.program.ops.iter().any(|op| matches!(op, Op::Group(_)));
+    if reconverges || lowering.program.alone || !exchanges {
+        lowering.program.nested.clear();
+    }
     lowering.program.layers = interface.map_or([1, 1], |interface| interface.layers);
     lowering.finish(fault)
 }
@@ -456,7 +462,15 @@ impl Lowering<'_> {
                 let start = if self.block == 0 { 0 } else { self.program.ops.len() as u32 };
                 self.program.blocks.push(start);
             }
-            SelectionMerge | LoopMerge => {}
+            LoopMerge => {}
+            SelectionMerge => {
+                let merge = self.blocks.get(&placed.id(0)?).copied().unwrap_or(0);
+                for inside in self.block + 1..merge {
+                    if let Some(nested) = self.program.nested.get_mut(inside as usize) {
+                        *nested = true;
+                    }
+                }
+            }
             Phi => self.phi(placed)?,
             Variable => self.variable(placed)?,
             AccessChain => self.access_chain(placed)?,

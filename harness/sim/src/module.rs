@@ -154,6 +154,8 @@ pub(crate) struct Module {
     pub stage: Stage,
     /// Of compute shaders.
     pub workgroup_size: Option<[u32; 3]>,
+    /// Whether the entry point declares maximal reconvergence.
+    pub reconverges: bool,
     /// The instructions of the one function, from its first label on.
     pub body: Vec<Placed>,
 }
@@ -355,11 +357,16 @@ impl Module {
                 }
             }
             Op::ConstantNull | Op::Undef => self.nulls.push((placed.result()?, placed.result_type()?)),
-            Op::ExecutionMode => {
-                if let Some(Operand::ExecutionMode(ExecutionMode::LocalSize)) = operands.get(1) {
-                    self.workgroup_size = Some([placed.literal(2)?, placed.literal(3)?, placed.literal(4)?]);
+            Op::ExecutionMode => match operands.get(1) {
+                Some(Operand::ExecutionMode(ExecutionMode::LocalSize)) => {
+                    let size = [placed.literal(2)?, placed.literal(3)?, placed.literal(4)?];
+                    self.workgroup_size = Some(size);
                 }
-            }
+                Some(Operand::ExecutionMode(ExecutionMode::MaximallyReconvergesKHR)) => {
+                    self.reconverges = true;
+                }
+                _ => {}
+            },
             Op::Constant => {
                 let ty = placed.result_type()?;
                 let bits = match self.types.get(&ty) {

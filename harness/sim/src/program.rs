@@ -104,6 +104,8 @@ pub(crate) struct Program {
     pub alone: bool,
     /// Loops as their first and last blocks, those around others first.
     pub loops: Vec<(u32, u32)>,
+    /// Blocks that stand in a selection, where that leaves open which lanes execute a subgroup operation together; else empty.
+    pub nested: Vec<bool>,
 }
 
 /// A variable in memory.

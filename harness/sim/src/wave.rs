@@ -132,6 +132,9 @@ pub(crate) struct Wave {
     mask: u64,
     /// Lanes that wait at the start of a block, by block.
     parked: Vec<(u32, u64)>,
+    /// By lane: the branches that it has taken since control flow was uniform, as one number. Lanes with one number have kept to one
+    /// path, or have come together since.
+    ways: Vec<u64>,
     window: Vec<Entry>,
     /// Slots in use, oldest first.
     order: Vec<u8>,
@@ -164,6 +167,7 @@ impl Wave {
             at: 0,
             mask: lanes,
             parked: Vec::new(),
+            ways: vec![0; if program.nested.is_empty() { 0 } else { count }],
             window: vec![Entry::new(); WINDOW],
             order: Vec::new(),
         }
@@ -282,6 +286,7 @@ impl Wave {
             let Some(edge) = program.edges.get(*edge as usize) else { continue };
             self.copy(program, edge, *mask);
             self.count(program, edge.to);
+            self.part(program, edge.to, *mask, ways.len() > 1);
             ended_round |= edge.ends_round;
             let limited = edge.ends_round && self.rounds >= surroundings.loop_limit;
             if limited {

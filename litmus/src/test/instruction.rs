@@ -510,6 +510,18 @@ impl BranchRelation {
             BranchRelation::Less => left < right,
         }
     }
+
+    /// The relation that holds where this one does not.
+    pub fn opposite(self) -> BranchRelation {
+        match self {
+            BranchRelation::Equal => BranchRelation::NotEqual,
+            BranchRelation::NotEqual => BranchRelation::Equal,
+            BranchRelation::GreaterOrEqual => BranchRelation::Less,
+            BranchRelation::LessOrEqual => BranchRelation::Greater,
+            BranchRelation::Greater => BranchRelation::LessOrEqual,
+            BranchRelation::Less => BranchRelation::GreaterOrEqual,
+        }
+    }
 }
 
 /// A control barrier.

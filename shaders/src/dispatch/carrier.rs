@@ -88,7 +88,9 @@ impl Emitter<'_> {
     /// What stands around the kernel's function.
     pub(super) fn entry_point(&self) -> EntryPoint {
         match self.config.variant.stage {
-            Stage::Compute => EntryPoint::Compute { workgroup_size: self.layout.shape },
+            Stage::Compute => {
+                EntryPoint::Compute { workgroup_size: self.layout.shape, reconverges: self.uses.reconverges }
+            }
             Stage::Vertex | Stage::VertexFragment => EntryPoint::Vertex,
             Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => EntryPoint::Fragment,
         }

@@ -47,7 +47,7 @@ impl Emitter<'_> {
             && self.config.variant.stage == Stage::Compute
             && self.company.classes.is_none()
             && only.barrier.is_none()
-            && only.operation.is_none()
+            && only.shared.is_none()
             && self.layout.subgroup_size.is_none()
             && !self.layout.divided
             && parts.len() > 1
@@ -95,10 +95,10 @@ impl Emitter<'_> {
             turns.end(&mut self.module);
             return Ok(());
         };
-        for Between { parts, barrier, operation } in codes {
+        for Between { parts, barrier, shared } in codes {
             self.segment(parts, place, instance, &targets, registers)?;
-            if let Some(operation) = operation {
-                self.subgroup_operation(parts, *operation, place)?;
+            if let Some(shared) = shared {
+                self.shared(shared, place, instance, &targets, registers)?;
             }
             if let Some(barrier) = barrier {
                 let scope = |scope| scope_operand(scope, self.config.variant);

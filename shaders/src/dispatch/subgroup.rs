@@ -1,78 +1,261 @@
-//! Subgroup operations: executed between segments, where all lanes have come together, by the lanes of the tangle alone.
+//! What lanes of a subgroup do together between segments, where all lanes have come together: subgroup operations, and blocks with
+//! some that lanes may skip.
+//!
+//! All of it is emitted once for its lanes. What a lane brings to an operation, and what it decides to skip, is chosen by what it
+//! plays and without a branch, since a branch would part lanes that the test has on one way. Only what a lane does by itself
+//! within a block is a branch of its own, as it is in the test.
 
-use litmus::{SubgroupKind, ThreadId};
+use litmus::{
+    BlockPart, BranchRelation, Flow, InstructionKind, SubgroupKind, SubgroupOperation, Test, ThreadId,
+};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
 
 use super::place::Place;
-use super::{Between, Code, Emitter};
+use super::{Code, Emitter};
+use crate::flow;
+use crate::kernel::CompileError;
+use crate::memory::{Path, Target};
 use crate::rules::Rule;
+use crate::segments::Part;
 use crate::subgroup;
+use crate::thread::{Registers, ThreadCode};
 
-/// The variables through which lanes hand what they bring to the instruction, and take what it gives them.
-#[derive(Clone, Copy)]
-pub(crate) struct Exchange {
-    /// What the lane brings.
-    pub value: Word,
-    /// The lane that it shuffles from.
-    pub source: Word,
-    /// What it is given.
-    pub result: Word,
+/// What some lanes of a subgroup do together. For each its thread is named, and where the thread has it.
+pub(super) enum Shared {
+    /// A subgroup operation.
+    Operation(Vec<(usize, usize)>),
+    /// A block that a branch skips.
+    Block {
+        /// The branches.
+        lanes: Vec<(usize, usize)>,
+        /// What is done together in it.
+        parts: Vec<Shared>,
+        /// What lanes do by themselves before each of these, and behind the last.
+        own: Vec<Vec<Code>>,
+    },
+}
+
+impl Shared {
+    /// Puts the parts of threads side by side, which are of one shape; `None` where there are none.
+    pub fn new(test: &Test, lanes: &[(usize, &BlockPart)]) -> Result<Option<Shared>, Rule> {
+        let uneven = || Rule::Internal("a block of another shape");
+        let Some((_, first)) = lanes.first() else { return Ok(None) };
+        if matches!(first, BlockPart::Operation(_)) {
+            let operation = |(thread, part): &(usize, &BlockPart)| match part {
+                BlockPart::Operation(at) => Some((*thread, *at)),
+                BlockPart::Own(_) | BlockPart::Block(_) => None,
+            };
+            let lanes: Option<Vec<_>> = lanes.iter().map(operation).collect();
+            return Ok(Some(Shared::Operation(lanes.ok_or_else(uneven)?)));
+        }
+        let mut branches = Vec::new();
+        let mut own: Vec<Vec<Code>> = vec![Vec::new()];
+        let mut common: Vec<Vec<(usize, &BlockPart)>> = Vec::new();
+        for (thread, part) in lanes {
+            let BlockPart::Block(block) = part else { return Err(uneven()) };
+            branches.push((*thread, block.branch));
+            let mut next = 0;
+            for part in &block.parts {
+                match part {
+                    BlockPart::Own(body) => {
+                        let steps = flow::structure(test.thread(ThreadId(*thread as u16)), body.clone());
+                        let code = Code { part: Part::new(*thread, body.clone()), steps };
+                        own.get_mut(next).ok_or_else(uneven)?.push(code);
+                    }
+                    BlockPart::Operation(_) | BlockPart::Block(_) => {
+                        if next == common.len() {
+                            common.push(Vec::new());
+                            own.push(Vec::new());
+                        }
+                        common.get_mut(next).ok_or_else(uneven)?.push((*thread, part));
+                        next += 1;
+                    }
+                }
+            }
+        }
+        let parts = common.iter().filter_map(|lanes| Shared::new(test, lanes).transpose());
+        let parts: Vec<Shared> = parts.collect::<Result<_, _>>()?;
+        Ok(Some(Shared::Block { lanes: branches, parts, own }))
+    }
+
+    /// All code that lanes have by themselves in it.
+    pub fn codes(&self) -> Vec<&Code> {
+        match self {
+            Shared::Operation(_) => Vec::new(),
+            Shared::Block { parts, own, .. } => {
+                own.iter().flatten().chain(parts.iter().flat_map(Shared::codes)).collect()
+            }
+        }
+    }
 }
 
 impl Emitter<'_> {
-    /// Declares the variables of subgroup operations, in the first block.
-    pub(super) fn declare_exchange(&mut self, codes: &[Between]) {
-        if codes.iter().any(|between| between.operation.is_some()) {
-            let mut word = |what: &str| {
-                let ty = self.module.u32;
-                self.module.local(ty, &format!("subgroup {what}"))
-            };
-            let (value, source, result) = (word("value"), word("source"), word("result"));
-            self.exchange = Some(Exchange { value, source, result });
-        }
-    }
-
-    /// The operation behind a segment: a branch that the lanes of its tangle take together.
-    pub(super) fn subgroup_operation(
+    /// What lanes do together behind a segment: a branch that they take, and in it what they do.
+    pub(super) fn shared(
         &mut self,
-        parts: &[Code],
-        (thread, instruction): (usize, usize),
+        shared: &Shared,
         place: &Place,
-    ) -> Result<(), Rule> {
-        let found = self.test.thread(ThreadId(thread as u16)).instructions.get(instruction);
-        let (Some(operation), Some(exchange)) =
-            (found.and_then(|found| found.kind.subgroup_operation()), self.exchange)
-        else {
-            return Err(Rule::Internal("no subgroup operation"));
-        };
-        let mut member = None;
-        for code in parts.iter().filter(|code| code.part.brings.is_some()) {
-            let number = self.module.constant(code.part.thread as u32);
-            let plays = self.module.truth(Op::IEqual, &[place.role, number]);
-            member = Some(member.map_or(plays, |member| self.module.truth(Op::LogicalOr, &[member, plays])));
+        instance: Word,
+        targets: &[(Path, Target)],
+        registers: &mut [Registers],
+    ) -> Result<(), CompileError> {
+        let mut takes_part = None;
+        let (Shared::Operation(lanes) | Shared::Block { lanes, .. }) = shared;
+        for (thread, position) in lanes {
+            let mut takes = self.plays(*thread, place);
+            if matches!(shared, Shared::Block { .. }) {
+                let enters = self.enters(*thread, *position, targets, registers)?;
+                takes = self.module.truth(Op::LogicalAnd, &[takes, enters]);
+            }
+            takes_part =
+                Some(takes_part.map_or(takes, |others| self.module.truth(Op::LogicalOr, &[others, takes])));
         }
-        let Some(member) = member else { return Ok(()) };
+        let Some(takes_part) = takes_part else { return Ok(()) };
         let [together, merge] = std::array::from_fn(|_| self.module.id());
         self.module.selection_merge(merge);
-        self.module.branch_if(member, together, merge);
+        self.module.branch_if(takes_part, together, merge);
         self.module.begin(together);
-        let result = self.exchanged(operation.kind, exchange)?;
-        self.module.effect(Op::Store, [exchange.result, result].map(Operand::IdRef));
+        self.within(shared, place, instance, targets, registers)?;
         self.module.branch(merge);
         self.module.begin(merge);
         Ok(())
     }
 
-    fn exchanged(&mut self, kind: SubgroupKind, exchange: Exchange) -> Result<Word, Rule> {
+    /// What lanes do that have come to it.
+    fn within(
+        &mut self,
+        shared: &Shared,
+        place: &Place,
+        instance: Word,
+        targets: &[(Path, Target)],
+        registers: &mut [Registers],
+    ) -> Result<(), CompileError> {
+        let (parts, own) = match shared {
+            Shared::Operation(lanes) => return Ok(self.subgroup_operation(lanes, place, registers)?),
+            Shared::Block { parts, own, .. } => (parts, own),
+        };
+        let parts = parts.iter().map(Some).chain([None]);
+        for (codes, part) in own.iter().zip(parts) {
+            self.segment(codes, place, instance, targets, registers)?;
+            match part {
+                // Who is here has the operation.
+                Some(operation @ Shared::Operation(_)) => {
+                    self.within(operation, place, instance, targets, registers)?;
+                }
+                Some(block @ Shared::Block { .. }) => {
+                    self.shared(block, place, instance, targets, registers)?;
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the invocation plays a thread.
+    fn plays(&mut self, thread: usize, place: &Place) -> Word {
+        let number = self.module.constant(thread as u32);
+        self.module.truth(Op::IEqual, &[place.role, number])
+    }
+
+    /// Whether a thread does not take the branch that skips a block; anything where the invocation does not play the thread.
+    fn enters(
+        &mut self,
+        thread: usize,
+        branch: usize,
+        targets: &[(Path, Target)],
+        registers: &mut [Registers],
+    ) -> Result<Word, Rule> {
+        self.of_thread(thread, targets, registers, |code| {
+            match code.instruction_at(branch).map(|instruction| &instruction.kind) {
+                Some(InstructionKind::Flow(Flow::Branch { relation, left, right, .. })) => {
+                    let stays: BranchRelation = relation.opposite();
+                    code.compared(stays, *left, *right)
+                }
+                _ => Err(Rule::Internal("no branch before a block")),
+            }
+        })
+    }
+
+    /// Emits something with the registers of a thread.
+    fn of_thread<T>(
+        &mut self,
+        thread: usize,
+        targets: &[(Path, Target)],
+        registers: &mut [Registers],
+        emit: impl FnOnce(&mut ThreadCode<'_>) -> Result<T, Rule>,
+    ) -> Result<T, Rule> {
+        let around = self.surroundings(targets);
+        let registers = registers.get_mut(thread).ok_or(Rule::Internal("a thread without registers"))?;
+        let thread = ThreadId(thread as u16);
+        emit(&mut ThreadCode { module: &mut self.module, around, thread, registers })
+    }
+
+    /// A word that is another one for each lane, by what the invocation plays. Lanes that bring one constant bring it as such.
+    fn chosen(
+        &mut self,
+        lanes: &[(usize, usize)],
+        place: &Place,
+        mut word_of: impl FnMut(&mut Self, usize, usize) -> Result<Word, Rule>,
+    ) -> Result<Word, Rule> {
+        let mut chosen: Option<Word> = None;
+        for (thread, instruction) in lanes {
+            let own = word_of(self, *thread, *instruction)?;
+            chosen = Some(match chosen {
+                Some(others) if others != own => {
+                    let plays = self.plays(*thread, place);
+                    self.module.word(Op::Select, &[plays, own, others])
+                }
+                _ => own,
+            });
+        }
+        chosen.ok_or(Rule::Internal("a subgroup operation without lanes"))
+    }
+
+    fn operation_of(&self, thread: usize, instruction: usize) -> Result<SubgroupOperation, Rule> {
+        let found = self.test.thread(ThreadId(thread as u16)).instructions.get(instruction);
+        let operation = found.and_then(|found| found.kind.subgroup_operation()).cloned();
+        operation.ok_or(Rule::Internal("no subgroup operation"))
+    }
+
+    /// An operation, for lanes that have all come to it.
+    fn subgroup_operation(
+        &mut self,
+        lanes: &[(usize, usize)],
+        place: &Place,
+        registers: &mut [Registers],
+    ) -> Result<(), Rule> {
+        let Some((thread, instruction)) = lanes.first() else { return Ok(()) };
+        let kind = self.operation_of(*thread, *instruction)?.kind;
+        let value = self.chosen(lanes, place, |emitter, thread, instruction| {
+            let value = emitter.operation_of(thread, instruction)?.value;
+            let value = value.unwrap_or(litmus::Operand::Constant(0));
+            emitter.of_thread(thread, &[], registers, |code| code.operand(value, 32))
+        })?;
+        let source = match kind {
+            SubgroupKind::Shuffle(_) => Some(self.chosen(lanes, place, |emitter, thread, instruction| {
+                match emitter.operation_of(thread, instruction)?.kind {
+                    SubgroupKind::Shuffle(source) => Ok(emitter.module.constant(source)),
+                    _ => Err(Rule::Internal("no shuffle")),
+                }
+            })?),
+            _ => None,
+        };
+        let result = self.exchanged(kind, value, source)?;
+        for (thread, instruction) in lanes {
+            // What a lane gives to a thread that it does not play is looked at by nobody.
+            if let Some(destination) = self.operation_of(*thread, *instruction)?.destination {
+                self.of_thread(*thread, &[], registers, |code| code.assign(destination, result))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn exchanged(&mut self, kind: SubgroupKind, value: Word, source: Option<Word>) -> Result<Word, Rule> {
         let op = subgroup::instruction(kind).ok_or(Rule::Internal("no such scan"))?;
         let (zero, one) = (self.module.constant(0), self.module.constant(1));
         let scope = Operand::IdScope(self.module.constant(spirv::Scope::Subgroup as u32));
         let (word, truth) = (self.module.u32, self.module.bool);
-        let value = match kind {
-            SubgroupKind::Elect => zero,
-            _ => self.module.word(Op::Load, &[exchange.value]),
-        };
         let result = match kind {
             SubgroupKind::Elect => self.module.value(op, truth, [scope]),
             SubgroupKind::AllEqual => self.module.value(op, truth, [scope, Operand::IdRef(value)]),
@@ -92,7 +275,7 @@ impl Emitter<'_> {
                 return Ok(self.module.value(op, word, [scope, Operand::IdRef(value)]));
             }
             SubgroupKind::Shuffle(_) => {
-                let source = self.module.word(Op::Load, &[exchange.source]);
+                let source = source.ok_or(Rule::Internal("a shuffle from nowhere"))?;
                 let operands = [scope, Operand::IdRef(value), Operand::IdRef(source)];
                 return Ok(self.module.value(op, word, operands));
             }

@@ -1,6 +1,6 @@
 //! Subgroup operations of a kernel: which they are, and which threads execute them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::ThreadId;
 use rspirv::dr::{Block, Instruction, Operand};
@@ -36,25 +36,41 @@ pub(super) fn event(reader: &Reader, instruction: &Instruction) -> Result<Kernel
             _ => return Err(LiftError::Malformed(op)),
         }
     }
-    Ok(KernelEvent::Subgroup { instruction: op, span, numbers })
+    Ok(KernelEvent::Subgroup { instruction: op, span, numbers, branches: 0 })
 }
 
-/// The threads that come to a block by the branch before it: those that its condition names.
-pub(super) fn members(reader: &Reader, blocks: &[Block], block: &Block) -> BTreeSet<ThreadId> {
-    let mut found = BTreeSet::new();
-    let Some(label) = block.label_id() else { return found };
-    for before in blocks {
-        let Some(branch) = before.instructions.last() else { continue };
-        if branch.class.opcode != Op::BranchConditional {
+/// The threads that come to each block which some branch keeps others from, each with the number of branches of its own that it
+/// comes by: those that conditions name, together with something else that is to hold.
+pub(super) fn members(
+    reader: &Reader,
+    blocks: &[Block],
+) -> Result<BTreeMap<Word, BTreeMap<ThreadId, usize>>, LiftError> {
+    let mut members: BTreeMap<Word, BTreeMap<ThreadId, usize>> = BTreeMap::new();
+    let (selector, successors) = (selector(blocks), super::successors(blocks));
+    for block in blocks {
+        let [.., merge, branch] = &block.instructions[..] else { continue };
+        if (merge.class.opcode, branch.class.opcode) != (Op::SelectionMerge, Op::BranchConditional) {
             continue;
         }
-        if let [condition, yes, _] = ids(branch)[..]
-            && yes == label
-        {
-            named(reader, selector(blocks), condition, &mut found);
+        let end = *ids(merge).first().ok_or(LiftError::Malformed(merge.class.opcode))?;
+        let [condition, yes, no] = ids(branch)[..] else { continue };
+        let named = named(reader, selector, condition);
+        if no != end || named.is_empty() {
+            continue;
+        }
+        for label in super::until(&successors, yes, end) {
+            let both = |known: &BTreeMap<ThreadId, usize>| {
+                let both = known.iter().filter_map(|(thread, branches)| {
+                    named.get(thread).map(|guarded| (*thread, branches + usize::from(*guarded)))
+                });
+                both.collect()
+            };
+            let first = || named.iter().map(|(thread, guarded)| (*thread, usize::from(*guarded))).collect();
+            let of_block = members.get(&label).map_or_else(first, both);
+            members.insert(label, of_block);
         }
     }
-    found
+    Ok(members)
 }
 
 /// What the switches look at that tell the threads apart.
@@ -63,18 +79,28 @@ fn selector(blocks: &[Block]) -> Option<Word> {
     last.find(|last| last.class.opcode == Op::Switch).and_then(|switch| ids(switch).first().copied())
 }
 
-/// The threads that a condition names: comparisons of the selector with their numbers, one or another.
-fn named(reader: &Reader, selector: Option<Word>, condition: Word, found: &mut BTreeSet<ThreadId>) {
+/// The threads that a condition names: comparisons of the selector with their numbers, one or another, each alone or together with
+/// a comparison of something else.
+fn named(reader: &Reader, selector: Option<Word>, condition: Word) -> BTreeMap<ThreadId, bool> {
+    let number = |id: Word| {
+        let made = reader.maker(id).filter(|made| made.class.opcode == Op::IEqual)?;
+        match ids(made)[..] {
+            [role, number] if Some(role) == selector => reader.constant(number),
+            _ => None,
+        }
+    };
     // A module of others may make a condition out of itself: each is looked at once.
     let (mut seen, mut open) = (BTreeSet::new(), vec![condition]);
+    let mut found = BTreeMap::new();
     while let Some(id) = open.pop() {
         let Some(made) = reader.maker(id).filter(|_| seen.insert(id)) else { continue };
         match (made.class.opcode, &ids(made)[..]) {
             (Op::LogicalOr, [left, right]) => open.extend([*left, *right]),
-            (Op::IEqual, [role, number]) if Some(*role) == selector => {
-                found.extend(reader.constant(*number).map(|number| ThreadId(number as u16)));
+            (Op::LogicalAnd, [plays, _]) => {
+                found.extend(number(*plays).map(|number| (ThreadId(number as u16), true)));
             }
-            _ => {}
+            _ => found.extend(number(id).map(|number| (ThreadId(number as u16), false))),
         }
     }
+    found
 }

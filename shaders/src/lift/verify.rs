@@ -37,6 +37,14 @@ pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
             found: words(!zeroed).to_owned(),
         });
     }
+    let reconverges = test.metadata.maximal_reconvergence && test.has_subgroup_operations();
+    if lifted.reconverges != reconverges {
+        let words = |declared| if declared { "maximal reconvergence" } else { "no maximal reconvergence" };
+        return Err(LiftError::Outside {
+            expected: words(reconverges).to_owned(),
+            found: words(!reconverges).to_owned(),
+        });
+    }
     for (index, thread) in test.threads.iter().enumerate() {
         let id = ThreadId(index as u16);
         let mut found = lifted.threads.get(&id).map(Vec::as_slice).unwrap_or_default();
@@ -339,7 +347,8 @@ impl Comparison<'_> {
         kernel: &Kernel,
         reports: usize,
     ) -> Result<(), LiftError> {
-        for (instruction, reached) in thread.instructions.iter().zip(reachable(thread)) {
+        let places = (0..).zip(&thread.instructions);
+        for ((place, instruction), reached) in places.zip(reachable(thread)) {
             if !reached {
                 continue;
             }
@@ -359,7 +368,7 @@ impl Comparison<'_> {
                 };
                 self.barrier(&meets)?;
             } else if let InstructionKind::Subgroup(operation) = &instruction.kind {
-                self.expect(&subgroup_event(operation))?;
+                self.expect(&subgroup_event(operation, branches_over(thread, place)))?;
             } else if let Some(expected) = expected(test, sites, kernel, &instruction.kind) {
                 match self.found.get(self.position) {
                     Some(found) if agrees(&expected, found) => self.position += 1,
@@ -441,8 +450,21 @@ impl Comparison<'_> {
     }
 }
 
-/// What the kernel has for a subgroup operation.
-fn subgroup_event(operation: &SubgroupOperation) -> KernelEvent {
+/// The branches that skip an instruction.
+fn branches_over(thread: &Thread, place: usize) -> usize {
+    let label = |target| {
+        let is_it = |kind: &InstructionKind| *kind == InstructionKind::Flow(Flow::Label(target));
+        thread.instructions.iter().position(|instruction| is_it(&instruction.kind))
+    };
+    let before = thread.instructions.iter().take(place).filter_map(|instruction| match instruction.kind {
+        InstructionKind::Flow(Flow::Branch { target, .. }) => label(target),
+        _ => None,
+    });
+    before.filter(|to| *to > place).count()
+}
+
+/// What the kernel has for a subgroup operation that so many branches of the thread skip.
+fn subgroup_event(operation: &SubgroupOperation, branches: usize) -> KernelEvent {
     let name = match operation.kind {
         SubgroupKind::Elect => Op::GroupNonUniformElect,
         SubgroupKind::All => Op::GroupNonUniformAll,
@@ -478,7 +500,7 @@ fn subgroup_event(operation: &SubgroupOperation) -> KernelEvent {
         SubgroupKind::Shuffle(_) => Vec::new(),
         kind => kind.numbers(),
     };
-    KernelEvent::Subgroup { instruction: name, span, numbers }
+    KernelEvent::Subgroup { instruction: name, span, numbers, branches }
 }
 
 /// Which half a barrier is, if it is one, its scopes of execution and memory, and its semantics.

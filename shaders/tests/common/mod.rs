@@ -160,8 +160,8 @@ pub fn barrier(execution: Scope, memory: Scope, semantics: BarrierSemantics, id:
 /// Runs spirv-val on modules; counts and prints what it could not run.
 pub struct Validator {
     available: bool,
-    /// Whether it knows split barriers under their names of today, and their rules.
-    knows_split_barriers: bool,
+    /// The year that it is of.
+    year: u32,
     folder: tempfile::TempDir,
     pub validated: usize,
 }
@@ -177,9 +177,8 @@ impl Validator {
         let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
         let year =
             version.as_deref().and_then(|text| text.split_once(" v")).and_then(|(_, rest)| rest.get(..4));
-        let knows_split_barriers =
-            year.and_then(|year| year.parse().ok()).is_some_and(|year: u32| year >= 2026);
-        Validator { available, knows_split_barriers, folder: tempfile::tempdir().unwrap(), validated: 0 }
+        let year = year.and_then(|year| year.parse().ok()).unwrap_or(0);
+        Validator { available, year, folder: tempfile::tempdir().unwrap(), validated: 0 }
     }
 
     /// Fails where the module is not valid for the version of Vulkan that it is made for.
@@ -188,11 +187,12 @@ impl Validator {
         if !self.available {
             return;
         }
-        if !self.knows_split_barriers && kernel.requirements.features.contains(&"shaderSplitBarrier") {
-            eprintln!(
-                "skipped: spirv-val is older than split barriers, {name} is not validated from outside"
-            );
-            return;
+        // Since when it knows what comes with a feature, and its rules.
+        for (feature, since) in [("shaderSplitBarrier", 2026), ("shaderMaximalReconvergence", 2024)] {
+            if self.year < since && kernel.requirements.features.contains(&feature) {
+                eprintln!("skipped: spirv-val is older than {feature}, {name} is not validated from outside");
+                return;
+            }
         }
         if let Err(message) = self.verdict(&kernel.words, kernel.variant.target) {
             panic!("{name}: {message}\n{}", shaders::disassemble(&kernel.words).unwrap());

@@ -10,6 +10,9 @@ use rspirv::dr::{self, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
 use shaders::{Kernel, Parameters, StressParameters};
 
+/// What a variable holds that nobody has stored to.
+const UNSET: u32 = 0xdead_beef;
+
 /// An access to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
@@ -320,7 +323,8 @@ impl Invocation {
                 let value = self.value(program, ids[1]);
                 self.variables.insert(ids[0], value);
             } else {
-                let value = self.variables[&ids[0]];
+                // A lane looks at the variables of threads that it does not play too, and chooses none of them.
+                let value = self.variables.get(&ids[0]).copied().unwrap_or(UNSET);
                 self.values.insert(result.unwrap(), value);
             }
             return;

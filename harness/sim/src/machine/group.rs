@@ -45,28 +45,30 @@ impl Machine {
         }
         let mut given = Vec::with_capacity(there.len());
         for subgroup in subgroups {
-            let mut tangle: Vec<(u32, usize, usize)> = there
+            let mut here: Vec<Lane> = there
                 .iter()
                 .filter(|(wave, lane)| self.waves[*wave].paths[*lane][1] == subgroup)
                 .map(|(wave, lane)| (self.waves[*wave].places[*lane][3], *wave, *lane))
                 .collect();
-            tangle.sort_unstable();
-            let brought: Vec<Brought> = tangle
-                .iter()
-                .map(|(number, wave, lane)| Brought {
-                    lane: *number,
-                    value: self.waves[*wave].brings(&group, *lane),
-                })
-                .collect();
-            for (number, wave, lane) in &tangle {
-                let argument = self.waves[*wave].held(group.argument, *lane);
-                let words = match self.fault {
-                    Fault::SubgroupActiveLanesIgnored => {
-                        result(&group, *number, argument, &with_all_lanes(&brought), &mut self.random)
-                    }
-                    _ => result(&group, *number, argument, &brought, &mut self.random),
-                };
-                given.push((*wave, *lane, words));
+            here.sort_unstable();
+            for tangle in self.tangles(here) {
+                let brought: Vec<Brought> = tangle
+                    .iter()
+                    .map(|(number, wave, lane)| Brought {
+                        lane: *number,
+                        value: self.waves[*wave].brings(&group, *lane),
+                    })
+                    .collect();
+                for (number, wave, lane) in &tangle {
+                    let argument = self.waves[*wave].held(group.argument, *lane);
+                    let words = match self.fault {
+                        Fault::SubgroupActiveLanesIgnored => {
+                            result(&group, *number, argument, &with_all_lanes(&brought), &mut self.random)
+                        }
+                        _ => result(&group, *number, argument, &brought, &mut self.random),
+                    };
+                    given.push((*wave, *lane, words));
+                }
             }
         }
         let width = group.width();
@@ -80,7 +82,52 @@ impl Machine {
         }
         true
     }
+
+    /// Who executes an operation together, of the lanes of a subgroup that have come to it. Those that have kept to one path do.
+    /// Whether others have come together again the text leaves open where control flow is not uniform: here they do or do not, in
+    /// any groups. A subgroup that is all there is together, and so are all lanes of one way: those of shaders that declare maximal
+    /// reconvergence never part.
+    fn tangles(&mut self, here: Vec<Lane>) -> Vec<Vec<Lane>> {
+        let way_of = |(_, wave, lane): &Lane| self.waves[*wave].way(*lane);
+        let mut ways: Vec<u64> = here.iter().map(way_of).collect();
+        ways.sort_unstable();
+        ways.dedup();
+        if ways.len() < 2 || self.is_whole_subgroup(&here) {
+            return vec![here];
+        }
+        // By group the way that its lanes go on as, and they.
+        let mut groups: Vec<(usize, u64, Vec<Lane>)> = Vec::new();
+        for way in &ways {
+            let own: Vec<Lane> = here.iter().filter(|lane| way_of(lane) == *way).copied().collect();
+            let drawn = self.random.below(ways.len());
+            match groups.iter_mut().find(|(number, ..)| *number == drawn) {
+                Some((.., lanes)) => lanes.extend(own),
+                None => groups.push((drawn, *way, own)),
+            }
+        }
+        let mut tangles = Vec::with_capacity(groups.len());
+        for (_, way, mut lanes) in groups {
+            lanes.sort_unstable();
+            for (_, wave, lane) in &lanes {
+                self.waves[*wave].join(*lane, way);
+            }
+            tangles.push(lanes);
+        }
+        tangles
+    }
+
+    /// Whether these are all lanes of their subgroup.
+    fn is_whole_subgroup(&self, here: &[Lane]) -> bool {
+        let Some((_, wave, lane)) = here.first() else { return true };
+        let (dispatch, subgroup) = (self.waves[*wave].dispatch, self.waves[*wave].paths[*lane][1]);
+        let beside = self.waves.iter().filter(|wave| wave.dispatch == dispatch);
+        let all = beside.flat_map(|wave| &wave.paths).filter(|path| path[1] == subgroup);
+        all.count() == here.len()
+    }
 }
+
+/// A lane by its number in the subgroup, its wave, and its number there.
+type Lane = (u32, usize, usize);
 
 /// As if the lanes that are switched off took part with a 1.
 fn with_all_lanes(brought: &[Brought]) -> Vec<Brought> {

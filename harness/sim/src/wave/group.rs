@@ -1,6 +1,8 @@
 //! Subgroup operations: the lanes of a subgroup are in several waves, so that a wave stands at an operation until all lanes of
 //! the subgroup are there or will not come. They hand over values; nothing of their memory operations is waited for.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use super::{Wave, join};
 use crate::program::{Group, GroupKind, GroupSpan, LANES, Op, Program, Register};
 use crate::random::{Random, lanes};
@@ -86,6 +88,37 @@ impl Wave {
     /// The lanes that are there, and all lanes.
     pub fn lanes_there(&self) -> impl Iterator<Item = usize> + use<> {
         lanes(self.mask)
+    }
+
+    /// Notes that lanes go on at a block: by a branch they part from others inside selections, and where none is around the
+    /// block, control flow is uniform.
+    pub(super) fn part(&mut self, program: &Program, to: u32, mask: u64, branches: bool) {
+        if self.ways.is_empty() {
+            return;
+        }
+        let nested = program.nested.get(to as usize).copied().unwrap_or(false);
+        for lane in lanes(mask) {
+            let Some(way) = self.ways.get_mut(lane) else { continue };
+            if !nested {
+                *way = 0;
+            } else if branches {
+                let mut hasher = DefaultHasher::new();
+                (*way, to).hash(&mut hasher);
+                *way = hasher.finish();
+            }
+        }
+    }
+
+    /// The branches that a lane has taken since control flow was uniform.
+    pub fn way(&self, lane: usize) -> u64 {
+        self.ways.get(lane).copied().unwrap_or(0)
+    }
+
+    /// Lets a lane go on together with those of a way.
+    pub fn join(&mut self, lane: usize, with: u64) {
+        if let Some(way) = self.ways.get_mut(lane) {
+            *way = with;
+        }
     }
 
     /// What a lane brings to an operation.

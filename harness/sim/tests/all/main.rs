@@ -13,3 +13,4 @@ mod progress;
 mod random;
 mod stages;
 mod stress;
+mod tangles;

@@ -1,0 +1,73 @@
+//! Subgroup operations under branches: whoever has parted and come to one operation executes it together or not, as each reading
+//! of the text has it, and as no reading has it otherwise.
+
+use std::collections::BTreeSet;
+
+use litmus::{Outcome, Test};
+use model::{Model, Options};
+use sim::{Fault, SimDevice};
+
+use crate::common::{exceptions, instances, prediction, run};
+
+/// The tests with such operations.
+fn guarded() -> Vec<Test> {
+    let tests = litmus::corpus::tests().into_iter().filter(|entry| entry.id.starts_with("subgroup/"));
+    let parsed = tests.map(|entry| litmus::parse(entry.text, &entry.path).unwrap());
+    parsed.filter(Test::has_guarded_operations).collect()
+}
+
+/// Outcomes that a reading allows.
+fn allowed(test: &Test, reading: &str) -> BTreeSet<Outcome> {
+    let model = Model::shipped(reading).unwrap().unwrap();
+    let said = model::predict(test, &model, &Options::default()).unwrap();
+    assert!(said.complete, "{}", test.name);
+    said.outcomes.into_iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome).collect()
+}
+
+fn seen(device: &SimDevice, test: &Test) -> BTreeSet<Outcome> {
+    let seen = run(device, test, instances(5_000), 7).unwrap().unwrap();
+    if device.fault() == Fault::None {
+        let wrong = exceptions(test, &prediction(test).unwrap(), &seen);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+    seen.histogram.counts.into_keys().collect()
+}
+
+#[test]
+fn tangles_split_and_join_as_each_reading_has_it() {
+    let device = SimDevice::new(Fault::None);
+    let tests = guarded();
+    assert!(tests.len() >= 13, "{}", tests.len());
+    let mut told_apart = 0;
+    for test in tests {
+        let seen = seen(&device, &test);
+        let [any, apart, together] =
+            ["vulkan", "vulkan-apart", "vulkan-together"].map(|reading| allowed(&test, reading));
+        println!("{}: {} of {} outcomes seen", test.name, seen.len(), any.len());
+        assert!(seen.is_subset(&any), "{}: {seen:?} are not all in {any:?}", test.name);
+        if apart != together {
+            told_apart += 1;
+            assert!(apart.is_subset(&seen), "{}: of {apart:?} only {seen:?}", test.name);
+            assert!(together.is_subset(&seen), "{}: of {together:?} only {seen:?}", test.name);
+        }
+        // Where each lane says the same under every reading, there is nothing to be drawn.
+        assert_eq!(seen, any, "{}", test.name);
+    }
+    assert!(told_apart >= 4, "{told_apart}");
+}
+
+#[test]
+fn maximal_reconvergence_that_is_ignored_is_seen() {
+    let device = SimDevice::new(Fault::MaximalReconvergenceIgnored);
+    let mut found = Vec::new();
+    for test in guarded() {
+        let outside: Vec<Outcome> = {
+            let any = allowed(&test, "vulkan");
+            seen(&device, &test).into_iter().filter(|outcome| !any.contains(outcome)).collect()
+        };
+        if !outside.is_empty() {
+            found.push(test.name.clone());
+        }
+    }
+    assert_eq!(found, ["Ballot+nested-merge.maximal", "Compaction+slots.maximal"]);
+}
