@@ -55,7 +55,7 @@ pub use outcome::{
     ResolvedCondition, Side, Undefinedness, decided,
 };
 pub use overlap::Overlap;
-pub use schedule::{ApiCalls, HostCall, Schedule, Scheduled, ScheduledQueue, Scopes, StageMask};
+pub use schedule::{ApiCalls, FenceWait, HostCall, Schedule, Scheduled, ScheduledQueue, Scopes, StageMask};
 pub use span::Span;
 pub use subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
 pub use suite::Suite;

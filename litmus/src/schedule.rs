@@ -15,6 +15,19 @@ pub struct Schedule {
     pub owned: Vec<LocationId>,
     /// The calls of threads of the host for semaphores, thread by thread and in order. Their other calls are instructions.
     pub hosts: Vec<HostCall>,
+    /// The waits of threads of the host for fences. Their instructions wait for all that such a fence comes behind.
+    pub fences: Vec<FenceWait>,
+}
+
+/// A wait of a thread of the host for the fences of submissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FenceWait {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Which of its instructions it is.
+    pub at: usize,
+    /// The threads of the device whose submissions it names.
+    pub threads: Vec<ThreadId>,
 }
 
 /// A call of a thread of the host for a semaphore.
@@ -150,15 +163,17 @@ impl Test {
     /// Takes over the calls of a test that this one differs from in accesses of threads alone: they stand where they stood.
     pub fn keep_calls_of(&mut self, other: &Test) {
         let Some(mut schedule) = other.schedule().cloned() else { return };
-        for call in &mut schedule.hosts {
-            let (before, now) = (other.thread(call.thread), self.thread(call.thread));
+        let hosts = schedule.hosts.iter_mut().map(|call| (call.thread, &mut call.at));
+        let fences = schedule.fences.iter_mut().map(|fence| (fence.thread, &mut fence.at));
+        for (thread, place) in hosts.chain(fences) {
+            let (before, now) = (other.thread(thread), self.thread(thread));
             // What stands before the instruction that it stood before, or before the end.
             let mut at = 0;
-            for instruction in before.instructions.iter().take(call.at + 1) {
+            for instruction in before.instructions.iter().take(*place + 1) {
                 let found = now.instructions.iter().skip(at).position(|own| own.kind == instruction.kind);
                 at += found.map_or(0, |found| found + 1);
             }
-            call.at = if call.at < before.instructions.len() {
+            *place = if *place < before.instructions.len() {
                 at.saturating_sub(1)
             } else {
                 now.instructions.len()

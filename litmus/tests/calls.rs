@@ -190,6 +190,27 @@ fn calls_are_derived() {
             ],
             "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
         ),
+        // A fence comes behind what its queue was given before, and what that has waited for; not behind what comes later.
+        (
+            &[
+                &["P0@host", "submit P1", "submit P2", "wait P2", LD],
+                &[P1, ST, "barrier compute:shader_write -> host:host_read"],
+                &[P2, "ld.sc0 r0, y"],
+            ],
+            "; submit P1 submit P2 wait P2 P1 _; _ avdevice.shader_write visdevice.host_read; _",
+        ),
+        (
+            &[
+                &["P0@host", "submit P1", "submit P2", "wait P1", LD],
+                &[P1, ST, "barrier compute:shader_write -> host:host_read"],
+                &[P2, "ld.sc0 r0, y"],
+            ],
+            "; submit P1 submit P2 wait P1 _; _ avdevice.shader_write visdevice.host_read; _",
+        ),
+        (
+            &[&["P0@host", "wait P2", LD], &[P1, ST, "signal s"], &[P2_FAR, "wait s", "ld.sc0 r0, y"]],
+            "P1<P2; wait P2 _; _; avdevice visdevice _",
+        ),
         // What the host submits stands in the order of its submissions.
         (
             &[
@@ -313,8 +334,11 @@ fn what_cannot_be_is_refused_at_its_place() {
             "access_of_another_stage",
             "host_read",
         ),
-        (&[&[P0, ST], &[P1, "await e", LD]], "endless_wait", "await e"),
-        (&[&[P0, "await e", ST], &[P1, LD, "set e compute -> compute"]], "endless_wait", "await e"),
+        (&[&[P0, ST], &[P1, "await e", LD]], "endless_await", "await e"),
+        (&[&[P0, "await e", ST], &[P1, LD, "set e compute -> compute"]], "endless_await", "await e"),
+        (&[&["P0@host", "wait t 1", LD], &[P1, "signal t 1", ST]], "idle_wait", "wait t 1"),
+        // A queue that waits for the host, which waits for the fence of the queue.
+        (&[&["P0@host", "wait P1", "signal t 1"], &[P1, "wait t 1", ST]], "circular_wait", "wait t 1"),
         (
             &[&[P0, ST, "set e compute -> compute"], &[P1_NEXT, "await e", LD]],
             "event_of_another_queue",

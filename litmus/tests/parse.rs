@@ -167,6 +167,24 @@ fn mistakes_in_subgroup_operations() {
     assert_eq!(examples, codes);
 }
 
+/// Every rule by which calls of the API are refused has an example.
+#[test]
+fn mistakes_in_calls() {
+    let inputs = check_folder("call_err", |file, text| {
+        let errors = litmus::parse(text, file).unwrap_err();
+        let code = format!("litmus::call::{}", file.split('.').next().unwrap());
+        assert!(errors.messages().iter().any(|message| message.code == code), "{}", render(&errors));
+        render(&errors)
+    });
+    let examples: BTreeSet<&str> = inputs.iter().map(|stem| stem.split('.').next().unwrap()).collect();
+    let codes: BTreeSet<&str> = include_str!("../src/error/call.rs")
+        .split("code(litmus::call::")
+        .skip(1)
+        .map(|rest| rest.split(')').next().unwrap())
+        .collect();
+    assert_eq!(examples, codes);
+}
+
 #[test]
 fn texts_that_are_too_large() {
     let mut text = String::from("VULKAN large\n");

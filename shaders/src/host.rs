@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 
 use litmus::{
-    AccessKind, Flow, Instruction, InstructionKind, Place, ScalarType, Schedule, Scheduled, StorageClass,
-    SystemOperation, Test, ThreadId,
+    AccessKind, FenceWait, Flow, Instruction, InstructionKind, Place, ScalarType, Schedule, Scheduled,
+    StorageClass, SystemOperation, Test, ThreadId,
 };
 
 use crate::dependency::Dependency;
@@ -134,7 +134,7 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
     for id in ids().filter(|id| is_host(*id)) {
         let own: Vec<(usize, Act)> =
             signals.iter().filter(|(from, ..)| *from == id).map(|(_, at, act)| (*at, act.clone())).collect();
-        threads.push(HostThread { thread: id, acts: acts(test, id, &batches, &own)? });
+        threads.push(HostThread { thread: id, acts: acts(test, id, &batches, &own, &[])? });
     }
     let starts: Vec<Start> = batches.iter().map(|(start, _)| *start).collect();
     // What is held keeps back all that its queue is given later.
@@ -186,13 +186,14 @@ fn memory(test: &Test) -> Result<bool, Rule> {
     Ok(noncoherent > 0)
 }
 
-/// What a thread does, in order.
+/// What a thread does, in order. Where it waits for fences it waits for those that are named there, else for all that its instruction says.
 #[expect(clippy::wildcard_enum_match_arm, reason = "`check` refuses what a host cannot do")]
 fn acts(
     test: &Test,
     id: ThreadId,
     batches: &[(Start, Vec<ThreadId>)],
     calls: &[(usize, Act)],
+    fences: &[FenceWait],
 ) -> Result<Vec<Act>, Rule> {
     let thread = test.thread(id);
     let mut acts = Vec::new();
@@ -221,6 +222,8 @@ fn acts(
             }
             InstructionKind::System(SystemOperation::Wait(threads)) => {
                 close(&mut acts, at, at + 1);
+                let fence = fences.iter().find(|fence| fence.thread == id && fence.at == at);
+                let threads = fence.map_or(threads, |fence| &fence.threads);
                 let mut left = threads.clone();
                 for (number, (_, all)) in (0..).zip(batches) {
                     if all.iter().any(|thread| threads.contains(thread)) {
@@ -397,7 +400,7 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
             ))
         });
         let calls = calls.collect::<Result<Vec<_>, Rule>>()?;
-        threads.push(HostThread { thread, acts: acts(test, thread, &named, &calls)? });
+        threads.push(HostThread { thread, acts: acts(test, thread, &named, &calls, &schedule.fences)? });
     }
     let starts: Vec<Start> = batches.iter().map(|batch| batch.start).collect();
     check_ends(&threads, &starts, &queued)?;

@@ -284,6 +284,8 @@ fn with_parameters(
                 calls_alone = Some(rule);
                 host::as_called(test, called)?
             }
+            // Its calls alone are what it would run by.
+            (Err(_), Some(Err(rule))) => return Err((*rule).into()),
             (derived, _) => derived?,
         };
         hosts = Some(host::Hosts { called, ..planned });

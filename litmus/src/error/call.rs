@@ -106,6 +106,22 @@ pub enum CallError {
         #[label("expected a `signal` of it, of no lesser value")]
         span: Span,
     },
+    /// An event that is never set, or only behind its wait.
+    #[error("wait for what nobody signals: event `{event}`")]
+    #[diagnostic(code(litmus::call::endless_await))]
+    EndlessAwait {
+        event: String,
+        #[label("expected a `set` of it before this, on the same queue")]
+        span: Span,
+    },
+    /// A thread of the host that waits for a signal behind which nothing stands.
+    #[error("wait for a signal that has nothing before it: `{semaphore}`")]
+    #[diagnostic(code(litmus::call::idle_wait))]
+    IdleWait {
+        semaphore: String,
+        #[label("expected the `signal` behind what a shader does")]
+        span: Span,
+    },
     /// Waits that can all end only when another has.
     #[error("wait for what comes behind it")]
     #[diagnostic(code(litmus::call::circular_wait))]

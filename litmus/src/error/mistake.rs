@@ -547,6 +547,22 @@ pub enum ParseError {
         #[label("expected another thread, each once")]
         span: Span,
     },
+    /// A thread of the host that is to be submitted, or waited for.
+    #[error("thread `P{number}` is of the host")]
+    #[diagnostic(code(litmus::parse::device_thread_expected))]
+    DeviceThreadExpected {
+        number: u32,
+        #[label("expected a thread of the device")]
+        span: Span,
+    },
+    /// A thread of the device that the host submits again.
+    #[error("thread `P{number}` is submitted twice")]
+    #[diagnostic(code(litmus::parse::submitted_twice))]
+    SubmittedTwice {
+        number: u32,
+        #[label("expected one `submit` of each thread")]
+        span: Span,
+    },
     /// Something that only the host does in a thread of a device, or the other way round.
     #[error("{what} in a thread of the {}", if *place == "host" { "device" } else { "host" })]
     #[diagnostic(code(litmus::parse::wrong_place))]

@@ -21,6 +21,14 @@ fn names_class(word: &str) -> bool {
     word.starts_with("semsc") || words::is_class_of_semantics(word)
 }
 
+/// Which threads an instruction may name.
+enum Whom {
+    Any,
+    Device,
+    /// Of the device, and none of these.
+    NotYetSubmitted(Vec<ThreadId>),
+}
+
 /// The words after the dots of an instruction, taken from left to right.
 pub(super) struct Modifiers<'a> {
     list: Vec<(&'a str, Span)>,
@@ -276,9 +284,11 @@ impl<'a> Parser<'a> {
                 let kind = match word {
                     "flush" => InstructionKind::System(SystemOperation::Flush(self.ranges()?)),
                     "invalidate" => InstructionKind::System(SystemOperation::Invalidate(self.ranges()?)),
-                    "submit" => InstructionKind::System(SystemOperation::Submit(self.threads(thread)?)),
-                    "wait" => InstructionKind::System(SystemOperation::Wait(self.threads(thread)?)),
-                    "call" => InstructionKind::ShaderCall(self.threads(thread)?),
+                    "submit" => InstructionKind::System(SystemOperation::Submit(self.submitted(thread)?)),
+                    "wait" => {
+                        InstructionKind::System(SystemOperation::Wait(self.threads(thread, Whom::Device)?))
+                    }
+                    "call" => InstructionKind::ShaderCall(self.threads(thread, Whom::Any)?),
                     "goto" => {
                         modifiers.finish("a label")?;
                         InstructionKind::Flow(Flow::Goto(self.label_operand(thread)?))
@@ -469,8 +479,20 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Threads of the device that nobody has submitted.
+    fn submitted(&mut self, own: ThreadId) -> Parsed<Vec<ThreadId>> {
+        let instructions = self.test.threads.iter().flat_map(|thread| &thread.instructions);
+        let mut earlier = Vec::new();
+        for instruction in instructions {
+            if let InstructionKind::System(SystemOperation::Submit(threads)) = &instruction.kind {
+                earlier.extend_from_slice(threads);
+            }
+        }
+        self.threads(own, Whom::NotYetSubmitted(earlier))
+    }
+
     /// One or more other threads.
-    fn threads(&mut self, own: ThreadId) -> Parsed<Vec<ThreadId>> {
+    fn threads(&mut self, own: ThreadId, whom: Whom) -> Parsed<Vec<ThreadId>> {
         let mut threads = Vec::new();
         loop {
             let (number, span) = self.thread_number()?;
@@ -479,6 +501,13 @@ impl<'a> Parser<'a> {
             };
             if found == own || threads.contains(&found) {
                 return Err(ParseError::OtherThreadExpected { number, span });
+            }
+            let of_host = |thread: ThreadId| self.test.thread(thread).place == Place::Host;
+            if !matches!(whom, Whom::Any) && of_host(own) && of_host(found) {
+                return Err(ParseError::DeviceThreadExpected { number, span });
+            }
+            if matches!(&whom, Whom::NotYetSubmitted(earlier) if earlier.contains(&found)) {
+                return Err(ParseError::SubmittedTwice { number, span });
             }
             threads.push(found);
             if !self.accept(TokenKind::Comma) {

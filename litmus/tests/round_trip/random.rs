@@ -301,9 +301,17 @@ impl Builder<'_> {
 
     /// An operation on some other threads; one without any where the thread is alone.
     fn others(&mut self, thread: usize, operation: fn(Vec<ThreadId>) -> SystemOperation) -> InstructionKind {
+        // Threads of the device are submitted once, and waited for.
+        let mut submitted = Vec::new();
+        for instruction in self.test.threads.iter().flat_map(|thread| &thread.instructions) {
+            if let InstructionKind::System(SystemOperation::Submit(threads)) = &instruction.kind {
+                submitted.extend_from_slice(threads);
+            }
+        }
         let mut others: Vec<ThreadId> = (0..self.test.threads.len())
-            .filter(|other| *other != thread)
+            .filter(|other| *other != thread && !self.is_host(*other))
             .map(|other| ThreadId(other as u16))
+            .filter(|other| !submitted.contains(other))
             .collect();
         if others.is_empty() {
             return InstructionKind::Compute(Compute::Arithmetic {

@@ -62,6 +62,39 @@ fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
     }
 }
 
+/// A test of queues or hosts that a device is not given is skipped by the rule's name: the line behind the name of each file of `refused/`
+/// says which, and in which variant.
+#[test]
+fn what_no_device_is_given_is_skipped_by_name() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/refused");
+    let mut expected: BTreeMap<String, String> = BTreeMap::new();
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (variant, rule) = text.lines().nth(1).unwrap().split_once(", ").unwrap();
+        let variant = variant.strip_prefix("Skipped").unwrap().trim_start_matches(" as ");
+        let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+        expected.insert(format!("{file}{variant}"), rule.to_owned());
+    }
+    let empty = tempfile::tempdir().unwrap();
+    let out = empty.path().join("out");
+    let mut command = vk_litmus(["run", "--device", "sim", "--instances", "64", "--seed", "1"]);
+    command.args(["--format", "json", "--out"]).arg(&out).args(expected.keys()).current_dir(&folder);
+    let found: BTreeMap<String, String> = Ran::of(&mut command)
+        .json_lines()
+        .iter()
+        .map(|line| {
+            let reason = line["reason"].as_str().unwrap_or_default();
+            let name = line["id"].as_str().unwrap();
+            let (name, variant) =
+                name.split_once('@').map_or((name, String::new()), |(name, word)| (name, format!("@{word}")));
+            (format!("{name}.litmus{variant}"), reason.to_owned())
+        })
+        .collect();
+    assert_eq!(found, expected);
+    assert!(expected.len() >= 29);
+}
+
 /// What the layer has seen recorded: by process, buffer and families, releases and acquires.
 fn halves(log: &Path) -> BTreeMap<String, (u32, u32)> {
     let mut found: BTreeMap<String, (u32, u32)> = BTreeMap::new();

@@ -6,6 +6,7 @@
 //! where stages meet. What a dependency publishes is put at the head of the dispatches behind it, and what it publishes to the
 //! host where it stands.
 
+mod chain;
 mod check;
 
 use std::cell::RefCell;
@@ -15,13 +16,14 @@ use super::super::declarations::DeclaredSync;
 use super::super::parser::Parser;
 use super::{COMPUTE, Call, CallKind, Dependency, HOST, Semaphore, Side, Transfer};
 use crate::error::CallError;
-use crate::schedule::{ApiCalls, HostCall, Schedule, Scheduled, ScheduledQueue};
+use crate::schedule::{ApiCalls, FenceWait, HostCall, Schedule, Scheduled, ScheduledQueue};
 use crate::span::Span;
 use crate::system::{AccessMask, SystemOperation};
 use crate::test::{
     Flow, Instruction, InstructionKind, LocationId, Place, Placement, SyncPoint, SystemSync, Test, Thread,
     ThreadId,
 };
+use chain::between;
 
 type Derived<T> = Result<T, CallError>;
 
@@ -75,6 +77,8 @@ struct Words {
     ends: Vec<(Vec<Instruction>, Vec<Instruction>)>,
     /// Threads of the host that wait: before which instruction, and for what.
     waits: Vec<(ThreadId, usize, Instruction)>,
+    /// Threads of the host that wait for fences: by which instruction, and for whom.
+    fences: Vec<(ThreadId, usize, Vec<ThreadId>)>,
 }
 
 impl Parser<'_> {
@@ -120,6 +124,12 @@ impl Parser<'_> {
                     .iter()
                     .filter(|(thread, at, _)| *thread == point.thread && *at <= usize::from(*instruction));
                 *instruction += u16::try_from(before.count()).unwrap_or(u16::MAX);
+            }
+        }
+        for (thread, at, threads) in words.fences {
+            let thread = self.test.threads.get_mut(usize::from(thread.0));
+            if let Some(instruction) = thread.and_then(|thread| thread.instructions.get_mut(at)) {
+                instruction.kind = InstructionKind::System(SystemOperation::Wait(threads));
             }
         }
         let mut waits = words.waits;
@@ -272,7 +282,38 @@ impl<'a> Calls<'a> {
             ScheduledQueue { family: queue.family, number: queue.number, items, threads }
         };
         let queues = self.queues.iter().map(queue).collect();
-        Schedule { queues, owned, hosts: self.host_calls() }
+        Schedule { queues, owned, hosts: self.host_calls(), fences: self.fences() }
+    }
+
+    /// What threads of the host name where they wait for fences.
+    fn fences(&self) -> Vec<FenceWait> {
+        let waits = |thread: ThreadId, at: usize| {
+            let own = self.calls.iter().filter(|call| call.thread == thread && call.at <= at);
+            own.filter(|call| matches!(call.kind, CallKind::Wait(_))).count()
+        };
+        let named = self.fence_waits();
+        named
+            .map(|(thread, at, threads)| FenceWait {
+                thread,
+                at: at + waits(thread, at),
+                threads: threads.clone(),
+            })
+            .collect()
+    }
+
+    /// Waits for fences: the thread of the host, its instruction, and whom it names.
+    fn fence_waits(&self) -> impl Iterator<Item = (ThreadId, usize, &'a Vec<ThreadId>)> {
+        let test = self.test;
+        (0_u16..).zip(&test.threads).flat_map(|(number, thread)| {
+            thread.instructions.iter().enumerate().filter_map(move |(at, instruction)| {
+                match &instruction.kind {
+                    InstructionKind::System(SystemOperation::Wait(threads)) => {
+                        Some((ThreadId(number), at, threads))
+                    }
+                    _ => None,
+                }
+            })
+        })
     }
 
     /// The calls of threads of the host; each wait has become an instruction of its thread.
@@ -408,8 +449,36 @@ impl<'a> Calls<'a> {
     /// What comes before a signal.
     fn signalled(&self, signal: &Call, path: &mut Vec<Span>) -> Derived<Before> {
         let Some((queue, at)) = self.place(signal) else { return self.signalled_by_host(signal, path) };
+        self.given(queue, at, path)
+    }
+
+    /// What comes before the fence of the submissions that have these threads: what their queues were given up to them.
+    fn fenced(&self, threads: &[ThreadId], path: &mut Vec<Span>) -> Derived<Before> {
         let mut before = Before::default();
-        for item in self.items(queue).iter().take(at) {
+        for thread in threads {
+            before.add(*thread);
+            for queue in 0..self.queues.len() {
+                let last = self.items(queue).iter().rposition(|item| match item {
+                    Item::Dispatch(own) => own == thread,
+                    Item::Call(call) => call.thread == *thread,
+                });
+                if let Some(last) = last {
+                    before.join(self.given(queue, last + 1, path)?);
+                }
+            }
+        }
+        Ok(before)
+    }
+
+    /// The queue that a thread's dispatch is given to.
+    fn queue_of(&self, thread: ThreadId) -> Option<usize> {
+        (0..self.queues.len()).find(|queue| self.dispatches(*queue).any(|(_, own)| own == thread))
+    }
+
+    /// What comes before a signal that stands behind so many items of a queue.
+    fn given(&self, queue: usize, count: usize, path: &mut Vec<Span>) -> Derived<Before> {
+        let mut before = Before::default();
+        for item in self.items(queue).iter().take(count) {
             match item {
                 Item::Dispatch(thread) => before.add(*thread),
                 Item::Call(call) => {
@@ -427,7 +496,7 @@ impl<'a> Calls<'a> {
         let instructions = &self.test.thread(signal.thread).instructions;
         for (index, instruction) in (0_u16..).zip(instructions).take(signal.at) {
             if let InstructionKind::System(SystemOperation::Wait(threads)) = &instruction.kind {
-                threads.iter().for_each(|thread| before.add(*thread));
+                before.join(self.fenced(threads, path)?);
             }
             if instruction.kind.is_event() {
                 before.host.push(SyncPoint { thread: signal.thread, instruction: Some(index) });
@@ -454,14 +523,22 @@ impl<'a> Calls<'a> {
             }
             self.to_host(number, &words.sync.clone(), &mut words)?;
         }
+        for (thread, at, named) in self.fence_waits() {
+            let mut threads = self.fenced(named, &mut Vec::new())?.dispatches;
+            // What a named one has waited for by a semaphore is published, and comes before on the way.
+            threads.retain(|other| {
+                let on_the_way =
+                    |pair: &SystemSync| pair.from.thread == *other && named.contains(&pair.to.thread);
+                let same_queue = |name: &ThreadId| self.queue_of(*name) == self.queue_of(*other);
+                named.contains(other) || named.iter().any(same_queue) || !words.sync.iter().any(on_the_way)
+            });
+            words.fences.push((thread, at, threads));
+        }
         for call in self.calls {
             if let (CallKind::Wait(semaphore), None) = (&call.kind, self.place(call)) {
                 let threads = self.awaited(call, semaphore, &mut Vec::new())?.dispatches;
                 if threads.is_empty() {
-                    return Err(CallError::EndlessWait {
-                        semaphore: semaphore.name.clone(),
-                        span: call.span,
-                    });
+                    return Err(CallError::IdleWait { semaphore: semaphore.name.clone(), span: call.span });
                 }
                 let kind = InstructionKind::System(SystemOperation::Wait(threads));
                 words.waits.push((call.thread, call.at, Instruction { kind, span: call.span }));
@@ -597,82 +674,4 @@ fn published(mask: AccessMask) -> Option<SystemOperation> {
 fn shown(target: Side) -> Option<SystemOperation> {
     let mask = target.accesses.without(AccessMask::HOST_READ.with(AccessMask::HOST_WRITE));
     (mask != AccessMask::NONE).then_some(SystemOperation::Visible(mask))
-}
-
-/// A dependency among items: where it begins and where it has ended. A barrier does both at once, an event where it is set and where
-/// it is awaited; what stands between is on neither side.
-struct Stretch {
-    opens: usize,
-    closes: usize,
-    source: Side,
-    target: Side,
-    span: Span,
-}
-
-/// What barriers and events among items that follow a dispatch mean for a dispatch behind them; `None` where they do not order it.
-fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
-    // In the order in which they end; each comes behind those that it may follow.
-    let dependencies: Vec<Stretch> = items
-        .iter()
-        .enumerate()
-        .filter_map(|(closes, item)| {
-            let Item::Call(call) = item else { return None };
-            let (opens, dependency) = match &call.kind {
-                CallKind::Barrier(dependency) => (closes, dependency),
-                CallKind::Await(event) => items.iter().enumerate().find_map(|(at, item)| match item {
-                    Item::Call(Call { kind: CallKind::Set(set, dependency), .. }) if set == event => {
-                        Some((at, dependency))
-                    }
-                    _ => None,
-                })?,
-                _ => return None,
-            };
-            let Dependency { source, target, .. } = *dependency;
-            Some(Stretch { opens, closes, source, target, span: call.span })
-        })
-        .collect();
-    // From which of them each is reached, itself among them: a bit each, as there are no more than `MAX_CALLS`.
-    let mut reached: Vec<u128> = Vec::new();
-    for (at, own) in dependencies.iter().enumerate() {
-        let earlier = dependencies.iter().zip(&reached);
-        let meets = earlier.filter(|(other, _)| {
-            other.closes < own.opens && other.target.stages.intersects(own.source.stages)
-        });
-        reached.push(meets.fold(1 << at, |all, (_, from)| all | from));
-    }
-    let those = |wanted: &dyn Fn(&Stretch) -> bool| {
-        let found = dependencies.iter().enumerate().filter(|(_, own)| wanted(own));
-        found.fold(0_u128, |all, (at, _)| all | 1 << at)
-    };
-    let starts = those(&|own| own.source.stages.intersects(COMPUTE));
-    let ends = those(&|own| own.target.stages.intersects(COMPUTE));
-    // What leads to a dependency at which a chain ends.
-    let leads = reached
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| ends & (1 << at) != 0)
-        .fold(0, |all, (_, from)| all | from);
-    let firsts = starts & leads;
-    let on_chain: Vec<(usize, bool, bool)> = reached
-        .iter()
-        .enumerate()
-        .map(|(at, from)| (at, firsts & (1 << at) != 0, ends & (1 << at) != 0 && from & starts != 0))
-        .filter(|(_, first, last)| *first || *last)
-        .collect();
-    let mut between = Between::new();
-    for (at, first, last) in &on_chain {
-        let Some(Stretch { source, target, span, .. }) = dependencies.get(*at) else { continue };
-        // All of them up to here must lead to where a chain ends.
-        let so_far = firsts & (u128::MAX >> (127 - at));
-        if *last && reached.get(*at).is_none_or(|from| so_far & !from != 0) {
-            return Err(CallError::BrokenChain { span: *span });
-        }
-        if *first {
-            between.extend(published(source.accesses));
-        }
-        if *last {
-            between.extend(shown(*target));
-        }
-    }
-    Ok((!on_chain.is_empty()).then_some(between))
 }

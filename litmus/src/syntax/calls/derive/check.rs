@@ -29,13 +29,13 @@ impl Calls<'_> {
             if let CallKind::Await(_) = call.kind {
                 let set = self.set_of(event).and_then(|(set, _)| self.place(set));
                 let (Some((queue, set)), Some((own, at))) = (set, self.place(call)) else {
-                    return Err(CallError::EndlessWait { semaphore: name, span });
+                    return Err(CallError::EndlessAwait { event: name, span });
                 };
                 if queue != own {
                     return Err(CallError::EventOfAnotherQueue { event: name, span });
                 }
                 if set > at {
-                    return Err(CallError::EndlessWait { semaphore: name, span });
+                    return Err(CallError::EndlessAwait { event: name, span });
                 }
             }
         }

@@ -1,0 +1,84 @@
+//! Barriers and events among what a queue is given: which of them chain, and what they mean between a dispatch and a later one.
+
+use super::super::{COMPUTE, Call, CallKind, Dependency, Side};
+use super::{Between, Derived, Item, published, shown};
+use crate::error::CallError;
+use crate::span::Span;
+
+/// A dependency among items: where it begins and where it has ended. A barrier does both at once, an event where it is set and where
+/// it is awaited; what stands between is on neither side.
+struct Stretch {
+    opens: usize,
+    closes: usize,
+    source: Side,
+    target: Side,
+    span: Span,
+}
+
+/// What barriers and events among items that follow a dispatch mean for a dispatch behind them; `None` where they do not order it.
+pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
+    // In the order in which they end; each comes behind those that it may follow.
+    let dependencies: Vec<Stretch> = items
+        .iter()
+        .enumerate()
+        .filter_map(|(closes, item)| {
+            let Item::Call(call) = item else { return None };
+            let (opens, dependency) = match &call.kind {
+                CallKind::Barrier(dependency) => (closes, dependency),
+                CallKind::Await(event) => items.iter().enumerate().find_map(|(at, item)| match item {
+                    Item::Call(Call { kind: CallKind::Set(set, dependency), .. }) if set == event => {
+                        Some((at, dependency))
+                    }
+                    _ => None,
+                })?,
+                _ => return None,
+            };
+            let Dependency { source, target, .. } = *dependency;
+            Some(Stretch { opens, closes, source, target, span: call.span })
+        })
+        .collect();
+    // From which of them each is reached, itself among them: a bit each, as there are no more than `MAX_CALLS`.
+    let mut reached: Vec<u128> = Vec::new();
+    for (at, own) in dependencies.iter().enumerate() {
+        let earlier = dependencies.iter().zip(&reached);
+        let meets = earlier.filter(|(other, _)| {
+            other.closes < own.opens && other.target.stages.intersects(own.source.stages)
+        });
+        reached.push(meets.fold(1 << at, |all, (_, from)| all | from));
+    }
+    let those = |wanted: &dyn Fn(&Stretch) -> bool| {
+        let found = dependencies.iter().enumerate().filter(|(_, own)| wanted(own));
+        found.fold(0_u128, |all, (at, _)| all | 1 << at)
+    };
+    let starts = those(&|own| own.source.stages.intersects(COMPUTE));
+    let ends = those(&|own| own.target.stages.intersects(COMPUTE));
+    // What leads to a dependency at which a chain ends.
+    let leads = reached
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| ends & (1 << at) != 0)
+        .fold(0, |all, (_, from)| all | from);
+    let firsts = starts & leads;
+    let on_chain: Vec<(usize, bool, bool)> = reached
+        .iter()
+        .enumerate()
+        .map(|(at, from)| (at, firsts & (1 << at) != 0, ends & (1 << at) != 0 && from & starts != 0))
+        .filter(|(_, first, last)| *first || *last)
+        .collect();
+    let mut between = Between::new();
+    for (at, first, last) in &on_chain {
+        let Some(Stretch { source, target, span, .. }) = dependencies.get(*at) else { continue };
+        // All of them up to here must lead to where a chain ends.
+        let so_far = firsts & (u128::MAX >> (127 - at));
+        if *last && reached.get(*at).is_none_or(|from| so_far & !from != 0) {
+            return Err(CallError::BrokenChain { span: *span });
+        }
+        if *first {
+            between.extend(published(source.accesses));
+        }
+        if *last {
+            between.extend(shown(*target));
+        }
+    }
+    Ok((!on_chain.is_empty()).then_some(between))
+}
