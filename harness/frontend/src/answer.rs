@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 
 use litmus::{Instruction, Label, Place, Prediction, QuestionKind, Race, Test};
-use model::{Budget, EventOwner, ExplainOptions, Model, Options, PredictError, RaceFound, decide, explain, predict};
+use model::{
+    Budget, EventOwner, ExplainOptions, Model, Options, PredictError, RaceFound, decide, explain, predict,
+};
 
 use crate::emit;
 use crate::lift::{Case, Finding, FindingKind, Identity, Lifted, Spot};
