@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 
 use litmus::{Instruction, Label, Place, Prediction, QuestionKind, Race, Test};
-use model::{Budget, EventOwner, ExplainOptions, Model, Options, PredictError, RaceFound, explain, predict};
+use model::{
+    Budget, EventOwner, ExplainOptions, Model, Options, PredictError, RaceFound, decide, explain, predict,
+};
 
 use crate::emit;
 use crate::lift::{Case, Finding, FindingKind, Identity, Lifted, Spot};
@@ -198,7 +200,7 @@ fn of_case(case: &Case, model: &Model, asking: &Asking<'_>) -> Result<(Race, Pre
     if racy && !question_open(&first) {
         return Ok((Race::Racy, first));
     }
-    let prediction = predict(&test, model, &options(asking.budget))?;
+    let prediction = decide(&test, model, &options(asking.budget))?;
     Ok((if racy { Race::Racy } else { prediction.race }, prediction))
 }
 

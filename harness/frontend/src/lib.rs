@@ -64,6 +64,7 @@ mod module;
 mod opcode;
 mod order;
 mod outcomes;
+mod overwritten;
 mod question;
 mod relation;
 mod smallest;

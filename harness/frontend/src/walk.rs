@@ -4,7 +4,7 @@
 //! shared memory, barriers, and branches on what was read. Control never comes together again but at control barriers: the
 //! code behind a barrier is a segment, and whoever comes to it says in a register as whom.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use arithmetic::mask;
@@ -20,6 +20,7 @@ use crate::state::{Frame, Loop, State};
 use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};
 
 mod barrier;
+mod turn;
 
 /// Instructions that one invocation executes at most, over all of its paths.
 const MAX_STEPS: usize = 4_000_000;
@@ -173,6 +174,8 @@ pub(crate) struct Walk<'a> {
     segments: Vec<Segment>,
     pub segment: usize,
     by_barrier: HashMap<usize, usize>,
+    /// For each function and header the variables that are written before they are read from there on.
+    overwritten: HashMap<(u32, u32), HashSet<u32>>,
     pub pending: Vec<Pending>,
     labels: u16,
     registers: u16,
@@ -201,6 +204,7 @@ impl<'a> Walk<'a> {
             segments: vec![Segment::default()],
             segment: 0,
             by_barrier: HashMap::new(),
+            overwritten: HashMap::new(),
             pending: Vec::new(),
             labels: UNNAMED + 1,
             registers: FIRST_FREE,
@@ -554,7 +558,11 @@ impl<'a> Walk<'a> {
             };
             phis.push((instruction.result, self.value(state, pair[0])?));
         }
-        let loops = self.setting.loops(frame.function);
+        let function = frame.function;
+        if back && let Some(open) = self.undecided(state, target, &phis) {
+            self.truth(state, &open, "a condition")?;
+        }
+        let loops = self.setting.loops(function);
         let (known, effects, memory) = (loops.get(&target).copied(), state.effects, state.memory.clone());
         let performed = state.performed.len();
         // The loop that begins anew, and what was performed in this turn.
@@ -564,22 +572,22 @@ impl<'a> Walk<'a> {
         });
         let put_back = again.and_then(|(_, since)| since.iter().map(|update| state.kept(update)).collect());
         let again = again.map(|(index, _)| index);
-        let Some(frame) = state.frames.last_mut() else { return Ok(()) };
         let values: Vec<Value> = phis.iter().map(|(_, value)| value.clone()).collect();
+        let began = again.and_then(|index| Some(state.frames.last()?.loops.get(index)?.clone()));
+        // Read-modify-writes that put back what they read change nothing.
+        if let (Some(began), Some(put_back)) = (&began, put_back as Option<Vec<_>>)
+            && effects == began.effects + put_back.len() as u32
+            && self.is_as_it_was(state, began, &values)
+        {
+            self.only_where(&put_back)?;
+            let label = self.start_label(began.start);
+            self.emit(emit::go_to(label))?;
+            return Err(Stop::Over);
+        }
+        let Some(frame) = state.frames.last_mut() else { return Ok(()) };
         if let Some(index) = again {
             frame.loops.truncate(index + 1);
             let active = &mut frame.loops[index];
-            let unchanged = active.phis == values && active.memory == memory;
-            // Read-modify-writes that put back what they read change nothing.
-            if let Some(put_back) =
-                put_back.filter(|all: &Vec<_>| unchanged && effects == active.effects + all.len() as u32)
-            {
-                let start = active.start;
-                self.only_where(&put_back)?;
-                let label = self.start_label(start);
-                self.emit(emit::go_to(label))?;
-                return Err(Stop::Over);
-            }
             active.iteration += 1;
             // What depends on nothing that is read is walked to its end.
             let open = (state.forks > active.forks).then_some(self.setting.unroll_open);

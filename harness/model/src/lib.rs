@@ -81,7 +81,7 @@ pub use explain::{
 };
 pub use growing::predict_growing;
 pub use model::Model;
-pub use predict::{Options, Summary, predict, verdict};
+pub use predict::{Options, Summary, decide, predict, verdict};
 pub use queries::answer_queries;
 pub use settle::settle;
 pub use skeleton::{BASE_RELATIONS, BASE_SETS, MAX_EVENTS, MAX_THREADS};

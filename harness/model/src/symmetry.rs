@@ -148,6 +148,13 @@ impl Symmetry {
     }
 }
 
+impl Alike {
+    /// Whether something may change places, and the condition of the question says the same of it.
+    pub(crate) fn is_said_of_all(&self) -> bool {
+        self.condition && !self.ordered.is_empty()
+    }
+}
+
 impl Swap {
     /// Whether of two names that change places both are observed in the end, or none.
     fn keeps_observed(&self, observed: &[Observable]) -> bool {
