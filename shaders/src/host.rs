@@ -414,16 +414,18 @@ pub fn items<'a>(schedule: &'a Schedule, batch: &'a Batch) -> impl Iterator<Item
     items.filter(|(_, thread)| batch.threads.contains(thread)).map(|(item, _)| item)
 }
 
-/// The batches, in an order in which they may be submitted. A binary semaphore is waited for by what is submitted behind its signal
-/// (VUID-vkQueueSubmit-pWaitSemaphores-03238).
+/// Who submits a batch: nobody of the host, or one of its threads with one of its instructions.
+type By = Option<(ThreadId, usize)>;
+
+/// The batches, in an order in which they may be submitted. A binary semaphore is waited for by what is submitted behind its signal,
+/// and behind all that this depends on (VUID-vkQueueSubmit-pWaitSemaphores-03238).
 fn submitted(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
-    // By who submits them: nobody, or a thread of the host with one of its calls.
-    let mut calls: Vec<(Option<ThreadId>, Vec<ThreadId>)> = Vec::new();
+    let mut calls: Vec<(By, Vec<ThreadId>)> = Vec::new();
     for (number, thread) in test.threads.iter().enumerate().filter(|(_, thread)| thread.place == Place::Host)
     {
-        for instruction in &thread.instructions {
+        for (at, instruction) in thread.instructions.iter().enumerate() {
             if let InstructionKind::System(SystemOperation::Submit(threads)) = &instruction.kind {
-                calls.push((Some(ThreadId(number as u16)), threads.clone()));
+                calls.push((Some((ThreadId(number as u16), at)), threads.clone()));
             }
         }
     }
@@ -436,37 +438,81 @@ fn submitted(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
             early.push(Batch { threads: vec![thread], queue, start: Start::Early });
         }
     }
-    let mut made: Vec<(Option<ThreadId>, Batch)> = Vec::new();
-    let mut add = |host: Option<ThreadId>, mut left: Vec<Batch>| -> Result<(), Rule> {
+    let mut made: Vec<(By, Batch)> = Vec::new();
+    let mut add = |by: By, mut left: Vec<Batch>| -> Result<(), Rule> {
         while !left.is_empty() {
-            let signalled = |name: &str| {
-                made.iter().any(|(by, batch)| {
-                    let signals = |item: &Scheduled| matches!(item, Scheduled::Signal(own, _) if own == name);
-                    (by.is_none() || *by == host) && items(schedule, batch).any(signals)
-                })
-            };
             let may = |(at, batch): &(usize, &Batch)| {
+                let before = Before { schedule, by, made: &made };
                 let mut binary = items(schedule, batch).filter_map(|item| {
                     if let Scheduled::Wait(name, None) = item { Some(name) } else { None }
                 });
-                binary.all(|name| signalled(name))
+                binary.all(|name| before.signals(name, None, 0))
                     && !left.iter().take(*at).any(|other| other.queue == batch.queue)
             };
             let next = left.iter().enumerate().find(may).map(|(at, _)| at).ok_or(Rule::LateSignal)?;
             let batch = left.remove(next);
-            made.push((host, batch));
+            made.push((by, batch));
         }
         Ok(())
     };
     add(None, early)?;
-    for (host, threads) in calls {
+    for (by, threads) in calls {
         let of_queue = |queue: usize| {
             let own = schedule.queues.get(queue).map(|own| own.threads.as_slice()).unwrap_or_default();
             let threads: Vec<ThreadId> =
                 threads.iter().copied().filter(|thread| own.contains(thread)).collect();
             (!threads.is_empty()).then_some(Batch { threads, queue, start: Start::Submitted })
         };
-        add(host, (0..schedule.queues.len()).filter_map(of_queue).collect())?;
+        add(by, (0..schedule.queues.len()).filter_map(of_queue).collect())?;
     }
     Ok(made.into_iter().map(|(_, batch)| batch).collect())
+}
+
+/// What has been submitted for certain as somebody submits a batch: by nobody of the host, or by the same thread.
+struct Before<'a> {
+    schedule: &'a Schedule,
+    by: By,
+    made: &'a [(By, Batch)],
+}
+
+impl Before<'_> {
+    /// Whether a signal of a semaphore, of a timeline to this value, is there with all that it depends on: the waits that its queue was
+    /// given before it, for signals that are there.
+    fn signals(&self, name: &str, value: Option<u32>, depth: usize) -> bool {
+        let (schedule, made) = (self.schedule, self.made);
+        let by_host = schedule.hosts.iter().any(|call| {
+            !call.waits
+                && call.semaphore == name
+                && call.value >= value
+                && self.by.is_some_and(|(thread, at)| thread == call.thread && call.at <= at)
+        });
+        // What depends on itself is never there.
+        if by_host || depth > made.len() {
+            return by_host;
+        }
+        let is_there = |thread: &ThreadId, queue: usize| {
+            made.iter().any(|(by, batch)| {
+                let known = by.is_none() || by.map(|by| by.0) == self.by.map(|by| by.0);
+                known && batch.queue == queue && batch.threads.contains(thread)
+            })
+        };
+        schedule.queues.iter().enumerate().any(|(number, queue)| {
+            let signal = queue.items.iter().zip(&queue.threads).position(|(item, thread)| {
+                let signals = |own: &String, of: &Option<u32>| own == name && *of >= value;
+                matches!(item, Scheduled::Signal(own, of) if signals(own, of)) && is_there(thread, number)
+            });
+            signal.is_some_and(|signal| {
+                queue.items.iter().take(signal).all(|item| match item {
+                    Scheduled::Wait(name, value) => self.signals(name, *value, depth + 1),
+                    Scheduled::Signal(..)
+                    | Scheduled::Dispatch(_)
+                    | Scheduled::Barrier(_)
+                    | Scheduled::Set(..)
+                    | Scheduled::Await(..)
+                    | Scheduled::Release(..)
+                    | Scheduled::Acquire(..) => true,
+                })
+            })
+        })
+    }
 }

@@ -68,8 +68,8 @@ pub enum Rule {
     /// A binary semaphore is signalled and waited for by queues alone (VUID-vkSignalSemaphore-semaphore-03257).
     #[error("binary semaphore of the host")]
     BinaryOfHost,
-    /// What waits for a binary semaphore is submitted behind its signal: by the same thread of the host, or where nobody of the host
-    /// submits the signal.
+    /// What waits for a binary semaphore is submitted behind its signal and all that this depends on: by the same thread of the host, or
+    /// where nobody of the host submits the signal.
     #[error("binary semaphore whose signal may be submitted behind its wait")]
     LateSignal,
     /// What is waited for never begins.

@@ -348,7 +348,6 @@ fn threads_of_the_host_submit_batches() {
             host(x, "", "submit P1, P2 | st.sc0 x, 1 | ld.sc0 r0, x ; wait P1 | | ;"),
             "wait for part of a submission",
         ),
-        (host(x, "", "submit P1 | st.sc0 x, 1 | ; submit P1 | | ;"), "one thread in several dispatches"),
         (host(two, "", "submit P1 | st.sc0 x, 1 | ld.sc0 r0, y ;"), "host memory of two kinds"),
         (
             host(x, "{ ssw 1 2; }", "submit P1 | st.sc0 x, 1 | ld.sc0 r0, x ;"),

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_one_by_conflicts() {
+    fn outcomes_one_by_one_by_conflicts() {
         for model in ["vulkan", "vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
             agrees(model, Ways { few: false, steps: 0, alone: 0, listing: true, ..Ways::USUAL });
         }

@@ -402,7 +402,7 @@ impl<'d> SimPrepared<'d> {
                 return Ok(true);
             }
             if !busy || !host.has_ended() && self.machine.random.chance(HOST_SHARE) {
-                let moved = host.step(&mut self.machine.memory, &mut self.machine.random);
+                let moved = host.step(&mut self.machine.memory, &mut self.machine.random, busy);
                 if !moved && !busy {
                     // Nobody can go on: a plan that waits for ever.
                     return Err(DeviceError::StepBudget);

@@ -20,6 +20,14 @@ use crate::random::Random;
 
 /// Lines of a thread.
 const OWN_LINES: usize = 6;
+/// How often, of 256, a thread that may go on does so where somebody else may, too: one of them is drawn for each thread, time and
+/// again. Who polls while another thread waits for a queue is to meet what comes behind that wait.
+const PACES: [u32; 4] = [256, 256, 48, 6];
+/// How many instances a thread is at, at once: drawn with its pace. Nothing orders an instance and another one, and threads meet in
+/// more of them where each is at many.
+const SPREADS: [usize; 4] = [1, 8, usize::MAX, usize::MAX];
+/// Steps, on average, after which pace and spread of a thread are drawn anew.
+const DRAWN_ANEW: usize = 64;
 
 /// A word in a cache of the host.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +40,56 @@ struct Line {
 #[derive(Clone, Debug, Default)]
 struct Thread {
     act: usize,
+    /// The first instance that it has not done with.
     instance: u32,
-    operation: usize,
+    /// By instance the next of its operations.
+    operations: Vec<usize>,
     /// By instance and register.
     registers: Vec<u32>,
-    /// Its own lines, by address and name, the oldest first.
-    lines: VecDeque<((u32, u32), Line)>,
+    /// Its own lines, the oldest first.
+    lines: VecDeque<Own>,
+    /// Of [`PACES`].
+    pace: u32,
+    /// Of [`SPREADS`].
+    spread: usize,
+}
+
+/// A line of a thread.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    /// The address and the name.
+    key: (u32, u32),
+    /// Whose word it is: releases and acquires of other instances leave it alone.
+    instance: u32,
+    line: Line,
+}
+
+/// What an operation is of: a thread and an instance.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    thread: usize,
+    instance: u32,
+}
+
+impl Thread {
+    fn draw(&mut self, random: &mut Random) {
+        self.pace = PACES.get(random.below(PACES.len())).copied().unwrap_or(256);
+        self.spread = SPREADS.get(random.below(SPREADS.len())).copied().unwrap_or(1);
+    }
+
+    /// One of the instances that it is at, of so many, with the number of the next of their operations; none where all are done with.
+    fn chosen(&mut self, operations: usize, instances: u32, random: &mut Random) -> Option<(u32, usize)> {
+        let next = |thread: &Thread, instance: u32| {
+            let next = thread.operations.get(instance as usize).copied();
+            next.filter(|next| instance < instances && *next < operations).map(|next| (instance, next))
+        };
+        while self.instance < instances && next(self, self.instance).is_none() {
+            self.instance += 1;
+        }
+        let left = instances.saturating_sub(self.instance) as usize;
+        let far = self.instance + random.below(self.spread.min(left)) as u32;
+        next(self, far).or_else(|| next(self, self.instance))
+    }
 }
 
 /// How a batch stands.
@@ -110,6 +162,7 @@ impl Host {
                 .iter()
                 .map(|thread| Thread {
                     registers: vec![0; (play.instances * thread.registers) as usize],
+                    operations: vec![0; play.instances as usize],
                     ..Thread::default()
                 })
                 .collect(),
@@ -131,6 +184,7 @@ impl Host {
     pub fn begin(&mut self, memory: &mut Memory, random: &mut Random) {
         let warm = [0, 64, 160, 256][random.below(4)];
         self.events = [0, 16, 64, 128][random.below(4)];
+        self.threads.iter_mut().for_each(|thread| thread.draw(random));
         for instance in 0..self.play.instances {
             for place in 0..self.places.len() {
                 if random.chance(warm) {
@@ -240,10 +294,14 @@ impl Host {
         self.threads.iter().zip(&self.hosts.threads).all(|(thread, code)| thread.act >= code.acts.len())
     }
 
-    /// Some thread goes on, or something happens of its own accord; false where every thread waits.
-    pub fn step(&mut self, memory: &mut Memory, random: &mut Random) -> bool {
+    /// Some thread goes on, or something happens of its own accord; false where every thread waits, or is slow and the device goes on.
+    pub fn step(&mut self, memory: &mut Memory, random: &mut Random, device_goes_on: bool) -> bool {
         if random.chance(self.events) {
             self.event(memory, random);
+        }
+        if random.below(DRAWN_ANEW) == 0 {
+            let chosen = random.below(self.threads.len());
+            self.threads.iter_mut().skip(chosen).take(1).for_each(|thread| thread.draw(random));
         }
         // Mostly who is behind: threads meet where they are at one instance.
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
@@ -252,33 +310,35 @@ impl Host {
         if random.chance(160) {
             order.sort_by_key(|number| self.threads.get(*number).map(|thread| (thread.act, thread.instance)));
         }
-        order.into_iter().any(|number| self.go(number, memory))
+        let (quick, slow): (Vec<usize>, Vec<usize>) = order
+            .into_iter()
+            .partition(|number| self.threads.get(*number).is_some_and(|thread| random.chance(thread.pace)));
+        quick.into_iter().any(|number| self.go(number, memory, random))
+            || !device_goes_on && slow.into_iter().any(|number| self.go(number, memory, random))
     }
 
     /// One step of a thread; false where it waits or has ended.
-    fn go(&mut self, number: usize, memory: &mut Memory) -> bool {
+    fn go(&mut self, number: usize, memory: &mut Memory, random: &mut Random) -> bool {
         let Some(code) = self.hosts.threads.get(number) else { return false };
-        let Some(thread) = self.threads.get(number) else { return false };
-        let (at, instance) = (thread.operation, thread.instance);
+        let Some(thread) = self.threads.get_mut(number) else { return false };
         let Some(act) = code.acts.get(thread.act) else { return false };
         match act {
-            HostAct::Each(_) if instance >= self.play.instances => self.next_act(number),
-            HostAct::Each(operations) => match operations.get(at).cloned() {
-                Some(operation) => {
-                    let over = self.operate(number, instance, &operation, memory);
-                    if let Some(thread) = self.threads.get_mut(number) {
-                        thread.operation += 1 + over as usize;
-                    }
+            HostAct::Each(operations) => {
+                let chosen = thread.chosen(operations.len(), self.play.instances, random);
+                let Some((instance, next)) = chosen else {
+                    self.next_act(number);
+                    return true;
+                };
+                let Some(operation) = operations.get(next).cloned() else { return false };
+                let over = self.operate(At { thread: number, instance }, &operation, memory);
+                let thread = self.threads.get_mut(number);
+                if let Some(next) = thread.and_then(|thread| thread.operations.get_mut(instance as usize)) {
+                    *next += 1 + over as usize;
                 }
-                None => {
-                    if let Some(thread) = self.threads.get_mut(number) {
-                        (thread.instance, thread.operation) = (instance + 1, 0);
-                    }
-                }
-            },
+            }
             HostAct::Submit(batch) => {
                 let batch = *batch;
-                self.release(number);
+                self.release(number, None);
                 self.submit(memory);
                 self.submitted.push_back(batch);
                 if let Some(batch) = self.batches.get_mut(batch as usize) {
@@ -291,12 +351,12 @@ impl Host {
                 if !(batch.ended || batch.begun && self.fault == Fault::FenceWaitTooEarly) {
                     return false;
                 }
-                self.acquire(number);
+                self.acquire(number, None);
                 self.next_act(number);
             }
             HostAct::Signal { semaphore, value } => {
                 let (semaphore, value) = (*semaphore, *value);
-                self.release(number);
+                self.release(number, None);
                 self.reach(semaphore, value);
                 self.next_act(number);
             }
@@ -304,7 +364,7 @@ impl Host {
                 if !self.has_reached(*semaphore, *value) {
                     return false;
                 }
-                self.acquire(number);
+                self.acquire(number, None);
                 self.next_act(number);
             }
         }
@@ -313,7 +373,8 @@ impl Host {
 
     fn next_act(&mut self, number: usize) {
         let Some(thread) = self.threads.get_mut(number) else { return };
-        *thread = Thread { act: thread.act + 1, instance: 0, operation: 0, ..std::mem::take(thread) };
+        (thread.act, thread.instance) = (thread.act + 1, 0);
+        thread.operations.fill(0);
         if self.hosts.threads.get(number).is_some_and(|code| thread.act == code.acts.len()) {
             self.report(number);
         }
@@ -345,13 +406,8 @@ impl Host {
     }
 
     /// One operation; the answer is how many are left out behind it.
-    fn operate(
-        &mut self,
-        number: usize,
-        instance: u32,
-        operation: &HostOperation,
-        memory: &mut Memory,
-    ) -> u32 {
+    fn operate(&mut self, at: At, operation: &HostOperation, memory: &mut Memory) -> u32 {
+        let At { thread: number, instance } = at;
         let registers = self.hosts.threads.get(number).map_or(0, |code| code.registers);
         let base = (instance * registers) as usize;
         let value = |host: &Host, value: HostValue| {
@@ -364,12 +420,12 @@ impl Host {
             HostOperation::Load { register, place, order } => {
                 let key = (self.address(instance, *place), place.name);
                 let loaded = match order {
-                    None => self.load(number, key, memory),
+                    None => self.load(at, key, memory),
                     Some(order) => {
                         self.give_up(number, key.0);
                         let loaded = self.domain_load(key.0, memory);
                         if order.acquires() {
-                            self.acquire(number);
+                            self.acquire(number, Some(instance));
                         }
                         loaded
                     }
@@ -385,17 +441,17 @@ impl Host {
                 let key = (self.address(instance, *place), place.name);
                 let stored = value(self, *stored);
                 match order {
-                    None => self.put(number, key, Line { value: stored, dirty: true }),
+                    None => self.put(at, key, Line { value: stored, dirty: true }),
                     Some(order) => {
                         if order.releases() {
-                            self.release(number);
+                            self.release(number, Some(instance));
                         }
                         self.give_up(number, key.0);
                         self.domain.insert(key.0, Line { value: stored, dirty: true });
                     }
                 }
             }
-            HostOperation::Fence(order) => self.fence(number, *order),
+            HostOperation::Fence(order) => self.fence(at, *order),
             HostOperation::Flush(places) => {
                 if !self.coherent && self.fault != Fault::HostFlushNothing {
                     places.iter().for_each(|place| self.flush(number, self.address(instance, *place)));
@@ -415,43 +471,43 @@ impl Host {
         0
     }
 
-    fn fence(&mut self, number: usize, order: HostOrder) {
+    fn fence(&mut self, at: At, order: HostOrder) {
         if order.releases() {
-            self.release(number);
+            self.release(at.thread, Some(at.instance));
         }
         if order.acquires() {
-            self.acquire(number);
+            self.acquire(at.thread, Some(at.instance));
         }
     }
 
     /// A plain load.
-    fn load(&mut self, number: usize, key: (u32, u32), memory: &Memory) -> u32 {
-        let lines = self.threads.get(number).map(|thread| &thread.lines);
-        if let Some((_, line)) = lines.and_then(|lines| lines.iter().find(|(own, _)| *own == key)) {
-            return line.value;
+    fn load(&mut self, at: At, key: (u32, u32), memory: &Memory) -> u32 {
+        let lines = self.threads.get(at.thread).map(|thread| &thread.lines);
+        if let Some(own) = lines.and_then(|lines| lines.iter().find(|own| own.key == key)) {
+            return own.line.value;
         }
         let value = self.shared_load(key, memory);
-        self.put(number, key, Line { value, dirty: false });
+        self.put(at, key, Line { value, dirty: false });
         value
     }
 
     /// Puts a line into those of a thread; the oldest makes room.
-    fn put(&mut self, number: usize, key: (u32, u32), line: Line) {
-        let Some(thread) = self.threads.get_mut(number) else { return };
-        if let Some((_, own)) = thread.lines.iter_mut().find(|(own, _)| *own == key) {
-            *own = line;
+    fn put(&mut self, at: At, key: (u32, u32), line: Line) {
+        let Some(thread) = self.threads.get_mut(at.thread) else { return };
+        if let Some(own) = thread.lines.iter_mut().find(|own| own.key == key) {
+            own.line = line;
             return;
         }
-        thread.lines.push_back((key, line));
+        thread.lines.push_back(Own { key, instance: at.instance, line });
         if thread.lines.len() > OWN_LINES {
-            self.drop_oldest(number);
+            self.drop_oldest(at.thread);
         }
     }
 
     fn drop_oldest(&mut self, number: usize) {
         let oldest = self.threads.get_mut(number).and_then(|thread| thread.lines.pop_front());
-        if let Some((key, line)) = oldest.filter(|(_, line)| line.dirty) {
-            self.shared_store(key, line.value);
+        if let Some(own) = oldest.filter(|own| own.line.dirty) {
+            self.shared_store(own.key, own.line.value);
         }
     }
 
@@ -486,21 +542,27 @@ impl Host {
         self.domain.entry(address).or_insert_with(fetch).value
     }
 
-    /// Moves what is dirty of a thread to what all threads share.
-    fn release(&mut self, number: usize) {
+    /// Moves what is dirty of a thread to what all threads share, of one instance or of all.
+    fn release(&mut self, number: usize, instance: Option<u32>) {
+        self.move_lines(number, |own| instance.is_none_or(|instance| instance == own.instance));
+    }
+
+    /// Moves those dirty lines of a thread to what all threads share.
+    fn move_lines(&mut self, number: usize, which: impl Fn(&Own) -> bool) {
         let Some(thread) = self.threads.get_mut(number) else { return };
         let mut moved = Vec::new();
-        for (key, line) in thread.lines.iter_mut().filter(|(_, line)| line.dirty) {
-            moved.push((*key, line.value));
-            line.dirty = false;
+        for own in thread.lines.iter_mut().filter(|own| own.line.dirty && which(own)) {
+            moved.push((own.key, own.line.value));
+            own.line.dirty = false;
         }
         moved.into_iter().for_each(|(key, value)| self.shared_store(key, value));
     }
 
-    /// Drops what is clean of a thread.
-    fn acquire(&mut self, number: usize) {
+    /// Drops what is clean of a thread, of one instance or of all.
+    fn acquire(&mut self, number: usize, instance: Option<u32>) {
         if let Some(thread) = self.threads.get_mut(number) {
-            thread.lines.retain(|(_, line)| line.dirty);
+            let is_other = |own: &Own| instance.is_some_and(|instance| instance != own.instance);
+            thread.lines.retain(|own| own.line.dirty || is_other(own));
         }
     }
 
@@ -512,15 +574,7 @@ impl Host {
 
     /// Moves what is dirty of a word to the host domain.
     fn flush(&mut self, number: usize, address: u32) {
-        let mut moved = Vec::new();
-        if let Some(thread) = self.threads.get_mut(number) {
-            let dirty = |(key, line): &&mut ((u32, u32), Line)| key.0 == address && line.dirty;
-            for (key, line) in thread.lines.iter_mut().filter(dirty) {
-                moved.push((*key, line.value));
-                line.dirty = false;
-            }
-        }
-        moved.into_iter().for_each(|(key, value)| self.shared_store(key, value));
+        self.move_lines(number, |own| own.key.0 == address);
         let names = (address, 0)..=(address, u32::MAX);
         for (_, line) in self.cache.range_mut(names).filter(|(_, line)| line.dirty) {
             line.dirty = false;
@@ -531,7 +585,7 @@ impl Host {
     /// Drops what is clean of a word before the host domain.
     fn invalidate(&mut self, number: usize, address: u32) {
         if let Some(thread) = self.threads.get_mut(number) {
-            thread.lines.retain(|(key, line)| key.0 != address || line.dirty);
+            thread.lines.retain(|own| own.key.0 != address || own.line.dirty);
         }
         let names: Vec<(u32, u32)> = self
             .cache
@@ -570,7 +624,7 @@ impl Host {
     /// All that the host wrote goes to memory.
     pub fn end(&mut self, memory: &mut Memory) {
         for number in 0..self.threads.len() {
-            self.release(number);
+            self.release(number, None);
         }
         for ((address, _), line) in self.cache.iter_mut().filter(|(_, line)| line.dirty) {
             self.domain.insert(*address, Line { value: line.value, dirty: true });
@@ -632,7 +686,7 @@ impl Host {
                 }
             }
             5 => self.drop_oldest(number),
-            _ => drop(self.load(number, key, memory)),
+            _ => drop(self.load(At { thread: number, instance }, key, memory)),
         }
     }
 }
