@@ -546,7 +546,7 @@ impl Printer<'_> {
                         }
                         _ => None,
                     };
-                    let negated = self.comparison(id, opposite(*relation), *left, *right);
+                    let negated = self.comparison(id, relation.opposite(), *left, *right);
                     match over {
                         Some(over) => {
                             let (then, other) = (at + 1..join - 1, join..over);
@@ -709,17 +709,6 @@ impl Printer<'_> {
 
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
-}
-
-fn opposite(relation: BranchRelation) -> BranchRelation {
-    match relation {
-        BranchRelation::Equal => BranchRelation::NotEqual,
-        BranchRelation::NotEqual => BranchRelation::Equal,
-        BranchRelation::GreaterOrEqual => BranchRelation::Less,
-        BranchRelation::LessOrEqual => BranchRelation::Greater,
-        BranchRelation::Greater => BranchRelation::LessOrEqual,
-        BranchRelation::Less => BranchRelation::GreaterOrEqual,
-    }
 }
 
 fn scope_word(scope: Scope) -> Result<&'static str, ConvertError> {
