@@ -15,6 +15,12 @@ pub(crate) const HEADING: &str = "After lowering to hw instructions:";
 /// Words between an instruction's operands that say something to ACO alone.
 const REMARKS: &[&str] = &["disable_wqm", "(is16bit)", "(is24bit)", "(kill)", "(latekill)", "(noCSE)"];
 
+/// Dimensions of images: on these generations the descriptor says them to the hardware.
+const DIMENSIONS: &[&str] = &["1d", "2d", "3d", "cube", "1darray", "2darray", "2dmsaa", "2darraymsaa"];
+
+/// An operand that an instruction does not have.
+const ABSENT: &str = "undef";
+
 /// Reads the program from its heading on; `skipped` lines stood before.
 pub(crate) fn parse(text: &str, skipped: u32) -> Result<MachineProgram, MachineTextError> {
     let mut program = MachineProgram { instructions: Vec::new(), labels: Vec::new() };
@@ -55,6 +61,7 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
     let opcode = Opcode::of(mnemonic);
     let mut operands: Vec<MachineOperand> =
         results.split(',').filter(|word| !word.trim().is_empty()).map(result).collect::<Option<_>>()?;
+    let written = operands.len();
     let mut modifiers = Modifiers::default();
     match &opcode {
         Opcode::Waitcnt => modifiers = waits(rest),
@@ -67,23 +74,43 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
             let words: Vec<&str> = rest.split_whitespace().filter(|word| !is_remark(word)).collect();
             for piece in words.join(" ").split(',') {
                 let mut words = piece.split_whitespace().map(bare).filter(|word| !word.is_empty());
-                if let Some(first) = words.next() {
-                    operands.push(source(first));
+                match words.next() {
+                    // `s4: undef` has a type and no register.
+                    Some(first) if first.ends_with(':') => {
+                        operands.push(MachineOperand::Unknown(words.next()?.to_owned()));
+                    }
+                    Some(first) => operands.push(source(first)),
+                    None => {}
                 }
                 for word in words {
-                    modifiers.take(word);
+                    match word {
+                        "unrm" => modifiers.take("unorm"),
+                        _ if !DIMENSIONS.contains(&word) => modifiers.take(word),
+                        _ => {}
+                    }
                 }
             }
         }
     }
-    // What an instruction writes or reads besides its operands is none of them in machine text.
+    // What an instruction writes or reads besides its operands is none of them in machine text; a move out of scc names it.
     let special = |first, count| MachineOperand::Scalar(Registers { first, count });
-    operands.retain(|operand| *operand != special(special::SCC, 1));
+    let flag = special(special::SCC, 1);
+    let read = operands.split_off(written);
+    operands.retain(|operand| *operand != flag);
+    operands.extend(read);
+    if matches!(opcode, Opcode::Scalar(Scalar::Select { .. } | Scalar::Sum { carry_in: true, .. })) {
+        operands.pop_if(|last| *last == flag);
+    }
     match &opcode {
         Opcode::Scalar(Scalar::SaveExec { .. }) | Opcode::Vector(Vector::Compare { execute: true, .. }) => {
             operands.retain(|operand| *operand != special(special::EXEC, 2));
         }
         Opcode::Memory(memory) => {
+            if memory.path == Path::Image {
+                let bits = mask(modifiers.value("dmask"), &operands, written)?;
+                modifiers.values.retain(|(key, _)| key != "dmask");
+                modifiers.values.push(("dmask".to_owned(), bits));
+            }
             operands = in_order(*memory, operands)?;
             // The offset of an operation on workgroup memory has the name of the first of two.
             if memory.path == Path::Lds && memory.pair.is_none() {
@@ -134,28 +161,60 @@ fn source(word: &str) -> MachineOperand {
     operand(register)
 }
 
-/// Buffer accesses print descriptor, address, offset, data; machine text has data, address, descriptor, offset.
-fn in_order(memory: MemoryInstruction, operands: Vec<MachineOperand>) -> Option<Vec<MachineOperand>> {
-    if !matches!(memory.path, Path::Buffer | Path::Texel) {
-        // The order of the others has not been compared with machine text.
-        return Some(match memory.path {
-            Path::Scalar | Path::ScalarBuffer => operands,
-            Path::Lds => {
-                let m0 = MachineOperand::Scalar(Registers { first: special::M0, count: 1 });
-                operands.into_iter().filter(|operand| *operand != m0).collect()
-            }
-            _ => vec![MachineOperand::Unknown("an operand of ACO's own form".to_owned())],
-        });
-    }
-    let loads = matches!(memory.action, Action::Load { .. });
-    let returns = matches!(memory.action, Action::Atomic(_)) && operands.len() == 5;
-    let mut operands = operands.into_iter();
-    let result = if loads || returns { Some(operands.next()?) } else { None };
-    let (descriptor, address, offset) = (operands.next()?, operands.next()?, operands.next()?);
-    let data = match (loads, result) {
-        (true, Some(result)) => result,
-        // The returned value has the register of the data.
-        (_, _) => operands.next()?,
+/// The components of an image access: said by name (`dmask:xy`) where they are not those of its result, or four.
+fn mask(said: Option<&str>, operands: &[MachineOperand], written: usize) -> Option<String> {
+    let bits = match (said, operands.first()) {
+        (Some(names), _) => {
+            names.chars().try_fold(0, |bits: u8, name| Some(bits | 1 << "xyzw".find(name)?))?
+        }
+        (None, Some(MachineOperand::Vector(result))) if written > 0 => {
+            1_u8.checked_shl(result.count.into())?.checked_sub(1)?
+        }
+        _ => 0xf,
     };
-    Some(vec![data, address, descriptor, offset])
+    Some(format!("{bits:#x}"))
+}
+
+/// Accesses to memory in the order of machine text.
+///
+/// ACO prints descriptor, address, offset, data of a buffer; descriptor, sampler, data, coordinates of an image; address, base,
+/// data behind an address; each behind what it returns.
+fn in_order(memory: MemoryInstruction, operands: Vec<MachineOperand>) -> Option<Vec<MachineOperand>> {
+    let loads = matches!(memory.action, Action::Load { .. });
+    let atomic = matches!(memory.action, Action::Atomic(_));
+    let absent =
+        |operand: &MachineOperand| matches!(operand, MachineOperand::Unknown(word) if word == ABSENT);
+    let count = operands.len();
+    let mut from = operands.into_iter();
+    Some(match memory.path {
+        Path::Scalar | Path::ScalarBuffer => from.collect(),
+        Path::Lds => {
+            let m0 = MachineOperand::Scalar(Registers { first: special::M0, count: 1 });
+            from.filter(|operand| *operand != m0).collect()
+        }
+        Path::Buffer | Path::Texel | Path::Image => {
+            let result = if loads || atomic && count == 5 { Some(from.next()?) } else { None };
+            let descriptor = from.next()?;
+            let (second, third) = (from.next()?, from.next()?);
+            // The returned value has the register of the data; a load of a buffer ends with the offset.
+            let fourth = from.next();
+            match (memory.path, loads) {
+                (Path::Image, true) => vec![result?, fourth?, descriptor],
+                (Path::Image, false) => vec![third, fourth?, descriptor],
+                (_, true) => vec![result?, second, descriptor, third],
+                (_, false) => vec![fourth?, second, descriptor, third],
+            }
+        }
+        Path::Global | Path::Flat => {
+            let mut ordered = Vec::new();
+            if loads || atomic && count == 4 {
+                ordered.push(from.next()?);
+            }
+            ordered.push(from.next()?);
+            let base = from.next()?;
+            ordered.extend(from);
+            ordered.extend((!absent(&base)).then_some(base));
+            ordered
+        }
+    })
 }

@@ -331,8 +331,8 @@ fn pieces(text: &str) -> Vec<String> {
 
 /// Flags that this reader knows: what they mean is the business of who executes the instruction.
 const FLAGS: &[&str] = &[
-    "glc", "slc", "dlc", "sc0", "sc1", "nt", "offen", "idxen", "lds", "gds", "unorm", "d16", "a16", "r128",
-    "tfe", "lwe", "da",
+    "glc", "slc", "dlc", "sc0", "sc1", "nt", "addr64", "offen", "idxen", "lds", "gds", "unorm", "d16", "a16",
+    "r128", "tfe", "lwe", "da",
 ];
 
 /// Modifiers with a value that this reader knows.

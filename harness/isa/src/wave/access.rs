@@ -346,14 +346,18 @@ impl Builder<'_> {
 
     /// Where lanes access what a descriptor shows.
     fn resource_addresses(
-        &self,
+        &mut self,
         state: &State,
         instruction: &MachineInstruction,
         memory: MemoryInstruction,
         active: &[usize],
     ) -> Result<Vec<Lane>, Halt> {
-        let shows = self.descriptor(state, scalar_at(instruction, 2)?)?;
         let modifiers = &instruction.modifiers;
+        let registers = scalar_at(instruction, 2)?;
+        if modifiers.has("addr64") {
+            return self.addresses_behind(state, instruction, registers, active);
+        }
+        let shows = self.descriptor(state, registers)?;
         let mut lanes = Vec::new();
         let (offen, idxen) = (modifiers.has("offen"), modifiers.has("idxen"));
         let coordinate = |lane: usize, index: u16| -> Result<u32, Halt> {
@@ -407,6 +411,32 @@ impl Builder<'_> {
                 _ => return Err(Halt::Unknown("a descriptor of another kind".to_owned())),
             };
             lanes.push(Lane { lane: *lane, starts: vec![start] });
+        }
+        Ok(lanes)
+    }
+
+    /// Where lanes access memory by an address of two words, as GFX6 does: it is added to the base of a descriptor that the
+    /// shader has made itself (Southern Islands Series Instruction Set Architecture, 8.1.5).
+    fn addresses_behind(
+        &mut self,
+        state: &State,
+        instruction: &MachineInstruction,
+        registers: Registers,
+        active: &[usize],
+    ) -> Result<Vec<Lane>, Halt> {
+        let base = state.mask(registers.first, 2)?;
+        // 48 bits of address; behind them the stride, which would add the lane's number.
+        if base >> 48 != 0 {
+            return Err(Halt::Unknown("a descriptor with a stride".to_owned()));
+        }
+        let offset = offset(&instruction.modifiers)?
+            + i64::from(state.known(self.scalar_operand(state, at(instruction, 3)?, 0)?)?);
+        let mut lanes = Vec::new();
+        for lane in active {
+            let mut word =
+                |index| state.known(self.lane_operand(state, at(instruction, 1)?, index, *lane)?);
+            let address = base.wrapping_add(u64::from(word(0)?) | u64::from(word(1)?) << 32);
+            lanes.push(Lane { lane: *lane, starts: vec![self.address(address, offset)?] });
         }
         Ok(lanes)
     }
