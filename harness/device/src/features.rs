@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 
-use ash::{ext, khr, vk};
+use ash::{amd, ext, khr, vk};
 
 use crate::split_barrier::{self, SplitBarrierFeatures};
 
@@ -28,6 +28,7 @@ pub(crate) struct Features {
     subgroup_rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'static>,
     executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'static>,
     split_barrier: SplitBarrierFeatures,
+    coherent_memory: vk::PhysicalDeviceCoherentMemoryFeaturesAMD<'static>,
 }
 
 /// The version of a device and its extensions.
@@ -178,6 +179,11 @@ impl Features {
         self.synchronization2.synchronization2 == vk::TRUE
     }
 
+    /// Memory types of AMD's that are coherent on the device may be allocated from.
+    pub(crate) fn device_coherent_memory(&self) -> bool {
+        self.coherent_memory.device_coherent_memory == vk::TRUE
+    }
+
     /// Pipelines can be asked for the code that was made of them.
     pub(crate) fn executables(&self) -> bool {
         self.executables.pipeline_executable_info == vk::TRUE
@@ -292,5 +298,8 @@ features! {
     }
     split_barrier: 0, split_barrier::NAME => {
         shader_split_barrier = "shaderSplitBarrier",
+    }
+    coherent_memory: 0, amd::device_coherent_memory::NAME => {
+        device_coherent_memory = "deviceCoherentMemory",
     }
 }

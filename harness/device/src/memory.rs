@@ -282,17 +282,22 @@ impl Mapped {
     }
 }
 
-/// The properties of a memory type that tests may use; `None` for special ones, which ask for features of their own.
+/// The properties of a memory type that tests may use; `None` for special ones that no test asks for.
 pub(crate) fn properties_of(flags: vk::MemoryPropertyFlags) -> Option<MemoryProperties> {
-    let usual = vk::MemoryPropertyFlags::DEVICE_LOCAL
-        | vk::MemoryPropertyFlags::HOST_VISIBLE
-        | vk::MemoryPropertyFlags::HOST_COHERENT
-        | vk::MemoryPropertyFlags::HOST_CACHED;
-    usual.contains(flags).then(|| MemoryProperties {
-        device_local: flags.contains(vk::MemoryPropertyFlags::DEVICE_LOCAL),
-        host_visible: flags.contains(vk::MemoryPropertyFlags::HOST_VISIBLE),
-        host_coherent: flags.contains(vk::MemoryPropertyFlags::HOST_COHERENT),
-        host_cached: flags.contains(vk::MemoryPropertyFlags::HOST_CACHED),
+    type Flags = vk::MemoryPropertyFlags;
+    let usual = Flags::DEVICE_LOCAL | Flags::HOST_VISIBLE | Flags::HOST_COHERENT | Flags::HOST_CACHED;
+    let device_coherent = flags.contains(Flags::DEVICE_COHERENT_AMD);
+    let special = if device_coherent {
+        Flags::DEVICE_COHERENT_AMD | Flags::DEVICE_UNCACHED_AMD
+    } else {
+        Flags::empty()
+    };
+    (usual | special).contains(flags).then(|| MemoryProperties {
+        device_local: flags.contains(Flags::DEVICE_LOCAL),
+        host_visible: flags.contains(Flags::HOST_VISIBLE),
+        host_coherent: flags.contains(Flags::HOST_COHERENT),
+        host_cached: flags.contains(Flags::HOST_CACHED),
+        device_coherent,
     })
 }
 

@@ -111,7 +111,11 @@ impl Physical {
             memory.memory_types_as_slice().iter().map(|kind| kind.property_flags).collect();
         let capabilities = masked.apply(Capabilities {
             executes,
-            memory_types: memory_types.iter().filter_map(|flags| properties_of(*flags)).collect(),
+            memory_types: memory_types
+                .iter()
+                .filter_map(|flags| properties_of(*flags))
+                .filter(|properties| features.device_coherent_memory() || !properties.device_coherent)
+                .collect(),
             ..capabilities(&core.limits, &properties, &features, &families, software, is_cpu)
         });
         Ok(Physical {

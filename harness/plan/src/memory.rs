@@ -15,6 +15,9 @@ pub struct MemoryProperties {
     pub host_coherent: bool,
     /// `HOST_CACHED`.
     pub host_cached: bool,
+    /// `DEVICE_COHERENT_AMD`, with `DEVICE_UNCACHED_AMD` or without: special, so that only who asks for it is given it.
+    #[serde(default)]
+    pub device_coherent: bool,
 }
 
 /// What a memory type must have, and what it must not.
@@ -26,21 +29,30 @@ pub struct MemoryKind {
     pub without: MemoryProperties,
 }
 
-const NONE: MemoryProperties =
-    MemoryProperties { device_local: false, host_visible: false, host_coherent: false, host_cached: false };
+const NONE: MemoryProperties = MemoryProperties {
+    device_local: false,
+    host_visible: false,
+    host_coherent: false,
+    host_cached: false,
+    device_coherent: false,
+};
 const VISIBLE: MemoryProperties = MemoryProperties { host_visible: true, ..NONE };
 const LOCAL: MemoryProperties = MemoryProperties { device_local: true, ..NONE };
 const COHERENT: MemoryProperties = MemoryProperties { host_coherent: true, ..NONE };
 
 impl MemoryKind {
     /// The kinds that tests ask for, by their words.
-    pub const NAMED: [(&str, MemoryKind); 6] = [
+    pub const NAMED: [(&str, MemoryKind); 7] = [
         ("local", MemoryKind { with: LOCAL, without: NONE }),
         ("nonlocal", MemoryKind { with: NONE, without: LOCAL }),
         ("visible", MemoryKind { with: VISIBLE, without: NONE }),
         ("coherent", MemoryKind { with: MemoryProperties { host_coherent: true, ..VISIBLE }, without: NONE }),
         ("noncoherent", MemoryKind { with: VISIBLE, without: COHERENT }),
         ("cached", MemoryKind { with: MemoryProperties { host_cached: true, ..VISIBLE }, without: NONE }),
+        (
+            "device-coherent",
+            MemoryKind { with: MemoryProperties { device_coherent: true, ..NONE }, without: NONE },
+        ),
     ];
 
     /// The kind that a word stands for.
@@ -52,18 +64,20 @@ impl MemoryKind {
     pub fn holds(&self, properties: MemoryProperties) -> bool {
         let flags = properties.flags().map(|(has, _)| has);
         let (with, without) = (self.with.flags(), self.without.flags());
-        flags.iter().zip(with).all(|(has, (wanted, _))| *has || !wanted)
+        properties.device_coherent == self.with.device_coherent
+            && flags.iter().zip(with).all(|(has, (wanted, _))| *has || !wanted)
             && flags.iter().zip(without).all(|(has, (unwanted, _))| !*has || !unwanted)
     }
 }
 
 impl MemoryProperties {
-    fn flags(self) -> [(bool, &'static str); 4] {
+    fn flags(self) -> [(bool, &'static str); 5] {
         [
             (self.device_local, "DEVICE_LOCAL"),
             (self.host_visible, "HOST_VISIBLE"),
             (self.host_coherent, "HOST_COHERENT"),
             (self.host_cached, "HOST_CACHED"),
+            (self.device_coherent, "DEVICE_COHERENT_AMD"),
         ]
     }
 }
@@ -106,7 +120,9 @@ mod tests {
                 host_visible: true,
                 host_coherent: true,
                 host_cached: true,
+                device_coherent: false,
             },
+            MemoryProperties { device_coherent: true, host_coherent: true, ..VISIBLE },
         ];
         let found: Vec<(&str, Vec<usize>)> = MemoryKind::NAMED
             .iter()
@@ -119,6 +135,7 @@ mod tests {
             ("coherent", vec![1, 3]),
             ("noncoherent", vec![2]),
             ("cached", vec![2, 3]),
+            ("device-coherent", vec![4]),
         ];
         assert_eq!(found, expected);
     }

@@ -40,11 +40,21 @@ const OVERLAP: u32 = 128;
 const HOST_SHARE: u32 = 200;
 
 /// The kinds of memory that tests can ask for. They are one to the machine.
-const MEMORY_TYPES: [MemoryProperties; 3] = [
-    MemoryProperties { device_local: true, host_visible: false, host_coherent: false, host_cached: false },
-    MemoryProperties { device_local: false, host_visible: true, host_coherent: true, host_cached: false },
-    MemoryProperties { device_local: false, host_visible: true, host_coherent: false, host_cached: true },
-];
+const MEMORY_TYPES: [MemoryProperties; 4] = {
+    let none = MemoryProperties {
+        device_local: false,
+        host_visible: false,
+        host_coherent: false,
+        host_cached: false,
+        device_coherent: false,
+    };
+    [
+        MemoryProperties { device_local: true, ..none },
+        MemoryProperties { host_visible: true, host_coherent: true, ..none },
+        MemoryProperties { host_visible: true, host_cached: true, ..none },
+        MemoryProperties { device_local: true, device_coherent: true, ..none },
+    ]
+};
 
 /// The simulated GPU.
 #[derive(Debug)]
@@ -509,7 +519,7 @@ impl<'d> SimPrepared<'d> {
 
 /// The memory type that a buffer lies in.
 fn memory_type(memory: Memory) -> Option<MemoryProperties> {
-    let [local, coherent, cached] = MEMORY_TYPES;
+    let [local, coherent, cached, _] = MEMORY_TYPES;
     match memory {
         Memory::Device => Some(local),
         Memory::Shared => Some(coherent),

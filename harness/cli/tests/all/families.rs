@@ -62,6 +62,51 @@ fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
     }
 }
 
+/// Memory of `VK_AMD_device_coherent_memory`, which a layer gives the software drivers: only who names it is given it, with its feature,
+/// so that nothing is to be said of it either.
+#[test]
+fn memory_that_is_coherent_on_the_device() {
+    let folder = tempfile::tempdir().unwrap();
+    if !layer(folder.path(), "memory") {
+        return;
+    }
+    if !Path::new(VALIDATION).is_dir() {
+        return println!("1 skipped: the validation layers are not in {VALIDATION}");
+    }
+    let paths = format!("{VALIDATION}:{}", folder.path().display());
+    let run = |driver: &str| {
+        let mut command = vk_litmus(["run", "--device", driver, "--instances", "1000", "--seed", "1"]);
+        command.args([
+            "rmw/RMW+addadd-addadd@device-coherent",
+            "mp/MP+rel-acq@device-coherent",
+            "mp/MP+rel-acq",
+        ]);
+        command.args(["--validate", "--format", "json"]).current_dir(folder.path());
+        command
+    };
+    let named = |ran: &Ran, reason: &str| {
+        let lines = ran.json_lines();
+        lines.iter().filter(|line| line["reason"].as_str().unwrap_or_default() == reason).count()
+    };
+    let lacks = "memory type DEVICE_COHERENT_AMD";
+    for driver in software_drivers() {
+        let layers = "VK_LAYER_KHRONOS_validation:VK_LAYER_LITMUS_memory";
+        let mut command = run(driver);
+        let there = Ran::of(command.env("VK_LAYER_PATH", &paths).env("VK_INSTANCE_LAYERS", layers));
+        let said: Vec<&str> = there.stderr.lines().filter(|line| line.starts_with("validation, ")).collect();
+        assert!(said.is_empty(), "{driver}: {said:#?}");
+        for line in there.json_lines() {
+            let verdict = (line["verdict"].as_str().unwrap(), line["reason"].as_str().unwrap_or_default());
+            assert!(["conforms", "inconclusive"].contains(&verdict.0), "{driver}: {line}");
+            assert!(["", "not exercised"].contains(&verdict.1), "{driver}: {line}");
+        }
+        // Without the feature, and without the type.
+        command.env("VK_LITMUS_MASK", "deviceCoherentMemory");
+        assert_eq!(named(&Ran::of(&mut command), lacks), 2, "{driver}");
+        assert_eq!(named(&Ran::of(&mut run(driver)), lacks), 2, "{driver}");
+    }
+}
+
 /// A test of queues or hosts that a device is not given is skipped by the rule's name: the line behind the name of each file of `refused/`
 /// says which, and in which variant.
 #[test]

@@ -1,0 +1,244 @@
+/* A Vulkan layer that gives a driver a memory type of VK_AMD_device_coherent_memory, for tests: that such a type is asked for where a
+ * test says so, with its feature and never else, can be looked at by the validation layers above it, and runs.
+ *
+ * The type comes behind the driver's own and is the first of them, coherent on the device and uncached besides. It knows one device
+ * at a time. A test builds this with `cc`. It is not shipped. Nothing here needs Vulkan's headers: the few structures that are
+ * looked into stand here and in abi.h. */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi.h"
+
+#define EXTENSION "VK_AMD_device_coherent_memory"
+enum { COHERENT_MEMORY_FEATURES = 1000229000 };
+enum { DEVICE_COHERENT = 0x40, DEVICE_UNCACHED = 0x80, TYPES = 32, INCOMPLETE = 5 };
+
+typedef struct Extension {
+    char name[256];
+    uint32_t version;
+} Extension;
+
+typedef struct Features {
+    int32_t type;
+    const void *next;
+    uint32_t device_coherent_memory;
+} Features;
+
+/* VkPhysicalDeviceMemoryProperties. */
+typedef struct Memory {
+    uint32_t count;
+    struct { uint32_t flags, heap; } types[TYPES];
+    uint32_t heap_count;
+    struct { uint64_t size; uint32_t flags; } heaps[16];
+} Memory;
+
+typedef struct Memory2 {
+    int32_t type;
+    void *next;
+    Memory memory;
+} Memory2;
+
+typedef struct Requirements {
+    uint64_t size, alignment;
+    uint32_t types;
+} Requirements;
+
+typedef struct Requirements2 {
+    int32_t type;
+    void *next;
+    Requirements requirements;
+} Requirements2;
+
+typedef struct AllocateInfo {
+    int32_t type;
+    const void *next;
+    uint64_t size;
+    uint32_t index;
+} AllocateInfo;
+
+/* The beginning of VkDeviceCreateInfo. */
+typedef struct DeviceInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags, queue_info_count;
+    const void *queue_infos;
+    uint32_t layer_count;
+    const char *const *layers;
+    uint32_t extension_count;
+    const char *const *extensions;
+    const void *features;
+} DeviceInfo;
+
+static GetProcAddr next_instance, next_device;
+static Handle last_instance, last_device;
+/* The type of ours: how many the driver has. */
+static uint32_t ours;
+
+/* Looked up while the instance is made: later the loader answers with the first layer's. */
+static Result (*extensions_of)(Handle, const char *, uint32_t *, Extension *);
+static void (*features_of)(Handle, Header *);
+static void (*memory_of)(Handle, Memory *);
+static void (*memory2_of)(Handle, Memory2 *);
+
+#define BELOW_DEVICE(result, name, ...) ((result(*)(__VA_ARGS__))next_device(last_device, name))
+
+/* What the device tells. */
+
+static Result layer_vkEnumerateDeviceExtensionProperties(Handle physical, const char *layer, uint32_t *count, Extension *found) {
+    uint32_t room = *count;
+    Result result = extensions_of(physical, layer, count, found);
+    if (layer || result != SUCCESS) return result;
+    if (found && *count == room) return INCOMPLETE;
+    if (found) found[*count] = (Extension){ EXTENSION, 1 };
+    ++*count;
+    return SUCCESS;
+}
+
+static void layer_vkGetPhysicalDeviceFeatures2(Handle physical, Header *features) {
+    features_of(physical, features);
+    for (const Header *at = features->next; at; at = at->next)
+        if (at->type == COHERENT_MEMORY_FEATURES) ((Features *)at)->device_coherent_memory = 1;
+}
+
+static void add_type(Memory *memory) {
+    ours = memory->count;
+    if (ours == TYPES) abort();
+    memory->types[ours] = memory->types[0];
+    memory->types[ours].flags |= DEVICE_COHERENT | DEVICE_UNCACHED;
+    memory->count++;
+}
+
+static void layer_vkGetPhysicalDeviceMemoryProperties(Handle physical, Memory *memory) {
+    memory_of(physical, memory);
+    add_type(memory);
+}
+
+static void layer_vkGetPhysicalDeviceMemoryProperties2(Handle physical, Memory2 *memory) {
+    memory2_of(physical, memory);
+    add_type(&memory->memory);
+}
+
+/* Who makes devices. */
+
+static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
+    LayerInfo *chain = link_of(info, LOADER_INSTANCE_CREATE_INFO);
+    if (!chain) return INITIALIZATION_FAILED;
+    InstanceLink *link = chain->link;
+    chain->link = link->next;
+    next_instance = link->get_instance;
+    Result result = ((Result(*)(const void *, const void *, Handle *))next_instance(NULL, "vkCreateInstance"))(
+        info, allocator, made);
+    if (result != SUCCESS) return result;
+    last_instance = *made;
+#define FIND(function, name) *(Function *)&function = next_instance(*made, name)
+    FIND(extensions_of, "vkEnumerateDeviceExtensionProperties");
+    FIND(features_of, "vkGetPhysicalDeviceFeatures2");
+    FIND(memory_of, "vkGetPhysicalDeviceMemoryProperties");
+    FIND(memory2_of, "vkGetPhysicalDeviceMemoryProperties2");
+#undef FIND
+    return result;
+}
+
+/* The driver is not asked for what it does not have. */
+static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
+    LayerInfo *chain = link_of(info, LOADER_DEVICE_CREATE_INFO);
+    if (!chain) return INITIALIZATION_FAILED;
+    DeviceLink *link = chain->link;
+    chain->link = link->next;
+    const char *kept[256];
+    DeviceInfo own = *info;
+    own.extension_count = 0;
+    own.extensions = kept;
+    for (uint32_t i = 0; i < info->extension_count; i++) {
+        if (strcmp(info->extensions[i], EXTENSION) == 0) continue;
+        if (own.extension_count == sizeof kept / sizeof *kept) abort();
+        kept[own.extension_count++] = info->extensions[i];
+    }
+    /* The structure before that of the feature; the caller's chain is as it was behind the call. */
+    Header *before = (Header *)&own;
+    while (before->next && before->next->type != COHERENT_MEMORY_FEATURES) before = (Header *)before->next;
+    const Header *feature = before->next;
+    if (feature) before->next = feature->next;
+    Result result = ((Result(*)(Handle, const DeviceInfo *, const void *, Handle *))link->get_instance(
+        last_instance, "vkCreateDevice"))(physical, &own, allocator, made);
+    if (feature) before->next = feature;
+    if (result != SUCCESS) return result;
+    next_device = link->get_device;
+    last_device = *made;
+    Memory memory;
+    layer_vkGetPhysicalDeviceMemoryProperties(physical, &memory);
+    return SUCCESS;
+}
+
+/* What has to do with the type. */
+
+static void with_ours(Requirements *requirements) {
+    if (requirements->types & 1) requirements->types |= (uint32_t)1 << ours;
+}
+
+#define REQUIREMENTS(name) \
+    static void layer_##name(Handle device, uint64_t object, Requirements *found) { \
+        BELOW_DEVICE(void, #name, Handle, uint64_t, Requirements *)(device, object, found); \
+        with_ours(found); \
+    }
+#define REQUIREMENTS2(name) \
+    static void layer_##name(Handle device, const void *info, Requirements2 *found) { \
+        BELOW_DEVICE(void, #name, Handle, const void *, Requirements2 *)(device, info, found); \
+        with_ours(&found->requirements); \
+    }
+REQUIREMENTS(vkGetBufferMemoryRequirements)
+REQUIREMENTS(vkGetImageMemoryRequirements)
+REQUIREMENTS2(vkGetBufferMemoryRequirements2)
+REQUIREMENTS2(vkGetImageMemoryRequirements2)
+
+static Result layer_vkAllocateMemory(Handle device, const AllocateInfo *info, const void *allocator, uint64_t *made) {
+    AllocateInfo own = *info;
+    if (own.index == ours) own.index = 0;
+    return BELOW_DEVICE(Result, "vkAllocateMemory", Handle, const AllocateInfo *, const void *, uint64_t *)(
+        device, &own, allocator, made);
+}
+
+/* What the loader asks for. */
+
+static Function own(const char *name);
+
+static Function layer_get_device(Handle device, const char *name) {
+    Function found = own(name);
+    return found ? found : next_device(device, name);
+}
+
+static Function layer_get_instance(Handle instance, const char *name) {
+    Function found = own(name);
+    if (found) return found;
+    return next_instance ? next_instance(instance, name) : NULL;
+}
+
+static Function own(const char *name) {
+#define FIND(call) \
+    if (strcmp(name, #call) == 0) return (Function)layer_##call;
+    FIND(vkEnumerateDeviceExtensionProperties)
+    FIND(vkGetPhysicalDeviceFeatures2)
+    FIND(vkGetPhysicalDeviceMemoryProperties)
+    FIND(vkGetPhysicalDeviceMemoryProperties2)
+    FIND(vkCreateInstance)
+    FIND(vkCreateDevice)
+    FIND(vkGetBufferMemoryRequirements)
+    FIND(vkGetImageMemoryRequirements)
+    FIND(vkGetBufferMemoryRequirements2)
+    FIND(vkGetImageMemoryRequirements2)
+    FIND(vkAllocateMemory)
+    if (strcmp(name, "vkGetDeviceProcAddr") == 0) return (Function)layer_get_device;
+    if (strcmp(name, "vkGetInstanceProcAddr") == 0) return (Function)layer_get_instance;
+    return NULL;
+}
+
+__attribute__((visibility("default"))) Result vkNegotiateLoaderLayerInterfaceVersion(Negotiation *asked) {
+    if (asked->version < 2) return INITIALIZATION_FAILED;
+    asked->version = 2;
+    asked->get_instance = layer_get_instance;
+    asked->get_device = layer_get_device;
+    asked->get_physical_device = NULL;
+    return SUCCESS;
+}
