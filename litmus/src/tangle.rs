@@ -82,7 +82,8 @@ impl Thread {
                 && own.end == here
             {
                 own.end = next;
-            } else if !matches!(kind, InstructionKind::Flow(Flow::Label(_))) {
+            } else if !matches!(kind, InstructionKind::Flow(Flow::Label(label)) if !self.is_head(*label, here))
+            {
                 parts.push(BlockPart::Own(here..next));
             }
         }
@@ -112,6 +113,15 @@ impl Thread {
             };
             let to = self.place_of(target);
             from != branch && to.is_some_and(|to| inside(from) != inside(to) || to == end)
+        })
+    }
+
+    /// Whether a loop begins at a label.
+    fn is_head(&self, label: LabelId, at: usize) -> bool {
+        self.instructions.iter().skip(at).any(|instruction| {
+            matches!(instruction.kind, InstructionKind::Flow(
+                Flow::Branch { target, .. } | Flow::Goto(target) | Flow::BranchIf { target, .. },
+            ) if target == label)
         })
     }
 

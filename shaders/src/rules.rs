@@ -226,9 +226,6 @@ pub enum Rule {
     /// VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13553).
     #[error("execution scope of a control barrier")]
     ExecutionScope,
-    /// A loop within a block that has subgroup operations and that a branch skips: every lane of a kernel enters every loop.
-    #[error("loop beside a subgroup operation under a branch")]
-    LoopBesideOperation,
     /// A control barrier of the workgroup that a jump can skip is not reached in uniform control flow; nor is a half of a split one
     /// (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13558), which is refused for subgroups as well.
     #[error("control barrier under a branch")]

@@ -387,14 +387,11 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
 }
 
 /// Which instruction of the shader the first is that the lanes of a block execute together: that tells blocks apart, since who has one
-/// of a block has all. A block has neither loops nor other barriers.
+/// of a block has all. A block has no other barriers.
 fn first_together<'a>(thread: &'a Thread, block: &GuardedBlock) -> Result<TangleInstance<'a>, Rule> {
     let inside = || thread.instructions.iter().take(block.end).skip(block.branch).map(|own| &own.kind);
     if inside().any(|kind| Point::of(kind).is_some() && kind.tangle_instance().is_none()) {
         return Err(Rule::GuardedBarrier);
-    }
-    if crate::flow::loops(thread).iter().any(|region| block.contains(region.start)) {
-        return Err(Rule::LoopBesideOperation);
     }
     let mut together = inside().filter_map(InstructionKind::tangle_instance);
     together.next().ok_or(Rule::Internal("a block of nothing that lanes do together"))

@@ -197,3 +197,20 @@ fn a_skipped_barrier_is_its_own() {
         }
     }
 }
+
+/// A lane may wait in a loop of its own within a block.
+#[test]
+fn loops_stand_beside_skipped_operations() {
+    let spin = "LC01: ; ld.atom.dv.sc0 r3, x ; beq r3, 2, LC01";
+    for column in [
+        format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {spin} ; sg.ballot r2, 1, 1 ; LC00:"),
+        format!("beq r0, 1, LC00 ; {spin} ; cbar.execsg.sg 0 ; LC00:"),
+    ] {
+        let test = of_two_lanes("", &column);
+        let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
+        shaders::lift::verify(&test, &kernel).unwrap();
+        common::assert_clean(&kernel);
+        Validator::new().check("loop", &kernel);
+        assert!(kernel.loop_turns > 0);
+    }
+}
