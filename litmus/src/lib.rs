@@ -46,7 +46,7 @@ pub mod test;
 pub mod value;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
-pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError, Together};
+pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError, Tangled};
 pub use hsa::{Lowered, LoweringError, lower};
 pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
 pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};

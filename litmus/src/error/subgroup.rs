@@ -7,18 +7,18 @@ use crate::span::Span;
 
 /// What the lanes of a tangle execute together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Together {
+pub enum Tangled {
     /// A subgroup operation.
     Operation,
     /// A control barrier of the subgroup.
     Barrier,
 }
 
-impl std::fmt::Display for Together {
+impl std::fmt::Display for Tangled {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Together::Operation => "operation",
-            Together::Barrier => "barrier",
+            Tangled::Operation => "operation",
+            Tangled::Barrier => "barrier",
         })
     }
 }
@@ -95,7 +95,7 @@ pub enum SubgroupError {
     #[error("a second {what} with instance `{id}` in one thread")]
     #[diagnostic(code(litmus::subgroup::repeated))]
     Repeated {
-        what: Together,
+        what: Tangled,
         id: String,
         #[label("expected an instance that the thread has not executed yet")]
         span: Span,
@@ -104,7 +104,7 @@ pub enum SubgroupError {
     #[error("a subgroup {what} that a loop repeats: which lanes meet in which turn the text leaves open")]
     #[diagnostic(code(litmus::subgroup::repeats), help("write each turn, with an instance of its own"))]
     Repeats {
-        what: Together,
+        what: Tangled,
         #[label("expected in no loop")]
         span: Span,
     },
@@ -115,7 +115,7 @@ pub enum SubgroupError {
         help("`bne r0, 1, L` and `L:` are around a block; blocks nest, and each has a label of its own")
     )]
     NoBlock {
-        what: Together,
+        what: Tangled,
         #[label("expected in blocks alone, that is between conditional branches and their labels")]
         span: Span,
     },

@@ -5,7 +5,7 @@ use super::instruction::Modifiers;
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
 use super::words::{self, Words};
-use crate::error::{SubgroupError, Together};
+use crate::error::{SubgroupError, Tangled};
 use crate::span::Span;
 use crate::subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
 use crate::tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};
@@ -134,10 +134,10 @@ impl Parser<'_> {
 }
 
 /// Which of the two an instance is.
-fn together(instance: TangleInstance<'_>) -> Together {
+fn tangled(instance: TangleInstance<'_>) -> Tangled {
     match instance {
-        TangleInstance::Operation(_) => Together::Operation,
-        TangleInstance::Barrier(_) => Together::Barrier,
+        TangleInstance::Operation(_) => Tangled::Operation,
+        TangleInstance::Barrier(_) => Tangled::Barrier,
     }
 }
 
@@ -158,7 +158,7 @@ fn check_flow(thread: &Thread, errors: &mut Vec<SubgroupError>) {
         })
         .collect();
     for (at, instruction) in code.iter().enumerate() {
-        let Some(what) = instruction.kind.tangle_instance().map(together) else { continue };
+        let Some(what) = instruction.kind.tangle_instance().map(tangled) else { continue };
         let span = instruction.span;
         let around = jumps.iter().filter(|(from, to, _)| from.min(to) < &at && &at < from.max(to));
         for (from, to, conditional) in around {
@@ -185,7 +185,7 @@ fn mistake(
     let own = test.thread(thread);
     let instance = TangleInstance::Operation(&operation.id);
     if own.place_of_instance(instance).is_some_and(|first| first < at) {
-        return Some(SubgroupError::Repeated { what: Together::Operation, id, span });
+        return Some(SubgroupError::Repeated { what: Tangled::Operation, id, span });
     }
     for other in test.threads.iter().take(usize::from(thread.0)) {
         let known = other.place_of_instance(instance).and_then(|place| other.instructions.get(place));
@@ -236,7 +236,7 @@ fn barrier_mistake(
     let first = own.place_of_instance(instance)?;
     let in_block = |at: usize| own.blocks().iter().any(|block| block.contains(at));
     if first < at && (in_block(first) || in_block(at)) {
-        return Some(SubgroupError::Repeated { what: Together::Barrier, id, span });
+        return Some(SubgroupError::Repeated { what: Tangled::Barrier, id, span });
     }
     for other in beside(test, thread) {
         let known = other.place_of_instance(instance).and_then(|place| other.instructions.get(place));
