@@ -13,7 +13,7 @@ use thiserror::Error;
 pub use call::CallError;
 pub use khronos::KhronosError;
 pub use mistake::ParseError;
-pub use subgroup::SubgroupError;
+pub use subgroup::{SubgroupError, Tangled};
 
 use crate::span::Span;
 

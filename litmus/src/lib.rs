@@ -46,7 +46,7 @@ pub mod test;
 pub mod value;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
-pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError};
+pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError, Tangled};
 pub use hsa::{Lowered, LoweringError, lower};
 pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
 pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
@@ -63,7 +63,7 @@ pub use syntax::{
     IgnoredWord, MAX_THREADS, ParseOptions, ignored_words, parse, parse_condition, parse_with, print,
 };
 pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
-pub use tangle::{BlockPart, GuardedBlock, TangledLane};
+pub use tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};
 pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
     Dialect, Flow, Id, IgnoredClass, IgnoredClasses, Instruction, InstructionKind, Label, LabelId, Lanes,

@@ -194,9 +194,15 @@ fn accesses(kind: &InstructionKind) -> bool {
     kind.access().is_some()
 }
 
+/// The control barriers of a thread, but for those of a subgroup that a branch may keep it from.
 fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {
-    thread.instructions.iter().filter_map(|instruction| match &instruction.kind {
-        InstructionKind::ControlBarrier(barrier) => Some(barrier),
+    let blocks = thread.blocks();
+    thread.instructions.iter().enumerate().filter_map(move |(at, instruction)| match &instruction.kind {
+        InstructionKind::ControlBarrier(barrier)
+            if instruction.kind.tangle_instance().is_none() || !blocks.iter().any(|b| b.contains(at)) =>
+        {
+            Some(barrier)
+        }
         _ => None,
     })
 }
@@ -314,6 +320,19 @@ mod tests {
         };
         assert_eq!(with("0", "0"), Overlap::ControlBarrier);
         assert_eq!(with("0", "00"), Overlap::Possible, "instances are compared as text");
+    }
+
+    #[test]
+    fn a_barrier_that_a_branch_skips_may_be_no_meeting() {
+        let parsed = |branch: &str, label: &str| {
+            let rows = [branch, "cbar.execsg.sg 0", label].map(|row| format!("{row} | {row} ;"));
+            let head = "VULKAN T\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;";
+            let store = "st.nonpriv.sc0 x, 1 | st.nonpriv.sc0 x, 2 ;";
+            let text = format!("{head}\n{store}\n{}\nexists (x == 1)", rows.join("\n"));
+            crate::parse(&text, "T").unwrap().overlap()
+        };
+        assert_eq!(parsed("beq r0, 1, LC00", "LC00:"), Overlap::Possible);
+        assert_eq!(parsed("", "LC00:"), Overlap::ControlBarrier);
     }
 
     #[test]

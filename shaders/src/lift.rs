@@ -76,6 +76,8 @@ pub enum KernelEvent {
         memory: Scope,
         /// Memory semantics; relaxed for a barrier that is no memory barrier.
         semantics: Semantics,
+        /// How many branches of the thread's own decide whether it comes to it.
+        branches: usize,
     },
     /// A half of a split barrier.
     SplitBarrier {
@@ -103,6 +105,18 @@ pub enum KernelEvent {
     Report,
     /// A relaxed atomic access to scratch memory: it orders nothing and touches nothing of the test.
     Stress(Op),
+}
+
+impl KernelEvent {
+    /// The same in a lane that comes to it by so many branches of its own.
+    fn under(mut self, number: usize) -> KernelEvent {
+        if let KernelEvent::Subgroup { branches, .. } | KernelEvent::ControlBarrier { branches, .. } =
+            &mut self
+        {
+            *branches = number;
+        }
+        self
+    }
 }
 
 /// A value operand.
@@ -206,24 +220,27 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
     };
     for block in &function.blocks {
         let owner = block.label_id().and_then(|label| owners.get(&label)).copied();
+        let lanes = block.label_id().and_then(|label| members.get(&label));
         for instruction in &block.instructions {
             let Some(event) = event(&reader, bindings, instruction)? else { continue };
             match (owner, &event) {
                 (Some(_), KernelEvent::Stress(op)) => return Err(LiftError::Stress(*op)),
                 (None, KernelEvent::Stress(op)) => lifted.stress.push(*op),
                 (Some(thread), _) => lifted.threads.entry(thread).or_default().push(event),
+                (None, KernelEvent::Subgroup { .. } | KernelEvent::ControlBarrier { .. })
+                    if lanes.is_some() =>
+                {
+                    for (thread, branches) in lanes.into_iter().flatten() {
+                        let stray = LiftError::Stray(instruction.class.opcode);
+                        let thread = lifted.threads.get_mut(thread).ok_or(stray)?;
+                        thread.push(event.clone().under(*branches));
+                    }
+                }
+                // A tangle of none: it belongs to no thread.
+                (None, KernelEvent::Subgroup { .. }) => {}
                 // All invocations meet.
                 (None, KernelEvent::ControlBarrier { .. } | KernelEvent::SplitBarrier { .. }) => {
                     lifted.threads.values_mut().for_each(|events| events.push(event.clone()));
-                }
-                (None, KernelEvent::Subgroup { instruction, span, numbers, .. }) => {
-                    let lanes = block.label_id().and_then(|label| members.get(&label));
-                    for (thread, branches) in lanes.into_iter().flatten() {
-                        let thread = lifted.threads.get_mut(thread).ok_or(LiftError::Stray(*instruction))?;
-                        let (instruction, span, numbers) = (*instruction, *span, numbers.clone());
-                        let branches = *branches;
-                        thread.push(KernelEvent::Subgroup { instruction, span, numbers, branches });
-                    }
                 }
                 (None, KernelEvent::Report) => lifted.outside.push(event),
                 (None, KernelEvent::Load { site, access, .. } | KernelEvent::Store { site, access, .. })
@@ -319,7 +336,10 @@ fn event(
             let half = match op {
                 Op::ControlBarrierArriveINTEL => SplitHalf::Arrive,
                 Op::ControlBarrierWaitINTEL => SplitHalf::Wait,
-                _ => return Ok(Some(KernelEvent::ControlBarrier { execution, memory, semantics })),
+                _ => {
+                    let branches = 0;
+                    return Ok(Some(KernelEvent::ControlBarrier { execution, memory, semantics, branches }));
+                }
             };
             return Ok(Some(KernelEvent::SplitBarrier { half, execution, memory, semantics }));
         }

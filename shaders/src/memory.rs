@@ -160,7 +160,7 @@ impl Uses {
             scopes: Vec::new(),
             explicit_workgroup: false,
             storage_words: 1,
-            reconverges: test.metadata.maximal_reconvergence && test.has_subgroup_operations(),
+            reconverges: test.metadata.maximal_reconvergence && test.has_tangles(),
             capabilities: Vec::new(),
             extensions: Vec::new(),
             features: Vec::new(),

@@ -42,8 +42,9 @@ pub(crate) struct Layout {
 impl Layout {
     /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts, with `most_lanes` slots at most.
     pub fn new(test: &Test, config: &KernelConfig, most_lanes: u32) -> Result<Layout, CompileError> {
-        // A subgroup operation reaches all lanes that execute it, so that a subgroup plays one instance.
-        let most_lanes = if test.has_subgroup_operations() { 1 } else { most_lanes };
+        // A subgroup operation reaches all lanes that execute it, and a barrier under a branch meets those that come, so that a subgroup
+        // plays one instance.
+        let most_lanes = if test.has_tangles() { 1 } else { most_lanes };
         let mut placements: Vec<Placement> = Vec::with_capacity(test.threads.len());
         for thread in &test.threads {
             match thread.place {
@@ -175,7 +176,7 @@ impl Layout {
 /// Whether which threads share a subgroup is part of what a test says.
 fn asks_about_subgroups(test: &Test) -> bool {
     let mut kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|own| &own.kind);
-    test.has_subgroup_operations()
+    test.has_tangles()
         || kinds.any(|kind| [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)))
 }
 

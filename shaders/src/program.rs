@@ -327,7 +327,7 @@ fn with_parameters(
     {
         return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
     }
-    if test.has_subgroup_operations() {
+    if test.has_tangles() {
         // The lanes of a subgroup would be numbered in each kernel for itself.
         return Err(Rule::SubgroupOperation.into());
     }

@@ -153,7 +153,7 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
     if test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| has_split(&i.kind)) {
         return Err(Rule::ProgressSplitBarrier.into());
     }
-    if test.has_subgroup_operations() {
+    if test.has_tangles() {
         return Err(Rule::SubgroupOperation.into());
     }
     let variant = Variant::default();

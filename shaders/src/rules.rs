@@ -168,7 +168,7 @@ pub enum Rule {
     /// No shader can name the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
     #[error("CrossDevice scope")]
     CrossDeviceScope,
-    /// A subgroup operation, in a stage other than compute, in a test of several dispatches or kernels, or in a test of forward
+    /// A subgroup operation, or a barrier of a subgroup under a branch, in a stage other than compute, in a test of several dispatches or kernels, or in a test of forward
     /// progress: which lanes execute it together is known in compute kernels that have the whole subgroup.
     #[error("subgroup operation")]
     SubgroupOperation,
@@ -226,11 +226,8 @@ pub enum Rule {
     /// VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13553).
     #[error("execution scope of a control barrier")]
     ExecutionScope,
-    /// A loop within a block that has subgroup operations and that a branch skips: every lane of a kernel enters every loop.
-    #[error("loop beside a subgroup operation under a branch")]
-    LoopBesideOperation,
-    /// A control barrier that a jump can skip is not reached in uniform control flow; nor is a half of a split one
-    /// (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13558).
+    /// A control barrier of the workgroup that a jump can skip is not reached in uniform control flow; nor is a half of a split one
+    /// (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13558), which is refused for subgroups as well.
     #[error("control barrier under a branch")]
     GuardedBarrier,
     /// The threads of a workgroup (of a subgroup, for barriers of that execution scope) do not meet in the same control
@@ -372,7 +369,7 @@ pub(crate) fn check_but_loops(test: &Test) -> Result<(), Rule> {
 /// # Errors
 /// The rule.
 pub(crate) fn check_stage(test: &Test, stage: Stage) -> Result<(), Rule> {
-    if test.has_subgroup_operations() && stage != Stage::Compute {
+    if test.has_tangles() && stage != Stage::Compute {
         return Err(Rule::SubgroupOperation);
     }
     if stage == Stage::Compute {

@@ -4,12 +4,14 @@
 //! A barrier that only some lanes reach is undefined, so threads cannot each execute their own: the kernel runs every
 //! thread's code up to its first barrier, then one barrier for all, then the next segment. The halves of a split barrier are
 //! such barriers too, each for itself. A subgroup operation is executed by the lanes of its tangle alone, where all lanes have come
-//! together: between two segments. So is a block with operations that a branch skips, from the branch to its label.
+//! together: between two segments. So is a block with operations or barriers of the subgroup that a branch skips, from the branch to its
+//! label.
 
 use std::ops::Range;
 
 use litmus::{
-    BlockPart, Flow, GuardedBlock, InstructionKind, Order, Scope, Semantics, SplitHalf, Test, Thread,
+    BlockPart, Flow, GuardedBlock, InstructionKind, Order, Scope, Semantics, SplitHalf, TangleInstance, Test,
+    Thread,
 };
 use rspirv::spirv::Op;
 
@@ -23,8 +25,7 @@ pub(crate) struct Segment {
     pub parts: Vec<Part>,
     /// The barrier behind it; the last segment has none.
     pub barrier: Option<Meeting>,
-    /// Where no barrier is behind it, the subgroup operation or the block with such operations that is: one for some lanes of a
-    /// subgroup, by thread.
+    /// Where no barrier is behind it, the subgroup operation or the block that is: one for some lanes of a subgroup, by thread.
     pub shared: Vec<(usize, BlockPart)>,
 }
 
@@ -71,6 +72,20 @@ pub(crate) struct Meeting {
 }
 
 impl Meeting {
+    /// The one that an instruction is.
+    pub fn of(kind: &InstructionKind) -> Option<Meeting> {
+        let (half, execution, memory, semantics) = match kind {
+            InstructionKind::ControlBarrier(barrier) => {
+                (None, barrier.execution_scope, barrier.memory_scope, barrier.semantics)
+            }
+            InstructionKind::SplitBarrier(barrier) => {
+                (Some(barrier.half), barrier.execution_scope, barrier.memory_scope, barrier.semantics)
+            }
+            _ => return None,
+        };
+        Some(Meeting { half, execution, memory, semantics: semantics.unwrap_or(Semantics::RELAXED) })
+    }
+
     /// One that orders no memory.
     fn bare(half: Option<SplitHalf>, execution: Scope) -> Meeting {
         Meeting { half, execution, memory: Scope::Invocation, semantics: Semantics::RELAXED }
@@ -90,8 +105,8 @@ impl Meeting {
 enum End<'a> {
     /// At a barrier.
     Barrier(Point<'a>),
-    /// At a subgroup operation or a block with some: what it is, and which instruction of the shader the first of them is.
-    Shared(BlockPart, &'a str),
+    /// At a subgroup operation or a block: what it is, and which instruction of the shader the first is that its lanes execute together.
+    Shared(BlockPart, TangleInstance<'a>),
 }
 
 /// What the pieces between two workgroup barriers end at, so that threads can be put side by side.
@@ -99,8 +114,8 @@ enum End<'a> {
 enum Slot<'a> {
     /// The subgroup barrier with this number among those of its thread: different subgroups come to theirs at the same time.
     Barrier(usize),
-    /// A subgroup operation, or the block whose first one it is.
-    Shared(&'a str),
+    /// A subgroup operation, or the block whose first instruction of all lanes it is.
+    Shared(TangleInstance<'a>),
 }
 
 /// A barrier of one thread.
@@ -112,18 +127,12 @@ struct Point<'a> {
 
 impl<'a> Point<'a> {
     fn of(kind: &'a InstructionKind) -> Option<Point<'a>> {
-        let (half, execution, memory, semantics, id) = match kind {
-            InstructionKind::ControlBarrier(barrier) => {
-                (None, barrier.execution_scope, barrier.memory_scope, barrier.semantics, &barrier.id)
-            }
-            InstructionKind::SplitBarrier(barrier) => {
-                let half = Some(barrier.half);
-                (half, barrier.execution_scope, barrier.memory_scope, barrier.semantics, &barrier.id)
-            }
+        let id = match kind {
+            InstructionKind::ControlBarrier(barrier) => &barrier.id,
+            InstructionKind::SplitBarrier(barrier) => &barrier.id,
             _ => return None,
         };
-        let semantics = semantics.unwrap_or(Semantics::RELAXED);
-        Some(Point { meeting: Meeting { half, execution, memory, semantics }, id })
+        Some(Point { meeting: Meeting::of(kind)?, id })
     }
 
     /// What two threads must agree on to execute one instruction.
@@ -156,7 +165,7 @@ fn slots_of<'a>(stretch: &Stretch<'a>) -> Vec<Slot<'a>> {
     let all_but_last = stretch.iter().take(stretch.len().saturating_sub(1));
     all_but_last
         .map(|piece| match &piece.end {
-            Some(End::Shared(_, id)) => Slot::Shared(id),
+            Some(End::Shared(_, instance)) => Slot::Shared(*instance),
             Some(End::Barrier(_)) | None => {
                 barriers += 1;
                 Slot::Barrier(barriers - 1)
@@ -335,9 +344,9 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
             continue;
         }
         if let Some(block) = blocks.iter().find(|block| block.branch == position) {
-            let id = first_operation(thread, block)?;
+            let first = first_together(thread, block)?;
             let part = BlockPart::Block(block.clone());
-            stretch.push(Piece { body: start..position, end: Some(End::Shared(part, id)) });
+            stretch.push(Piece { body: start..position, end: Some(End::Shared(part, first)) });
             start = block.end + 1;
             continue;
         }
@@ -348,8 +357,9 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
             }
             InstructionKind::Subgroup(operation) => {
                 // The parser refuses other jumps over an operation than those that make blocks.
-                let part = BlockPart::Operation(position);
-                stretch.push(Piece { body: start..position, end: Some(End::Shared(part, &operation.id)) });
+                let end =
+                    End::Shared(BlockPart::Together(position), TangleInstance::Operation(&operation.id));
+                stretch.push(Piece { body: start..position, end: Some(end) });
                 start = position + 1;
             }
             kind => {
@@ -376,18 +386,15 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     Ok(stretches)
 }
 
-/// Which instruction of the shader the first subgroup operation of a block is: that tells blocks apart, since who has one operation
-/// of a block has all. A block has neither barriers nor loops.
-fn first_operation<'a>(thread: &'a Thread, block: &GuardedBlock) -> Result<&'a str, Rule> {
-    let inside = || thread.instructions.iter().take(block.end).skip(block.branch);
-    if inside().any(|instruction| Point::of(&instruction.kind).is_some()) {
+/// Which instruction of the shader the first is that the lanes of a block execute together: that tells blocks apart, since who has one
+/// of a block has all. A block has no other barriers.
+fn first_together<'a>(thread: &'a Thread, block: &GuardedBlock) -> Result<TangleInstance<'a>, Rule> {
+    let inside = || thread.instructions.iter().take(block.end).skip(block.branch).map(|own| &own.kind);
+    if inside().any(|kind| Point::of(kind).is_some() && kind.tangle_instance().is_none()) {
         return Err(Rule::GuardedBarrier);
     }
-    if crate::flow::loops(thread).iter().any(|region| block.contains(region.start)) {
-        return Err(Rule::LoopBesideOperation);
-    }
-    let first = inside().find_map(|instruction| instruction.kind.subgroup_operation());
-    first.map(|operation| operation.id.as_str()).ok_or(Rule::Internal("a block without subgroup operations"))
+    let mut together = inside().filter_map(InstructionKind::tangle_instance);
+    together.next().ok_or(Rule::Internal("a block of nothing that lanes do together"))
 }
 
 /// Whether the threads of each workgroup meet in the same workgroup barriers in the same order, and between those the

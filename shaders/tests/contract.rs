@@ -102,6 +102,10 @@ struct Run {
     locations: Vec<u32>,
 }
 
+fn waits(invocation: &Invocation) -> bool {
+    matches!(invocation.state, State::Waiting(..))
+}
+
 /// Runs a dispatch; `pick` chooses among the invocations that can go on.
 fn run(
     test: &Test,
@@ -154,17 +158,18 @@ fn run(
                 running.swap_remove(chosen);
             }
         }
-        // Whoever has not ended waits; all of a workgroup must wait in the same barrier.
-        for members in invocations.chunks_mut(kernel.workgroup_size as usize) {
-            assert!(
-                members.iter().all(|member| member.state == members[0].state),
-                "a barrier that not all reach"
-            );
-        }
-        for (index, invocation) in invocations.iter_mut().enumerate() {
-            if matches!(invocation.state, State::Waiting(..)) {
-                invocation.state = State::Running;
-                running.push(index);
+        // Whoever has not ended waits; all of a workgroup must wait in the same barrier, but for one of a subgroup under a branch: it
+        // meets those who come.
+        let size = kernel.workgroup_size as usize;
+        for (first, members) in (0..).step_by(size).zip(invocations.chunks_mut(size)) {
+            let alike = members.iter().all(|member| member.state == members[0].state);
+            let tangled = members.iter().any(|member| waits(member) && member.in_subgroup);
+            assert!(alike || test.has_blocks() && tangled, "a barrier that not all reach");
+            for (index, member) in (first..).zip(members) {
+                if waits(member) && (alike || member.in_subgroup) {
+                    member.state = State::Running;
+                    running.push(index);
+                }
             }
         }
         if running.is_empty() {

@@ -8,7 +8,7 @@ use isa::question::{
     DispatchBarrier, InitialMemory, MachineKernel, Observed, Resource, Shows, Space, Word, Workgroup,
 };
 use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
-use litmus::{InstructionKind, Observable, Place, Prediction, ScalarType, Test, ThreadId, Value};
+use litmus::{Observable, Place, Prediction, ScalarType, Test, ThreadId, Value};
 use shaders::carrier::Carrier;
 use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::Images;
@@ -98,7 +98,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
     if !test.threads.iter().all(|thread| matches!(thread.place, Place::Device(_))) {
         return Err(NoQuestion::HostThread);
     }
-    if has_subgroup_operations(test) {
+    if test.has_tangles() {
         return Err(NoQuestion::SubgroupOperations);
     }
     if program.kernels().any(|kernel| kernel.carrier != Carrier::Compute) {
@@ -278,11 +278,6 @@ fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<
     Ok(of_wave)
 }
 
-fn has_subgroup_operations(test: &Test) -> bool {
-    let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    instructions.any(|instruction| matches!(instruction.kind, InstructionKind::Subgroup(_)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -316,6 +311,12 @@ mod tests {
                 NoQuestion::HostThread,
             ),
             (plain, "v = 0;", format!("{one} ; sg.any r0, 1, 0 ;"), NoQuestion::SubgroupOperations),
+            (
+                plain,
+                "v = 0;",
+                format!("{one} ; beq r0, 1, LC00 ; cbar.execsg.sg 0 ; LC00: ;"),
+                NoQuestion::SubgroupOperations,
+            ),
         ] {
             let config = KernelConfig { subgroup_size: 64, lanes: 64, variant: told, ..KernelConfig::PLAIN };
             let text = format!("VULKAN v {{ {declared} }} {program}");

@@ -221,7 +221,7 @@ fn list(
         return (BTreeMap::new(), false);
     }
     let mut machine = Machine::new(test, observables, unroll);
-    let (sequential, sequential_complete) = if test.has_guarded_operations() {
+    let (sequential, sequential_complete) = if test.has_blocks() {
         sequentially_consistent(test, observables, unroll, purse)
     } else {
         machine.outcomes(Turns::Interleaved, purse)

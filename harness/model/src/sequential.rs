@@ -10,8 +10,8 @@
 use litmus::{
     AccessKind, ArithmeticOperation, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
     InterlockEnd, LabelId, LocationId, MemoryAccess, Observable, Operand, Outcome, RegisterId, RmwOperation,
-    ScalarType, Scope, SplitHalf, SubgroupOperation, SystemOperation, SystemSync, Test, Thread, ThreadId,
-    Value,
+    ScalarType, Scope, SplitHalf, SubgroupOperation, SystemOperation, SystemSync, TangleInstance, Test,
+    Thread, ThreadId, Value,
 };
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -638,7 +638,7 @@ impl<'a> Machine<'a> {
 
     /// Executes a subgroup operation for all lanes that come to it, at once; false where one of them is not there yet.
     fn compute_together(&self, state: &mut State, thread: usize, operation: &SubgroupOperation) -> bool {
-        let mut tangle = self.test.tangle(ThreadId(thread as u16), &operation.id);
+        let mut tangle = self.test.tangle(ThreadId(thread as u16), TangleInstance::Operation(&operation.id));
         // Who is past it has skipped it.
         tangle.retain(|lane| self.at(state, usize::from(lane.thread.0)) <= lane.instruction);
         let lanes: Vec<(usize, &SubgroupOperation)> = tangle

@@ -130,6 +130,8 @@ pub(crate) struct Machine {
     last_round: u32,
     /// By level: of the subgroups and of the workgroups.
     meetings: [Vec<Meeting>; 2],
+    /// Of lanes that have come together to a barrier that a branch keeps others from, each once.
+    tangled: Vec<Meeting>,
     /// By wave, kind of barrier and level: the barriers that each lane has arrived at so far.
     tickets: Vec<[[[u32; LANES]; 2]; 2]>,
     ready: Vec<(u8, u64)>,
@@ -169,6 +171,7 @@ impl Machine {
             current: 0,
             last_round: 0,
             meetings: [Vec::new(), Vec::new()],
+            tangled: Vec::new(),
             tickets: Vec::new(),
             ready: Vec::new(),
             halves: Vec::new(),
@@ -217,6 +220,7 @@ impl Machine {
         self.cached = cached;
         self.caches = self.memory.caches_anything();
         self.live = (0..self.waves.len()).collect();
+        self.tangled.clear();
         self.tickets = vec![[[[0; LANES]; 2]; 2]; self.waves.len()];
         self.current = 0;
         self.last_round = 0;
@@ -356,7 +360,7 @@ impl Machine {
     /// Takes away the lanes whose control barrier is not full yet.
     fn wait_at_barriers(&mut self, number: usize, program: &Program) {
         let wave = &self.waves[number];
-        let (meetings, tickets) = (&self.meetings, &self.tickets[number]);
+        let (meetings, tangled, tickets) = (&self.meetings, &self.tangled, &self.tickets[number]);
         for (slot, mask) in &mut self.ready {
             let Some(op) = wave.operation(*slot, program).filter(|op| op.kind == Kind::Leave) else {
                 continue;
@@ -376,7 +380,13 @@ impl Machine {
                 fault if fault == half_opens => size.div_ceil(2),
                 _ => size,
             };
-            for lane in lanes(*mask) {
+            for lane in lanes(*mask).filter(|_| op.tangled) {
+                let meeting = tangled.get(wave.meeting(*slot, lane) as usize);
+                if meeting.is_some_and(|meeting| meeting.arrived[0] < full(meeting.size)) {
+                    *mask &= !(1 << lane);
+                }
+            }
+            for lane in lanes(*mask).filter(|_| !op.tangled) {
                 let group = wave.paths.get(lane).map_or(0, |path| path[level]);
                 let meeting = meetings.get(level - 1).and_then(|meetings| meetings.get(group as usize));
                 let open = meeting.is_none_or(|meeting| {
@@ -392,11 +402,16 @@ impl Machine {
         self.ready.retain(|(_, mask)| *mask != 0);
     }
 
-    fn arrive(&mut self, number: usize, mask: u64, op: &MemoryOp) {
+    fn arrive(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp) {
         self.idle_budget = IDLE_BUDGET;
         let (level, series) = (usize::from(op.execution), usize::from(op.split));
         let (wave, tickets) = (&self.waves[number], &mut self.tickets[number]);
         for lane in lanes(mask) {
+            if op.tangled {
+                let meeting = self.tangled.get_mut(wave.meeting(slot, lane) as usize);
+                meeting.into_iter().for_each(|meeting| meeting.arrived[0] += 1);
+                continue;
+            }
             let group = wave.paths.get(lane).map_or(0, |path| path[level]) as usize;
             let of_level = self.meetings.get_mut(level - 1);
             let Some(meeting) = of_level.and_then(|meetings| meetings.get_mut(group)) else { continue };

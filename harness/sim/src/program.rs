@@ -392,6 +392,9 @@ pub(crate) struct MemoryOp {
     pub execution: u8,
     /// Half of a split barrier: an arrival, or a departure which is its wait.
     pub split: bool,
+    /// Half of a barrier that a branch may keep lanes of the subgroup from: those meet that have come to it together, by the number in
+    /// the comparand.
+    pub tangled: bool,
     /// Half of a split barrier of a kernel in which some location has several references.
     pub among_aliases: bool,
     /// Classes of the semantics, a bit each.
@@ -512,6 +515,8 @@ impl Group {
 /// What a subgroup operation computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupKind {
+    /// Nothing: the lanes that come to a barrier together get the number of their meeting.
+    Meet,
     Elect,
     All,
     Any,
@@ -523,7 +528,9 @@ pub(crate) enum GroupKind {
     ShuffleXor,
     ShuffleUp,
     ShuffleDown,
-    Rotate { cluster: u32 },
+    Rotate {
+        cluster: u32,
+    },
     QuadBroadcast,
     QuadSwap,
     Scan(GroupSpan, Reduction),

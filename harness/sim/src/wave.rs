@@ -207,13 +207,13 @@ impl Wave {
                 }
                 Op::Group(_) => return moved,
                 Op::Jump { edge } => {
-                    self.go(&[(edge, self.mask)], surroundings);
+                    self.go(&[(edge, self.mask)], false, surroundings);
                     moved = true;
                     continue;
                 }
                 Op::Branch { condition, yes, no } => {
                     let taken = self.truth(condition) & self.mask;
-                    self.go(&[(yes, taken), (no, self.mask & !taken)], surroundings);
+                    self.go(&[(yes, taken), (no, self.mask & !taken)], true, surroundings);
                     moved = true;
                     continue;
                 }
@@ -265,7 +265,7 @@ impl Wave {
         if left != 0 {
             ways.push((otherwise, left));
         }
-        self.go(&ways, surroundings);
+        self.go(&ways, true, surroundings);
     }
 
     fn truth(&self, register: Register) -> u64 {
@@ -277,8 +277,9 @@ impl Wave {
         mask
     }
 
-    /// Follows edges, each with its lanes; what is left of the mask is gone.
-    fn go(&mut self, ways: &[(u32, u64)], surroundings: &mut Surroundings<'_>) {
+    /// Follows edges, each with its lanes; what is left of the mask is gone. By a branch lanes part, also where all of this wave go one
+    /// way: other lanes of the subgroup are in other waves.
+    fn go(&mut self, ways: &[(u32, u64)], branches: bool, surroundings: &mut Surroundings<'_>) {
         let program = surroundings.program;
         *surroundings.budget = surroundings.budget.saturating_sub(1);
         let mut ended_round = false;
@@ -286,7 +287,7 @@ impl Wave {
             let Some(edge) = program.edges.get(*edge as usize) else { continue };
             self.copy(program, edge, *mask);
             self.count(program, edge.to);
-            self.part(program, edge.to, *mask, ways.len() > 1);
+            self.part(program, edge.to, *mask, branches);
             ended_round |= edge.ends_round;
             let limited = edge.ends_round && self.rounds >= surroundings.loop_limit;
             if limited {

@@ -1,11 +1,29 @@
-//! What can be wrong with a subgroup operation.
+//! What can be wrong with a subgroup operation, and with a barrier of a subgroup under a branch.
 
 use miette::Diagnostic;
 use thiserror::Error;
 
 use crate::span::Span;
 
-/// One mistake in a subgroup operation. The label of each says what was expected at the place.
+/// What the lanes of a tangle execute together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tangled {
+    /// A subgroup operation.
+    Operation,
+    /// A control barrier of the subgroup.
+    Barrier,
+}
+
+impl std::fmt::Display for Tangled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Tangled::Operation => "operation",
+            Tangled::Barrier => "barrier",
+        })
+    }
+}
+
+/// One mistake in a subgroup operation, or in a barrier of a subgroup under a branch. The label of each says what was expected at the place.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[expect(missing_docs, reason = "the fields are the words of the messages")]
 pub enum SubgroupError {
@@ -61,33 +79,48 @@ pub enum SubgroupError {
         #[label("expected the same operation with the same numbers in every lane")]
         span: Span,
     },
+    /// One barrier, two instructions.
+    #[error("barrier `{id}` has another scope or other semantics in `P{other}`")]
+    #[diagnostic(
+        code(litmus::subgroup::two_barriers),
+        help("under a branch a barrier of the subgroup is one instruction for all lanes")
+    )]
+    TwoBarriers {
+        id: String,
+        other: u32,
+        #[label("expected the same scope and semantics in every lane")]
+        span: Span,
+    },
     /// Executed twice by a lane.
-    #[error("a second operation with instance `{id}` in one thread")]
+    #[error("a second {what} with instance `{id}` in one thread")]
     #[diagnostic(code(litmus::subgroup::repeated))]
     Repeated {
+        what: Tangled,
         id: String,
         #[label("expected an instance that the thread has not executed yet")]
         span: Span,
     },
     /// In a loop.
-    #[error("a subgroup operation that a loop repeats: which turns of which lanes meet is not modelled")]
+    #[error("a subgroup {what} that a loop repeats: which lanes meet in which turn the text leaves open")]
     #[diagnostic(code(litmus::subgroup::repeats), help("write each turn, with an instance of its own"))]
     Repeats {
+        what: Tangled,
         #[label("expected in no loop")]
         span: Span,
     },
     /// Where jumps form no blocks.
-    #[error("a subgroup operation that a jump skips which makes no block")]
+    #[error("a subgroup {what} that a jump skips which makes no block")]
     #[diagnostic(
         code(litmus::subgroup::no_block),
         help("`bne r0, 1, L` and `L:` are around a block; blocks nest, and each has a label of its own")
     )]
     NoBlock {
+        what: Tangled,
         #[label("expected in blocks alone, that is between conditional branches and their labels")]
         span: Span,
     },
     /// One label, two blocks.
-    #[error("block `{label}` has not the operations that it has in `P{other}`")]
+    #[error("block `{label}` has not the operations and barriers that it has in `P{other}`")]
     #[diagnostic(
         code(litmus::subgroup::two_blocks),
         help(
@@ -97,7 +130,9 @@ pub enum SubgroupError {
     TwoBlocks {
         label: String,
         other: u32,
-        #[label("expected the same operations and blocks, in the same order and in the same blocks")]
+        #[label(
+            "expected the same operations, barriers and blocks, in the same order and in the same blocks"
+        )]
         span: Span,
     },
     /// A result of a lane that may be elsewhere.

@@ -1,14 +1,17 @@
-//! Subgroup operations: how they are read and printed, and which of them make sense.
+//! Subgroup operations: how they are read and printed, and which of them make sense; and which barriers of subgroups do under
+//! branches.
 
 use super::instruction::Modifiers;
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
 use super::words::{self, Words};
-use crate::error::SubgroupError;
+use crate::error::{SubgroupError, Tangled};
 use crate::span::Span;
 use crate::subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
-use crate::tangle::{BlockPart, GuardedBlock, TangledLane};
-use crate::test::{ArithmeticOperation, Flow, InstructionKind, Operand, Scope, Test, Thread, ThreadId};
+use crate::tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};
+use crate::test::{
+    ArithmeticOperation, ControlBarrier, Flow, InstructionKind, Operand, Scope, Test, Thread, ThreadId,
+};
 
 /// The word for a register that a lane does not look at.
 pub(super) const UNUSED: &str = "unused";
@@ -103,9 +106,10 @@ impl Parser<'_> {
         Ok(InstructionKind::Subgroup(SubgroupOperation { kind, destination, value, id }))
     }
 
-    /// Reports subgroup operations whose tangle or whose result nothing determines.
+    /// Reports subgroup operations and barriers whose tangle or whose result nothing determines.
     pub(super) fn check_subgroup_operations(&mut self) {
-        if !self.test.has_subgroup_operations() {
+        let mut kinds = self.test.threads.iter().flat_map(|thread| &thread.instructions).map(|own| &own.kind);
+        if !kinds.any(|kind| kind.tangle_instance().is_some()) {
             return;
         }
         let mut errors = Vec::new();
@@ -113,8 +117,15 @@ impl Parser<'_> {
             let thread = ThreadId(number as u16);
             check_flow(self.test.thread(thread), &mut errors);
             for (at, instruction) in self.test.thread(thread).instructions.iter().enumerate() {
-                if let Some(operation) = instruction.kind.subgroup_operation() {
-                    errors.extend(mistake(&self.test, thread, at, operation, instruction.span));
+                let span = instruction.span;
+                match &instruction.kind {
+                    InstructionKind::Subgroup(operation) => {
+                        errors.extend(mistake(&self.test, thread, at, operation, span));
+                    }
+                    InstructionKind::ControlBarrier(barrier) => {
+                        errors.extend(barrier_mistake(&self.test, thread, at, barrier, span));
+                    }
+                    _ => {}
                 }
             }
         }
@@ -122,10 +133,18 @@ impl Parser<'_> {
     }
 }
 
-/// Reports operations in loops, and those that jumps skip without making blocks.
+/// Which of the two an instance is.
+fn tangled(instance: TangleInstance<'_>) -> Tangled {
+    match instance {
+        TangleInstance::Operation(_) => Tangled::Operation,
+        TangleInstance::Barrier(_) => Tangled::Barrier,
+    }
+}
+
+/// Reports what stands in loops, and what jumps skip without making blocks.
 fn check_flow(thread: &Thread, errors: &mut Vec<SubgroupError>) {
     let code = &thread.instructions;
-    // Every jump: where it is, where it goes, and whether it makes a block.
+    // Every jump: where it is, where it goes, and whether it may make a block.
     let jumps: Vec<(usize, usize, bool)> = (0..)
         .zip(code)
         .filter_map(|(from, jump)| match &jump.kind {
@@ -139,23 +158,16 @@ fn check_flow(thread: &Thread, errors: &mut Vec<SubgroupError>) {
         })
         .collect();
     for (at, instruction) in code.iter().enumerate() {
-        if instruction.kind.subgroup_operation().is_none() {
-            continue;
-        }
+        let Some(what) = instruction.kind.tangle_instance().map(tangled) else { continue };
         let span = instruction.span;
         let around = jumps.iter().filter(|(from, to, _)| from.min(to) < &at && &at < from.max(to));
         for (from, to, conditional) in around {
             if to < from {
-                errors.push(SubgroupError::Repeats { span });
+                errors.push(SubgroupError::Repeats { what, span });
                 break;
             }
-            let crosses = jumps.iter().any(|(other, target, _)| {
-                let inside = from < other && other < to;
-                let goes_inside = from < target && target < to;
-                other != from && (inside != goes_inside || target == to)
-            });
-            if !conditional || crosses {
-                errors.push(SubgroupError::NoBlock { span });
+            if !conditional || thread.is_crossed(*from, *to) {
+                errors.push(SubgroupError::NoBlock { what, span });
                 break;
             }
         }
@@ -171,13 +183,13 @@ fn mistake(
 ) -> Option<SubgroupError> {
     let id = operation.id.clone();
     let own = test.thread(thread);
-    if find(own, &id).is_some_and(|(first, _)| first < at) {
-        return Some(SubgroupError::Repeated { id, span });
+    let instance = TangleInstance::Operation(&operation.id);
+    if own.place_of_instance(instance).is_some_and(|first| first < at) {
+        return Some(SubgroupError::Repeated { what: Tangled::Operation, id, span });
     }
-    let blocks = own.blocks();
-    let around = nest(&blocks, at);
     for other in test.threads.iter().take(usize::from(thread.0)) {
-        let Some((place, known)) = find(other, &id) else { continue };
+        let known = other.place_of_instance(instance).and_then(|place| other.instructions.get(place));
+        let Some(known) = known.and_then(|known| known.kind.subgroup_operation()) else { continue };
         let number = other.number;
         if !other.place.shares(own.place, Scope::Subgroup) {
             return Some(SubgroupError::TwoSubgroups { id, other: number, span });
@@ -185,21 +197,9 @@ fn mistake(
         if !known.kind.is_one_instruction(operation.kind) {
             return Some(SubgroupError::TwoOperations { id, other: number, span });
         }
-        let others = other.blocks();
-        let there = nest(&others, place);
-        let names = |thread: &Thread, nest: &[&GuardedBlock]| -> Vec<String> {
-            nest.iter().map(|block| thread.label_name(block.label).to_owned()).collect()
-        };
-        if names(own, &around) != names(other, &there) {
-            let label = names(own, &around).pop().or_else(|| names(other, &there).pop()).unwrap_or_default();
-            return Some(SubgroupError::TwoBlocks { label, other: number, span });
-        }
-        if let (Some(block), Some(same)) = (around.first(), there.first())
-            && shape(own, &block.parts) != shape(other, &same.parts)
-        {
-            let label = own.label_name(block.label).to_owned();
-            return Some(SubgroupError::TwoBlocks { label, other: number, span });
-        }
+    }
+    if let Some(error) = misplaced(test, thread, at, instance, span) {
+        return Some(error);
     }
     let registers = operation.destination.into_iter().chain(match operation.value {
         Some(Operand::Register(register)) => Some(register),
@@ -211,14 +211,83 @@ fn mistake(
             return Some(SubgroupError::Width { bits, span });
         }
     }
-    let tangle = test.tangle(thread, &id);
+    let tangle = test.tangle(thread, instance);
     let source = operation.kind.source(test.lane(thread)).filter(|_| operation.destination.is_some())?;
     if tangle.iter().any(|lane| lane.lane == source) {
-        let skipped = source != test.lane(thread) && !around.is_empty();
+        let in_block = own.blocks().iter().any(|block| block.contains(at));
+        let skipped = source != test.lane(thread) && in_block;
         return skipped.then_some(SubgroupError::SkippedSource { source_lane: source, id, span });
     }
     let source_lane = if source == u32::MAX { "beyond the ends".to_owned() } else { source.to_string() };
     Some(SubgroupError::UndefinedResult { source_lane, id, lanes: listed(&tangle), span })
+}
+
+/// What is wrong with a barrier of a subgroup in a block: there it is one instruction of the shader, as an operation is.
+fn barrier_mistake(
+    test: &Test,
+    thread: ThreadId,
+    at: usize,
+    barrier: &ControlBarrier,
+    span: Span,
+) -> Option<SubgroupError> {
+    let id = barrier.id.clone();
+    let own = test.thread(thread);
+    let instance = own.instructions.get(at)?.kind.tangle_instance()?;
+    let first = own.place_of_instance(instance)?;
+    let in_block = |at: usize| own.blocks().iter().any(|block| block.contains(at));
+    if first < at && (in_block(first) || in_block(at)) {
+        return Some(SubgroupError::Repeated { what: Tangled::Barrier, id, span });
+    }
+    for other in beside(test, thread) {
+        let known = other.place_of_instance(instance).and_then(|place| other.instructions.get(place));
+        let Some(InstructionKind::ControlBarrier(known)) = known.map(|known| &known.kind) else { continue };
+        let alike = (known.memory_scope, known.semantics) == (barrier.memory_scope, barrier.semantics);
+        if in_block(at) && !alike {
+            return Some(SubgroupError::TwoBarriers { id, other: other.number, span });
+        }
+    }
+    misplaced(test, thread, at, instance, span)
+}
+
+/// The threads before one in its subgroup.
+fn beside(test: &Test, thread: ThreadId) -> impl Iterator<Item = &Thread> {
+    let place = test.thread(thread).place;
+    let before = test.threads.iter().take(usize::from(thread.0));
+    before.filter(move |other| other.place.shares(place, Scope::Subgroup))
+}
+
+/// Whether an instruction stands in another block than in an earlier thread, or in one of another shape.
+fn misplaced(
+    test: &Test,
+    thread: ThreadId,
+    at: usize,
+    instance: TangleInstance<'_>,
+    span: Span,
+) -> Option<SubgroupError> {
+    let own = test.thread(thread);
+    let blocks = own.blocks();
+    let around = nest(&blocks, at);
+    for other in beside(test, thread) {
+        let Some(place) = other.place_of_instance(instance) else { continue };
+        let others = other.blocks();
+        let there = nest(&others, place);
+        let names = |thread: &Thread, nest: &[&GuardedBlock]| -> Vec<String> {
+            nest.iter().map(|block| thread.label_name(block.label).to_owned()).collect()
+        };
+        let (here, over_there) = (names(own, &around), names(other, &there));
+        let number = other.number;
+        if here != over_there {
+            let label = here.last().or(over_there.last()).cloned().unwrap_or_default();
+            return Some(SubgroupError::TwoBlocks { label, other: number, span });
+        }
+        if let (Some(block), Some(same)) = (around.first(), there.first())
+            && shape(own, &block.parts) != shape(other, &same.parts)
+        {
+            let label = own.label_name(block.label).to_owned();
+            return Some(SubgroupError::TwoBlocks { label, other: number, span });
+        }
+    }
+    None
 }
 
 /// The blocks around an instruction, from the outermost one on.
@@ -235,24 +304,17 @@ fn nest(blocks: &[GuardedBlock], at: usize) -> Vec<&GuardedBlock> {
     found
 }
 
-/// The operations and blocks among the parts of a block, by instance and label.
+/// The instructions and blocks among the parts of a block, by instance and label.
 fn shape(thread: &Thread, parts: &[BlockPart]) -> String {
-    let instance = |at: usize| thread.instructions.get(at).and_then(|found| found.kind.subgroup_operation());
+    let instance = |at: usize| thread.instructions.get(at).and_then(|found| found.kind.tangle_instance());
     let of = |part: &BlockPart| match part {
         BlockPart::Own(_) => String::new(),
-        BlockPart::Operation(at) => instance(*at).map_or(String::new(), |found| format!("{};", found.id)),
+        BlockPart::Together(at) => instance(*at).map_or(String::new(), |found| format!("{found:?};")),
         BlockPart::Block(block) => {
             format!("{}{{{}}}", thread.label_name(block.label), shape(thread, &block.parts))
         }
     };
     parts.iter().map(of).collect()
-}
-
-/// The operation of a thread with this instance, and where it stands.
-fn find<'t>(thread: &'t Thread, id: &str) -> Option<(usize, &'t SubgroupOperation)> {
-    let mut operations = thread.instructions.iter().enumerate();
-    operations
-        .find_map(|(at, i)| Some((at, i.kind.subgroup_operation().filter(|operation| operation.id == id)?)))
 }
 
 fn listed(tangle: &[TangledLane]) -> String {

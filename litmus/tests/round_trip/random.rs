@@ -155,10 +155,28 @@ impl Builder<'_> {
         }
         for thread in 0..self.test.threads.len() {
             self.instructions(thread);
+            self.no_barriers_among_jumps(thread);
         }
         for first in 0..self.test.threads.len() {
             if self.choices.yes() && !self.is_host(first) {
                 self.subgroup_operation(first);
+            }
+        }
+    }
+
+    /// Where a thread jumps about, a barrier of the subgroup would have to stand in a block.
+    fn no_barriers_among_jumps(&mut self, thread: usize) {
+        let instructions = &mut self.test.threads[thread].instructions;
+        let jumps = |kind: &InstructionKind| {
+            matches!(kind, InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. } | Flow::BranchIf { .. }))
+        };
+        if instructions.iter().any(|instruction| jumps(&instruction.kind)) {
+            for instruction in instructions {
+                if let (Some(_), InstructionKind::ControlBarrier(barrier)) =
+                    (instruction.kind.clone().tangle_instance(), &mut instruction.kind)
+                {
+                    barrier.execution_scope = Scope::Workgroup;
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::kernel::CompileError;
 use crate::loops::Loop;
 use crate::memory::{Path, Target};
 use crate::rules::Rule;
+use crate::segments;
 use crate::semantics::semantics_word;
 use crate::stress::Pressure;
 use crate::thread::{Registers, scope_operand};
@@ -101,23 +102,25 @@ impl Emitter<'_> {
                 self.shared(shared, place, instance, &targets, registers)?;
             }
             if let Some(barrier) = barrier {
-                let scope = |scope| scope_operand(scope, self.config.variant);
-                let (execution, memory) = (scope(barrier.execution)?, scope(barrier.memory)?);
-                let execution = self.module.constant(execution);
-                let memory = self.module.constant(memory);
-                let semantics = self.module.constant(semantics_word(barrier.semantics));
-                self.module.effect(
-                    barrier.op(),
-                    [
-                        Operand::IdScope(execution),
-                        Operand::IdScope(memory),
-                        Operand::IdMemorySemantics(semantics),
-                    ],
-                );
+                self.barrier(barrier)?;
             }
         }
         self.finish_workgroup(place, instance, &targets);
         turns.end(&mut self.module);
+        Ok(())
+    }
+
+    /// A control barrier, or a half of a split one, for all who have come to it.
+    pub(super) fn barrier(&mut self, barrier: &segments::Meeting) -> Result<(), Rule> {
+        let scope = |scope| scope_operand(scope, self.config.variant);
+        let (execution, memory) = (scope(barrier.execution)?, scope(barrier.memory)?);
+        let execution = self.module.constant(execution);
+        let memory = self.module.constant(memory);
+        let semantics = self.module.constant(semantics_word(barrier.semantics));
+        self.module.effect(
+            barrier.op(),
+            [Operand::IdScope(execution), Operand::IdScope(memory), Operand::IdMemorySemantics(semantics)],
+        );
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! What lanes of a subgroup do together between segments, where all lanes have come together: subgroup operations, and blocks with
-//! some that lanes may skip.
+//! What lanes of a subgroup do together between segments, where all lanes have come together: subgroup operations, and blocks that lanes
+//! may skip, with operations and barriers of the subgroup.
 //!
 //! All of it is emitted once for its lanes. What a lane brings to an operation, and what it decides to skip, is chosen by what it
 //! plays and without a branch, since a branch would part lanes that the test has on one way. Only what a lane does by itself
@@ -17,14 +17,14 @@ use crate::flow;
 use crate::kernel::CompileError;
 use crate::memory::{Path, Target};
 use crate::rules::Rule;
-use crate::segments::Part;
+use crate::segments::{Meeting, Part};
 use crate::subgroup;
 use crate::thread::{Registers, ThreadCode};
 
 /// What some lanes of a subgroup do together. For each its thread is named, and where the thread has it.
 pub(super) enum Shared {
-    /// A subgroup operation.
-    Operation(Vec<(usize, usize)>),
+    /// A subgroup operation or, in a block, a barrier.
+    Instruction(Vec<(usize, usize)>),
     /// A block that a branch skips.
     Block {
         /// The branches.
@@ -41,13 +41,13 @@ impl Shared {
     pub fn new(test: &Test, lanes: &[(usize, &BlockPart)]) -> Result<Option<Shared>, Rule> {
         let uneven = || Rule::Internal("a block of another shape");
         let Some((_, first)) = lanes.first() else { return Ok(None) };
-        if matches!(first, BlockPart::Operation(_)) {
-            let operation = |(thread, part): &(usize, &BlockPart)| match part {
-                BlockPart::Operation(at) => Some((*thread, *at)),
+        if matches!(first, BlockPart::Together(_)) {
+            let instruction = |(thread, part): &(usize, &BlockPart)| match part {
+                BlockPart::Together(at) => Some((*thread, *at)),
                 BlockPart::Own(_) | BlockPart::Block(_) => None,
             };
-            let lanes: Option<Vec<_>> = lanes.iter().map(operation).collect();
-            return Ok(Some(Shared::Operation(lanes.ok_or_else(uneven)?)));
+            let lanes: Option<Vec<_>> = lanes.iter().map(instruction).collect();
+            return Ok(Some(Shared::Instruction(lanes.ok_or_else(uneven)?)));
         }
         let mut branches = Vec::new();
         let mut own: Vec<Vec<Code>> = vec![Vec::new()];
@@ -63,7 +63,7 @@ impl Shared {
                         let code = Code { part: Part::new(*thread, body.clone()), steps };
                         own.get_mut(next).ok_or_else(uneven)?.push(code);
                     }
-                    BlockPart::Operation(_) | BlockPart::Block(_) => {
+                    BlockPart::Together(_) | BlockPart::Block(_) => {
                         if next == common.len() {
                             common.push(Vec::new());
                             own.push(Vec::new());
@@ -82,7 +82,7 @@ impl Shared {
     /// All code that lanes have by themselves in it.
     pub fn codes(&self) -> Vec<&Code> {
         match self {
-            Shared::Operation(_) => Vec::new(),
+            Shared::Instruction(_) => Vec::new(),
             Shared::Block { parts, own, .. } => {
                 own.iter().flatten().chain(parts.iter().flat_map(Shared::codes)).collect()
             }
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
         let mut takes_part = None;
-        let (Shared::Operation(lanes) | Shared::Block { lanes, .. }) = shared;
+        let (Shared::Instruction(lanes) | Shared::Block { lanes, .. }) = shared;
         for (thread, position) in lanes {
             let mut takes = self.plays(*thread, place);
             if matches!(shared, Shared::Block { .. }) {
@@ -132,16 +132,16 @@ impl Emitter<'_> {
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
         let (parts, own) = match shared {
-            Shared::Operation(lanes) => return Ok(self.subgroup_operation(lanes, place, registers)?),
+            Shared::Instruction(lanes) => return Ok(self.together(lanes, place, registers)?),
             Shared::Block { parts, own, .. } => (parts, own),
         };
         let parts = parts.iter().map(Some).chain([None]);
         for (codes, part) in own.iter().zip(parts) {
             self.segment(codes, place, instance, targets, registers)?;
             match part {
-                // Who is here has the operation.
-                Some(operation @ Shared::Operation(_)) => {
-                    self.within(operation, place, instance, targets, registers)?;
+                // Who is here has the instruction.
+                Some(instruction @ Shared::Instruction(_)) => {
+                    self.within(instruction, place, instance, targets, registers)?;
                 }
                 Some(block @ Shared::Block { .. }) => {
                     self.shared(block, place, instance, targets, registers)?;
@@ -216,6 +216,22 @@ impl Emitter<'_> {
         let found = self.test.thread(ThreadId(thread as u16)).instructions.get(instruction);
         let operation = found.and_then(|found| found.kind.subgroup_operation()).cloned();
         operation.ok_or(Rule::Internal("no subgroup operation"))
+    }
+
+    /// An instruction, for lanes that have all come to it.
+    fn together(
+        &mut self,
+        lanes: &[(usize, usize)],
+        place: &Place,
+        registers: &mut [Registers],
+    ) -> Result<(), Rule> {
+        let Some((thread, instruction)) = lanes.first() else { return Ok(()) };
+        let found = self.test.thread(ThreadId(*thread as u16)).instructions.get(*instruction);
+        match found.and_then(|found| Meeting::of(&found.kind)) {
+            // The parser sees to it that all lanes have the same one.
+            Some(barrier) => self.barrier(&barrier),
+            None => self.subgroup_operation(lanes, place, registers),
+        }
     }
 
     /// An operation, for lanes that have all come to it.

@@ -37,7 +37,7 @@ pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
             found: words(!zeroed).to_owned(),
         });
     }
-    let reconverges = test.metadata.maximal_reconvergence && test.has_subgroup_operations();
+    let reconverges = test.metadata.maximal_reconvergence && test.has_tangles();
     if lifted.reconverges != reconverges {
         let words = |declared| if declared { "maximal reconvergence" } else { "no maximal reconvergence" };
         return Err(LiftError::Outside {
@@ -84,6 +84,7 @@ fn within_meetings(
             make_visible: domains,
             ..Semantics::RELAXED
         },
+        branches: 0,
     };
     match (found, variant.workgroup_memory) {
         ([first, inner @ .., last], WorkgroupMemory::Stored) if *first == meeting && *last == meeting => {
@@ -357,6 +358,7 @@ impl Comparison<'_> {
                     execution: barrier.execution_scope,
                     memory: barrier.memory_scope,
                     semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
+                    branches: branches_over(thread, place),
                 };
                 self.barrier(&meets)?;
             } else if let InstructionKind::SplitBarrier(barrier) = &instruction.kind {
@@ -382,9 +384,7 @@ impl Comparison<'_> {
                 _ => return Err(self.differs("a result".to_owned())),
             }
         }
-        while let Some(KernelEvent::ControlBarrier { .. } | KernelEvent::SplitBarrier { .. }) =
-            self.found.get(self.position)
-        {
+        while self.found.get(self.position).and_then(meeting).is_some() {
             self.position += 1;
         }
         if self.position < self.found.len() {
@@ -400,7 +400,8 @@ impl Comparison<'_> {
 
     /// A control barrier or a half of a split one: as it stands in the test, or bare between memory barriers.
     fn barrier(&mut self, whole: &KernelEvent) -> Result<(), LiftError> {
-        let Some((half, execution, memory, wanted)) = meeting(whole) else { return Ok(()) };
+        // Under a branch it stands as it is.
+        let Some((half, execution, memory, wanted)) = meeting(whole) else { return self.expect(whole) };
         if self.found.get(self.position) == Some(whole) {
             self.position += 1;
             return Ok(());
@@ -503,10 +504,10 @@ fn subgroup_event(operation: &SubgroupOperation, branches: usize) -> KernelEvent
     KernelEvent::Subgroup { instruction: name, span, numbers, branches }
 }
 
-/// Which half a barrier is, if it is one, its scopes of execution and memory, and its semantics.
+/// Which half a barrier is, if it is one that all of a workgroup come to, its scopes of execution and memory, and its semantics.
 fn meeting(event: &KernelEvent) -> Option<(Option<SplitHalf>, Scope, Scope, Semantics)> {
     match event {
-        KernelEvent::ControlBarrier { execution, memory, semantics } => {
+        KernelEvent::ControlBarrier { execution, memory, semantics, branches: 0 } => {
             Some((None, *execution, *memory, *semantics))
         }
         KernelEvent::SplitBarrier { half, execution, memory, semantics } => {

@@ -7,7 +7,7 @@ pub mod stages;
 use std::collections::{BTreeMap, HashMap};
 
 use rspirv::dr::{self, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
+use rspirv::spirv::{BuiltIn, Decoration, Op, Scope, StorageClass, Word};
 use shaders::{Kernel, Parameters, StressParameters};
 
 /// What a variable holds that nobody has stored to.
@@ -62,6 +62,8 @@ pub struct Invocation {
     pointers: HashMap<Word, Pointer>,
     variables: BTreeMap<Word, u32>,
     pub state: State,
+    /// Whether the barrier that it waits in is one of its subgroup.
+    pub in_subgroup: bool,
     pub touches: Vec<Touch>,
     pub loops: usize,
 }
@@ -147,6 +149,7 @@ impl Program {
             pointers: HashMap::new(),
             variables: BTreeMap::new(),
             state: State::Running,
+            in_subgroup: false,
             touches: Vec::new(),
             loops: 0,
         }
@@ -207,6 +210,7 @@ impl Invocation {
             Op::SelectionMerge => {}
             Op::LoopMerge => self.loops += 1,
             Op::ControlBarrier | Op::ControlBarrierWaitINTEL => {
+                self.in_subgroup = self.value(program, ids[0]) == Scope::Subgroup as u32;
                 self.state = State::Waiting(self.block, self.next);
             }
             // What an invocation has done is done by the time that it arrives.

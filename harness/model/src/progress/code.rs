@@ -174,6 +174,10 @@ impl Code {
         if test.has_undefined() {
             return Err(ProgressError::Unsupported { what: "undefined initial values" });
         }
+        // They wait for their tangles, which are a choice of each execution.
+        if test.has_blocks() && !test.has_subgroup_operations() {
+            return Err(ProgressError::Unsupported { what: "barriers of a subgroup under branches" });
+        }
         let mut builder = Builder { test, barriers: Vec::new(), keys: Vec::new() };
         let threads = (0..test.threads.len())
             .map(|thread| builder.thread(ThreadId(thread as u16)))

@@ -213,3 +213,30 @@ fn schedules_are_runs() {
         }
     }
 }
+
+/// Whom such a barrier waits for is a choice of each execution.
+#[test]
+fn a_barrier_of_a_subgroup_under_a_branch_is_refused() {
+    let test = |branch: &str| {
+        let rows = [branch, "cbar.execsg.sg 0", "LC00:"].map(|row| format!("{row} | {row} ;"));
+        let head = "VULKAN T\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;";
+        litmus::parse(&format!("{head}\n{}\nexists (x == 0)", rows.join("\n")), "T").unwrap()
+    };
+    let memory = Model::shipped("vulkan").unwrap().unwrap();
+    let answer = |branch: &str| {
+        let models = ["fair".parse().unwrap()];
+        by_definition(
+            &test(branch),
+            &memory,
+            &models,
+            Definition::STANDARD,
+            Fairness::Weak,
+            &Limits::default(),
+        )
+        .map(|answers| answers[0].terminates)
+        .map_err(|error| error.to_string())
+    };
+    assert_eq!(answer(""), Ok(Some(true)));
+    let refused = "barriers of a subgroup under branches are not available with `--progress`".to_owned();
+    assert_eq!(answer("beq r0, 1, LC00"), Err(refused));
+}

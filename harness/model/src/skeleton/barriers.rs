@@ -12,6 +12,8 @@ pub(super) struct Arrival<'t> {
     /// Its event.
     pub(super) event: u16,
     pub(super) thread: ThreadId,
+    /// Index of the instruction in the thread.
+    pub(super) instruction: u16,
     pub(super) barrier: &'t ControlBarrier,
     /// How often the thread has executed the instruction before.
     pub(super) occurrence: u16,
@@ -103,8 +105,8 @@ impl<'t> Schedule<'t> {
                 if let Some(wait) = half_of(test, id, step.instruction) {
                     return Some(self.all_arrived(id, wait.execution_scope, &at));
                 }
-                if let StepKind::Subgroup(_) = step.kind {
-                    let tangle = self.tangles.of(id, step.instruction);
+                let tangle = self.tangles.of(id, step.instruction);
+                if !tangle.is_empty() {
                     let comes = |lane: &TangledLane| reached(usize::from(lane.thread.0), lane.instruction, 0);
                     return Some(tangle.iter().all(comes));
                 }
@@ -192,6 +194,14 @@ impl<'t> Schedule<'t> {
                 .shares(self.test.thread(right_thread).place, left.execution_scope)
     }
 
+    /// Whether two lanes have come to a barrier together, where a branch may keep lanes from it: they meet in one dynamic instance
+    /// (SPIR-V, "Dynamic Instance").
+    fn in_one_tangle(&self, left: &Arrival<'_>, right: &Arrival<'_>) -> bool {
+        let tangle = self.tangles.of(left.thread, left.instruction);
+        let is_right = |lane: &TangledLane| lane.thread == right.thread;
+        self.semantic.barriers_anywhere || tangle.is_empty() || tangle.iter().any(is_right)
+    }
+
     /// Adds the pairs of barriers that meet. A named barrier with a quorum lets any large enough subset of its arrivals
     /// be the ones that the others wait for.
     pub(super) fn meetings(&self, mut skeleton: Skeleton, barriers: &[Arrival<'t>]) -> Vec<Skeleton> {
@@ -199,7 +209,10 @@ impl<'t> Schedule<'t> {
             self.is_one_barrier((left.thread, left.barrier), (right.thread, right.barrier))
         };
         let pair = |left: &Arrival<'_>, right: &Arrival<'_>| {
-            left.barrier.id == right.barrier.id && left.occurrence == right.occurrence && is_one(left, right)
+            left.barrier.id == right.barrier.id
+                && left.occurrence == right.occurrence
+                && is_one(left, right)
+                && self.in_one_tangle(left, right)
         };
         let mut choices: Vec<Vec<Vec<u16>>> = Vec::new();
         let mut grouped: Vec<u16> = Vec::new();

@@ -365,8 +365,8 @@ impl<'t> Builder<'t> {
             StepKind::ControlBarrier => {
                 event.tags.add(Tags::CBAR);
                 if let Some(barrier) = barrier_of(self.test, thread, step.instruction) {
-                    let occurrence = step.occurrence;
-                    self.arrivals.push(Arrival { event: here, thread, barrier, occurrence });
+                    let (instruction, occurrence) = (step.instruction, step.occurrence);
+                    self.arrivals.push(Arrival { event: here, thread, instruction, barrier, occurrence });
                     match &barrier.semantics {
                         Some(semantics) => event.fence(barrier.memory_scope, semantics),
                         None => event.tags.add_scope(barrier.memory_scope),

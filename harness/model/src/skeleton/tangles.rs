@@ -1,11 +1,11 @@
-//! Which lanes execute a subgroup operation together: the tangles of a choice of paths, one choice after the other where the
-//! text leaves several.
+//! Which lanes execute a subgroup operation or a barrier of the subgroup together: the tangles of a choice of paths, one choice after
+//! the other where the text leaves several.
 //!
-//! Outside blocks there is one answer: control flow is uniform, and all lanes that have the operation execute it together. Lanes
+//! Outside blocks there is one answer: control flow is uniform, and all lanes that have the instruction execute it together. Lanes
 //! that enter a block take one branch from there, so they begin it together. In it they part where they skip different blocks,
 //! or do something by themselves; whether they come together again behind is what readings differ in.
 
-use litmus::{BlockPart, GuardedBlock, TangledLane, Test, Thread, ThreadId};
+use litmus::{BlockPart, GuardedBlock, TangleInstance, TangledLane, Test, Thread, ThreadId};
 
 use crate::PredictError;
 use crate::cat::options::Tangling;
@@ -14,12 +14,12 @@ use crate::path::Path;
 /// Choices of tangles of one choice of paths at most.
 const MAX_CHOICES: usize = 4096;
 
-/// The tangles of all operations.
+/// The tangles of all operations, and of the barriers that a branch may skip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tangles(Vec<Vec<TangledLane>>);
 
 impl Tangles {
-    /// The lanes that a lane executes an operation with, itself included.
+    /// The lanes that a lane executes an instruction with, itself included; none for a barrier that no branch skips.
     pub(super) fn of(&self, thread: ThreadId, instruction: u16) -> &[TangledLane] {
         let is_it =
             |lane: &TangledLane| lane.thread == thread && lane.instruction == usize::from(instruction);
@@ -32,7 +32,7 @@ impl Tangles {
         paths: &[&Path],
         reading: Tangling,
     ) -> Result<Vec<Tangles>, PredictError> {
-        if !test.has_subgroup_operations() {
+        if !test.has_tangles() {
             return Ok(vec![Tangles::default()]);
         }
         let reading = if test.metadata.maximal_reconvergence { Tangling::Together } else { reading };
@@ -40,10 +40,12 @@ impl Tangles {
         let mut fixed = Tangles::default();
         for (thread, blocks) in (0..).map(ThreadId).zip(&blocks) {
             for (at, instruction) in test.thread(thread).instructions.iter().enumerate() {
-                let Some(operation) = instruction.kind.subgroup_operation() else { continue };
+                let Some(instance @ TangleInstance::Operation(_)) = instruction.kind.tangle_instance() else {
+                    continue;
+                };
                 let known = !fixed.of(thread, at as u16).is_empty();
                 if !known && !blocks.iter().any(|block| block.contains(at)) {
-                    fixed.0.push(test.tangle(thread, &operation.id));
+                    fixed.0.push(test.tangle(thread, instance));
                 }
             }
         }
@@ -117,7 +119,7 @@ struct Walker<'a> {
 
 /// A part of a block that its lanes have in common.
 enum Common<'b> {
-    Operation(Vec<(ThreadId, usize)>),
+    Together(Vec<(ThreadId, usize)>),
     Block(Vec<Column<'b>>),
 }
 
@@ -144,7 +146,7 @@ impl Walker<'_> {
                     let mut before = 0;
                     column.block.parts.iter().any(|part| match part {
                         BlockPart::Own(_) => before == number,
-                        BlockPart::Operation(_) | BlockPart::Block(_) => {
+                        BlockPart::Together(_) | BlockPart::Block(_) => {
                             before += 1;
                             false
                         }
@@ -162,7 +164,7 @@ impl Walker<'_> {
                 })
                 .collect();
             match common(&here) {
-                Some(Common::Operation(lanes)) => states = self.meet(&lanes, states)?,
+                Some(Common::Together(lanes)) => states = self.meet(&lanes, states)?,
                 Some(Common::Block(inner)) => {
                     let entering = self.entering(&inner);
                     let enters = |thread: ThreadId| entering.iter().any(|column| column.thread == thread);
@@ -177,7 +179,7 @@ impl Walker<'_> {
         Ok(states)
     }
 
-    /// Executes an operation in every way that the reading has.
+    /// Executes an instruction in every way that the reading has.
     fn meet(&self, lanes: &[(ThreadId, usize)], states: Vec<State>) -> Result<Vec<State>, PredictError> {
         let mut next = Vec::new();
         for state in states {
@@ -211,17 +213,17 @@ impl Walker<'_> {
 
 /// The same part of each lane.
 fn common<'b>(here: &[(ThreadId, &'b BlockPart)]) -> Option<Common<'b>> {
-    let operations = here.iter().filter_map(|(thread, part)| match part {
-        BlockPart::Operation(at) => Some((*thread, *at)),
+    let together = here.iter().filter_map(|(thread, part)| match part {
+        BlockPart::Together(at) => Some((*thread, *at)),
         BlockPart::Own(_) | BlockPart::Block(_) => None,
     });
-    let operations: Vec<_> = operations.collect();
-    if !operations.is_empty() {
-        return Some(Common::Operation(operations));
+    let together: Vec<_> = together.collect();
+    if !together.is_empty() {
+        return Some(Common::Together(together));
     }
     let blocks = here.iter().filter_map(|(thread, part)| match part {
         BlockPart::Block(block) => Some(Column { thread: *thread, block }),
-        BlockPart::Own(_) | BlockPart::Operation(_) => None,
+        BlockPart::Own(_) | BlockPart::Together(_) => None,
     });
     let blocks: Vec<_> = blocks.collect();
     (!blocks.is_empty()).then_some(Common::Block(blocks))

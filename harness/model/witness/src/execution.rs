@@ -57,8 +57,8 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
     loop {
         let paths: Vec<&Path> = ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
         if all_meet(test, &instances, &paths) && all_arrive(test, &instances, &paths) {
-            let frame = Frame::new(test, profile, &instances, &paths)?;
             for tangles in tangle::choices(test, profile, &paths) {
+                let frame = Frame::new(test, profile, &instances, (&paths, &tangles))?;
                 Candidates::new(&frame, &instances, (&paths, &tangles), &mut search).run()?;
             }
         } else {
@@ -74,7 +74,8 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
 }
 
 /// A control barrier waits for all invocations of its execution scope that take part in it (SPIR-V, OpControlBarrier):
-/// an execution ends only where each of them has met it as often as the others.
+/// an execution ends only where each of them has met it as often as the others. Where a branch keeps some of a subgroup from it, those
+/// that come take part, and each of them comes.
 fn all_meet(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
     let count = |thread: usize, wanted: &ControlBarrier| {
         let of_it = |instruction: &InstructionKind| match instruction {
@@ -90,8 +91,11 @@ fn all_meet(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
         code.iter().any(|instruction| of_it(&instruction.kind)).then(|| met.count())
     };
     (0..paths.len()).all(|thread| {
-        test.threads[thread].instructions.iter().all(|instruction| {
+        test.threads[thread].instructions.iter().enumerate().all(|(at, instruction)| {
             let InstructionKind::ControlBarrier(barrier) = &instruction.kind else { return true };
+            if tangle::is_divergent_barrier(test, thread, at) {
+                return true;
+            }
             let own = count(thread, barrier);
             (0..paths.len())
                 .filter(|other| instances.reaches(barrier.execution_scope, thread, *other))

@@ -8,6 +8,7 @@ use litmus::{
 use crate::path::{Cell, Effect, Path, Touch, cells};
 use crate::profile::Profile;
 use crate::refusal::Refusal;
+use crate::tangle::Tangles;
 
 /// A set of operations: bit i is operation i.
 pub type Set = u64;
@@ -270,7 +271,7 @@ impl<'a> Frame<'a> {
         test: &Test,
         profile: Profile,
         instances: &'a Instances,
-        paths: &[&Path],
+        (paths, tangles): (&[&Path], &Tangles),
     ) -> Result<Frame<'a>, Refusal> {
         let mut frame = Frame {
             profile,
@@ -420,7 +421,7 @@ impl<'a> Frame<'a> {
         frame.order(test);
         frame.mutual_order();
         frame.synchronizes = vec![0; frame.operations.len()];
-        frame.meet(&meetings);
+        frame.meet(test, tangles, &meetings);
         if profile.has_split_barriers() {
             frame.arrive_and_wait(&halves);
         }
@@ -567,13 +568,16 @@ impl<'a> Frame<'a> {
 
     /// VK-SW-09, -10, -11: A is program-ordered before or equals C, C before or equals B; A and B are in each other's
     /// memory scope and in C's execution scope. What executes the same dynamic instance are barriers of one name, met the
-    /// same number of times, in one instance of their execution scope.
-    fn meet(&mut self, meetings: &[(usize, (usize, u32, Scope))]) {
+    /// same number of times, in one instance of their execution scope; in divergent control flow, in one tangle.
+    fn meet(&mut self, test: &Test, tangles: &Tangles, meetings: &[(usize, (usize, u32, Scope))]) {
         let (releases, acquires) = (self.barriers(true), self.barriers(false));
         for (here, name) in meetings {
             for (there, other) in meetings {
                 let (left, right) = (self.operations[*here].thread, self.operations[*there].thread);
-                if name != other || !self.instances.reaches(name.2, left, right) {
+                let barrier = (left, self.operations[*here].instruction);
+                let together =
+                    self.instances.reaches(name.2, left, right) && tangles.met(test, barrier, right);
+                if name != other || !together {
                     continue;
                 }
                 for a in &releases {

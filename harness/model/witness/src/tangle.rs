@@ -1,12 +1,14 @@
 //! Subgroup operations, from the text of SPIR-V ("Non-Uniform Instructions") and of Vulkan's shaders chapter ("Group
 //! Operations"): an invocation's result comes of what the invocations of its scope restricted tangle bring. None of them is a
-//! memory operation or a memory barrier, and synchronizes-with is a closed list (VK-SW), so that they order nothing.
+//! memory operation or a memory barrier, and synchronizes-with is a closed list (VK-SW), so that they order nothing. A control barrier
+//! of execution scope Subgroup is executed by such a tangle too ("OpControlBarrier": it waits for those that execute the same dynamic
+//! instance), which a branch around it makes smaller than the subgroup.
 
 use std::collections::BTreeMap;
 
 use litmus::{
-    ArithmeticOperation, Flow, InstructionKind, Operand, QuadDirection, ScalarType, Scope, SubgroupKind,
-    SubgroupSpan, Test, Value,
+    ArithmeticOperation, ControlBarrier, Flow, InstructionKind, Operand, QuadDirection, ScalarType, Scope,
+    SubgroupKind, SubgroupSpan, Test, Value,
 };
 
 use crate::operation::Instances;
@@ -48,8 +50,8 @@ pub fn result(
     // SubgroupLocalInvocationId: the invocations of a subgroup are numbered as the columns are.
     let id = |of: usize| (0..of).filter(|other| same_subgroup(of, *other)).count() as u32;
     let mut tangle = Vec::new();
-    let in_tangle =
-        |other: usize| same_subgroup(thread, other) && tangles.are_together(&exchange.name, thread, other);
+    let name = operation_name(&exchange.name);
+    let in_tangle = |other: usize| same_subgroup(thread, other) && tangles.are_together(&name, thread, other);
     for other in (0..test.threads.len()).filter(|other| in_tangle(*other)) {
         let found = paths[other].exchanges.iter().find(|found| found.name == exchange.name);
         tangle.extend(found.map(|found| (id(other), other, found.brought)));
@@ -124,13 +126,46 @@ pub fn result(
     Some(Value(answer.into()))
 }
 
-/// Which invocations execute one dynamic instance of the operations that some of them may not reach: a number for each
-/// operation and thread, the same where they do.
+/// What an operation is called among those that tangles execute; barriers have names of their own.
+fn operation_name(id: &str) -> String {
+    format!("operation {id}")
+}
+
+/// What an instruction is called that a tangle executes.
+fn shared_name(kind: &InstructionKind) -> Option<String> {
+    match kind {
+        InstructionKind::Subgroup(operation) => Some(operation_name(&operation.id)),
+        InstructionKind::ControlBarrier(ControlBarrier {
+            execution_scope: Scope::Subgroup,
+            id,
+            resource: None,
+            ..
+        }) => Some(format!("barrier {id}")),
+        _ => None,
+    }
+}
+
+/// Whether some invocations may not reach a control barrier that their tangle executes.
+pub fn is_divergent_barrier(test: &Test, thread: usize, at: usize) -> bool {
+    let code = &test.threads[thread].instructions;
+    matches!(code[at].kind, InstructionKind::ControlBarrier(_))
+        && shared_name(&code[at].kind).is_some()
+        && divergence(test, thread, at).is_some()
+}
+
+/// Which invocations execute one dynamic instance of the operations and barriers that some of them may not reach: a number for
+/// each of these and each thread, the same where they do.
 #[derive(Clone, Debug, Default)]
 pub struct Tangles(BTreeMap<(String, usize), usize>);
 
 impl Tangles {
-    /// An operation that all invocations reach in uniform control flow has no numbers.
+    /// Whether another invocation has come to a barrier together with the one that executes it.
+    pub fn met(&self, test: &Test, (thread, at): (usize, u16), other: usize) -> bool {
+        let barrier = &test.threads[thread].instructions[usize::from(at)].kind;
+        shared_name(barrier).is_none_or(|name| self.are_together(&name, thread, other))
+    }
+
+    /// What all invocations reach in uniform control flow has no numbers.
     fn are_together(&self, name: &str, left: usize, right: usize) -> bool {
         let number = |thread: usize| self.0.get(&(name.to_owned(), thread));
         number(left) == number(right)
@@ -143,13 +178,13 @@ impl Tangles {
 enum Mark {
     /// A branch around operations, by its label, and whether it was taken.
     Turn(String, bool),
-    /// An operation.
+    /// What a tangle executes.
     Operation(String),
     /// An instruction of its own column, where no other invocation is.
     Alone(usize, usize),
 }
 
-/// An operation in divergent control flow, by its name, with the invocations that execute it and the marks of each.
+/// What a tangle executes in divergent control flow, by its name, with the invocations that execute it and the marks of each.
 type Divergent = (String, Vec<(usize, Vec<Mark>)>);
 
 /// The outermost branch around an instruction: where it is, and where it goes.
@@ -172,12 +207,12 @@ fn marks(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<Vec<M
     let here = history.iter().position(|(index, _)| *index == at)?;
     let inside = history[..here].iter().filter(|(index, _)| begin < *index && *index < end);
     let mark = |(index, taken): &(usize, bool)| {
-        if let Some(operation) = code[*index].kind.subgroup_operation() {
-            return Mark::Operation(operation.id.clone());
+        if let Some(name) = shared_name(&code[*index].kind) {
+            return Mark::Operation(name);
         }
         match (&code[*index].kind, target(test, thread, *index)) {
             (InstructionKind::Flow(Flow::Branch { target: label, .. }), Some(end))
-                if code[*index..end].iter().any(|other| other.kind.subgroup_operation().is_some()) =>
+                if code[*index..end].iter().any(|other| shared_name(&other.kind).is_some()) =>
             {
                 let name = test.threads[thread].labels[usize::from(label.0)].name.clone();
                 Mark::Turn(name, *taken)
@@ -195,11 +230,11 @@ pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
     let mut operations: Vec<Divergent> = Vec::new();
     for (thread, code) in test.threads.iter().enumerate() {
         for (at, instruction) in code.instructions.iter().enumerate() {
-            let Some(operation) = instruction.kind.subgroup_operation() else { continue };
+            let Some(name) = shared_name(&instruction.kind) else { continue };
             let Some(marks) = marks(test, paths, thread, at) else { continue };
-            match operations.iter_mut().find(|(name, _)| *name == operation.id) {
+            match operations.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, those)) => those.push((thread, marks)),
-                None => operations.push((operation.id.clone(), vec![(thread, marks)])),
+                None => operations.push((name, vec![(thread, marks)])),
             }
         }
     }
@@ -207,9 +242,8 @@ pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
     let before = |left: &str, right: &str| {
         test.threads.iter().any(|code| {
             let place = |name: &str| {
-                code.instructions.iter().position(|instruction| {
-                    instruction.kind.subgroup_operation().is_some_and(|found| found.id == name)
-                })
+                let mut code = code.instructions.iter();
+                code.position(|instruction| shared_name(&instruction.kind).as_deref() == Some(name))
             };
             matches!((place(left), place(right)), (Some(left), Some(right)) if left < right)
         })

@@ -72,6 +72,13 @@ fn reduction(op: SpirvOp) -> Option<Instruction> {
 }
 
 impl Lowering<'_> {
+    /// Where lanes of a subgroup come to a barrier that others may not come to: the register with the number of their meeting.
+    pub(super) fn comes_together(&mut self) -> Register {
+        let to = self.register();
+        self.program.ops.push(Op::Group(Group { kind: GroupKind::Meet, to, value: NONE, argument: NONE }));
+        to
+    }
+
     /// A subgroup operation on words.
     pub(super) fn group(&mut self, placed: &Placed) -> Result<(), LoadError> {
         let lacks = |what: &str| LoadError::Lacks(format!("Op{:?} {what}", placed.op()));

@@ -72,6 +72,7 @@ pub(super) const NOTHING: MemoryOp = MemoryOp {
     execution: INVOCATION,
     split: false,
     among_aliases: false,
+    tangled: false,
     mask: 0,
     acquire: false,
     release: false,
@@ -142,11 +143,14 @@ impl Lowering<'_> {
                     self.issue(with(half, semantics), NONE, NONE, NONE, NONE)?;
                     return Ok(());
                 }
-                let op = MemoryOp { execution, scope: self.scope(placed, 1)?, ..NOTHING };
+                let nested = self.program.nested.get(self.block as usize).copied().unwrap_or(false);
+                let tangled = nested && execution == SUBGROUP;
+                let meeting = if tangled { self.comes_together() } else { NONE };
+                let op = MemoryOp { execution, tangled, scope: self.scope(placed, 1)?, ..NOTHING };
                 let arrive = Semantics { acquire: false, make_visible: false, ..semantics };
                 let leave = Semantics { release: false, make_available: false, ..semantics };
-                self.issue(with(MemoryOp { kind: Kind::Arrive, ..op }, arrive), NONE, NONE, NONE, NONE)?;
-                self.issue(with(MemoryOp { kind: Kind::Leave, ..op }, leave), NONE, NONE, NONE, NONE)?;
+                self.issue(with(MemoryOp { kind: Kind::Arrive, ..op }, arrive), NONE, NONE, meeting, NONE)?;
+                self.issue(with(MemoryOp { kind: Kind::Leave, ..op }, leave), NONE, NONE, meeting, NONE)?;
                 Ok(())
             }
             _ => self.atomic(placed),

@@ -1,8 +1,8 @@
-//! Subgroup operations of all waves.
+//! Subgroup operations of all waves, and who meets at barriers that a branch may keep lanes of a subgroup from.
 
-use super::Machine;
+use super::{Machine, Meeting};
 use crate::fault::Fault;
-use crate::program::Program;
+use crate::program::{GroupKind, Program};
 use crate::wave::{Brought, Standing, result};
 
 impl Machine {
@@ -59,6 +59,12 @@ impl Machine {
                         value: self.waves[*wave].brings(&group, *lane),
                     })
                     .collect();
+                if group.kind == GroupKind::Meet {
+                    let meeting = self.tangled.len() as u32;
+                    self.tangled.push(Meeting { size: tangle.len() as u32, ..Meeting::default() });
+                    given.extend(tangle.iter().map(|(_, wave, lane)| (*wave, *lane, [meeting, 0, 0, 0])));
+                    continue;
+                }
                 for (number, wave, lane) in &tangle {
                     let argument = self.waves[*wave].held(group.argument, *lane);
                     let words = match self.fault {

@@ -87,7 +87,7 @@ impl Machine {
             Kind::Fence | Kind::ReleasePart | Kind::AcquirePart => self.synchronize(number, mask, &op),
             Kind::Arrive => {
                 self.synchronize(number, mask, &op);
-                self.arrive(number, mask, &op);
+                self.arrive(number, slot, mask, &op);
             }
             Kind::Leave => self.synchronize(number, mask, &op),
         }

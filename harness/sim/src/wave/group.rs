@@ -141,6 +141,11 @@ impl Wave {
         }
     }
 
+    /// The meeting that a lane's half of a barrier is of.
+    pub fn meeting(&self, slot: u8, lane: usize) -> u32 {
+        self.operands(slot, lane).2
+    }
+
     /// Goes past the operation.
     pub fn pass(&mut self) {
         self.at += 1;
@@ -162,6 +167,8 @@ pub(crate) fn result(
     let first = tangle.first().map_or(0, |brought| brought.value);
     let all = |holds: &dyn Fn(u64) -> bool| u32::from(tangle.iter().all(|brought| holds(brought.value)));
     let word = match group.kind {
+        // The machine numbers meetings.
+        GroupKind::Meet => 0,
         GroupKind::Elect => u32::from(tangle.first().is_some_and(|lowest| lowest.lane == lane)),
         GroupKind::All => all(&|value| value != 0),
         GroupKind::Any => 1 - all(&|value| value == 0),

@@ -44,12 +44,12 @@ impl Wave {
             while !self.ended {
                 match program.ops.get(self.at as usize).copied() {
                     Some(Op::Jump { edge }) => {
-                        self.go(&[(edge, self.mask)], surroundings);
+                        self.go(&[(edge, self.mask)], false, surroundings);
                         break;
                     }
                     Some(Op::Branch { condition, yes, no }) => {
                         let taken = self.truth(condition) & self.mask;
-                        self.go(&[(yes, taken), (no, self.mask & !taken)], surroundings);
+                        self.go(&[(yes, taken), (no, self.mask & !taken)], true, surroundings);
                         break;
                     }
                     Some(Op::Switch { selector, cases, otherwise }) => {

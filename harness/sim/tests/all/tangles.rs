@@ -1,19 +1,20 @@
-//! Subgroup operations under branches: whoever has parted and come to one operation executes it together or not, as each reading
-//! of the text has it, and as no reading has it otherwise.
+//! Subgroup operations and barriers under branches: whoever has parted and come to one of them executes it together or not, as each
+//! reading of the text has it, and as no reading has it otherwise.
 
 use std::collections::BTreeSet;
 
-use litmus::{Outcome, Test};
+use litmus::{Outcome, Race, Test};
 use model::{Model, Options};
 use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run};
 
-/// The tests with such operations.
+/// The tests with such operations or barriers, but for those that race.
 fn guarded() -> Vec<Test> {
     let tests = litmus::corpus::tests().into_iter().filter(|entry| entry.id.starts_with("subgroup/"));
     let parsed = tests.map(|entry| litmus::parse(entry.text, &entry.path).unwrap());
-    parsed.filter(Test::has_guarded_operations).collect()
+    let guarded = parsed.filter(Test::has_blocks);
+    guarded.filter(|test| prediction(test).unwrap().race == Race::Free).collect()
 }
 
 /// Outcomes that a reading allows.
@@ -69,5 +70,28 @@ fn maximal_reconvergence_that_is_ignored_is_seen() {
             found.push(test.name.clone());
         }
     }
-    assert_eq!(found, ["Ballot+nested-merge.maximal", "Compaction+slots.maximal"]);
+    let expected =
+        ["Ballot+nested-merge.maximal", "Compaction+slots.maximal", "MP+cbar.nested-merge.maximal"];
+    assert_eq!(found, expected);
+}
+
+/// What barriers under branches promise is theirs: where they do not wait, or leave memory alone, it is not kept.
+#[test]
+fn barriers_of_tangles_that_do_nothing_are_seen() {
+    let promises = [
+        "MP+cbar.branch",
+        "MP+cbar.nested-merge.maximal",
+        "MP+cbar.read-guard.atomic",
+        "MP+cbar.stays-together",
+    ];
+    for fault in [Fault::BarrierDoesNotWait, Fault::BarrierOrdersNothing] {
+        let device = SimDevice::new(fault);
+        let broken: Vec<String> = guarded()
+            .into_iter()
+            .filter(|test| promises.contains(&test.name.as_str()))
+            .filter(|test| !seen(&device, test).is_subset(&allowed(test, "vulkan")))
+            .map(|test| test.name)
+            .collect();
+        assert_eq!(broken, promises, "{fault:?}");
+    }
 }

@@ -32,7 +32,8 @@ pub fn subgroup_program(seed: u64) -> Program {
             writer.accesses(thread);
         }
         if writer.random.chance(25) {
-            writer.barrier(meeting);
+            let (all, mut name) = ((0..lanes).collect::<Vec<_>>(), meeting);
+            writer.barrier(&all, &mut name);
         } else {
             writer.operation(meeting);
         }
@@ -43,7 +44,8 @@ pub fn subgroup_program(seed: u64) -> Program {
     Program { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
 }
 
-/// The program of a seed with operations that branches skip: blocks in blocks, and lanes that do something by themselves in them.
+/// The program of a seed with operations and barriers that branches skip: blocks in blocks, and lanes that do something by themselves
+/// in them.
 pub fn guarded_program(seed: u64) -> Program {
     let mut random = Random(seed);
     let lanes = random.pick(&[2, 2, 3]);
@@ -70,6 +72,12 @@ pub fn guarded_program(seed: u64) -> Program {
         }
         writer.block(&members, 0, &mut names);
     }
+    // What a barrier in a block orders shows behind it.
+    for thread in 0..threads {
+        if writer.accesses < ACCESSES - 1 && writer.random.chance(60) {
+            writer.access(thread);
+        }
+    }
     Program { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
 }
 
@@ -93,12 +101,18 @@ impl Tangles {
             }
             if depth < 2 && begin < 4 && self.random.chance(45) {
                 self.block(members, depth + 1, names);
+            } else if self.random.chance(40) {
+                self.barrier(members, names);
             } else {
                 self.operation_of(members, names);
             }
         }
-        // The last part shows who is there.
-        self.operation_of(members, names);
+        // The last part shows who is there, or orders what they have done.
+        if self.random.chance(30) {
+            self.barrier(members, names);
+        } else {
+            self.operation_of(members, names);
+        }
         for lane in members {
             self.line(*lane, format!("{label}:"));
         }
@@ -193,12 +207,14 @@ impl Tangles {
         self.line(thread, text);
     }
 
-    /// A control barrier of all lanes.
-    fn barrier(&mut self, meeting: usize) {
+    /// A control barrier of lanes, of which some may not come to it.
+    fn barrier(&mut self, members: &[usize], names: &mut usize) {
+        let instance = *names;
+        *names += 1;
         let semantics =
             self.random.pick(&["acq_rel.sg.semsc0.semav.semvis", "acq_rel.wg.semsc0.semav.semvis", "sg"]);
-        for lane in 0..self.lanes {
-            self.line(lane, format!("cbar.execsg.{semantics} b{meeting}"));
+        for lane in members {
+            self.line(*lane, format!("cbar.execsg.{semantics} b{instance}"));
         }
     }
 
