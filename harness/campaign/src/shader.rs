@@ -4,7 +4,9 @@ pub mod race;
 pub mod read;
 pub mod source;
 
-use frontend::{Module, Options, Place};
+use frontend::{Module, Options, Place, Problem, Refusal};
+
+use crate::similar::meant;
 
 /// The inputs with each entry point of a module, or with the one that they name.
 pub fn entries(module: &Module, options: &Options) -> Vec<Options> {
@@ -13,6 +15,15 @@ pub fn entries(module: &Module, options: &Options) -> Vec<Options> {
         None => module.entry_points().into_iter().map(str::to_owned).collect(),
     };
     named.into_iter().map(|entry| Options { entry: Some(entry), ..options.clone() }).collect()
+}
+
+/// What is wrong, with the word that was meant where a claim names what is not there.
+pub fn words(refusal: &Refusal) -> String {
+    let meant = match &refusal.what {
+        Problem::Claim { word: Some((word, known)), .. } => meant(word, known.iter().map(String::as_str)),
+        _ => String::new(),
+    };
+    format!("{refusal}{meant}")
 }
 
 /// The file and the line of a place in a module; `file` is that of the module itself.

@@ -84,6 +84,18 @@ pub enum Problem {
     /// An annotation that is not understood.
     #[error("annotation: {0}")]
     Annotation(String),
+    /// A claim that is about what the module does not have.
+    #[error("{of}: in `{claim}`: {what}")]
+    Claim {
+        /// Where it stands: `--assert`, or an annotation.
+        of: &'static str,
+        /// The part of the claim.
+        claim: String,
+        /// What is wrong with it.
+        what: String,
+        /// The word that there is not, and those that there are; none where it is something else.
+        word: Option<(String, Vec<String>)>,
+    },
 }
 
 impl Problem {

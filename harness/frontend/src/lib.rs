@@ -86,7 +86,7 @@ pub use lint::{Lint, RULES, lint};
 pub use mend::{Change, Lack, Mended, WalkedChange, WalkedMends, lack, mend, mend_walked};
 pub use module::{Module, SourceLine, read};
 pub use outcomes::{FinalCell, FinalSays, Finals, finals};
-pub use question::{Claim, claim};
+pub use question::{Claim, check_claim, claim};
 pub use smallest::smallest;
 pub use stage::Stage;
 pub use text::{Assembled, assemble};

@@ -517,7 +517,7 @@ fn lift_entry(
         loops: loops(module),
     };
     setting.push = reflected(&setting);
-    let question = Asked::new(&setting, options).map_err(nowhere)?;
+    let question = Asked::new(&setting, options)?;
     setting.observed = question.cells.clone();
 
     let mut notes = Vec::new();

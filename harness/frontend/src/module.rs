@@ -613,6 +613,18 @@ impl Module {
         (0..members.len() as u32).find(named).map(u64::from)
     }
 
+    /// The names of the members of a structure.
+    pub(crate) fn members(&self, ty: u32) -> Vec<String> {
+        let Some(Type::Struct { members }) = self.types.get(&ty) else { return Vec::new() };
+        let name = |index| self.member_names.get(&(ty, index)).filter(|name| !name.is_empty()).cloned();
+        (0..members.len() as u32).filter_map(name).collect()
+    }
+
+    /// Whether a variable has no name of its own.
+    pub(crate) fn is_unnamed(&self, id: u32) -> bool {
+        self.names.get(&id).is_none_or(String::is_empty)
+    }
+
     /// What a reader calls an id.
     pub(crate) fn name(&self, id: u32) -> String {
         match self.names.get(&id).filter(|name| !name.is_empty()) {

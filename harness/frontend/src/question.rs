@@ -9,6 +9,7 @@ use crate::annotations::{Formula, Part, Quantifier, Side};
 use crate::error::{Place, Problem, Refusal};
 use crate::lift::{Options, Setting, with_setting};
 use crate::module::Module;
+use crate::order::class_of;
 use crate::value::{Cell, Object};
 
 /// What is asked, over cells.
@@ -19,6 +20,9 @@ pub(crate) struct Asked {
     question: Option<(QuestionKind, Resolved, u32)>,
     filter: Option<Resolved>,
 }
+
+/// Where a claim of the command line stands.
+const ASSERTION: &str = "--assert";
 
 /// A formula over cells.
 #[derive(Clone, Debug)]
@@ -31,16 +35,17 @@ enum Resolved {
 }
 
 impl Asked {
-    pub fn new(setting: &Setting<'_>, options: &Options) -> Result<Asked, Problem> {
+    pub fn new(setting: &Setting<'_>, options: &Options) -> Result<Asked, Refusal> {
         let mut asked = Asked { cells: BTreeSet::new(), text: None, question: None, filter: None };
+        let nowhere = |problem: Problem| problem.at(Place::Module);
         let annotations = &setting.module().annotations;
         if let Some(formula) = &options.assertion {
-            let resolved = asked.resolve(setting, formula)?;
+            let resolved = asked.resolve(setting, ASSERTION, formula).map_err(nowhere)?;
             asked.question = Some((QuestionKind::Forall, resolved, 0));
             asked.text = Some(format!("forall ({formula})"));
         } else if let Some(first) = annotations.outputs.first() {
             if annotations.outputs.iter().any(|output| output.quantifier != first.quantifier) {
-                return Err(Problem::Annotation("questions with different quantifiers".to_owned()));
+                return Err(nowhere(Problem::Annotation("questions with different quantifiers".to_owned())));
             }
             let kind = match first.quantifier {
                 Quantifier::Forall => QuestionKind::Forall,
@@ -50,7 +55,10 @@ impl Asked {
             let parts = annotations
                 .outputs
                 .iter()
-                .map(|output| asked.resolve(setting, &output.formula))
+                .map(|output| {
+                    let resolved = asked.resolve(setting, "@Output", &output.formula);
+                    resolved.map_err(|problem| problem.at(Place::Line(output.line)))
+                })
                 .collect::<Result<_, _>>()?;
             asked.question = Some((kind, Resolved::And(parts), first.line));
             let word = match first.quantifier {
@@ -65,21 +73,25 @@ impl Asked {
             asked.text = Some(format!("{word} ({all})"));
         }
         if let Some(filter) = annotations.filter.as_ref().filter(|_| !options.ignore_filter) {
-            asked.filter = Some(asked.resolve(setting, filter)?);
+            asked.filter = Some(asked.resolve(setting, "@Filter", filter).map_err(nowhere)?);
         }
         Ok(asked)
     }
 
-    fn resolve(&mut self, setting: &Setting<'_>, formula: &Formula) -> Result<Resolved, Problem> {
+    fn resolve(
+        &mut self,
+        setting: &Setting<'_>,
+        of: &'static str,
+        formula: &Formula,
+    ) -> Result<Resolved, Problem> {
+        let mut all = |parts: &[Formula]| -> Result<Vec<Resolved>, Problem> {
+            parts.iter().map(|part| self.resolve(setting, of, part)).collect()
+        };
         Ok(match formula {
             Formula::Known(known) => Resolved::Known(*known),
-            Formula::Not(inner) => Resolved::Not(Box::new(self.resolve(setting, inner)?)),
-            Formula::And(parts) => {
-                Resolved::And(parts.iter().map(|part| self.resolve(setting, part)).collect::<Result<_, _>>()?)
-            }
-            Formula::Or(parts) => {
-                Resolved::Or(parts.iter().map(|part| self.resolve(setting, part)).collect::<Result<_, _>>()?)
-            }
+            Formula::Not(inner) => Resolved::Not(Box::new(self.resolve(setting, of, inner)?)),
+            Formula::And(parts) => Resolved::And(all(parts)?),
+            Formula::Or(parts) => Resolved::Or(all(parts)?),
             Formula::Compare(left, sign, right) => {
                 let comparison = match *sign {
                     "==" => Comparison::Equal,
@@ -89,27 +101,36 @@ impl Asked {
                     ">" => Comparison::Greater,
                     _ => Comparison::GreaterOrEqual,
                 };
-                Resolved::Compare(self.side(setting, left)?, comparison, self.side(setting, right)?)
+                let (left, right) = (self.side(setting, of, left)?, self.side(setting, of, right)?);
+                Resolved::Compare(left, comparison, right)
             }
         })
     }
 
-    fn side(&mut self, setting: &Setting<'_>, side: &Side) -> Result<Result<i64, Cell>, Problem> {
+    fn side(
+        &mut self,
+        setting: &Setting<'_>,
+        of: &'static str,
+        side: &Side,
+    ) -> Result<Result<i64, Cell>, Problem> {
         let (name, path) = match side {
             Side::Number(number) => return Ok(Ok(*number)),
             Side::Element(name, path) => (name, path),
         };
         let module = setting.module();
-        let wrong = |what: &str| Problem::Annotation(format!("`{name}`: {what}"));
+        let wrong = |what: String| Problem::Claim { of, claim: side.to_string(), what, word: None };
+        let unknown = |word: &str, what: String, known: Vec<String>| Problem::Claim {
+            of,
+            claim: side.to_string(),
+            what,
+            word: Some((word.to_owned(), known)),
+        };
         let mut path = path.clone();
         let id = match module.id_of(name).filter(|id| module.variables.contains_key(id)) {
             Some(id) => id,
             // A block without a name of its own, by that of its type as findings have it, or a member of it alone.
             None => {
-                let unnamed = module
-                    .variables
-                    .iter()
-                    .filter(|(id, _)| module.names.get(*id).is_none_or(String::is_empty));
+                let unnamed = module.variables.iter().filter(|(id, _)| module.is_unnamed(**id));
                 let only = |found: Vec<u32>| if let [id] = found[..] { Some(id) } else { None };
                 let ids = |holds: &dyn Fn(u32) -> bool| {
                     only(unnamed.clone().filter(|(_, it)| holds(it.ty)).map(|(id, _)| *id).collect())
@@ -117,7 +138,14 @@ impl Asked {
                 let block = ids(&|ty| module.name(ty) == *name && !path.is_empty());
                 let holder = || ids(&|ty| module.member_of(ty, name).is_some()).map(|id| (id, true));
                 let found = block.map(|id| (id, false)).or_else(holder);
-                let (id, by_member) = found.ok_or_else(|| wrong("no such variable"))?;
+                let (id, by_member) = found.ok_or_else(|| {
+                    let shared = module.variables.iter().filter(|(_, it)| class_of(it.class).is_some());
+                    let names = shared.flat_map(|(id, it)| {
+                        let members = module.members(it.ty).into_iter().filter(|_| module.is_unnamed(*id));
+                        members.chain([module.variable_name(*id, it.ty)])
+                    });
+                    unknown(name, format!("no variable `{name}`"), names.collect())
+                })?;
                 if by_member {
                     path.insert(0, Part::Member(name.clone()));
                 }
@@ -125,20 +153,21 @@ impl Asked {
             }
         };
         let variable = &module.variables[&id];
-        if crate::order::class_of(variable.class).is_none() {
-            return Err(wrong("no memory that invocations share"));
+        if class_of(variable.class).is_none() {
+            return Err(wrong(format!("`{name}` is no memory that invocations share")));
         }
         let (mut ty, mut offset) = (variable.ty, 0);
         for part in &path {
             let index = match part {
                 Part::Index(index) => *index,
-                Part::Member(member) => {
-                    module.member_of(ty, member).ok_or_else(|| wrong(&format!("no member `{member}`")))?
-                }
+                Part::Member(member) => module
+                    .member_of(ty, member)
+                    .ok_or_else(|| unknown(member, format!("no member `{member}`"), module.members(ty)))?,
             };
-            let part = setting.specialized.part_of(ty, index)?;
-            if part.length.is_some_and(|length| index >= length) {
-                return Err(wrong("an index beyond the array"));
+            let part =
+                setting.specialized.part_of(ty, index).map_err(|problem| wrong(problem.to_string()))?;
+            if let Some(length) = part.length.filter(|length| index >= *length) {
+                return Err(wrong(format!("the index {index} is beyond the {length} elements")));
             }
             (ty, offset) = (part.ty, offset + part.offset);
         }
@@ -149,7 +178,7 @@ impl Asked {
             ty = setting.specialized.part_of(ty, 0)?.ty;
         }
         if !setting.specialized.is_scalar(ty)? {
-            return Err(wrong("no scalar"));
+            return Err(wrong(format!("`{side}` is no scalar")));
         }
         let bytes = u32::try_from(setting.specialized.size(ty)?).unwrap_or(0);
         let object = Object { variable: setting.canonical(id), instance: 0 };
@@ -204,6 +233,17 @@ pub struct Claim {
     cells: Vec<Cell>,
 }
 
+/// Whether the claim that is to hold of every final state, where there is one, is about what the module has.
+///
+/// # Errors
+/// Where it names what the module does not have, or what is no memory that invocations share.
+pub fn check_claim(module: &Module, options: &Options) -> Result<(), Refusal> {
+    if options.assertion.is_none() {
+        return Ok(());
+    }
+    with_setting(module, options, |setting| Asked::new(setting, options).map(|_| ()))
+}
+
 /// The claim that is to hold of every final state, where there is one.
 ///
 /// # Errors
@@ -213,7 +253,7 @@ pub fn claim(module: &Module, options: &Options) -> Result<Option<Claim>, Refusa
     let nowhere = |problem: Problem| problem.at(Place::Module);
     with_setting(module, options, |setting| {
         let mut asked = Asked { cells: BTreeSet::new(), text: None, question: None, filter: None };
-        let resolved = asked.resolve(setting, formula).map_err(nowhere)?;
+        let resolved = asked.resolve(setting, ASSERTION, formula).map_err(nowhere)?;
         let cells: Vec<Cell> = asked.cells.iter().copied().collect();
         let mut places = Vec::with_capacity(cells.len());
         for cell in &cells {

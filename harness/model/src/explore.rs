@@ -257,8 +257,8 @@ mod tests {
     use std::collections::{HashMap, HashSet};
 
     use litmus::{
-        Condition, InstructionKind, LocationId, Outcome, Place, Placement, PredictedOutcome, Race,
-        StorageClass, Term, Test,
+        Access, AccessKind, Condition, InstructionKind, LocationId, Order, Outcome, Place, Placement,
+        PredictedOutcome, Race, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet, Term, Test,
     };
     use proptest::prelude::Strategy;
     use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
@@ -446,9 +446,144 @@ mod tests {
         })
     }
 
+    /// Without scopes that are narrower, and with the same storage classes in all semantics where they are given.
+    fn widened(mut test: Test, least: Scope, classes: Option<StorageClassSet>) -> Test {
+        let wide = |scope: &mut Scope| *scope = (*scope).max(least);
+        let order = |semantics: &mut Semantics| {
+            if semantics.order != Order::Relaxed {
+                semantics.classes = classes.unwrap_or(semantics.classes);
+            }
+        };
+        for instruction in test.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
+            match &mut instruction.kind {
+                InstructionKind::Access(access) => {
+                    if let AccessKind::Rmw {
+                        operation: RmwOperation::CompareExchange { unequal, .. }, ..
+                    } = &mut access.kind
+                    {
+                        order(unequal);
+                    }
+                    match &mut access.strength {
+                        Access::Private | Access::NonPrivate => {}
+                        Access::Coherent { scope } => wide(scope),
+                        Access::Atomic { scope, semantics } => {
+                            wide(scope);
+                            order(semantics);
+                        }
+                    }
+                }
+                InstructionKind::Fence { scope, semantics } => {
+                    wide(scope);
+                    order(semantics);
+                }
+                InstructionKind::ControlBarrier(barrier) => {
+                    wide(&mut barrier.memory_scope);
+                    barrier.semantics.iter_mut().for_each(order);
+                }
+                _ => {}
+            }
+        }
+        test.system_sync.clear();
+        for thread in &mut test.threads {
+            let is_system = |kind: &InstructionKind| matches!(kind, InstructionKind::System(_));
+            thread.instructions.retain(|instruction| !is_system(&instruction.kind));
+        }
+        test
+    }
+
+    /// How wide the scopes of a test are, and the storage classes of all semantics where they have to be the same.
+    fn width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
+        let classes = (1..4u8).prop_map(|classes| Some(StorageClassSet(classes)));
+        let one = (proptest::sample::select(vec![Scope::Workgroup, Scope::QueueFamily]), classes);
+        proptest::prop_oneof![one, proptest::prelude::Just((Scope::Device, None))]
+    }
+
+    /// Where threads are counts only as far as scopes are as narrow, and control barriers.
+    #[test]
+    fn places_that_no_scope_names() {
+        let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+        let places = proptest::collection::vec((0..2u32, 0..2u32), 3);
+        let tests = (random::test(), random::test(), width(), places).prop_map(
+            |(test, other, (least, classes), places)| {
+                // Longer threads, so that there are chains of several links.
+                let mut test = widened(test, least, classes);
+                for (thread, more) in test.threads.iter_mut().zip(widened(other, least, classes).threads) {
+                    let follows = |kind: &InstructionKind| !matches!(kind, InstructionKind::Flow(_));
+                    let more = more.instructions.into_iter().filter(|i| follows(&i.kind));
+                    thread.instructions.extend(more);
+                }
+                let by_workgroup = least > Scope::Workgroup;
+                let mut moved = test.clone();
+                for (index, (workgroup, subgroup)) in places.into_iter().enumerate() {
+                    for test in [&mut test, &mut moved] {
+                        let Some(thread) = test.threads.get_mut(index) else { continue };
+                        let meets =
+                            |kind: &InstructionKind| matches!(kind, InstructionKind::ControlBarrier(_));
+                        thread.instructions.retain(|i| !(by_workgroup && meets(&i.kind)));
+                    }
+                    let Some(Place::Device(place)) = moved.threads.get_mut(index).map(|t| &mut t.place)
+                    else {
+                        continue;
+                    };
+                    place.workgroup = if by_workgroup { workgroup } else { place.workgroup };
+                    place.subgroup = subgroup;
+                }
+                (test, moved)
+            },
+        );
+        for name in ["vulkan", "vulkan-nochains", "vulkan-2024", "vulkan-2019", "vulkan-by-letter"] {
+            let model = Model::shipped(name).unwrap().unwrap();
+            assert!(model.semantic().placed_by_scope);
+            let config = Config {
+                cases: 300,
+                rng_seed: RngSeed::Fixed(7),
+                failure_persistence: None,
+                ..Config::default()
+            };
+            let found = TestRunner::new(config).run(&tests, |(test, moved)| {
+                let ways = Ways { symmetry: false, listing: false, ..Ways::USUAL };
+                let says = |test: &Test| {
+                    let said = predict_in(test, &model, &options, ways).unwrap();
+                    (said.race, said.meets, said.misses, said.consistent_executions)
+                };
+                if says(&test) == says(&moved) {
+                    Ok(())
+                } else {
+                    let text = litmus::print(&test) + &litmus::print(&moved);
+                    Err(TestCaseError::fail(format!("{:?}\n{:?}\n{text}", says(&test), says(&moved))))
+                }
+            });
+            found.unwrap();
+        }
+    }
+
+    /// What is found of one order of threads that do the same says nothing of another where the condition tells them apart.
+    #[test]
+    fn a_condition_that_tells_threads_apart() {
+        let columns = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
+            rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 ;\n\
+            bne r0, 0, LC00 | bne r0, 0, LC00 | bne r0, 0, LC00 ;\n\
+            st.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 1 ;\nLC00: | LC00: | LC00: ;\n";
+        let model = Model::shipped("vulkan").unwrap().unwrap();
+        let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+        for first in 0..3 {
+            let text = format!("VULKAN apart\n{{ x = 0; y = 0; }}\n{columns}exists (P{first}:r0 == 0)\n");
+            let test = litmus::parse(&text, "apart").unwrap();
+            let said = predict_in(&test, &model, &options, Ways::UNLISTED).unwrap();
+            assert_eq!((said.meets, said.misses), (Some(true), Some(true)), "{first}");
+        }
+    }
+
     /// Whether threads change places or not, the answers are the same.
     #[test]
     fn threads_that_are_alike() {
+        answers_are_the_same(&alike());
+        answers_are_the_same(
+            &(alike(), width()).prop_map(|(test, (least, classes))| widened(test, least, classes)),
+        );
+    }
+
+    fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
         let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
         for name in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
             let model = Model::shipped(name).unwrap().unwrap();
@@ -458,7 +593,7 @@ mod tests {
                 failure_persistence: None,
                 ..Config::default()
             };
-            let found = TestRunner::new(config).run(&alike(), |test| {
+            let found = TestRunner::new(config).run(tests, |test| {
                 for (steps, listing) in [(20_000, true), (0, false)] {
                     let ways = Ways { few: false, steps, alone: 0, listing, ..Ways::USUAL };
                     let says = |symmetry| {

@@ -60,6 +60,8 @@ pub struct Model {
     ast: cat::Model,
     /// Its own text, and what it includes.
     sources: Vec<String>,
+    /// Whether it is one of those that are shipped, without a change.
+    shipped: bool,
     /// What was compiled, by what a test has: its storage classes in the low bits, its [`Features`] above.
     compiled: Mutex<QuickMap<u16, Arc<Compiled>>>,
 }
@@ -77,7 +79,7 @@ impl Model {
     pub fn shipped(name: &str) -> Option<Result<Model, CatErrors>> {
         let (name, _) = NAMES.iter().find(|(known, _)| *known == name)?;
         let text = Model::text(name)?;
-        Some(Model::from_text(name, text, &|_| None))
+        Some(Model::from_text(name, text, &|_| None).map(|model| Model { shipped: true, ..model }))
     }
 
     /// The text of a shipped model.
@@ -110,7 +112,7 @@ impl Model {
         };
         let ast = cat::parse(name, text, &resolve)?;
         let sources = sources.into_inner();
-        let model = Model { name: name.to_owned(), ast, sources, compiled: Mutex::default() };
+        let model = Model { name: name.to_owned(), ast, sources, shipped: false, compiled: Mutex::default() };
         // Mistakes of meaning show when it is compiled; with all storage classes nothing is left out.
         cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL))?;
         Ok(model)
@@ -118,7 +120,8 @@ impl Model {
 
     /// The same model with another text, such as one with a change.
     pub(crate) fn with_ast(&self, ast: cat::Model) -> Model {
-        Model { name: self.name.clone(), ast, sources: self.sources.clone(), compiled: Mutex::default() }
+        let (name, sources) = (self.name.clone(), self.sources.clone());
+        Model { name, ast, sources, shipped: false, compiled: Mutex::default() }
     }
 
     /// Whether its text still makes sense, for a model that was changed.
@@ -236,6 +239,7 @@ impl Model {
             cells_of_bytes: false,
             vectors_whole: false,
             tangling: options.tangling,
+            placed_by_scope: self.shipped && options.events == Events::All,
         }
     }
 }

@@ -159,7 +159,7 @@ fn find(
     let domain = ValueDomain::new(test);
     let paths = supported_paths(test, semantic, unroll)?;
     let symmetry = if ways.symmetry && test.threads.len() >= MANY_THREADS {
-        Symmetry::new(test, &paths)
+        Symmetry::new(test, &paths, semantic.placed_by_scope)
     } else {
         Symmetry::default()
     };

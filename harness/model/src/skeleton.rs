@@ -44,6 +44,9 @@ pub(crate) struct Semantic {
     pub(crate) vectors_whole: bool,
     /// Whether lanes that a branch has parted come together again behind it.
     pub(crate) tangling: Tangling,
+    /// Which subgroup and which workgroup a thread is in counts only for scopes that are as narrow: shown for the shipped texts of
+    /// Vulkan's model ([`crate::symmetry`]), and not known of others.
+    pub(crate) placed_by_scope: bool,
 }
 
 /// Which thread an event belongs to.

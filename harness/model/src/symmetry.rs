@@ -3,11 +3,20 @@
 //! A swap of two threads, subgroups, workgroups or queue families is a symmetry of a test where each of their threads has the
 //! paths of the one that it changes places with, up to names of memory that change places as well. Executions come in
 //! families of one for each combination of swaps, which race and answer alike: it is enough to look at one of each family.
+//!
+//! Where no scope is as narrow as a subgroup, or as a workgroup, the model of Vulkan says the same wherever threads are in these, so that
+//! all of them may change places and not only those of one. What its text asks of a subgroup or a workgroup are links of chains of
+//! availability and visibility, and the domains that they lead to. Operations of device scope are in all narrower instances too
+//! (`in-subgroup`, `in-workgroup`), so that each such link is also one of the queue family, and each domain is in the device's. Of
+//! narrower operations the links lead on where those of the queue family do not (`in-device`); but where all semantics name the same
+//! storage classes, a chain of them is one happens-before by these classes, and its first link reaches as far as the last
+//! (VK-AVC-01, VK-AVC-02, VK-VISC-01, VK-VISC-02, VK-AVSEM-07). Which invocations a control barrier joins is its execution scope.
 
 use std::collections::BTreeMap;
 
 use litmus::{
-    Comparison, Condition, Location, LocationId, Observable, Place, Placement, Scope, Term, Test, ThreadId,
+    Access, Comparison, Condition, InstructionKind, Location, LocationId, Observable, Order, Place,
+    Placement, Scope, Semantics, StorageClassSet, Term, Test, ThreadId,
 };
 
 use crate::cells::Extent;
@@ -44,8 +53,9 @@ pub(crate) struct Alike {
 }
 
 impl Symmetry {
-    /// The symmetries of a test whose threads have these paths.
-    pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> Symmetry {
+    /// The symmetries of a test whose threads have these paths. `placed_by_scope` says of the model that what is narrower than every scope
+    /// does not count.
+    pub(crate) fn new(test: &Test, paths: &[Vec<Path>], placed_by_scope: bool) -> Symmetry {
         let mut symmetry = Symmetry { swaps: Vec::new(), condition: true };
         // A lane's number counts, so that lanes may not change places.
         let is_plain = |path: &Path| {
@@ -61,6 +71,13 @@ impl Symmetry {
             match thread.place {
                 Place::Device(place) => places.push(place),
                 Place::Host => return symmetry,
+            }
+        }
+        if placed_by_scope {
+            let narrowest = narrowest(test, paths);
+            for place in &mut places {
+                place.workgroup = if narrowest > Scope::Workgroup { 0 } else { place.workgroup };
+                place.subgroup = if narrowest > Scope::Subgroup { 0 } else { place.subgroup };
             }
         }
         let keys: [&dyn Fn(usize) -> [u32; 4]; 4] = [
@@ -80,7 +97,7 @@ impl Symmetry {
             for unit in units.into_values() {
                 let parent = keys.get(level + 1).and_then(|key| Some(key(*unit.first()?)));
                 let swap = classes.iter_mut().filter(|(other, _)| *other == parent).find_map(|(_, last)| {
-                    let swap = swap(test, paths, last, &unit)?;
+                    let swap = swap(test, paths, &places, last, &unit)?;
                     *last = unit.clone();
                     Some(swap)
                 });
@@ -226,8 +243,14 @@ fn form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String {
 }
 
 /// The swap of two blocks of threads, where it is a symmetry of the program.
-fn swap(test: &Test, paths: &[Vec<Path>], left: &[usize], right: &[usize]) -> Option<Swap> {
-    if left.len() != right.len() || groups(test, left) != groups(test, right) {
+fn swap(
+    test: &Test,
+    paths: &[Vec<Path>],
+    places: &[Placement],
+    left: &[usize],
+    right: &[usize],
+) -> Option<Swap> {
+    if left.len() != right.len() || groups(places, left) != groups(places, right) {
         return None;
     }
     let mut names = Names { test, swapped: BTreeMap::new() };
@@ -264,11 +287,54 @@ fn swap(test: &Test, paths: &[Vec<Path>], left: &[usize], right: &[usize]) -> Op
     moved.iter().all(alike).then_some(Swap { blocks, names: moved })
 }
 
+/// The narrowest scope that counts for where threads are: that of an invocation where something hangs on that.
+fn narrowest(test: &Test, paths: &[Vec<Path>]) -> Scope {
+    let mut narrowest = Scope::CrossDevice;
+    let mut classes: Vec<StorageClassSet> = Vec::new();
+    let mut note = |scope: Scope, semantics: Option<&Semantics>| {
+        narrowest = match scope {
+            // These hold subgroups and workgroups in part.
+            Scope::ShaderCall | Scope::FragmentInterlock => Scope::Invocation,
+            _ => narrowest.min(scope),
+        };
+        let ordering = semantics.filter(|semantics| semantics.order != Order::Relaxed);
+        classes
+            .extend(ordering.map(|ordering| ordering.classes).filter(|all| *all != StorageClassSet::EMPTY));
+    };
+    for (thread, paths) in paths.iter().enumerate() {
+        let instructions = &test.thread(ThreadId(thread as u16)).instructions;
+        for step in paths.iter().flat_map(|path| &path.steps) {
+            match &step.kind {
+                StepKind::Read(memory) | StepKind::Write(memory, _) | StepKind::Rmw(memory, _) => {
+                    match &memory.access {
+                        Access::Private | Access::NonPrivate => {}
+                        Access::Coherent { scope } => note(*scope, None),
+                        Access::Atomic { scope, semantics } => note(*scope, Some(semantics)),
+                    }
+                }
+                StepKind::Fence(scope, semantics) => note(*scope, Some(semantics)),
+                StepKind::ControlBarrier | StepKind::SplitBarrier => {
+                    match instructions.get(usize::from(step.instruction)).map(|i| &i.kind) {
+                        Some(InstructionKind::ControlBarrier(barrier)) => {
+                            note(barrier.execution_scope, None);
+                            note(barrier.memory_scope, barrier.semantics.as_ref());
+                        }
+                        _ => note(Scope::Invocation, None),
+                    }
+                }
+                StepKind::Subgroup(_) | StepKind::System => note(Scope::Invocation, None),
+            }
+        }
+    }
+    classes.dedup();
+    if narrowest >= Scope::Device || classes.len() <= 1 { narrowest } else { Scope::Invocation }
+}
+
 /// Which of some threads share a workgroup, and which a subgroup.
-fn groups(test: &Test, threads: &[usize]) -> Vec<[bool; 2]> {
-    let place = |thread: usize| test.threads[thread].place;
+fn groups(places: &[Placement], threads: &[usize]) -> Vec<[bool; 2]> {
     let shares = |one: usize, other: usize| {
-        [Scope::Workgroup, Scope::Subgroup].map(|scope| place(one).shares(place(other), scope))
+        [Scope::Workgroup, Scope::Subgroup]
+            .map(|scope| places[one].instance(scope) == places[other].instance(scope))
     };
     threads.iter().flat_map(|one| threads.iter().map(move |other| shares(*one, *other))).collect()
 }
@@ -346,8 +412,12 @@ mod tests {
     use super::Symmetry;
     use crate::path::paths;
 
-    /// The swaps of a test, as threads; a bar where its condition tells them apart.
+    /// The swaps of a test, as threads; a bar where its condition tells them apart. Where threads are counts.
     fn swaps(columns: &[&str], init: &str, end: &str) -> String {
+        swaps_where(false, columns, init, end)
+    }
+
+    fn swaps_where(placed_by_scope: bool, columns: &[&str], init: &str, end: &str) -> String {
         let cells: Vec<Vec<&str>> = columns.iter().map(|column| column.split("; ").collect()).collect();
         let rows = cells.iter().map(Vec::len).max().unwrap();
         let row = |row: usize| {
@@ -359,7 +429,7 @@ mod tests {
         let test: Test = litmus::parse(&text, "t").unwrap();
         let threads = 0..test.threads.len() as u16;
         let paths: Vec<_> = threads.map(|thread| paths(&test, ThreadId(thread), 1).unwrap()).collect();
-        let symmetry = Symmetry::new(&test, &paths);
+        let symmetry = Symmetry::new(&test, &paths, placed_by_scope);
         let block = |block: &[usize]| block.iter().map(|t| t.to_string()).collect::<Vec<_>>().join("+");
         let swaps = symmetry
             .swaps
@@ -410,6 +480,40 @@ mod tests {
         assert_eq!(said([(0, 0), (0, 1), (1, 0), (1, 1)]), "0+1-2+3");
         // Two of one subgroup are not two of two.
         assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 1)]), "");
+    }
+
+    /// Workgroups and subgroups are looked at as far as scopes are as narrow.
+    #[test]
+    fn threads_change_places_over_what_no_scope_names() {
+        let said = |bodies: [&str; 2]| {
+            let places = [(0, 0), (0, 0), (0, 1), (1, 0)];
+            let columns: Vec<String> = places
+                .iter()
+                .enumerate()
+                .map(|(id, (wg, sg))| {
+                    format!("P{id}@sg {sg}, wg {wg}, qf 0; {}", bodies[usize::from(id == 0)])
+                })
+                .collect();
+            swaps_where(true, &columns.iter().map(String::as_str).collect::<Vec<_>>(), "x = 0;", ALL)
+        };
+        let same = |body: &str| said([body, body]);
+        assert_eq!(same("st.sc0 x, 1"), "0-1 1-2 2-3");
+        assert_eq!(same("st.atom.rel.dv.sc0.semsc0 x, 1"), "0-1 1-2 2-3");
+        assert_eq!(same("st.atom.rel.qf.sc0.semsc0 x, 1"), "0-1 1-2 2-3");
+        // Of a workgroup, its threads; of a subgroup, those of one.
+        assert_eq!(same("st.atom.rel.wg.sc0.semsc0 x, 1"), "0-1 1-2");
+        assert_eq!(same("st.atom.rel.sg.sc0.semsc0 x, 1"), "0-1");
+        assert_eq!(same("st.atom.inv.sc0 x, 1"), "0-1");
+        assert_eq!(same("st.sc0 x, 1; cbar.acq_rel.dv.semsc0 0"), "0-1 1-2");
+        assert_eq!(same("st.sc0 x, 1; cbar.execsg.acq_rel.dv.semsc0 0"), "0-1");
+        // One narrow scope anywhere.
+        let narrow = ["st.atom.dv.sc0 x, 1", "ld.atom.sg.sc0 r0, x"];
+        assert_eq!(said(narrow), "");
+        // Chains over several storage classes, which only operations of device scope take to the device.
+        let chain =
+            |scope| format!("membar.acq.{scope}.semsc0; st.sc0 x, 1; membar.rel.{scope}.semsc0.semsc1");
+        assert_eq!(same(&chain("qf")), "0-1");
+        assert_eq!(same(&chain("dv")), "0-1 1-2 2-3");
     }
 
     #[test]

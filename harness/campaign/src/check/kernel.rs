@@ -18,7 +18,7 @@ use super::walked::Walked;
 use super::{Asked, Checked};
 use crate::patience::patience;
 use crate::shader::source::{Compilation, load};
-use crate::shader::{entries, placed, race};
+use crate::shader::{entries, placed, race, words};
 use crate::source::Rejected;
 use crate::{Conclusion, Failure};
 
@@ -35,8 +35,8 @@ pub fn check(
             Place::Line(line) => line.max(1),
             Place::Word(_) | Place::Module => 1,
         };
-        let error = refusal.what.to_string();
-        let failure = Failure::input_message(format!("{file}:{refusal}"));
+        let failure = Failure::input_message(format!("{file}:{}", words(refusal)));
+        let error = words(&Refusal { place: Place::Module, ..refusal.clone() });
         let line = RejectedLine { file: file.to_owned(), error, line, column: 1 };
         Checked::Rejected(Rejected { line, failure })
     };
@@ -61,6 +61,9 @@ pub fn check(
         .into_iter()
         .map(|options| {
             let started = Instant::now();
+            if let Err(refusal) = frontend::check_claim(&module, &options) {
+                return refused(&refusal);
+            }
             let compiler = shader.compiler.as_deref();
             // Whole grids are walked, and so is what the model does not answer for.
             let walked = Walked { file, module: &module, compiler, options: &options };
@@ -183,7 +186,7 @@ pub fn explained(
                 let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
                 kernel.explained(model, time).map_err(|error| format!(" {error}"))
             }
-            Err(refusal) => Err(refusal.to_string()),
+            Err(refusal) => Err(words(&refusal)),
         };
         let walked = Walked { file, module: &module, compiler, options: &options };
         let answer = explain(&options);

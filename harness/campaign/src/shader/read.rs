@@ -10,6 +10,7 @@ use runner::shader::Input;
 
 use super::entries;
 use super::source::{Compilation, load};
+use super::words;
 use crate::Failure;
 use crate::kinds::shader::{Expected, FinalNumber, Says, Shader, ShaderClaim};
 use crate::patience::patience;
@@ -75,12 +76,12 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
         };
         match frontend::dispatch(&module, &options) {
             Ok(dispatch) => fill(&mut own, dispatch, &module, &options, model, longest)
-                .map_err(|refusal| wrong(refusal.to_string()))?,
+                .map_err(|refusal| wrong(words(&refusal)))?,
             // What is wrong with it is an error; what is not there yet is not.
             Err(Refusal { what: Problem::Unsupported(what), .. }) => {
                 own.unavailable = Some(format!("not available: {what}"));
             }
-            Err(refusal) => return Err(wrong(refusal.to_string())),
+            Err(refusal) => return Err(wrong(words(&refusal))),
         }
         all.push(own);
     }

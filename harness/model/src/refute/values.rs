@@ -15,7 +15,7 @@ use crate::symbolic::{Constraint, Symbolic};
 use crate::valuation::reads_of;
 
 /// Values that one read may return at most.
-const VALUES: usize = 64;
+const VALUES: usize = 128;
 
 /// Combinations of values that one expression or condition may have at most.
 const COMBINATIONS: usize = 4096;
@@ -47,7 +47,8 @@ impl Domains {
                 None => {}
             }
         }
-        let circles = components_of(&dependencies(skeleton, reads));
+        let depends = dependencies(skeleton, reads);
+        let circles = components_of(&depends);
         let circular = rules.out_of_thin_air && !circles.is_empty();
         if circular {
             for read in circles.into_iter().flatten() {
@@ -55,12 +56,22 @@ impl Domains {
                 returned[read].extend(possible);
             }
         }
-        // In an execution without circles no value has passed through more writes than there are. In a circle it comes back to
+        // In an execution without circles no value has passed through more writes than lead to the read. In a circle it comes back to
         // where it began.
-        let writes = if circular { 2 * computed.len() + 1 } else { computed.len() };
-        for _ in 0..=writes {
+        let computes = |write: &usize| computed.iter().any(|(event, ..)| event == write);
+        let leading = reads.iter().map(|choice| {
+            let before = reached(&depends, choice.read);
+            let sources = reads.iter().filter(|other| before[other.read] || other.read == choice.read);
+            let mut writes: Vec<usize> =
+                sources.flat_map(|other| other.candidates.iter().copied().filter(computes)).collect();
+            writes.sort_unstable();
+            writes.dedup();
+            if circular { 2 * writes.len() + 1 } else { writes.len() }
+        });
+        let leading: Vec<usize> = leading.collect();
+        for round in 0..=leading.iter().copied().max().unwrap_or(0) {
             let mut changed = false;
-            for choice in reads {
+            for (choice, _) in reads.iter().zip(&leading).filter(|(_, leading)| round <= **leading) {
                 let found = &mut returned[choice.read];
                 for value in choice.candidates.iter().flat_map(|write| &stored[*write]) {
                     if !found.contains(value) && permits(skeleton, choice.read, *value) {
@@ -159,20 +170,22 @@ pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice]) -> Vec<Vec
     depends
 }
 
+/// The events that one reaches, itself only where it does so over others or in one step.
+fn reached(depends: &[Vec<usize>], from: usize) -> Vec<bool> {
+    let (mut seen, mut open) = (vec![false; depends.len()], depends[from].clone());
+    while let Some(next) = open.pop() {
+        if !std::mem::replace(&mut seen[next], true) {
+            open.extend(&depends[next]);
+        }
+    }
+    seen
+}
+
 /// The groups of events that reach each other, ascending; events that reach only themselves or nothing are in none unless
 /// they do in one step.
 pub(super) fn components_of(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let n = depends.len();
-    let reach = |from: usize| {
-        let (mut seen, mut open) = (vec![false; n], depends[from].clone());
-        while let Some(next) = open.pop() {
-            if !std::mem::replace(&mut seen[next], true) {
-                open.extend(&depends[next]);
-            }
-        }
-        seen
-    };
-    let reaches: Vec<Vec<bool>> = (0..n).map(reach).collect();
+    let reaches: Vec<Vec<bool>> = (0..n).map(|from| reached(depends, from)).collect();
     let mut components: Vec<Vec<usize>> = Vec::new();
     for event in (0..n).filter(|event| reaches[*event][*event]) {
         match components.iter_mut().find(|c| reaches[c[0]][event] && reaches[event][c[0]]) {
