@@ -62,7 +62,7 @@ pub use suite::Suite;
 pub use syntax::{
     IgnoredWord, MAX_THREADS, ParseOptions, ignored_words, parse, parse_condition, parse_with, print,
 };
-pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
+pub use system::{AccessMask, Interlock, InterlockEnd, InterlockOrder, SystemOperation};
 pub use tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};
 pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,

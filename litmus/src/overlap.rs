@@ -1,6 +1,6 @@
 //! Whether the threads of a test can run at the same time: what `exercised` asks of a run depends on it.
 
-use crate::system::SystemOperation;
+use crate::system::{Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
     ControlBarrier, InstructionKind, LocationId, Scope, SplitHalf, SyncPoint, Test, Thread, ThreadId,
 };
@@ -10,7 +10,7 @@ use crate::test::{
 pub enum Overlap {
     /// Some pair of threads is kept apart by nothing: their accesses may interleave.
     Possible,
-    /// Every pair of threads that is not ordered meets in a control barrier.
+    /// Every pair of threads that is not ordered meets in a control barrier, or accesses memory in one interlocked section alone.
     ControlBarrier,
     /// There is one thread, system-synchronizes-with puts all of them one after another, or lanes of subgroups share no memory.
     Ordered,
@@ -224,13 +224,35 @@ fn waits_idly(thread: &Thread, scope: Scope) -> bool {
     waits
 }
 
-/// Whether two threads reach the same instance of a control barrier whose execution scope holds both, or wait for each other's
-/// arrivals with no access between arrival and wait.
+/// The one interlocked section of a thread that accesses memory nowhere else.
+fn only_section(thread: &Thread) -> Option<&str> {
+    let mut only = None;
+    let mut inside = false;
+    for instruction in &thread.instructions {
+        match &instruction.kind {
+            InstructionKind::Interlock(Interlock { end, section, .. }) => {
+                inside = *end == InterlockEnd::Begin;
+                if only.is_some_and(|known| known != section.as_str()) {
+                    return None;
+                }
+                only = Some(section.as_str());
+            }
+            kind if !inside && accesses(kind) => return None,
+            _ => {}
+        }
+    }
+    // Without its end it keeps others out no longer than that.
+    if inside { None } else { only }
+}
+
+/// Whether two threads reach the same instance of a control barrier whose execution scope holds both, wait for each other's
+/// arrivals with no access between arrival and wait, or keep to one interlocked section.
 fn meet(left: &Thread, right: &Thread) -> bool {
     let in_halves = [Scope::Workgroup, Scope::Subgroup].into_iter().any(|scope| {
         left.place.shares(right.place, scope) && waits_idly(left, scope) && waits_idly(right, scope)
     });
     in_halves
+        || only_section(left).is_some_and(|section| only_section(right) == Some(section))
         || barriers(left).any(|barrier| {
             left.place.shares(right.place, barrier.execution_scope)
                 && barriers(right)

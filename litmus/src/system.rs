@@ -1,7 +1,7 @@
 //! What happens outside the shaders' instructions: operations of the API and of host threads, access masks, shader calls
 //! and interlocked sections.
 
-use crate::test::{LocationId, ThreadId};
+use crate::test::{InstructionKind, LocationId, Test, ThreadId};
 
 /// An operation of the API (`#memory-model-vulkan-availability-visibility`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,11 +84,13 @@ impl SystemOperation {
 }
 
 /// An end of an interlocked section of a fragment shader (`OpBeginInvocationInterlockEXT`, `OpEndInvocationInterlockEXT`).
-/// Fragments that name the same section overlap, and the section of an earlier column comes first.
+/// Fragments that name the same section overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interlock {
     /// `interlock.begin` or `interlock.end`.
     pub end: InterlockEnd,
+    /// Which of the fragments that overlap comes first.
+    pub order: InterlockOrder,
     /// The section, compared as text.
     pub section: String,
 }
@@ -100,6 +102,35 @@ pub enum InterlockEnd {
     Begin,
     /// Ends the section.
     End,
+}
+
+/// In which order fragments that overlap execute their sections: an execution mode of the shader, and so one of the whole test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum InterlockOrder {
+    /// That of their primitives (`PixelInterlockOrderedEXT` and its kind): the earlier column comes first.
+    #[default]
+    Ordered,
+    /// `.unordered`: any (`PixelInterlockUnorderedEXT` and its kind), one after the other.
+    Unordered,
+}
+
+impl Test {
+    /// In which order overlapping fragments execute their sections; `None` where there are no sections.
+    pub fn interlock_order(&self) -> Option<InterlockOrder> {
+        let mut instructions = self.threads.iter().flat_map(|thread| &thread.instructions);
+        instructions.find_map(|instruction| match &instruction.kind {
+            InstructionKind::Interlock(interlock) => Some(interlock.order),
+            _ => None,
+        })
+    }
+
+    /// The interlocked section that a thread names first.
+    pub fn section(&self, thread: ThreadId) -> Option<&str> {
+        self.thread(thread).instructions.iter().find_map(|instruction| match &instruction.kind {
+            InstructionKind::Interlock(interlock) => Some(interlock.section.as_str()),
+            _ => None,
+        })
+    }
 }
 
 /// A set of accesses, as the access masks of a memory dependency name them.

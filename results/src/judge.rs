@@ -434,6 +434,14 @@ fn sensation(test: &Test, prediction: &Prediction, judgement: &Judgement) -> Opt
     Some(seen.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
 }
 
+/// The twin of a test whose threads meet in control barriers or keep to interlocked sections.
+fn unsynchronized_twin(test: &Test) -> &'static str {
+    match test.interlock_order() {
+        Some(_) => "the twin with empty interlocked sections",
+        None => "the twin without control barriers",
+    }
+}
+
 /// What was missing for the test to count as exercised.
 fn unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
     if nothing_kept(&judgement.rows) {
@@ -455,9 +463,10 @@ fn unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
             )
         }
         Overlap::ControlBarrier => match evidence.twin {
-            None => "the twin without control barriers was not run".to_owned(),
+            None => format!("{} was not run", unsynchronized_twin(evidence.test)),
             Some(twin) => format!(
-                "the twin without control barriers showed nothing that the test forbids in {} instances",
+                "{} showed nothing that the test forbids in {} instances",
+                unsynchronized_twin(evidence.test),
                 twin.observation.instances()
             ),
         },

@@ -9,6 +9,8 @@
 //!   invocations, row by row. Those beyond the last idle.
 //! - **Vertices beside fragments of one draw**: the first vertices place the points, one for each workgroup of the fragments, and play
 //!   nothing; those behind them play as above, and their points lie outside of all that is seen.
+//! - **Fragments that overlap**: the classes of a group whose threads name one interlocked section share a cell ([`Overlap`]), and each
+//!   fragment gets the number of its point. Each executes the ends of its section exactly once: whoever plays nothing goes past them too.
 //!
 //! A vertex is shaded at least once, and a fragment may be shaded again or for its neighbours' sake alone
 //! (Vulkan, "Vertex Shader Execution", "Fragment Shader Execution", "Helper Invocations"). So helpers return at once, or
@@ -51,6 +53,8 @@ pub enum Carrier {
         cells: Cells,
         /// SPIR-V words of the vertex shader that puts them there: vertex `w` is workgroup `w`.
         positions: Vec<u32>,
+        /// Which of them lie upon one another.
+        overlap: Option<Overlap>,
     },
 }
 
@@ -90,7 +94,44 @@ impl Cells {
     }
 }
 
+/// Workgroups of fragments that lie upon one another: of `C` classes, workgroup `w` plays class `w mod C` for group `w / C`, whatever the
+/// parameters say, so that points are drawn in the order of the classes. The slots of the classes of a group play the same instances,
+/// and there is one round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    /// By class, which cell of its group it has; classes with one number share it.
+    pub cells: Vec<u32>,
+}
+
+impl Overlap {
+    /// Cells of a group.
+    pub fn of_group(&self) -> u32 {
+        self.cells.iter().max().map_or(1, |last| last + 1)
+    }
+
+    /// The cell of a workgroup.
+    fn cell_of(&self, module: &mut Module, workgroup: Word) -> Word {
+        let [classes, of_group] =
+            [self.cells.len() as u32, self.of_group()].map(|count| module.constant(count));
+        let group = module.word(Op::UDiv, &[workgroup, classes]);
+        let class = module.word(Op::UMod, &[workgroup, classes]);
+        let mut within = module.constant(0);
+        for (number, cell) in (0..).zip(&self.cells).filter(|(_, cell)| **cell > 0) {
+            let [number, cell] = [number, *cell].map(|value| module.constant(value));
+            let is_it = module.truth(Op::IEqual, &[class, number]);
+            within = module.word(Op::Select, &[is_it, cell, within]);
+        }
+        let first = module.word(Op::IMul, &[group, of_group]);
+        module.word(Op::IAdd, &[first, within])
+    }
+}
+
 impl Carrier {
+    /// Whether an invocation plays one round and no more.
+    pub fn plays_once(&self) -> bool {
+        matches!(self, Carrier::Fragment { overlap: Some(_), .. })
+    }
+
     /// Workgroups of so many invocations that one draw has at most; no bound of its own for a dispatch.
     pub fn most_workgroups(&self, invocations: u32) -> u32 {
         match self {
@@ -121,8 +162,8 @@ pub(crate) fn point_outputs(module: &mut Module) -> (Word, Word) {
     (module.built_in_output(BuiltIn::Position, vector), module.built_in_output(BuiltIn::PointSize, float))
 }
 
-/// The vertex shader that puts each point into the corner of its cell.
-pub(crate) fn positions(cells: Cells, target: Target) -> Vec<u32> {
+/// The vertex shader that puts each point into the corner of its cell; where some overlap, it hands its number on.
+pub(crate) fn positions(cells: Cells, overlap: Option<&Overlap>, target: Target) -> Vec<u32> {
     let version = if target == Target::Vulkan12 { (1, 5) } else { (1, 3) };
     let mut module = Module::new(Preamble {
         version,
@@ -134,10 +175,18 @@ pub(crate) fn positions(cells: Cells, target: Target) -> Vec<u32> {
     });
     let vertex = module.built_in_word(BuiltIn::VertexIndex);
     let outputs = point_outputs(&mut module);
+    let number = overlap.map(|_| {
+        let word = module.u32;
+        module.located_output(0, word)
+    });
     let entry = module.id();
     module.begin(entry);
     let vertex = module.word(Op::Load, &[vertex]);
-    let at = middle_of(&mut module, cells, vertex);
+    if let Some(number) = number {
+        module.effect(Op::Store, [number, vertex].map(Operand::IdRef));
+    }
+    let cell = overlap.map_or(vertex, |overlap| overlap.cell_of(&mut module, vertex));
+    let at = middle_of(&mut module, cells, cell);
     write_point(&mut module, outputs, at, cells.size);
     module.effect(Op::Return, []);
     module.finish_as(EntryPoint::Vertex)

@@ -10,7 +10,7 @@ mod storages;
 mod stress;
 mod subgroup;
 
-use litmus::{LocationId, LocationInit, Observable, Scope, Test, ThreadId};
+use litmus::{InterlockEnd, LocationId, LocationInit, Observable, Scope, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 
@@ -28,7 +28,7 @@ use crate::program::{Fixed, Leaving};
 use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
-use crate::variant::{Images, Loops, MemoryModel, SubgroupSize, Target as Version};
+use crate::variant::{Images, Interlock, Loops, MemoryModel, SubgroupSize, Target as Version};
 pub(crate) use carrier::Points;
 use place::Place;
 use reference::{Declared, WorkgroupStorage};
@@ -48,6 +48,8 @@ struct Between {
     barrier: Option<segments::Meeting>,
     /// As [`Segment::shared`].
     shared: Option<Shared>,
+    /// As [`Segment::section`].
+    section: Option<InterlockEnd>,
 }
 
 impl Between {
@@ -101,6 +103,12 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     if variant.stage.is_mixed() {
         return Err(Rule::SeveralStages.into());
     }
+    let overlaps = test.interlock_order().is_some();
+    if overlaps && company.classes.is_some() {
+        return Err(Rule::InterlockDraws.into());
+    }
+    // Stress workgroups would have to be drawn before, behind and between the others, whose order counts.
+    let config = &KernelConfig { stressed: config.stressed && !overlaps, ..*config };
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
     if aliases && variant.references == crate::variant::References::Restrict {
         return Err(Rule::AliasesUnderRestrict.into());
@@ -118,7 +126,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     }
 
     let storages = storages(test);
-    let (preamble, features) = preamble(config, &layout, &uses);
+    let (preamble, features) = preamble(test, config, &layout, &uses);
     let mut emitter = Emitter {
         test,
         config,
@@ -138,6 +146,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         claims_buffer: None,
         output: None,
         helper: None,
+        idle: None,
         parameters_block: 0,
         thread_loops: 0,
         parallel: false,
@@ -198,7 +207,12 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
 }
 
 /// What the module declares, and the features that it needs.
-fn preamble(config: &KernelConfig, layout: &Layout, uses: &Uses) -> (Preamble, Vec<&'static str>) {
+fn preamble(
+    test: &Test,
+    config: &KernelConfig,
+    layout: &Layout,
+    uses: &Uses,
+) -> (Preamble, Vec<&'static str>) {
     let variant = config.variant;
     let mut capabilities = vec![Capability::Shader];
     let mut extensions = Vec::new();
@@ -229,6 +243,15 @@ fn preamble(config: &KernelConfig, layout: &Layout, uses: &Uses) -> (Preamble, V
     if variant.stage.is_fragment() {
         // Points of a single pixel make no whole quad.
         features.push("largePoints");
+    }
+    if test.interlock_order().is_some() {
+        extensions.push("SPV_EXT_fragment_shader_interlock");
+        capabilities.push(match variant.interlock {
+            Interlock::Pixel => Capability::FragmentShaderPixelInterlockEXT,
+            Interlock::Sample => Capability::FragmentShaderSampleInterlockEXT,
+            Interlock::ShadingRate => Capability::FragmentShaderShadingRateInterlockEXT,
+        });
+        features.push(variant.interlock.feature());
     }
     let addressing = if uses.has(Kind::Address) {
         AddressingModel::PhysicalStorageBuffer64
@@ -294,6 +317,8 @@ struct Emitter<'a> {
     output: Option<carrier::Output>,
     /// Whether an invocation is a helper, where helpers play.
     helper: Option<Word>,
+    /// Whether an invocation plays nothing and goes on all the same.
+    idle: Option<Word>,
     parameters_block: Word,
     /// As [`Kernel::thread_loops`].
     thread_loops: u32,
@@ -380,18 +405,21 @@ impl Emitter<'_> {
             };
             let parts = segment.parts.into_iter().map(code).collect();
             let shared: Vec<_> = segment.shared.iter().map(|(thread, part)| (*thread, part)).collect();
-            codes.push(Between { parts, barrier: segment.barrier, shared: Shared::new(self.test, &shared)? });
+            let (barrier, section) = (segment.barrier, segment.section);
+            codes.push(Between { parts, barrier, shared: Shared::new(self.test, &shared)?, section });
         }
 
         self.parallel = matches!(&codes[..], [only] if self.is_parallel(only));
         let entry = self.module.id();
         self.module.begin(entry);
         let mut registers = self.register_files(&codes);
+        let overlaps = self.test.interlock_order().is_some();
         let (workgroup, local) = self.workgroup(&inputs);
         let (workgroup, extra) = self.workgroup_number(workgroup);
         let local = self.local(local);
         let (class, group) = match self.parallel {
             true => (self.module.constant(0), workgroup),
+            false if overlaps => self.class_and_group_in_order(workgroup),
             false => class_and_group(self, workgroup, self.layout.classes.len() as u32),
         };
         let (role, slot) = match subgroup_inputs {
@@ -403,19 +431,21 @@ impl Emitter<'_> {
                 self.role_and_slot(class, subgroup, lane)
             }
         };
-        let role = self.role_or_none(role, extra);
+        let role = self.role_or_none(role, extra.or(self.idle));
         let sizes = (self.layout.lanes, self.company.first_class);
-        let place = Place { role, seat: seat(self, sizes, (class, group), slot) };
+        // Fragments of one pixel play one instance, whatever their class.
+        let seated = if overlaps { self.module.constant(0) } else { class };
+        let mut place = Place { role, seat: seat(self, sizes, (seated, group), slot) };
         let every = match (self.parallel, codes.first()) {
             (true, Some(Between { parts, .. })) => self.places(parts, (group, slot), extra),
             _ => Vec::new(),
         };
-        self.claim(&place, (class, group), local);
+        place.role = self.claim(&place, (class, group), local);
         // What an invocation does before it plays may have blocks of its own.
         let entry = self.module.block();
-        let meeting = self
-            .rendezvous_buffer
-            .map(|buffer| self.meeting(buffer, if self.parallel { class } else { group }, extra));
+        let meeting = self.rendezvous_buffer.map(|buffer| {
+            self.meeting(buffer, if self.parallel { class } else { group }, extra.or(self.idle))
+        });
         let pressure = extra.map(|extra| self.pressure(workgroup, extra));
         // Made in the first block, where they dominate everything.
         for parameter in [Parameter::Rounds, Parameter::Stride, Parameter::Spacing, Parameter::Done] {
@@ -423,6 +453,7 @@ impl Emitter<'_> {
         }
         let around = Rounds { entry, place, every, meeting, local };
         match (pressure, codes.as_slice()) {
+            _ if overlaps => self.one_round(&around, &codes, &mut registers)?,
             (None, [Between { parts, barrier: None, .. }])
                 if !self.parallel && self.has_thread_loops(parts) =>
             {

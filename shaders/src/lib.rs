@@ -86,7 +86,14 @@ pub fn has_loops(test: &litmus::Test) -> bool {
 }
 
 /// What kernels of graphics stages hold besides [`OPCODES`]: coordinates are floating-point numbers.
-pub const STAGE_OPCODES: &[Op] = &[Op::ConvertFToU, Op::ConvertUToF, Op::FAdd, Op::FMul];
+pub const STAGE_OPCODES: &[Op] = &[
+    Op::ConvertFToU,
+    Op::ConvertUToF,
+    Op::FAdd,
+    Op::FMul,
+    Op::BeginInvocationInterlockEXT,
+    Op::EndInvocationInterlockEXT,
+];
 
 /// Every instruction that a compute kernel can hold.
 ///

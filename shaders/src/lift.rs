@@ -10,7 +10,7 @@ pub use verify::verify;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::{Access, Scope, Semantics, SplitHalf, StorageClass, ThreadId};
+use litmus::{Access, InterlockEnd, InterlockOrder, Scope, Semantics, SplitHalf, StorageClass, ThreadId};
 use rspirv::dr::{Block, Instruction, Operand};
 use rspirv::spirv::{Decoration, GroupOperation, ImageOperands, MemoryAccess, MemorySemantics, Op, Word};
 
@@ -101,6 +101,8 @@ pub enum KernelEvent {
         /// How many branches of the thread's own decide whether it comes to it.
         branches: usize,
     },
+    /// An end of the interlocked section.
+    Interlock(InterlockEnd),
     /// A plain store of a result word.
     Report,
     /// A relaxed atomic access to scratch memory: it orders nothing and touches nothing of the test.
@@ -194,6 +196,8 @@ pub struct LiftedKernel {
     pub zeroed: Option<bool>,
     /// Whether the kernel declares maximal reconvergence.
     pub reconverges: bool,
+    /// In which order fragments that overlap execute their sections, as its execution mode says.
+    pub interlock: Option<InterlockOrder>,
     /// Accesses to scratch memory, none of which belongs to a thread.
     pub stress: Vec<Op>,
 }
@@ -216,6 +220,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
         outside: Vec::new(),
         zeroed: reader.is_workgroup_zeroed(),
         reconverges: reader.is_maximally_reconverging(),
+        interlock: reader.interlock_order(),
         stress: Vec::new(),
     };
     for block in &function.blocks {
@@ -239,7 +244,12 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                 // A tangle of none: it belongs to no thread.
                 (None, KernelEvent::Subgroup { .. }) => {}
                 // All invocations meet.
-                (None, KernelEvent::ControlBarrier { .. } | KernelEvent::SplitBarrier { .. }) => {
+                (
+                    None,
+                    KernelEvent::ControlBarrier { .. }
+                    | KernelEvent::SplitBarrier { .. }
+                    | KernelEvent::Interlock(_),
+                ) => {
                     lifted.threads.values_mut().for_each(|events| events.push(event.clone()));
                 }
                 (None, KernelEvent::Report) => lifted.outside.push(event),
@@ -343,6 +353,8 @@ fn event(
             };
             return Ok(Some(KernelEvent::SplitBarrier { half, execution, memory, semantics }));
         }
+        Op::BeginInvocationInterlockEXT => return Ok(Some(KernelEvent::Interlock(InterlockEnd::Begin))),
+        Op::EndInvocationInterlockEXT => return Ok(Some(KernelEvent::Interlock(InterlockEnd::End))),
         _ if subgroup::is_operation(op) => return subgroup::event(reader, instruction).map(Some),
         Op::ImageRead | Op::ImageWrite => return texel_event(reader, instruction).map(Some),
         _ if is_access(op) => {}

@@ -29,7 +29,8 @@ pub(crate) enum EntryPoint {
         reconverges: bool,
     },
     Vertex,
-    Fragment,
+    /// With the execution mode of its interlocked sections, where it has some.
+    Fragment(Option<ExecutionMode>),
 }
 
 /// A module under construction, and the ids of its types.
@@ -269,6 +270,14 @@ impl Module {
         id
     }
 
+    /// An input of one word at a location, as the vertex shader left it.
+    pub fn flat_input(&mut self, location: u32) -> Word {
+        let id = self.listed(StorageClass::Input, self.u32);
+        self.builder.decorate(id, Decoration::Location, [Operand::LiteralBit32(location)]);
+        self.builder.decorate(id, Decoration::Flat, []);
+        id
+    }
+
     fn interface_variable(&mut self, class: StorageClass, built_in: BuiltIn, ty: Word) -> Word {
         let id = self.listed(class, ty);
         self.builder.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(built_in)]);
@@ -389,7 +398,7 @@ impl Module {
         let model = match entry_point {
             EntryPoint::Compute { .. } => ExecutionModel::GLCompute,
             EntryPoint::Vertex => ExecutionModel::Vertex,
-            EntryPoint::Fragment => ExecutionModel::Fragment,
+            EntryPoint::Fragment(_) => ExecutionModel::Fragment,
         };
         self.builder.entry_point(model, self.entry, "main", &interface);
         match entry_point {
@@ -400,8 +409,11 @@ impl Module {
                 }
             }
             EntryPoint::Vertex => {}
-            EntryPoint::Fragment => {
+            EntryPoint::Fragment(interlock) => {
                 self.builder.execution_mode(self.entry, ExecutionMode::OriginUpperLeft, []);
+                if let Some(mode) = interlock {
+                    self.builder.execution_mode(self.entry, mode, []);
+                }
             }
         }
         self.function.def = Some(Instruction::new(

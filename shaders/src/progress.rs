@@ -149,6 +149,7 @@ pub struct ProgressKernel {
 /// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
 pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, CompileError> {
     rules::check_but_loops(test)?;
+    rules::check_stage(test, crate::variant::Stage::Compute)?;
     let has_split = |kind: &InstructionKind| matches!(kind, InstructionKind::SplitBarrier(_));
     if test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| has_split(&i.kind)) {
         return Err(Rule::ProgressSplitBarrier.into());

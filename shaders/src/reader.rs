@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::{Order, ScalarType, Scope, Semantics, StorageClass, StorageClassSet};
+use litmus::{InterlockOrder, Order, ScalarType, Scope, Semantics, StorageClass, StorageClassSet};
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, ExecutionMode, MemoryModel, Op, StorageClass as SpirvClass, Word};
 
@@ -142,6 +142,25 @@ impl Reader {
     pub fn is_maximally_reconverging(&self) -> bool {
         let wanted = Operand::ExecutionMode(ExecutionMode::MaximallyReconvergesKHR);
         self.module.execution_modes.iter().any(|mode| mode.operands.contains(&wanted))
+    }
+
+    /// The order that the execution mode of interlocked sections says; `None` where there is none, or several.
+    pub fn interlock_order(&self) -> Option<InterlockOrder> {
+        let modes = self.module.execution_modes.iter().flat_map(|mode| &mode.operands);
+        let mut orders = modes.filter_map(|operand| match operand {
+            Operand::ExecutionMode(
+                ExecutionMode::PixelInterlockOrderedEXT
+                | ExecutionMode::SampleInterlockOrderedEXT
+                | ExecutionMode::ShadingRateInterlockOrderedEXT,
+            ) => Some(InterlockOrder::Ordered),
+            Operand::ExecutionMode(
+                ExecutionMode::PixelInterlockUnorderedEXT
+                | ExecutionMode::SampleInterlockUnorderedEXT
+                | ExecutionMode::ShadingRateInterlockUnorderedEXT,
+            ) => Some(InterlockOrder::Unordered),
+            _ => None,
+        });
+        orders.next().filter(|_| orders.next().is_none())
     }
 
     /// Whether the module is under the Vulkan memory model.

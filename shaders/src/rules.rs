@@ -175,10 +175,19 @@ pub enum Rule {
     /// A shader call, and ShaderCall scope: there are no ray tracing pipelines here.
     #[error("shader call")]
     ShaderCall,
-    /// An interlocked section: the fragments of a kernel cover pixels of their own, so that none overlap. And FragmentInterlock scope, which
-    /// no shader can name (VUID-StandaloneSpirv-None-04638).
-    #[error("fragment interlock")]
+    /// No shader can name the FragmentInterlock scope (VUID-StandaloneSpirv-None-04638).
+    #[error("FragmentInterlock scope")]
     FragmentInterlock,
+    /// An interlocked section in another stage: only fragments have some (SPIR-V, OpBeginInvocationInterlockEXT).
+    #[error("interlocked section outside of fragment shaders")]
+    InterlockStage,
+    /// A thread with several sections, with a part of one, or with one under a branch: a fragment executes each end exactly once, the begin
+    /// first (SPIR-V, "Entry point and execution model").
+    #[error("interlocked section that is not executed exactly once")]
+    InterlockOnce,
+    /// Sections in several draws: each is in a render pass of its own, and fragments of several of those do not overlap.
+    #[error("interlocked sections in several draws")]
+    InterlockDraws,
     /// An access of a cooperative matrix: the kernels have none.
     #[error("cooperative matrix")]
     CooperativeMatrix,
@@ -372,11 +381,16 @@ pub(crate) fn check_stage(test: &Test, stage: Stage) -> Result<(), Rule> {
     if test.has_tangles() && stage != Stage::Compute {
         return Err(Rule::SubgroupOperation);
     }
-    if stage == Stage::Compute {
-        return Ok(());
-    }
     let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    instructions.try_for_each(|instruction| check_without_workgroups(&instruction.kind))
+    instructions.try_for_each(|instruction| check_in_stage(&instruction.kind, stage))
+}
+
+/// What an instruction cannot be in a stage.
+fn check_in_stage(kind: &InstructionKind, stage: Stage) -> Result<(), Rule> {
+    if matches!(kind, InstructionKind::Interlock(_)) && !stage.is_fragment() {
+        return Err(Rule::InterlockStage);
+    }
+    if stage == Stage::Compute { Ok(()) } else { check_without_workgroups(kind) }
 }
 
 /// What an instruction cannot be in a stage without workgroups.
@@ -404,8 +418,7 @@ pub fn culprit(test: &Test, stage: Stage, error: &CompileError) -> Option<Span> 
     let mut instructions =
         test.threads.iter().flat_map(|thread| thread.instructions.iter().map(move |one| (thread, one)));
     let (_, instruction) = instructions.find(|(thread, instruction)| {
-        let without = stage != Stage::Compute;
-        let in_stage = || if without { check_without_workgroups(&instruction.kind) } else { Ok(()) };
+        let in_stage = || check_in_stage(&instruction.kind, stage);
         let refused = check_instruction(thread, instruction).and_then(|()| in_stage());
         refused.is_err_and(|own| own.to_string() == *rule)
     })?;
@@ -656,13 +669,13 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
         InstructionKind::System(operation) if operation.is_of_host() => Err(Rule::HostThread),
         InstructionKind::System(_) => Err(Rule::SeparateDispatches),
         InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),
-        InstructionKind::Interlock(_) => Err(Rule::FragmentInterlock),
         InstructionKind::Compute(Compute::Arithmetic { operation: ArithmeticOperation::Divide, .. }) => {
             Err(Rule::Division)
         }
         InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
         | InstructionKind::Flow(Flow::BranchIf { .. }) => Err(Rule::Hsa),
         InstructionKind::Subgroup(_)
+        | InstructionKind::Interlock(_)
         | InstructionKind::Compute(Compute::Arithmetic { .. })
         | InstructionKind::Flow(Flow::Label(_)) => Ok(()),
         InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {

@@ -5,12 +5,13 @@
 //! thread's code up to its first barrier, then one barrier for all, then the next segment. The halves of a split barrier are
 //! such barriers too, each for itself. A subgroup operation is executed by the lanes of its tangle alone, where all lanes have come
 //! together: between two segments. So is a block with operations or barriers of the subgroup that a branch skips, from the branch to its
-//! label.
+//! label. Interlocked sections are for all invocations as well, before, in and behind them.
 
 use std::ops::Range;
 
 use litmus::{
-    BlockPart, Flow, GuardedBlock, InstructionKind, Order, Scope, Semantics, SplitHalf, TangleInstance, Test,
+    BlockPart, Flow, GuardedBlock, InstructionKind, InterlockEnd, Order, Scope, Semantics, SplitHalf,
+    TangleInstance, Test,
     Thread,
 };
 use rspirv::spirv::Op;
@@ -27,6 +28,8 @@ pub(crate) struct Segment {
     pub barrier: Option<Meeting>,
     /// Where no barrier is behind it, the subgroup operation or the block that is: one for some lanes of a subgroup, by thread.
     pub shared: Vec<(usize, BlockPart)>,
+    /// The end of the interlocked sections that is behind it, for all invocations.
+    pub section: Option<InterlockEnd>,
 }
 
 /// What one thread does in a segment.
@@ -204,6 +207,9 @@ fn slots<'a>(threads: &[Vec<Slot<'a>>]) -> Result<Vec<Slot<'a>>, Rule> {
 /// A thread may leave out the wait for its last arrival. Its invocation waits all the same, behind everything that the
 /// thread does before the others go on, and orders nothing by it.
 pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
+    if test.interlock_order().is_some() {
+        return cut_sections(test);
+    }
     let threads = test.threads.iter().map(stretches).collect::<Result<Vec<_>, _>>()?;
     check_even(&threads, layout)?;
 
@@ -303,8 +309,56 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
             parts: parts.into_iter().filter(Part::does_something).collect(),
             barrier,
             shared,
+            section: None,
         })
         .collect())
+}
+
+/// Cuts the threads of a test at their interlocked sections: what is before them, in them and behind them. A thread without a section
+/// is done before.
+fn cut_sections(test: &Test) -> Result<Vec<Segment>, Rule> {
+    let mut parts: [Vec<Part>; 3] = [const { Vec::new() }; 3];
+    for (index, thread) in test.threads.iter().enumerate() {
+        let ends: Vec<(usize, InterlockEnd)> = (0..)
+            .zip(&thread.instructions)
+            .filter_map(|(at, instruction)| match &instruction.kind {
+                InstructionKind::Interlock(interlock) => Some((at, interlock.end)),
+                _ => None,
+            })
+            .collect();
+        let end = thread.instructions.len();
+        let bodies = match ends[..] {
+            [] => vec![0..end],
+            [(begin, InterlockEnd::Begin), (last, InterlockEnd::End)]
+                if !is_jumped_over(thread, &[begin, last])? =>
+            {
+                vec![0..begin, begin + 1..last, last + 1..end]
+            }
+            _ => return Err(Rule::InterlockOnce),
+        };
+        let last = bodies.len() - 1;
+        for (number, (body, parts)) in bodies.into_iter().zip(&mut parts).enumerate() {
+            let part = Part { first: number == 0, last: number == last, ..Part::new(index, body) };
+            parts.extend(Some(part).filter(Part::does_something));
+        }
+    }
+    let ends = [Some(InterlockEnd::Begin), Some(InterlockEnd::End), None];
+    let segment = |(parts, section)| Segment { parts, barrier: None, shared: Vec::new(), section };
+    Ok(parts.into_iter().zip(ends).map(segment).collect())
+}
+
+/// Whether a jump leads over one of these instructions, or back to what is before it.
+fn is_jumped_over(thread: &Thread, places: &[usize]) -> Result<bool, Rule> {
+    for (from, instruction) in thread.instructions.iter().enumerate() {
+        if let InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) = &instruction.kind {
+            let to = label_position(thread, *target)
+                .ok_or(Rule::Internal("a jump to a label that stands nowhere"))?;
+            if places.iter().any(|place| (from.min(to)..from.max(to)).contains(place)) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// The waits for last arrivals that no thread waits for: the next round of the kernel arrives again. Arrivals and waits of

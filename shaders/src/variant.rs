@@ -30,6 +30,8 @@ pub struct Variant {
     pub workgroup_memory: WorkgroupMemory,
     /// What its invocations are of.
     pub stage: Stage,
+    /// Which fragments overlap, where there are interlocked sections.
+    pub interlock: Interlock,
     /// The size of its workgroups.
     pub shape: WorkgroupShape,
     /// The size of its subgroups, where a device has several.
@@ -48,6 +50,7 @@ pub const DEFAULT: Variant = Variant {
     apart: Apart::Nothing,
     workgroup_memory: WorkgroupMemory::Stored,
     stage: Stage::Compute,
+    interlock: Interlock::Pixel,
     shape: WorkgroupShape::Fitting,
     subgroups: SubgroupSize::Usual,
 };
@@ -173,6 +176,30 @@ pub enum Stage {
     FragmentVertex,
 }
 
+/// Which fragments an interlocked section keeps apart ("Fragment Shader Interlock"): as they are drawn here, with one sample for each
+/// pixel and one pixel for each fragment, the same in all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Interlock {
+    /// Those of one pixel (`PixelInterlockOrderedEXT`).
+    #[default]
+    Pixel,
+    /// `sample-interlock`: those that cover one sample (`SampleInterlockOrderedEXT`).
+    Sample,
+    /// `shading-rate-interlock`: those that share a pixel, be they of several (`ShadingRateInterlockOrderedEXT`).
+    ShadingRate,
+}
+
+impl Interlock {
+    /// The Vulkan feature that it needs.
+    pub fn feature(self) -> &'static str {
+        match self {
+            Interlock::Pixel => "fragmentShaderPixelInterlock",
+            Interlock::Sample => "fragmentShaderSampleInterlock",
+            Interlock::ShadingRate => "fragmentShaderShadingRateInterlock",
+        }
+    }
+}
+
 /// What a pipeline says of the size of subgroups (`subgroupSizeControl`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SubgroupSize {
@@ -256,6 +283,8 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("fragment-helpers", Variant { stage: Stage::FragmentHelpers, ..d }),
         ("vertex-fragment", Variant { stage: Stage::VertexFragment, ..d }),
         ("fragment-vertex", Variant { stage: Stage::FragmentVertex, ..d }),
+        ("sample-interlock", Variant { interlock: Interlock::Sample, ..d }),
+        ("shading-rate-interlock", Variant { interlock: Interlock::ShadingRate, ..d }),
     ]
     .into_iter()
     .chain(WorkgroupShape::EXAMPLES.map(|(word, shape)| (word, Variant { shape, ..DEFAULT })))
@@ -279,6 +308,7 @@ impl Variant {
             apart: choose(self.apart, other.apart),
             workgroup_memory: choose(self.workgroup_memory, other.workgroup_memory),
             stage: choose(self.stage, other.stage),
+            interlock: choose(self.interlock, other.interlock),
             shape: choose(self.shape, other.shape),
             subgroups: choose(self.subgroups, other.subgroups),
         }

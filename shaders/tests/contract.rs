@@ -650,7 +650,9 @@ fn kernels_keep_the_contract() {
 /// Vertices that are shaded up to three times, and fragments with helpers among them, play every thread of every instance once.
 #[test]
 fn kernels_keep_the_contract_in_graphics_stages() {
-    let tests = all_tests();
+    // Fragments that overlap are played by the simulated GPU, which lays points upon one another.
+    let mut tests = all_tests();
+    tests.retain(|test| test.interlock_order().is_none());
     let mut runs = [0, 0];
     for (index, test) in tests.iter().enumerate() {
         for (stage, runs) in [Stage::Vertex, Stage::Fragment].into_iter().zip(&mut runs) {

@@ -416,9 +416,10 @@ fn what_cannot_be_placed_is_refused_by_name() {
         (
             add(InstructionKind::Interlock(litmus::Interlock {
                 end: litmus::InterlockEnd::Begin,
+                order: litmus::InterlockOrder::Ordered,
                 section: "0".to_owned(),
             })),
-            Rule::FragmentInterlock,
+            Rule::InterlockStage,
         ),
         (
             add(InstructionKind::System(litmus::SystemOperation::Available(litmus::AccessMask::NONE))),

@@ -32,7 +32,7 @@ fn check(validator: &mut Validator, name: &str, kernel: &Kernel) {
     assert_clean(kernel);
     validator.check(name, kernel);
     assert!(kernel.bindings.contains(&Binding::Claims), "{name}");
-    if let Carrier::Fragment { cells, positions } = &kernel.carrier {
+    if let Carrier::Fragment { cells, positions, .. } = &kernel.carrier {
         assert_eq!(shaders::check::check(positions).unwrap(), []);
         assert!(cells.size * cells.size >= kernel.workgroup_size);
     }
@@ -298,6 +298,104 @@ fn points_lie_where_the_fragments_look_for_them() {
     let text = shaders::disassemble(&vertex.words).unwrap();
     assert!(text.contains("OpEntryPoint Vertex") && text.contains("BuiltIn PointSize"), "{text}");
     assert!(!text.contains("LocalSize"), "{text}");
+}
+
+/// Fragments of one section share a cell, and each of them executes its ends once, at no return and in the mode that the test says.
+#[test]
+fn fragments_of_one_section_lie_on_one_pixel() {
+    let words = [
+        ("fragment", "Pixel"),
+        ("fragment.sample-interlock", "Sample"),
+        ("fragment.shading-rate-interlock", "ShadingRate"),
+        ("fragment-helpers", "Pixel"),
+        ("fragment.vulkan11", "Pixel"),
+    ];
+    let mut validator = Validator::new();
+    let tests = litmus::corpus::tests();
+    let tests: Vec<_> = tests.iter().filter(|entry| entry.id.starts_with("interlock/")).collect();
+    assert!(tests.len() > 20);
+    for entry in tests {
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        let ordered = test.interlock_order() == Some(litmus::InterlockOrder::Ordered);
+        let order = if ordered { "Ordered" } else { "Unordered" };
+        let sections: Vec<_> =
+            (0..test.threads.len()).map(|thread| test.section(litmus::ThreadId(thread as u16))).collect();
+        for (words, mode) in words {
+            let config = KernelConfig { variant: words.parse().unwrap(), ..LAVAPIPE };
+            let kernel = shaders::compile(&test, &config).unwrap();
+            let name = format!("{}@{words}", entry.id);
+            check(&mut validator, &name, &kernel);
+            shaders::lift::verify(&test, &kernel).unwrap();
+            let text = shaders::disassemble(&kernel.words).unwrap();
+            for once in
+                [&format!("{mode}Interlock{order}EXT"), "OpBeginInvocation", "OpEndInvocation", "OpReturn"]
+            {
+                assert_eq!(text.matches(once).count(), 1, "{name} {once}: {text}");
+            }
+            let Carrier::Fragment { positions, overlap: Some(overlap), .. } = &kernel.carrier else {
+                panic!("{:?}", kernel.carrier)
+            };
+            check_words(&validator, positions, config.variant);
+            for (left, own) in overlap.cells.iter().zip(&sections) {
+                for (right, other) in overlap.cells.iter().zip(&sections) {
+                    let same = own == other && own.is_some() || std::ptr::eq(left, right);
+                    assert_eq!(left == right, same, "{name}: {:?}", overlap.cells);
+                }
+            }
+        }
+    }
+}
+
+/// What a section cannot be, by the name of the rule.
+#[test]
+fn sections_that_no_fragment_can_execute_are_refused() {
+    let two = |left: &str, right: &str| {
+        let text =
+            format!("VULKAN T {{ x = 0; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {left} {right}");
+        litmus::parse(&text, "T").unwrap()
+    };
+    let whole = two(
+        "interlock.begin 0 | interlock.begin 0 ; st.av.qf.sc0 x, 1 | ld.vis.qf.sc0 r0, x ;",
+        "interlock.end 0 | interlock.end 0 ;",
+    );
+    let once = "interlocked section that is not executed exactly once";
+    let outside = "interlocked section outside of fragment shaders";
+    let cases = [
+        (&whole, "", Pipelines::Merged, outside),
+        (&whole, "vertex", Pipelines::Merged, outside),
+        (&whole, "vertex-fragment", Pipelines::Merged, outside),
+        (&whole, "fragment", Pipelines::Split, "interlocked sections in several draws"),
+        (&two("interlock.begin 0 | st.sc0 x, 1 ;", ""), "fragment", Pipelines::Merged, once),
+        (
+            &two("interlock.end 0 | st.sc0 x, 1 ; interlock.begin 0 | ;", ""),
+            "fragment",
+            Pipelines::Merged,
+            once,
+        ),
+        (
+            &two(
+                "interlock.begin 0 | ; interlock.end 0 | ;",
+                "interlock.begin 0 | ; interlock.end 0 | st.sc0 x, 1 ;",
+            ),
+            "fragment",
+            Pipelines::Merged,
+            once,
+        ),
+        (
+            &two(
+                "ld.sc0 r0, x | ; beq r0, 0, LC00 | ; interlock.begin 0 | ; LC00: | ;",
+                "interlock.end 0 | ;",
+            ),
+            "fragment",
+            Pipelines::Merged,
+            once,
+        ),
+    ];
+    for (test, variant, pipelines, rule) in cases {
+        let config = KernelConfig { variant: variant.parse().unwrap(), ..LAVAPIPE };
+        let error = program(test, &config, pipelines).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains(rule), "{variant}: {error}");
+    }
 }
 
 fn check_words(validator: &Validator, words: &[u32], variant: Variant) {

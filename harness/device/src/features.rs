@@ -26,6 +26,7 @@ pub(crate) struct Features {
     uniform_control_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'static>,
     reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'static>,
     subgroup_rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'static>,
+    interlock: vk::PhysicalDeviceFragmentShaderInterlockFeaturesEXT<'static>,
     executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'static>,
     split_barrier: SplitBarrierFeatures,
     coherent_memory: vk::PhysicalDeviceCoherentMemoryFeaturesAMD<'static>,
@@ -292,6 +293,11 @@ features! {
     subgroup_rotate: 0, khr::shader_subgroup_rotate::NAME => {
         shader_subgroup_rotate = "shaderSubgroupRotate",
         shader_subgroup_rotate_clustered = "shaderSubgroupRotateClustered",
+    }
+    interlock: 0, ext::fragment_shader_interlock::NAME => {
+        fragment_shader_sample_interlock = "fragmentShaderSampleInterlock",
+        fragment_shader_pixel_interlock = "fragmentShaderPixelInterlock",
+        fragment_shader_shading_rate_interlock = "fragmentShaderShadingRateInterlock",
     }
     executables: 0, khr::pipeline_executable_properties::NAME => {
         pipeline_executable_info = "pipelineExecutableInfo",

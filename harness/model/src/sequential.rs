@@ -8,10 +8,10 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    AccessKind, ArithmeticOperation, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
-    InterlockEnd, LabelId, LocationId, MemoryAccess, Observable, Operand, Outcome, RegisterId, RmwOperation,
-    ScalarType, Scope, SplitHalf, SubgroupOperation, SystemOperation, SystemSync, TangleInstance, Test,
-    Thread, ThreadId, Value,
+    AccessKind, ArithmeticOperation, Compute, ControlBarrier, Flow, Instruction, InstructionKind, Interlock,
+    InterlockEnd, InterlockOrder, LabelId, LocationId, MemoryAccess, Observable, Operand, Outcome,
+    RegisterId, RmwOperation, ScalarType, Scope, SplitHalf, SubgroupOperation, SystemOperation, SystemSync,
+    TangleInstance, Test, Thread, ThreadId, Value,
 };
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -512,6 +512,12 @@ impl<'a> Machine<'a> {
                     }
                     self.advance(state, thread);
                 }
+                // Whoever comes first keeps the others out: that is a choice.
+                InstructionKind::Interlock(Interlock {
+                    end: InterlockEnd::Begin,
+                    order: InterlockOrder::Unordered,
+                    ..
+                }) if self.turns == Turns::Interleaved => return,
                 InstructionKind::Fence { .. }
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
@@ -792,14 +798,29 @@ impl<'a> Machine<'a> {
             InstructionKind::System(SystemOperation::Wait(threads))
             | InstructionKind::ShaderCall(threads) => !threads.iter().all(done),
             InstructionKind::Interlock(interlock) if interlock.end == InterlockEnd::Begin => {
-                // Sections of earlier columns come first.
-                self.test.threads[..thread].iter().enumerate().any(|(number, other)| {
-                    let last = other.instructions.iter().rposition(|instruction| {
+                let at = |number: usize, wanted: InterlockEnd| {
+                    self.test.threads[number].instructions.iter().rposition(|instruction| {
                         matches!(&instruction.kind, InstructionKind::Interlock(end)
-                            if end.end == InterlockEnd::End && end.section == interlock.section)
-                    });
-                    last.is_some_and(|last| self.at(state, number) <= last)
-                })
+                            if end.end == wanted && end.section == interlock.section)
+                    })
+                };
+                let not_behind_end = |number: usize| {
+                    at(number, InterlockEnd::End).is_some_and(|last| self.at(state, number) <= last)
+                };
+                match interlock.order {
+                    // Sections of earlier columns come first.
+                    InterlockOrder::Ordered => (0..thread).any(not_behind_end),
+                    // Nobody else is inside; where threads run as a whole nobody can be.
+                    InterlockOrder::Unordered => {
+                        let inside = |number: usize| {
+                            let begin = at(number, InterlockEnd::Begin);
+                            begin.is_some_and(|begin| self.at(state, number) > begin)
+                                && not_behind_end(number)
+                        };
+                        self.turns == Turns::Interleaved
+                            && (0..self.test.threads.len()).any(|number| number != thread && inside(number))
+                    }
+                }
             }
             InstructionKind::Access(_)
             | InstructionKind::Fence { .. }

@@ -1,10 +1,14 @@
 //! What the host, the API, shader calls and interlocked sections add to an execution besides events of the shaders.
 
 use litmus::{
-    AccessMask, Flow, InstructionKind, InterlockEnd, LocationId, Place, SystemOperation, Test, ThreadId,
+    AccessMask, Flow, InstructionKind, InterlockEnd, InterlockOrder, LocationId, Place, SystemOperation,
+    Test, ThreadId,
 };
 
 use crate::skeleton::{Event, Owner, Tags};
+
+/// Fragments with unordered sections at most: all their orders are looked at.
+const MAX_UNORDERED: usize = 5;
 
 /// Where such an instruction stands among the events of an execution.
 #[derive(Clone, Copy, Debug)]
@@ -139,10 +143,37 @@ pub(crate) fn call_groups(test: &Test) -> Vec<usize> {
     group
 }
 
-/// From the ends of interlocked sections to the begins of the same sections in later columns.
-pub(crate) fn interlock_order(test: &Test, events: &[Event]) -> Pairs {
+/// Each way in which fragments that overlap may execute their sections one after another, as the threads in that order: that of the
+/// columns, or every one where sections are unordered. Threads without a section stay where they are.
+pub(crate) fn interlock_orders(test: &Test) -> Vec<Vec<ThreadId>> {
+    let columns: Vec<ThreadId> = (0..test.threads.len()).map(|index| ThreadId(index as u16)).collect();
+    let mut orders = vec![columns];
+    if test.interlock_order() != Some(InterlockOrder::Unordered) {
+        return orders;
+    }
+    // Every exchange of two threads of one section, of all orders that there are so far.
+    for later in 1..test.threads.len() {
+        for known in 0..orders.len() {
+            for earlier in 0..later {
+                let mut order = orders[known].clone();
+                if overlap(test, order[earlier], order[later]) {
+                    order.swap(earlier, later);
+                    orders.push(order);
+                }
+            }
+        }
+    }
+    orders
+}
+
+/// From the ends of interlocked sections to the begins of the same sections of threads that come later in this order.
+pub(crate) fn interlock_order(test: &Test, events: &[Event], order: &[ThreadId]) -> Pairs {
+    let turn = |owner: Owner| match owner {
+        Owner::Thread(thread) => order.iter().position(|other| *other == thread),
+        _ => None,
+    };
     let section = |index: usize| match instruction_of(test, &events[index]) {
-        Some(InstructionKind::Interlock(interlock)) => Some((interlock, events[index].owner)),
+        Some(InstructionKind::Interlock(interlock)) => Some((interlock, turn(events[index].owner))),
         _ => None,
     };
     let ends: Vec<_> = (0..events.len()).filter_map(|i| section(i).map(|found| (i as u16, found))).collect();
@@ -245,6 +276,10 @@ fn in_one_family(test: &Test) -> Option<&'static str> {
                 return Some("one interlocked section in several queue families");
             }
         }
+    }
+    let fragments = (0..test.threads.len()).filter(|thread| test.section(ThreadId(*thread as u16)).is_some());
+    if test.interlock_order() == Some(InterlockOrder::Unordered) && fragments.count() > MAX_UNORDERED {
+        return Some("unordered sections of more than five fragments");
     }
     None
 }

@@ -147,11 +147,16 @@ pub(crate) fn adapted(program: &Program, settings: &Settings) -> Settings {
 }
 
 /// What of a stress has to be otherwise: workgroup memory is zeroed as a dispatch begins, so that later rounds of it would not ask
-/// whether it is.
+/// whether it is; and a fragment has one interlocked section, before which nobody waits. There are more groups in place of the rounds.
 fn single_rounds(program: &Program, stress: &mut Stress) {
     let asks = |kernel: &Kernel| {
         kernel.variant.workgroup_memory == WorkgroupMemory::Zeroed && kernel.requirements.workgroup_bytes > 0
     };
+    if program.kernels().any(|kernel| kernel.carrier.plays_once()) {
+        let most = |(least, most): (u32, u32)| (least, most.saturating_mul(stress.rounds.1).min(MAX_GROUPS));
+        (stress.groups, stress.groups_within) = (most(stress.groups), most(stress.groups_within));
+        (stress.rounds, stress.spin) = ((1, 1), (0, 0));
+    }
     if program.kernels().any(asks) {
         stress.rounds = (1, 1);
     }

@@ -1,4 +1,4 @@
-//! Twins: a test with its control barriers and split barriers taken away, or with reads before and after its threads, which shows what the
+//! Twins: a test with its control barriers and split barriers taken away and its interlocked sections emptied, or with reads before and after its threads, which shows what the
 //! test could have seen.
 
 use litmus::{
@@ -8,20 +8,29 @@ use litmus::{
 };
 
 /// The twin of a test whose threads meet in a control barrier: the same test without any, split ones included. `None` where
-/// there is no control barrier to take away.
+/// there is no control barrier to take away. Interlocked sections stand empty before all else, so that fragments still overlap, and
+/// nothing orders what they do.
 ///
 /// The twin's verdict is of no interest, it may well race. What counts is whether a device shows outcomes of it that the
 /// barrier forbids: then the barrier had something to do. A system-synchronizes-with pair that hangs on a barrier falls
 /// away with it.
 pub fn without_control_barriers(test: &Test) -> Option<Test> {
     let is_barrier = |kind: &InstructionKind| {
-        matches!(kind, InstructionKind::ControlBarrier(_) | InstructionKind::SplitBarrier(_))
+        matches!(
+            kind,
+            InstructionKind::ControlBarrier(_)
+                | InstructionKind::SplitBarrier(_)
+                | InstructionKind::Interlock(_)
+        )
     };
     let mut twin = test.clone();
     // For each thread the new index of each instruction that stays.
     let mut moved: Vec<Vec<Option<u16>>> = Vec::with_capacity(test.threads.len());
     for thread in &mut twin.threads {
-        let mut next = 0;
+        let is_section = |kind: &InstructionKind| matches!(kind, InstructionKind::Interlock(_));
+        let sections = thread.instructions.iter().filter(|instruction| is_section(&instruction.kind));
+        let sections: Vec<Instruction> = sections.cloned().collect();
+        let mut next = sections.len() as u16;
         let mut new_index = |kind: &InstructionKind| {
             let index = (!is_barrier(kind)).then_some(next);
             next += u16::from(index.is_some());
@@ -29,6 +38,7 @@ pub fn without_control_barriers(test: &Test) -> Option<Test> {
         };
         moved.push(thread.instructions.iter().map(|instruction| new_index(&instruction.kind)).collect());
         thread.instructions.retain(|instruction| !is_barrier(&instruction.kind));
+        thread.instructions.splice(0..0, sections);
     }
     if moved.iter().flatten().all(Option::is_some) {
         return None;
@@ -229,6 +239,18 @@ mod tests {
         test.system_sync = vec![pair(point(Some(barrier))), pair(point(Some(last))), pair(point(None))];
         let twin = without_control_barriers(&test).unwrap();
         assert_eq!(twin.system_sync, [pair(point(Some(last - 1))), pair(point(None))]);
+    }
+
+    /// Two fragments of one pixel, whose accesses their sections no longer hold.
+    #[test]
+    fn sections_stand_empty_before_all_else() {
+        let test = parse(include_str!("../../../litmus/corpus/interlock/MP+interlock.qf.litmus"));
+        let twin = without_control_barriers(&test).unwrap();
+        for (before, after) in test.threads.iter().zip(&twin.threads) {
+            let [begin, access, end] = &before.instructions[..] else { panic!() };
+            assert_eq!(after.instructions, [begin.clone(), end.clone(), access.clone()]);
+        }
+        assert_eq!(twin.overlap(), litmus::Overlap::Possible);
     }
 
     /// SB: each thread reads the other's location before and after everything else, through references of its own.

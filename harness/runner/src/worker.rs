@@ -18,7 +18,7 @@ use shaders::variant::Stage;
 
 use crate::error::{Cause, RunError};
 use crate::exercise::Exercise;
-use crate::overlap::Evidence;
+use crate::overlap::{Evidence, Neighbours};
 use crate::pool::Health;
 use crate::run::{Budget, Settings};
 use crate::runnable::{self, told};
@@ -235,7 +235,7 @@ struct Open {
 pub(crate) struct Devices<'a> {
     open: BTreeMap<String, Open>,
     /// Whether stages of a device run their invocations one after another.
-    serial: BTreeMap<(String, Stage, Pipelines), Evidence>,
+    serial: BTreeMap<(String, Neighbours), Evidence>,
     make: MakeDevice<'a>,
 }
 
@@ -253,15 +253,24 @@ impl<'a> Devices<'a> {
 
     /// Whether a stage of a device is known never to run two invocations at once. Of compute that is not asked: where it is so, its tests show it.
     /// Where threads are in different stages it is asked of those: of one draw, or of draws of their own.
-    fn runs_serially(&mut self, selector: &str, variant: &Variant, stress: &Stress) -> Result<bool, Cause> {
+    /// Where fragments of a test overlap it is asked of such fragments.
+    fn runs_serially(
+        &mut self,
+        selector: &str,
+        test: &Test,
+        variant: &Variant,
+        stress: &Stress,
+    ) -> Result<bool, Cause> {
         let stage = variant.told.stage;
         if stage == Stage::Compute {
             return Ok(false);
         }
         let pipelines = if stage.is_mixed() { variant.pipelines } else { Pipelines::Merged };
-        let key = (selector.to_owned(), stage, pipelines);
+        let interlock = test.interlock_order().map(|_| variant.told.interlock);
+        let asked = Neighbours { stage, pipelines, interlock };
+        let key = (selector.to_owned(), asked);
         let before = self.serial.get(&key).copied().unwrap_or(Evidence::NONE);
-        let known = before.with_more(self.get(selector)?, (stage, pipelines), stress);
+        let known = before.with_more(self.get(selector)?, asked, stress);
         self.serial.insert(key, known);
         Ok(known.is_serial())
     }
@@ -343,7 +352,7 @@ fn fill(
     };
     let mut stress = stress.map_err(Cause::from)?;
     answer.stress = Some(stress.clone());
-    answer.serial_stage = devices.runs_serially(&job.device, &variant, &stress)?;
+    answer.serial_stage = devices.runs_serially(&job.device, &test, &variant, &stress)?;
     if answer.serial_stage {
         // Nobody comes who could be met.
         stress.spin = (0, 0);

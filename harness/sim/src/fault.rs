@@ -342,6 +342,18 @@ faults! {
     VertexShadedTwice "vertex-shaded-twice"
         "a vertex that is shaded again is given by atomics what they gave it the first time, and does all again"
         None, Violates;
+    SectionNotExclusive "section-not-exclusive"
+        "an interlocked section begins while another fragment of the pixel is in its own"
+        None, Violates;
+    SectionOrderIgnored "section-order-ignored"
+        "ordered interlocked sections are executed in any order, one after the other"
+        None, Violates;
+    SectionBeginAcquiresNothing "section-begin-acquires-nothing"
+        "what stands behind the begin of an interlocked section is performed before it"
+        None, Violates;
+    SectionEndReleasesNothing "section-end-releases-nothing"
+        "what stands before the end of an interlocked section is performed behind it"
+        None, Violates;
     "host":
     HostFlushNothing "host-flush-nothing"
         "a flush of mapped memory moves nothing"

@@ -130,6 +130,8 @@ pub const OPCODES: &[Op] = &[
     Op::ControlBarrier,
     Op::ControlBarrierArriveINTEL,
     Op::ControlBarrierWaitINTEL,
+    Op::BeginInvocationInterlockEXT,
+    Op::EndInvocationInterlockEXT,
     Op::GroupNonUniformElect,
     Op::GroupNonUniformAll,
     Op::GroupNonUniformAny,

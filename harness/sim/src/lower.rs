@@ -40,6 +40,8 @@ enum Meaning {
     Parameters,
     /// An input.
     Input(SpirvBuiltIn),
+    /// A word that the vertex shader handed on.
+    Handed,
     /// A component of an input.
     InputPart(SpirvBuiltIn, u8),
     /// A whole variable in memory that is no number.
@@ -84,6 +86,7 @@ pub(crate) fn load(
     lowering.program.nested = vec![false; lowering.blocks.len()];
     lowering.body()?;
     lowering.program.alone = interface.is_some();
+    lowering.program.sections = module.sections;
     let reconverges = module.reconverges && fault != Fault::MaximalReconvergenceIgnored;
     let exchanges = lowering.program.ops.iter().any(|op| matches!(op, Op::Group(_)));
     if reconverges || lowering.program.alone || !exchanges {
@@ -200,10 +203,12 @@ impl Lowering<'_> {
             };
             let meaning = match class {
                 StorageClass::PushConstant => Meaning::Parameters,
-                StorageClass::Input => {
-                    let built_in = module.built_ins.get(id).copied();
-                    Meaning::Input(built_in.ok_or_else(|| malformed(*word, "an input that is no built-in"))?)
-                }
+                StorageClass::Input => match (module.built_ins.get(id), module.locations.get(id)) {
+                    (Some(built_in), _) => Meaning::Input(*built_in),
+                    (None, Some(0)) if self.module.registers_of(*to) == Some(1) => Meaning::Handed,
+                    (None, Some(_)) => return Err(LoadError::Lacks("inputs but one word".into())),
+                    (None, None) => return Err(malformed(*word, "an input that is no built-in")),
+                },
                 StorageClass::Output => self.output(*id, *to, *word)?,
                 StorageClass::StorageBuffer | StorageClass::Uniform => {
                     let binding = module.bindings.get(id).copied();
@@ -248,14 +253,16 @@ impl Lowering<'_> {
             Some(SpirvBuiltIn::Position) => 0,
             Some(SpirvBuiltIn::PointSize) => 1,
             Some(other) => return Err(LoadError::Lacks(format!("the output {other:?}"))),
+            None if self.module.stage == Stage::Vertex && self.module.locations.get(&id) == Some(&0) => 2,
             None => return Err(LoadError::Lacks("outputs that are no built-ins".into())),
         };
+        let wanted = [4, 1, 1][number];
         let count = self.module.registers_of(ty);
-        if count != Some([4, 1][number]) {
-            return Err(malformed(word, "a position or a size of another type"));
+        if count != Some(wanted) {
+            return Err(malformed(word, "a position, a size or a word of another type"));
         }
         let first = self.program.registers as Register;
-        self.program.registers += [4, 1][number];
+        self.program.registers += wanted as usize;
         if let Some(output) = self.program.outputs.get_mut(number) {
             *output = Some(first);
         }

@@ -3,6 +3,7 @@
 
 mod group;
 mod perform;
+mod sections;
 mod walk;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use crate::memory::Memory;
 use crate::program::{DEVICE, INVOCATION, Kind, LANES, MemoryOp, Program, QUEUE_FAMILY, SUBGROUP, WORKGROUP};
 use crate::random::{Random, lanes};
 use crate::wave::{Dispatch, Surroundings, Wave};
+pub(crate) use sections::Sections;
 
 /// Blocks that all waves together may run while nothing is stored.
 const IDLE_BUDGET: u64 = 1 << 18;
@@ -123,6 +125,8 @@ pub(crate) struct Machine {
     live: Vec<usize>,
     current: usize,
     mood: Mood,
+    /// Whose turn it is where fragments overlap.
+    pub sections: Sections,
     /// By wave: the group whose store buffer it uses.
     groups: Vec<u8>,
     /// By wave: the widest level at which it holds all invocations that any of its own meets.
@@ -161,6 +165,7 @@ impl Machine {
         Machine {
             memory,
             mood: Mood::draw(&mut random),
+            sections: Sections::default(),
             groups: Vec::new(),
             alone: Vec::new(),
             random,
@@ -197,6 +202,7 @@ impl Machine {
         self.random = Random::new(seed);
         self.waves.clear();
         self.live.clear();
+        self.sections = Sections::default();
         for (meetings, count) in self.meetings.iter_mut().zip([subgroups, workgroups]) {
             meetings.clear();
             meetings.resize(count, Meeting::default());
@@ -297,11 +303,14 @@ impl Machine {
         }
         self.waves[number].ready(&mut self.ready);
         self.wait_at_barriers(number, program);
+        self.wait_for_sections(number, program);
         if !self.ready.is_empty() {
             let out_of_order = self.ready.len() > 1 && self.random.chance(self.mood.disorder);
             let pick = if out_of_order { self.random.below(self.ready.len()) } else { 0 };
             let (slot, mut mask) = self.ready[pick];
-            if self.random.chance(self.mood.raggedness) {
+            let begins = |op: &MemoryOp| matches!(op.kind, Kind::SectionBegin { .. });
+            let together = self.waves[number].operation(slot, program).is_some_and(begins);
+            if self.random.chance(self.mood.raggedness) && !together {
                 mask &= self.random.word();
             }
             if mask != 0 {

@@ -138,6 +138,8 @@ pub(crate) struct Module {
     pub names: HashMap<u32, String>,
     pub bindings: HashMap<u32, u32>,
     pub built_ins: HashMap<u32, BuiltIn>,
+    /// Inputs and outputs that the stages of a draw hand on, by their location.
+    pub locations: HashMap<u32, u32>,
     pub aliased: Vec<u32>,
     /// Variables that are Coherent or Volatile.
     pub coherent: Vec<u32>,
@@ -156,6 +158,8 @@ pub(crate) struct Module {
     pub workgroup_size: Option<[u32; 3]>,
     /// Whether the entry point declares maximal reconvergence.
     pub reconverges: bool,
+    /// Whether interlocked sections keep the order of the primitives, where the entry point says so.
+    pub sections: Option<bool>,
     /// The instructions of the one function, from its first label on.
     pub body: Vec<Placed>,
 }
@@ -365,6 +369,13 @@ impl Module {
                 Some(Operand::ExecutionMode(ExecutionMode::MaximallyReconvergesKHR)) => {
                     self.reconverges = true;
                 }
+                // Every fragment here is of one pixel, which has one sample.
+                Some(Operand::ExecutionMode(
+                    ExecutionMode::PixelInterlockOrderedEXT | ExecutionMode::SampleInterlockOrderedEXT,
+                )) => self.sections = Some(true),
+                Some(Operand::ExecutionMode(
+                    ExecutionMode::PixelInterlockUnorderedEXT | ExecutionMode::SampleInterlockUnorderedEXT,
+                )) => self.sections = Some(false),
                 _ => {}
             },
             Op::Constant => {
@@ -427,6 +438,9 @@ impl Module {
             Some(Operand::Decoration(Decoration::Block)) => self.blocks.push(id),
             Some(Operand::Decoration(Decoration::Aliased)) => self.aliased.push(id),
             Some(Operand::Decoration(Decoration::Coherent | Decoration::Volatile)) => self.coherent.push(id),
+            Some(Operand::Decoration(Decoration::Location)) => {
+                self.locations.insert(id, placed.literal(2)?);
+            }
             Some(Operand::Decoration(Decoration::BuiltIn)) => {
                 if let Some(Operand::BuiltIn(built_in)) = placed.instruction.operands.get(2) {
                     self.built_ins.insert(id, *built_in);

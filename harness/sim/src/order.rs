@@ -103,6 +103,10 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     if ordering && (e.available || e.is_atomic() && e.is_write()) && l.make_visible && !compiler {
         return true;
     }
+    // A section ends where it has begun.
+    if matches!(e.kind, Kind::SectionBegin { .. }) && l.kind == Kind::SectionEnd {
+        return true;
+    }
     // Barriers among themselves, and the two halves of one operation.
     if e.is_control() && (l.is_fence()) || l.is_control() && e.is_fence() {
         return true;

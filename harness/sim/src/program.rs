@@ -61,7 +61,8 @@ pub(crate) struct Program {
     /// The number of the program of the vertices of its draw, where those place its points and play too.
     pub beside: Option<usize>,
     /// What a vertex says of its point: the first register of its position, and its size.
-    pub outputs: [Option<Register>; 2],
+    /// Last the word that it hands to its fragments.
+    pub outputs: [Option<Register>; 3],
     /// All operations, block after block.
     pub ops: Vec<Op>,
     /// Where each block begins, and the end of the last one.
@@ -102,6 +103,8 @@ pub(crate) struct Program {
     /// Each invocation goes on by itself: what others wrote may wait in one for another, as at a barrier behind a loop that another
     /// repeats more often.
     pub alone: bool,
+    /// Where fragments have interlocked sections, whether these keep the order of the primitives.
+    pub sections: Option<bool>,
     /// Loops as their first and last blocks, those around others first.
     pub loops: Vec<(u32, u32)>,
     /// Blocks that stand in a selection, where that leaves open which lanes execute a subgroup operation together; else empty.
@@ -247,6 +250,8 @@ pub(crate) enum BuiltIn {
     Fragment(u8),
     /// Whether the fragment is there for its neighbours' sake alone.
     Helper,
+    /// What the vertex shader handed to the fragments of its point.
+    Handed,
     /// Lanes of a subgroup.
     SubgroupSize,
     /// Subgroups of a workgroup.
@@ -354,6 +359,10 @@ pub(crate) enum Kind {
     Arrive,
     /// Departure from a control barrier, with its acquiring half.
     Leave,
+    /// Begin of an interlocked section, which acquires and makes nothing visible; whether sections keep the order of the primitives.
+    SectionBegin { ordered: bool },
+    /// End of an interlocked section, which releases and makes nothing available.
+    SectionEnd,
 }
 
 /// Read-modify-write operations.

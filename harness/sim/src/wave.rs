@@ -141,6 +141,11 @@ pub(crate) struct Wave {
 }
 
 impl Wave {
+    /// The lanes that do what is in a slot and have not done it.
+    pub fn active(&self, slot: u8) -> u64 {
+        self.window.get(usize::from(slot)).map_or(0, |entry| entry.active & !entry.done)
+    }
+
     /// A wave at the start of its program.
     pub fn new(dispatch: usize, program: &Program, paths: Vec<Path>, places: Vec<[u32; 4]>) -> Wave {
         let count = places.len();
@@ -159,7 +164,8 @@ impl Wave {
             helpers: 0,
             is_of_vertices: program.stage == Stage::Vertex,
             rounds: 0,
-            alone: program.alone,
+            // Fragments wait for those of other waves that their sections come behind.
+            alone: program.alone || program.sections.is_some(),
             iterations: if program.alone { vec![0; program.loops.len()] } else { Vec::new() },
             ended: lanes == 0,
             registers,

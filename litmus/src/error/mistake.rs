@@ -539,6 +539,13 @@ pub enum ParseError {
         #[label("expected `.begin` or `.end` after this")]
         span: Span,
     },
+    /// Sections of both orders in one test: the order is an execution mode of the whole shader.
+    #[error("sections in the order of the primitives and in any order")]
+    #[diagnostic(code(litmus::parse::mixed_interlock_orders))]
+    MixedInterlockOrders {
+        #[label("expected the order of the sections before it: `.unordered` everywhere, or nowhere")]
+        span: Span,
+    },
     /// A thread that names itself, or another one twice.
     #[error("thread `P{number}` cannot stand here")]
     #[diagnostic(code(litmus::parse::other_thread_expected))]

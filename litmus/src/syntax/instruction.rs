@@ -9,7 +9,7 @@ use super::parser::{Parsed, Parser};
 use super::words::{self, AccessType, is_label, is_modifier, is_register, lookup};
 use crate::error::ParseError;
 use crate::span::Span;
-use crate::system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
+use crate::system::{AccessMask, Interlock, InterlockEnd, InterlockOrder, SystemOperation};
 use crate::test::{
     Access, ArithmeticOperation, Compute, ControlBarrier, Flow, IgnoredClasses, Instruction, InstructionKind,
     LabelId, LocationId, Operand, Order, Performer, Place, RmwOperation, Scope, Semantics, SplitBarrier,
@@ -461,8 +461,16 @@ impl<'a> Parser<'a> {
             None => return Err(ParseError::MissingInterlockEnd { span: modifiers.last() }),
         };
         modifiers.taken += 1;
+        let order = match modifiers.take_word("unordered") {
+            Some(_) => InterlockOrder::Unordered,
+            None => InterlockOrder::Ordered,
+        };
+        let span = modifiers.last();
         modifiers.finish("the section")?;
-        Ok(InstructionKind::Interlock(Interlock { end, section: self.barrier_name()? }))
+        if self.test.interlock_order().is_some_and(|known| known != order) {
+            return Err(ParseError::MixedInterlockOrders { span });
+        }
+        Ok(InstructionKind::Interlock(Interlock { end, order, section: self.barrier_name()? }))
     }
 
     /// The names that `flush` and `invalidate` cover; none where they cover everything.

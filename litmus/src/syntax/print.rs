@@ -9,7 +9,7 @@ use super::{hsa, subgroup};
 use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
 use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
-use crate::system::{InterlockEnd, SystemOperation};
+use crate::system::{InterlockEnd, InterlockOrder, SystemOperation};
 use crate::test::{
     Access, AccessKind, BarrierSemantics, Compute, Dialect, Flow, InstructionKind, Lanes, Location,
     LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order, Performer, Place, Placement,
@@ -435,7 +435,11 @@ impl InstructionKind {
                     InterlockEnd::Begin => "begin",
                     InterlockEnd::End => "end",
                 };
-                format!("interlock.{end} {}", interlock.section)
+                let order = match interlock.order {
+                    InterlockOrder::Ordered => "",
+                    InterlockOrder::Unordered => ".unordered",
+                };
+                format!("interlock.{end}{order} {}", interlock.section)
             }
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => format!(
                 "{} {}, {}, {}",

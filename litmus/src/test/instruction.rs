@@ -44,7 +44,7 @@ pub enum InstructionKind {
     /// `call P1`: creates the invocations of these threads and waits for them (a shader call instruction,
     /// `#shader-call-related`). They run between the caller's earlier and its later instructions.
     ShaderCall(Vec<ThreadId>),
-    /// `interlock.begin 0`, `interlock.end 0`: an end of an interlocked section of a fragment shader.
+    /// `interlock.begin 0`, `interlock.end 0`, with `.unordered` behind it or not: an end of an interlocked section of a fragment shader.
     Interlock(Interlock),
     /// Computes in registers.
     Compute(Compute),

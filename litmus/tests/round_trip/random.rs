@@ -73,6 +73,18 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
+    /// One order of interlocked sections for the whole test.
+    fn section_orders(&mut self) {
+        let unordered = self.test.locations.len() % 2 == 1;
+        for instruction in self.test.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
+            if let InstructionKind::Interlock(interlock) = &mut instruction.kind
+                && unordered
+            {
+                interlock.order = InterlockOrder::Unordered;
+            }
+        }
+    }
+
     fn declarations(&mut self) {
         for name in &NAMES[..self.choices.below(6)] {
             let c = &mut self.choices;
@@ -542,6 +554,7 @@ impl Builder<'_> {
                 },
                 end => InstructionKind::Interlock(Interlock {
                     end: if end == 1 { InterlockEnd::Begin } else { InterlockEnd::End },
+                    order: InterlockOrder::Ordered,
                     section: self.choices.of(&["0", "00", "part"]).to_owned(),
                 }),
             },
@@ -692,6 +705,7 @@ pub fn random_test(choices: &[u16]) -> Test {
     let mut builder = Builder { choices: Choices(choices.iter()), test };
     builder.declarations();
     builder.threads();
+    builder.section_orders();
     builder.system_sync();
     builder.questions();
     builder.metadata();

@@ -126,6 +126,9 @@ impl Checker<'_> {
             }
             Capability::StorageBuffer8BitAccess if self.version() < (1, 5) => "SPV_KHR_8bit_storage",
             Capability::SplitBarrierINTEL => "SPV_EXT_split_barrier",
+            Capability::FragmentShaderPixelInterlockEXT
+            | Capability::FragmentShaderSampleInterlockEXT
+            | Capability::FragmentShaderShadingRateInterlockEXT => "SPV_EXT_fragment_shader_interlock",
             Capability::WorkgroupMemoryExplicitLayoutKHR => "SPV_KHR_workgroup_memory_explicit_layout",
             Capability::AtomicFloat32AddEXT | Capability::AtomicFloat64AddEXT => {
                 "SPV_EXT_shader_atomic_float_add"

@@ -1,16 +1,17 @@
 //! Which workgroup an invocation is of, and which invocation there, in each stage.
 
+use litmus::{InterlockOrder, ThreadId};
 use rspirv::dr::Operand;
-use rspirv::spirv::{self, BuiltIn, Op, Word};
+use rspirv::spirv::{self, BuiltIn, ExecutionMode, Op, Word};
 
 use super::Emitter;
 use super::place::Place;
-use crate::carrier::{self, Carrier, Cells, FIRST_CLAIM};
+use crate::carrier::{self, Carrier, Cells, FIRST_CLAIM, Overlap};
 use crate::contract::{Arithmetic, Parameter};
 use crate::module::{EntryPoint, Module};
 use crate::program::Leaving;
 use crate::stress::StressParameter;
-use crate::variant::{MemoryModel, Stage};
+use crate::variant::{Interlock, MemoryModel, Stage};
 
 /// The points that the vertices of a draw place for its fragments.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +24,21 @@ pub(crate) struct Points {
 
 /// The inputs that tell.
 pub(super) enum Inputs {
-    Compute { workgroup: Word, local: Word },
-    Vertex { index: Word, outputs: (Word, Word) },
-    Fragment { coordinates: Word, helper: Word, cells: Cells },
+    Compute {
+        workgroup: Word,
+        local: Word,
+    },
+    Vertex {
+        index: Word,
+        outputs: (Word, Word),
+    },
+    /// `point` where fragments overlap.
+    Fragment {
+        coordinates: Word,
+        helper: Word,
+        cells: Cells,
+        point: Option<Word>,
+    },
 }
 
 /// What takes a result that goes to no memory.
@@ -74,7 +87,9 @@ impl Emitter<'_> {
             },
             Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => {
                 let cells = self.cells();
-                Carrier::Fragment { cells, positions: carrier::positions(cells, variant.target) }
+                let overlap = self.overlap();
+                let positions = carrier::positions(cells, overlap.as_ref(), variant.target);
+                Carrier::Fragment { cells, positions, overlap }
             }
         }
     }
@@ -85,6 +100,35 @@ impl Emitter<'_> {
         Cells::new(self.layout.workgroup_size, self.config.cell, margin)
     }
 
+    /// Which classes share a cell: those whose threads name one interlocked section. Threads without one have a cell each.
+    fn overlap(&self) -> Option<Overlap> {
+        self.test.interlock_order()?;
+        let threads = (0..self.test.threads.len()).map(|index| ThreadId(index as u16));
+        let mut known: Vec<Option<&str>> = Vec::new();
+        let cells = threads.map(|thread| {
+            let section = self.test.section(thread);
+            let shared = section.and_then(|_| known.iter().position(|other| *other == section));
+            shared.unwrap_or_else(|| {
+                known.push(section);
+                known.len() - 1
+            }) as u32
+        });
+        Some(Overlap { cells: cells.collect() })
+    }
+
+    /// The execution mode of interlocked sections.
+    fn interlock_mode(&self) -> Option<ExecutionMode> {
+        let ordered = self.test.interlock_order()? == InterlockOrder::Ordered;
+        Some(match (self.config.variant.interlock, ordered) {
+            (Interlock::Pixel, true) => ExecutionMode::PixelInterlockOrderedEXT,
+            (Interlock::Pixel, false) => ExecutionMode::PixelInterlockUnorderedEXT,
+            (Interlock::Sample, true) => ExecutionMode::SampleInterlockOrderedEXT,
+            (Interlock::Sample, false) => ExecutionMode::SampleInterlockUnorderedEXT,
+            (Interlock::ShadingRate, true) => ExecutionMode::ShadingRateInterlockOrderedEXT,
+            (Interlock::ShadingRate, false) => ExecutionMode::ShadingRateInterlockUnorderedEXT,
+        })
+    }
+
     /// What stands around the kernel's function.
     pub(super) fn entry_point(&self) -> EntryPoint {
         match self.config.variant.stage {
@@ -92,7 +136,9 @@ impl Emitter<'_> {
                 EntryPoint::Compute { workgroup_size: self.layout.shape, reconverges: self.uses.reconverges }
             }
             Stage::Vertex | Stage::VertexFragment => EntryPoint::Vertex,
-            Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => EntryPoint::Fragment,
+            Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => {
+                EntryPoint::Fragment(self.interlock_mode())
+            }
         }
     }
 
@@ -122,13 +168,21 @@ impl Emitter<'_> {
                     coordinates: self.module.built_in(BuiltIn::FragCoord, vector),
                     helper: self.module.built_in(BuiltIn::HelperInvocation, self.module.bool),
                     cells: self.cells(),
+                    point: self.test.interlock_order().map(|_| self.module.flat_input(0)),
                 }
             }
         }
     }
 
+    /// The class and the group of a workgroup of fragments that overlap: their points are drawn in the order of the classes.
+    pub(super) fn class_and_group_in_order(&mut self, workgroup: Word) -> (Word, Word) {
+        let classes = self.module.constant(self.layout.classes.len() as u32);
+        let class = self.remainder(workgroup, classes);
+        (class, self.divide(workgroup, classes))
+    }
+
     /// The number of the workgroup, and that of the invocation in it, which is loaded only where it has a name. Where the stage has
-    /// invocations that play nothing, they return here.
+    /// invocations that play nothing, they return here, or are [idle](Emitter::idle) where all have to go on.
     pub(super) fn workgroup(&mut self, inputs: &Inputs) -> (Word, Local) {
         match *inputs {
             Inputs::Compute { workgroup, local } => (self.module.load_x(workgroup), Local::Input(local)),
@@ -149,12 +203,12 @@ impl Emitter<'_> {
                 let local = self.remainder(index, size);
                 (self.divide(index, size), Local::Known(local))
             }
-            Inputs::Fragment { coordinates, helper, cells } => {
+            Inputs::Fragment { coordinates, helper, cells, point } => {
                 let helper = self.module.on_ids(Op::Load, self.module.bool, &[helper]);
                 if cells.margin > 0 {
                     self.helper = Some(helper);
                 } else {
-                    self.return_if(helper);
+                    self.leave_if(helper, point.is_some());
                 }
                 let float = self.module.float(32);
                 let vector = self.module.vector(float, 4);
@@ -174,7 +228,10 @@ impl Emitter<'_> {
                 if cells.size * cells.size > self.layout.workgroup_size {
                     let end = self.module.constant(self.layout.workgroup_size);
                     let idle = self.module.truth(Op::UGreaterThanEqual, &[local, end]);
-                    self.return_if(idle);
+                    self.leave_if(idle, point.is_some());
+                }
+                if let Some(point) = point {
+                    return (self.module.word(Op::Load, &[point]), Local::Known(local));
                 }
                 let first = self.multiply(column, rows);
                 (self.add(first, row), Local::Known(local))
@@ -221,6 +278,18 @@ impl Emitter<'_> {
         }
     }
 
+    /// Ends the invocation where the condition holds, or where it `stays`, notes that it plays nothing.
+    fn leave_if(&mut self, condition: Word, stays: bool) {
+        if !stays {
+            return self.return_if(condition);
+        }
+        let bool = self.module.bool;
+        self.idle = Some(match self.idle {
+            Some(idle) => self.module.on_ids(Op::LogicalOr, bool, &[idle, condition]),
+            None => condition,
+        });
+    }
+
     /// Ends the invocation where the condition holds.
     fn return_if(&mut self, condition: Word) {
         let [leave, stay] = std::array::from_fn(|_| self.module.id());
@@ -232,9 +301,11 @@ impl Emitter<'_> {
     }
 
     /// Lets whoever comes second to a place return: vertices and fragments may be shaded again. Stress workgroups have no place,
-    /// and may; nor do helpers, where they play.
-    pub(super) fn claim(&mut self, place: &Place, (class, group): (Word, Word), local: Word) {
-        let Some(claims) = self.claims_buffer else { return };
+    /// and may; nor do helpers, where they play. Gives the role; where fragments overlap, whoever comes second has none from here on.
+    pub(super) fn claim(&mut self, place: &Place, (class, group): (Word, Word), local: Word) -> Word {
+        let Some(claims) = self.claims_buffer else { return place.role };
+        let before = self.module.block();
+        let overlaps = self.test.interlock_order().is_some();
         let glsl = self.config.variant.model == MemoryModel::Glsl450;
         let scope =
             if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
@@ -269,9 +340,17 @@ impl Emitter<'_> {
         self.module.branch_if(repeated, again, plays);
         self.module.begin(again);
         add(self, zero);
-        self.module.effect(Op::Return, []);
+        if overlaps {
+            self.module.branch(plays);
+        } else {
+            self.module.effect(Op::Return, []);
+        }
         self.module.begin(plays);
+        let still = overlaps.then(|| self.module.word(Op::Select, &[repeated, none, place.role]));
         self.module.branch(goes_on);
         self.module.begin(goes_on);
+        let Some(still) = still else { return place.role };
+        let incoming = [place.role, before, still, plays].map(Operand::IdRef);
+        self.module.value(Op::Phi, self.module.u32, incoming)
     }
 }

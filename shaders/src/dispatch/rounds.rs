@@ -1,5 +1,6 @@
 //! The rounds of a kernel: one loop for all threads, or a loop for each from one meeting to the next.
 
+use litmus::InterlockEnd;
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
 
@@ -57,6 +58,26 @@ impl Emitter<'_> {
             && parts.iter().all(|code| flow::between_loops(&code.steps).len() == 1)
     }
 
+    /// The one round of fragments that overlap, whose sections stand in no loop and under no branch.
+    pub(super) fn one_round(
+        &mut self,
+        around: &Rounds,
+        codes: &[Between],
+        registers: &mut [Registers],
+    ) -> Result<(), CompileError> {
+        let round = self.module.constant(0);
+        let (instance, targets) = self.round(&around.place, round)?;
+        for Between { parts, section, .. } in codes {
+            self.segment(parts, &around.place, instance, &targets, registers)?;
+            match section {
+                Some(InterlockEnd::Begin) => self.module.effect(Op::BeginInvocationInterlockEXT, []),
+                Some(InterlockEnd::End) => self.module.effect(Op::EndInvocationInterlockEXT, []),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
     /// One loop, in whose rounds every role plays its thread.
     pub(super) fn rounds_together(
         &mut self,
@@ -96,7 +117,7 @@ impl Emitter<'_> {
             turns.end(&mut self.module);
             return Ok(());
         };
-        for Between { parts, barrier, shared } in codes {
+        for Between { parts, barrier, shared, .. } in codes {
             self.segment(parts, place, instance, &targets, registers)?;
             if let Some(shared) = shared {
                 self.shared(shared, place, instance, &targets, registers)?;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
-    Access, AccessKind, ArithmeticOperation, Flow, InstructionKind, LocationId, Observable, QuadDirection,
-    RmwOperation, ScalarType, Scope, Semantics, SplitHalf, StorageClass, SubgroupKind, SubgroupOperation,
-    SubgroupSpan, Test, Thread, ThreadId,
+    Access, AccessKind, ArithmeticOperation, Flow, InstructionKind, InterlockEnd, LocationId, Observable,
+    QuadDirection, RmwOperation, ScalarType, Scope, Semantics, SplitHalf, StorageClass, SubgroupKind,
+    SubgroupOperation, SubgroupSpan, Test, Thread, ThreadId,
 };
 use rspirv::spirv::{GroupOperation, Op};
 
@@ -43,6 +43,12 @@ pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
         return Err(LiftError::Outside {
             expected: words(reconverges).to_owned(),
             found: words(!reconverges).to_owned(),
+        });
+    }
+    if lifted.interlock != test.interlock_order() {
+        return Err(LiftError::Outside {
+            expected: format!("{:?} as the order of sections", test.interlock_order()),
+            found: format!("{:?}", lifted.interlock),
         });
     }
     for (index, thread) in test.threads.iter().enumerate() {
@@ -369,6 +375,8 @@ impl Comparison<'_> {
                     semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
                 };
                 self.barrier(&meets)?;
+            } else if let InstructionKind::Interlock(interlock) = &instruction.kind {
+                self.expect(&KernelEvent::Interlock(interlock.end))?;
             } else if let InstructionKind::Subgroup(operation) = &instruction.kind {
                 self.expect(&subgroup_event(operation, branches_over(thread, place)))?;
             } else if let Some(expected) = expected(test, sites, kernel, &instruction.kind) {
@@ -383,6 +391,13 @@ impl Comparison<'_> {
                 Some(KernelEvent::Report) => self.position += 1,
                 _ => return Err(self.differs("a result".to_owned())),
             }
+        }
+        // Who has no section goes past that of the others.
+        let own = thread.instructions.iter().any(|one| matches!(one.kind, InstructionKind::Interlock(_)));
+        if !own && test.interlock_order().is_some() {
+            [InterlockEnd::Begin, InterlockEnd::End]
+                .into_iter()
+                .try_for_each(|end| self.expect(&KernelEvent::Interlock(end)))?;
         }
         while self.found.get(self.position).and_then(meeting).is_some() {
             self.position += 1;

@@ -3,8 +3,8 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    Dialect, InstructionKind, InterlockEnd, LocationId, Observable, Order, Place, Reference, Scope,
-    Semantics, SplitHalf, StorageClass, SystemOperation, Test, ThreadId, Value,
+    Dialect, InstructionKind, InterlockEnd, InterlockOrder, LocationId, Observable, Order, Place, Reference,
+    Scope, Semantics, SplitHalf, StorageClass, SystemOperation, Test, ThreadId, Value,
 };
 
 use super::barriers::{Arrival, Schedule, barrier_of, half_of};
@@ -72,7 +72,15 @@ fn tangled(
     if let Some(khronos) = &test.khronos {
         skeleton.forced = forced_reads(&skeleton, khronos);
     }
-    Ok(schedule.meetings(skeleton, &arrivals))
+    if test.interlock_order() != Some(InterlockOrder::Unordered) {
+        return Ok(schedule.meetings(skeleton, &arrivals));
+    }
+    let mut all = Vec::new();
+    for order in system::interlock_orders(test) {
+        let sections = system::interlock_order(test, &skeleton.events, &order);
+        all.extend(schedule.meetings(Skeleton { sections, ..skeleton.clone() }, &arrivals));
+    }
+    Ok(all)
 }
 
 /// What a step accesses.
@@ -665,7 +673,8 @@ impl<'t> Builder<'t> {
         skeleton.system_sync.extend(system::submission_order(test, &skeleton.events, &self.marks));
         skeleton.shader_calls = system::call_order(test, &skeleton.events, &self.marks);
         skeleton.call_groups = system::call_groups(test);
-        skeleton.sections = system::interlock_order(test, &skeleton.events);
+        let columns: Vec<ThreadId> = (0..test.threads.len()).map(|index| ThreadId(index as u16)).collect();
+        skeleton.sections = system::interlock_order(test, &skeleton.events, &columns);
         skeleton.uncovered = system::uncovered(test, &skeleton.events);
         for left in 0..test.threads.len() as u16 {
             for right in 0..test.threads.len() as u16 {

@@ -35,7 +35,7 @@ pub fn weakenings(test: &Test) -> Vec<Weakened> {
                 }
                 continue;
             }
-            if let InstructionKind::Interlock(Interlock { end: InterlockEnd::Begin, section }) =
+            if let InstructionKind::Interlock(Interlock { end: InterlockEnd::Begin, section, .. }) =
                 &instruction.kind
                 && !counts_instructions(test, thread)
             {

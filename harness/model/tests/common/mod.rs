@@ -2,11 +2,11 @@
 
 use litmus::{
     Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Compute, Condition,
-    ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Interlock, InterlockEnd, Khronos, Label,
-    LabelId, Lanes, Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, Metadata, Operand, Order,
-    Performer, Place, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind, Register, RegisterId,
-    RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SizeComparison, Span, StorageClass,
-    StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId,
+    ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Interlock, InterlockEnd, InterlockOrder,
+    Khronos, Label, LabelId, Lanes, Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, Metadata,
+    Operand, Order, Performer, Place, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind,
+    Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SizeComparison, Span,
+    StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId,
 };
 use proptest::prelude::*;
 
@@ -535,6 +535,7 @@ pub fn calls() -> impl Strategy<Value = Test> {
     (test(), proptest::collection::vec(0..12u8, 24)).prop_map(|(mut test, choices)| {
         let mut choices = choices.into_iter().cycle();
         let mut next = move || choices.next().unwrap_or_default();
+        let order = if next() < 4 { InterlockOrder::Unordered } else { InterlockOrder::Ordered };
         for (index, thread) in test.threads.iter_mut().enumerate() {
             thread.labels.clear();
             thread
@@ -543,7 +544,8 @@ pub fn calls() -> impl Strategy<Value = Test> {
             let mut called = index > 0;
             for instruction in &mut thread.instructions {
                 let kind = &mut instruction.kind;
-                let section = |end| InstructionKind::Interlock(Interlock { end, section: "0".to_owned() });
+                let section =
+                    |end| InstructionKind::Interlock(Interlock { end, order, section: "0".to_owned() });
                 match kind {
                     InstructionKind::ControlBarrier(_) if !called => {
                         called = true;

@@ -10,7 +10,7 @@ use litmus::{
 };
 
 use crate::happens::{Places, Sources};
-use crate::operation::{Frame, Instances, Relation, Set, holds, members};
+use crate::operation::{Frame, Instances, Relation, Set, fragment_orders, holds, members};
 use crate::path::{Cell, Effect, Names, Path, Paths, paths};
 use crate::profile::Profile;
 use crate::refusal::Refusal;
@@ -58,8 +58,10 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
         let paths: Vec<&Path> = ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
         if all_meet(test, &instances, &paths) && all_arrive(test, &instances, &paths) {
             for tangles in tangle::choices(test, profile, &paths) {
-                let frame = Frame::new(test, profile, &instances, (&paths, &tangles))?;
-                Candidates::new(&frame, &instances, (&paths, &tangles), &mut search).run()?;
+                for fragments in fragment_orders(test) {
+                    let frame = Frame::new(test, profile, &instances, (&paths, &tangles), &fragments)?;
+                    Candidates::new(&frame, &instances, (&paths, &tangles), &mut search).run()?;
+                }
             }
         } else {
             search.answer.stuck = true;

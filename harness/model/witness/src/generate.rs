@@ -753,6 +753,7 @@ impl<'a> Writer<'a> {
     }
 
     fn interlocked_chain(&mut self, agents: usize) {
+        let order = if agents <= 3 && self.random.chance(35) { ".unordered" } else { "" };
         for agent in 0..agents {
             let section = usize::from(self.random.chance(12));
             let before = self.random.chance(15);
@@ -760,7 +761,7 @@ impl<'a> Writer<'a> {
             if before {
                 self.payload(agent, 0, write);
             }
-            self.emit(agent, format!("interlock.begin {section}"));
+            self.emit(agent, format!("interlock.begin{order} {section}"));
             if agent > 0 && self.random.chance(30) {
                 self.fence(agent, "acq", agent - 1, FLAGS);
             }
@@ -771,7 +772,7 @@ impl<'a> Writer<'a> {
                 self.fence(agent, "rel", agent, FLAGS);
             }
             if self.random.chance(90) {
-                self.emit(agent, format!("interlock.end {section}"));
+                self.emit(agent, format!("interlock.end{order} {section}"));
             }
             if self.random.chance(15) {
                 self.send(agent, 0, FLAGS);

@@ -1,8 +1,8 @@
 //! The operations of a choice of paths, and what of their relations does not depend on values.
 
 use litmus::{
-    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, LocationId, Place, Placement, Scope,
-    SplitHalf, StorageClass, StorageClassSet, SystemOperation, Test, ThreadId,
+    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, InterlockOrder, LocationId, Place,
+    Placement, Scope, SplitHalf, StorageClass, StorageClassSet, SystemOperation, Test, ThreadId,
 };
 
 use crate::path::{Cell, Effect, Path, Touch, cells};
@@ -128,6 +128,26 @@ pub const LEVELS: [Scope; 7] = [
 ];
 
 // CrossDevice is the host's alone.
+/// What the order F of fragment shader invocations may be (VK-SW-12): that of the columns, or, where the sections are unordered,
+/// any in which they execute their sections one after another.
+pub fn fragment_orders(test: &Test) -> Vec<Vec<usize>> {
+    let unordered = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+        matches!(&instruction.kind, InstructionKind::Interlock(end) if end.order == InterlockOrder::Unordered)
+    });
+    let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
+    for thread in 0..test.threads.len() {
+        let mut longer = Vec::new();
+        for order in &orders {
+            // Each place for the next one, or the last.
+            for place in (if unordered { 0 } else { thread })..=thread {
+                longer.push([&order[..place], &[thread], &order[place..]].concat());
+            }
+        }
+        orders = longer;
+    }
+    orders
+}
+
 const _: () = assert!(LEVELS.len() + 1 == Scope::ALL.len(), "every scope of shaders is a level");
 
 /// The index of a scope among [`LEVELS`].
@@ -266,12 +286,13 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Lays out the operations of a path for each thread.
+    /// Lays out the operations of a path for each thread; fragments that overlap execute their sections in the order `fragments`.
     pub fn new(
         test: &Test,
         profile: Profile,
         instances: &'a Instances,
         (paths, tangles): (&[&Path], &Tangles),
+        fragments: &[usize],
     ) -> Result<Frame<'a>, Refusal> {
         let mut frame = Frame {
             profile,
@@ -426,7 +447,7 @@ impl<'a> Frame<'a> {
             frame.arrive_and_wait(&halves);
         }
         if profile.has_interlock() {
-            frame.interlock(&interlocks);
+            frame.interlock(&interlocks, fragments);
         }
         if profile.has_shader_calls() {
             frame.call(&calls);
@@ -640,15 +661,16 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// VK-SW-12: an end synchronizes with a begin where the agent of the end comes first among overlapping fragments,
-    /// which is the order of the columns.
-    fn interlock(&mut self, interlocks: &[(usize, InterlockEnd)]) {
+    /// VK-SW-12: an end synchronizes with a begin where the agent of the end comes first in F, the order of overlapping fragments.
+    fn interlock(&mut self, interlocks: &[(usize, InterlockEnd)], fragments: &[usize]) {
+        let first_of = |left, right| fragments.iter().find(|thread| [left, right].contains(*thread));
         for (a, first) in interlocks {
             for (b, second) in interlocks {
                 let (left, right) = (self.operations[*a].thread, self.operations[*b].thread);
                 if *first == InterlockEnd::End
                     && *second == InterlockEnd::Begin
-                    && left < right
+                    && left != right
+                    && first_of(left, right) == Some(&left)
                     && self.instances.reaches(Scope::FragmentInterlock, left, right)
                 {
                     self.synchronizes[*a] |= 1 << *b;

@@ -291,6 +291,12 @@ pub(super) fn bind(
     machine.memory.words.resize(next as usize, 0);
     machine.memory.reshape(shape, invocations as usize);
     for (dispatch, launch) in dispatches.iter().zip(&layout.launches) {
+        let sections = programs.get(dispatch.program).is_some_and(|program| program.sections.is_some());
+        if let Some(shaded) = launch.shaded.as_ref().filter(|_| sections) {
+            machine.sections.add(shaded.in_order(launch.first_invocation).into_iter());
+        }
+    }
+    for (dispatch, launch) in dispatches.iter().zip(&layout.launches) {
         let Some(program) = programs.get(dispatch.program) else { continue };
         begin_workgroups(program, dispatch, launch.workgroups(), machine, &mut Random::new(!seed));
     }
@@ -334,7 +340,17 @@ impl Layout {
             let Some(program) = programs.get(dispatch.program) else { continue };
             let most = if program.alone { 1 } else { most };
             let all = self.invocations(number, dispatch, machine);
-            if !program.keys.is_empty() {
+            if program.sections.is_some() {
+                // None waits for another fragment of its own wave.
+                let before = |who: &Invocation| machine.sections.before(who.0[0]);
+                let mut all: Vec<_> = all.into_iter().map(|who| (before(&who), who)).collect();
+                all.sort_by_key(|(before, _)| *before);
+                for same in all.chunk_by(|left, right| left.0 == right.0) {
+                    let same: Vec<Invocation> = same.iter().map(|(_, who)| *who).collect();
+                    let fault = machine.fault();
+                    waves.extend(same.chunks(most).map(|some| wave(number, program, some, fault)));
+                }
+            } else if !program.keys.is_empty() {
                 let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
                 for some in all.chunks(LANES) {
                     let mut wave = wave(number, program, some, machine.fault());

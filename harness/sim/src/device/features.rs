@@ -1,7 +1,7 @@
 //! What the machine has, in Vulkan's names.
 
 /// Vulkan's names of what the machine has.
-pub(super) const FEATURES: [&str; 56] = [
+pub(super) const FEATURES: [&str; 58] = [
     "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
     "VK_SUBGROUP_FEATURE_BALLOT_BIT",
     "VK_SUBGROUP_FEATURE_BASIC_BIT",
@@ -15,6 +15,8 @@ pub(super) const FEATURES: [&str; 56] = [
     "shaderSubgroupRotateClustered",
     "bufferDeviceAddress",
     "computeFullSubgroups",
+    "fragmentShaderPixelInterlock",
+    "fragmentShaderSampleInterlock",
     "fragmentStoresAndAtomics",
     "largePoints",
     "maintenance4",

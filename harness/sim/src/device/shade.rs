@@ -23,6 +23,8 @@ pub(super) const MOST_PIXELS: u32 = 1024;
 pub(super) struct Shaded {
     /// Their places, as those of a wave.
     pub places: Vec<[u32; 4]>,
+    /// The primitive that each is of.
+    pub primitives: Vec<u32>,
     /// Invocations that share a cache as those of a workgroup do.
     pub together: u32,
 }
@@ -37,24 +39,39 @@ impl Shaded {
         seed: u64,
     ) -> Shaded {
         let mut random = Random::new(seed);
-        let places: Vec<[u32; 4]> = match positions {
+        let mut all: Vec<(u32, [u32; 4])> = match positions {
             Some(positions) => fragments(positions, drawing, parameters, machine),
-            None => (0..drawing.points).map(|vertex| [vertex, 0, 0, 0]).collect(),
+            None => (0..drawing.points).map(|vertex| (vertex, [vertex, 0, 0, 0])).collect(),
         };
         let rate = AGAIN[random.below(AGAIN.len())];
-        let again: Vec<[u32; 4]> = places.iter().copied().filter(|_| random.chance(rate)).collect();
+        let again: Vec<_> = all.iter().copied().filter(|_| random.chance(rate)).collect();
         let together = SUBGROUP_SIZE * SHARING[random.below(SHARING.len())];
-        Shaded { places: places.into_iter().chain(again).collect(), together }
+        all.extend(again);
+        let (primitives, places) = all.into_iter().unzip();
+        Shaded { places, primitives, together }
     }
 }
 
-/// The fragments of points, and their helpers, quad by quad.
+impl Shaded {
+    /// The fragments by their numbers among all invocations, each with its pixel, in the order of their primitives; helpers left out.
+    pub fn in_order(&self, first: u32) -> Vec<(u32, [u32; 2])> {
+        let mut all: Vec<(u32, u32, [u32; 2])> = (first..)
+            .zip(self.places.iter().zip(&self.primitives))
+            .filter(|(_, ([.., helper, _], _))| *helper == 0)
+            .map(|(number, ([x, y, ..], primitive))| (*primitive, number, [*x, *y]))
+            .collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, number, pixel)| (number, pixel)).collect()
+    }
+}
+
+/// The fragments of points, and their helpers, quad by quad, with the number of the point.
 fn fragments(
     positions: &Program,
     drawing: Drawing,
     parameters: &[u32],
     machine: &mut Machine,
-) -> Vec<[u32; 4]> {
+) -> Vec<(u32, [u32; 4])> {
     let parameters = parameters.to_vec();
     let dispatch = Dispatch { program: 0, parameters, bound: Vec::new(), first_workgroup: 0, workgroups: 1 };
     let mut all = Vec::new();
@@ -63,11 +80,13 @@ fn fragments(
         let places = some.iter().map(|vertex| [*vertex, 0, 0, 0]).collect();
         let mut wave = Wave::new(0, positions, vec![[0; 5]; some.len()], places);
         wave.run_without_memory(&mut machine.surroundings(positions, &dispatch));
-        for lane in 0..some.len() {
-            let [position, size] = positions.outputs.map(|output| output.unwrap_or(NONE));
+        for (lane, vertex) in some.iter().enumerate() {
+            let [position, size, handed] = positions.outputs.map(|output| output.unwrap_or(NONE));
             let held = |register: u32| f32::from_bits(wave.held(register, lane));
             let at = [0, 1, 2, 3].map(|component| held(position.saturating_add(component)));
-            all.extend(point(at, held(size), drawing.extent));
+            let handed = wave.held(handed, lane);
+            let fragments = point(at, held(size), drawing.extent);
+            all.extend(fragments.into_iter().map(|[x, y, helper, _]| (*vertex, [x, y, helper, handed])));
         }
     }
     all

@@ -11,6 +11,7 @@ impl Lowering<'_> {
     pub(super) fn finish(mut self, fault: Fault) -> Result<Program, LoadError> {
         self.mark_outermost_loops();
         self.split_barriers(fault);
+        self.sections(fault);
         let program = &mut self.program;
         for (number, reference) in program.references.iter_mut().enumerate() {
             let own: Vec<&MemoryOp> = program

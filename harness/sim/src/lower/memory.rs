@@ -7,8 +7,8 @@ use super::{Lowering, Meaning};
 use crate::fault::Fault;
 use crate::module::{LoadError, Placed, Type, malformed};
 use crate::program::{
-    Access, Binary, BuiltIn, DEVICE, INVOCATION, Kind, LaneMask, MemoryOp, NONE, Op, QUEUE_FAMILY, Register,
-    Rmw, SUBGROUP, WORKGROUP, WORKGROUP_MEMORY,
+    Access, Binary, BuiltIn, DEVICE, IMAGE, INVOCATION, Kind, LaneMask, MemoryOp, NONE, Op, QUEUE_FAMILY,
+    Register, Rmw, SUBGROUP, WORKGROUP, WORKGROUP_MEMORY,
 };
 
 /// Accesses of a kernel at most.
@@ -25,6 +25,8 @@ pub(super) fn is_memory(op: SpirvOp) -> bool {
                 | SpirvOp::ControlBarrier
                 | SpirvOp::ControlBarrierArriveINTEL
                 | SpirvOp::ControlBarrierWaitINTEL
+                | SpirvOp::BeginInvocationInterlockEXT
+                | SpirvOp::EndInvocationInterlockEXT
         )
 }
 
@@ -108,6 +110,19 @@ impl Lowering<'_> {
         }
     }
 
+    /// Takes away what a fault forgets of the ends of interlocked sections.
+    pub(super) fn sections(&mut self, fault: Fault) {
+        for op in &mut self.program.memory {
+            match (op.kind, fault) {
+                (Kind::SectionBegin { .. }, Fault::SectionBeginAcquiresNothing)
+                | (Kind::SectionEnd, Fault::SectionEndReleasesNothing) => {
+                    *op = MemoryOp { kind: op.kind, ..NOTHING };
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// A load, store, atomic or barrier.
     pub(super) fn memory(&mut self, placed: &Placed) -> Result<(), LoadError> {
         match placed.op() {
@@ -153,6 +168,17 @@ impl Lowering<'_> {
                 self.issue(with(MemoryOp { kind: Kind::Leave, ..op }, leave), NONE, NONE, meeting, NONE)?;
                 Ok(())
             }
+            op @ (SpirvOp::BeginInvocationInterlockEXT | SpirvOp::EndInvocationInterlockEXT) => {
+                let ordered = self.module.sections;
+                let ordered =
+                    ordered.ok_or_else(|| malformed(placed.word, "a section of no execution mode"))?;
+                let begins = op == SpirvOp::BeginInvocationInterlockEXT;
+                let kind = if begins { Kind::SectionBegin { ordered } } else { Kind::SectionEnd };
+                // Its scope holds fragments of the draw, wherever they run.
+                let end = MemoryOp { kind, scope: QUEUE_FAMILY, mask: 1 | 1 << IMAGE, ..NOTHING };
+                self.issue(MemoryOp { acquire: begins, release: !begins, ..end }, NONE, NONE, NONE, NONE)?;
+                Ok(())
+            }
             _ => self.atomic(placed),
         }
     }
@@ -177,6 +203,7 @@ impl Lowering<'_> {
                     self.program.ops.push(Op::Pick { to, from: first, offset, index, words });
                 }
             }
+            Meaning::Handed => self.program.ops.push(Op::BuiltIn { to, built_in: BuiltIn::Handed }),
             Meaning::Parameters => self.load_parameters(placed, (0, NONE), ty, to)?,
             Meaning::Parameter { bytes, index } => {
                 self.load_parameters(placed, (bytes, index), ty, to)?;

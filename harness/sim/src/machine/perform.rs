@@ -90,6 +90,16 @@ impl Machine {
                 self.arrive(number, slot, mask, &op);
             }
             Kind::Leave => self.synchronize(number, mask, &op),
+            Kind::SectionBegin { .. } => {
+                self.idle_budget = IDLE_BUDGET;
+                self.section(number, mask, true);
+                self.synchronize(number, mask, &op);
+            }
+            Kind::SectionEnd => {
+                self.idle_budget = IDLE_BUDGET;
+                self.synchronize(number, mask, &op);
+                self.section(number, mask, false);
+            }
         }
         self.waves[number].performed(slot, done);
     }

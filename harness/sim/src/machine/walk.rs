@@ -98,7 +98,12 @@ impl Walk {
         let shared = self.shared.get(dispatch).and_then(|shared| shared.get(usize::from(op.reference)));
         match op.kind {
             Kind::Arrive => true,
-            Kind::Leave | Kind::Fence | Kind::ReleasePart | Kind::AcquirePart => false,
+            Kind::Leave
+            | Kind::Fence
+            | Kind::ReleasePart
+            | Kind::AcquirePart
+            | Kind::SectionBegin { .. }
+            | Kind::SectionEnd => false,
             _ => !shared.copied().unwrap_or(false),
         }
     }
@@ -323,6 +328,7 @@ impl Machine {
         let of = dispatches.get(self.waves[wave].dispatch).and_then(|d| programs.get(d.program));
         if let Some(program) = of {
             self.wait_at_barriers(wave, program);
+            self.wait_for_sections(wave, program);
         }
     }
 

@@ -95,6 +95,7 @@ impl Wave {
                 BuiltIn::Vertex => place[0],
                 BuiltIn::Fragment(axis) => (place[usize::from(axis & 1)] as f32 + 0.5).to_bits(),
                 BuiltIn::Helper => place[2],
+                BuiltIn::Handed => place[3],
                 BuiltIn::SubgroupSize => SUBGROUP_SIZE,
                 BuiltIn::Subgroups => surroundings.program.workgroup_size.div_ceil(SUBGROUP_SIZE),
                 BuiltIn::Size(axis) => size(axis),

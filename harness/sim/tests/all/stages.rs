@@ -87,6 +87,34 @@ impl Device for Renamed {
     }
 }
 
+/// Nothing forbidden with any order of sections, in the modes of pixels and of samples; where sections are unordered both orders show.
+#[test]
+fn sections_of_one_pixel_exclude_each_other() {
+    let device = SimDevice::new(Fault::None);
+    let tests = litmus::corpus::tests();
+    for entry in tests.iter().filter(|entry| entry.id.starts_with("interlock/")) {
+        let test = litmus::parse(entry.text, &entry.path).unwrap();
+        let prediction = prediction(&test).unwrap();
+        for words in ["fragment", "fragment.sample-interlock", "fragment-helpers"] {
+            let variant: Variant = words.parse().unwrap();
+            let seen = run_variant(&device, &test, instances(3_000), 3, variant).unwrap().unwrap();
+            assert_eq!(seen.not_executed, 0, "{} {words}", entry.id);
+            if prediction.race == litmus::Race::Free {
+                assert_eq!(
+                    exceptions(&test, &prediction, &seen),
+                    Vec::<String>::new(),
+                    "{} {words}",
+                    entry.id
+                );
+            }
+            let allowed = prediction.outcomes.values().filter(|says| says.allowed).count();
+            if test.interlock_order() == Some(litmus::InterlockOrder::Unordered) {
+                assert!(allowed > 1 && seen.histogram.counts.len() > 1, "{} {words}: {seen:?}", entry.id);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_dependency_orders_the_stages_that_it_names() {
     let test = of_corpus("ssw/MP+ssw");
