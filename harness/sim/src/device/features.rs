@@ -1,7 +1,7 @@
 //! What the machine has, in Vulkan's names.
 
 /// Vulkan's names of what the machine has.
-pub(super) const FEATURES: [&str; 56] = [
+pub(super) const FEATURES: [&str; 57] = [
     "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
     "VK_SUBGROUP_FEATURE_BALLOT_BIT",
     "VK_SUBGROUP_FEATURE_BASIC_BIT",
@@ -42,6 +42,7 @@ pub(super) const FEATURES: [&str; 56] = [
     "shaderSharedFloat64Atomics",
     "shaderSharedInt64Atomics",
     "shaderSplitBarrier",
+    "shaderStorageImageExtendedFormats",
     "shaderZeroInitializeWorkgroupMemory",
     "storageBuffer16BitAccess",
     "storageBuffer8BitAccess",
