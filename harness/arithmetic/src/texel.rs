@@ -195,6 +195,8 @@ mod tests {
         assert_eq!(packed(4, [0.0, 1.0, 128.0 / 255.0, 0.0]), Some(0x0080_ff00));
         assert_eq!(packed(5, [-1.0, 0.0, 1.0, 0.0]), Some(0x007f_0081));
         assert_eq!(packed(7, [1.0, -2.0, 5.0, 5.0]), Some(0xc000_3c00));
+        let least = TexelFormat::of(5).unwrap().unpacked(0x0000_8081);
+        assert_eq!([least[0], least[1]], [u64::from((-1.0_f32).to_bits()); 2]);
         assert_eq!(packed(11, [1.0, 0.0, 0.0, 1.0]), Some(0xc000_03ff));
         for format in [3, 4, 5, 7, 11, 12, 17, 23, 24, 26, 32, 33, 34, 36] {
             let format = TexelFormat::of(format).unwrap();
