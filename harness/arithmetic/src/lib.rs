@@ -10,12 +10,14 @@
 
 mod float;
 mod integer;
+mod texel;
 mod whole;
 
 use rspirv::spirv::{GlslStd450Op, Op};
 
 pub use float::{bits_of, float_of};
 pub use integer::{fold, fold_extended, folds, mask, signed};
+pub use texel::TexelFormat;
 
 /// What kind of number it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,10 @@ pub enum Instruction {
     Core(Op),
     /// One of GLSL.std.450.
     Extended(GlslStd450Op),
+    /// The four components of a texel of 32 bits, from its word.
+    Unpack(TexelFormat),
+    /// The other way: what the format keeps of components, as a word.
+    Pack(TexelFormat),
 }
 
 impl Instruction {
@@ -86,6 +92,7 @@ impl Instruction {
                 float::extended(op, at(0), at(1), at(2)).map(|value| bits_of(value, bits))
             }
             Instruction::Extended(op) => fold_extended(op, arguments, from, bits),
+            Instruction::Unpack(_) | Instruction::Pack(_) => None,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::{Instruction, NumberShape, Operand};
 /// Whether an instruction is one of these.
 pub(crate) fn is_whole(instruction: Instruction) -> bool {
     match instruction {
+        Instruction::Unpack(_) | Instruction::Pack(_) => true,
         Instruction::Core(op) => matches!(
             op,
             Op::Any
@@ -63,6 +64,15 @@ pub(crate) fn compute(
     result: &[NumberShape],
 ) -> Option<Vec<u64>> {
     match instruction {
+        Instruction::Unpack(format) => {
+            let texel = operands.first()?.numbers.first()?;
+            Some(format.unpacked(*texel as u32).to_vec())
+        }
+        Instruction::Pack(format) => {
+            let numbers = operands.first()?.numbers;
+            let component = |index: usize| format.kept(index, numbers.get(index).copied().unwrap_or(0)).0;
+            Some(vec![format.packed(std::array::from_fn(component))?.into()])
+        }
         Instruction::Core(Op::Bitcast) => bitcast(operands.first()?, *result.first()?),
         Instruction::Core(op @ (Op::Any | Op::All)) => {
             let numbers = operands.first()?.numbers;

@@ -58,7 +58,19 @@ impl Heap {
     ) -> Result<(), DeviceError> {
         let format = match image.format {
             ImageFormat::Unsigned => vk::Format::R32_UINT,
+            ImageFormat::Signed => vk::Format::R32_SINT,
             ImageFormat::Float => vk::Format::R32_SFLOAT,
+            ImageFormat::Rgba8 => vk::Format::R8G8B8A8_UNORM,
+            ImageFormat::Rgba8Snorm => vk::Format::R8G8B8A8_SNORM,
+            ImageFormat::Rgba8Unsigned => vk::Format::R8G8B8A8_UINT,
+            ImageFormat::Rgba8Signed => vk::Format::R8G8B8A8_SINT,
+            ImageFormat::Rg16 => vk::Format::R16G16_UNORM,
+            ImageFormat::Rg16Snorm => vk::Format::R16G16_SNORM,
+            ImageFormat::Rg16Unsigned => vk::Format::R16G16_UINT,
+            ImageFormat::Rg16Signed => vk::Format::R16G16_SINT,
+            ImageFormat::Rg16Float => vk::Format::R16G16_SFLOAT,
+            ImageFormat::Rgb10A2 => vk::Format::A2B10G10R10_UNORM_PACK32,
+            ImageFormat::Rgb10A2Unsigned => vk::Format::A2B10G10R10_UINT_PACK32,
         };
         let (ty, view_type, width, height) = match image.shape {
             ImageShape::OneDimensional { width } => {
@@ -99,7 +111,8 @@ impl Heap {
         if families.len() > 1 {
             info = info.sharing_mode(vk::SharingMode::CONCURRENT).queue_family_indices(families);
         }
-        // SAFETY: the device lives, and storage images of these formats and sizes are among what every device has.
+        // SAFETY: the device lives, and storage images of these formats and sizes are among what every device has, or
+        // one with `shaderStorageImageExtendedFormats`, which kernels of others ask for by their capabilities.
         texels.raw = unsafe { self.raw.create_image(&info, None) }.map_err(failed("vkCreateImage"))?;
         // SAFETY: the image was made by this device.
         let requirements = unsafe { self.raw.get_image_memory_requirements(texels.raw) };

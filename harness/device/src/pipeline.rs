@@ -49,7 +49,10 @@ pub(crate) fn slots(kernel: &Kernel, images: impl Iterator<Item = vk::Descriptor
             ty: buffer_type(bound.uniform),
             count: interface.elements(bound.set, bound.binding),
         };
-        return first.map(slot).collect();
+        let places = interface.images.iter().zip(images);
+        let image =
+            |((set, binding), ty): (&(u32, u32), _)| Slot { set: *set, binding: *binding, ty, count: 1 };
+        return first.map(slot).chain(places.map(image)).collect();
     }
     let buffers = (0..kernel.bindings).map(|_| buffer_type(false));
     (0..).zip(buffers.chain(images)).map(|(binding, ty)| Slot { set: 0, binding, ty, count: 1 }).collect()

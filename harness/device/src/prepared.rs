@@ -169,8 +169,12 @@ impl<'d> VulkanPrepared<'d> {
         let mut counts: BTreeMap<vk::DescriptorType, u32> = BTreeMap::new();
         let mut sets = 0;
         for (_, kernel, _) in dispatches(&self.steps) {
+            let slots = self.slots(kernel);
+            if slots.is_empty() {
+                continue;
+            }
             sets += self.pipelines.get(kernel).map_or(0, |pipeline| pipeline.set_layouts.len() as u32);
-            for slot in self.slots(kernel) {
+            for slot in slots {
                 *counts.entry(slot.ty).or_default() += slot.count;
             }
         }
@@ -186,14 +190,14 @@ impl<'d> VulkanPrepared<'d> {
         self.descriptor_pool =
             unsafe { raw.create_descriptor_pool(&info, None) }.map_err(failed("vkCreateDescriptorPool"))?;
         for (number, kernel, bindings) in dispatches(&self.steps) {
-            let Some(pipeline) = self.pipelines.get(kernel) else { continue };
+            let slots = self.slots(kernel);
+            let Some(pipeline) = self.pipelines.get(kernel).filter(|_| !slots.is_empty()) else { continue };
             let info = vk::DescriptorSetAllocateInfo::default()
                 .descriptor_pool(self.descriptor_pool)
                 .set_layouts(&pipeline.set_layouts);
             // SAFETY: pool and layouts are this device's; the pool has room for every dispatch.
             let allocated =
                 unsafe { raw.allocate_descriptor_sets(&info) }.map_err(failed("vkAllocateDescriptorSets"))?;
-            let slots = self.slots(kernel);
             let mut buffers = bindings
                 .iter()
                 .filter_map(|buffer| self.buffers.get(buffer.0 as usize))
@@ -671,12 +675,10 @@ fn use_besides(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
     usage
 }
 
-/// Dispatches and draws with bindings: number of the step, number of the kernel, buffers.
+/// Dispatches and draws: number of the step, number of the kernel, buffers.
 fn dispatches(steps: &[Step]) -> impl Iterator<Item = (usize, usize, &[BufferId])> {
     steps.iter().enumerate().filter_map(|(number, step)| match step {
-        Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. }
-            if !bindings.is_empty() =>
-        {
+        Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. } => {
             Some((number, kernel.0 as usize, bindings.as_slice()))
         }
         _ => None,

@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use arithmetic::TexelFormat;
 use rspirv::spirv::{Capability, GlslStd450Op, Op, StorageClass};
 
 use crate::annotations::Annotations;
 use crate::assemble::name_in;
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
+use crate::grid::{assumed_image, first_texels, packed};
 use crate::layout::Specialized;
 use crate::lift::{DEFAULT_BYTES, Options, is_descriptor_array, local_size};
 use crate::module::{Constant, HEADER_WORDS, Module, Type};
@@ -33,6 +35,19 @@ pub struct DispatchBuffer {
     pub name: String,
     /// Contents before the dispatch: whole words.
     pub bytes: Vec<u8>,
+    /// The shape of an image, whose texels the words are.
+    pub image: Option<DispatchImage>,
+}
+
+/// The shape of an image whose texels have 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DispatchImage {
+    /// Texels in a row and rows; none where it has one dimension.
+    pub size: (u32, Option<u32>),
+    /// Whether it shows a buffer.
+    pub is_buffer: bool,
+    /// The number of its format in SPIR-V's list.
+    pub format: u32,
 }
 
 /// A kernel as a device takes it.
@@ -138,10 +153,9 @@ fn dispatch_of(module: &Module, options: &Options) -> Result<Dispatch, Problem> 
                 all.workgroup_bytes = all.workgroup_bytes.saturating_add(specialized.size(variable.ty)?);
             }
             StorageClass::UniformConstant => {
-                return Err(unsupported(format!(
-                    "the image or sampler `{}`, for a dispatch on a device",
-                    module.name(*id)
-                )));
+                all.floats |= rounds(module, variable.ty);
+                let image = image(module, options, *id, &mut all.notes)?;
+                places.insert((image.set, image.binding, 0), image);
             }
             StorageClass::Input | StorageClass::Output | StorageClass::Private => {}
             class => {
@@ -179,7 +193,7 @@ fn used(module: &Module, function: u32, all: &mut Dispatch) -> BTreeSet<u32> {
             let back = |label: &u32| function.labels.get(label).is_some_and(|position| *position <= at);
             all.loops |= jumps && operands.iter().any(back);
             all.floats |= is_float(module, instruction.ty)
-                && !matches!(instruction.op, Op::Load | Op::CopyObject)
+                && !matches!(instruction.op, Op::Load | Op::CopyObject | Op::Image | Op::ImageRead)
                 || leaves_floats(instruction.op, operands);
             let extended = vec!["shaderSubgroupExtendedTypes"];
             if is_of_subgroup(instruction.op)
@@ -274,6 +288,52 @@ fn constants(module: &Module, by_id: &HashMap<u32, u64>, all: &mut Dispatch) -> 
     Ok(())
 }
 
+/// Whether devices may round what is written to an image, or what is read of it.
+fn rounds(module: &Module, ty: u32) -> bool {
+    let format = module.handles.get(&ty).and_then(|handle| handle.get(6)).copied();
+    // Rgba32f, R32f and Rg32f, and whatever has integers, keep what they are given.
+    !matches!(format, Some(1 | 3 | 6 | 21..=41))
+}
+
+/// The storage image, or the buffer of texels, of a variable.
+fn image(
+    module: &Module,
+    options: &Options,
+    id: u32,
+    notes: &mut Vec<String>,
+) -> Result<DispatchBuffer, Problem> {
+    let ty = module.variables.get(&id).map_or(0, |variable| variable.ty);
+    let name = module.variable_name(id, ty);
+    let refused = |what: &str| unsupported(format!("{what} `{name}`, for a dispatch on a device"));
+    if !matches!(module.types.get(&ty), Some(Type::Handle(Op::TypeImage))) {
+        return Err(refused("the array of images, or the sampler"));
+    }
+    let decorations = module.decorations(id);
+    let handle = module.handles.get(&ty).map_or(&[][..], Vec::as_slice);
+    let (Some(binding), [_, dimension @ (0 | 1 | 5), _, 0, 0, 2, format, ..]) = (decorations.binding, handle)
+    else {
+        return Err(refused("the sampled, layered, multisampled or three-dimensional image"));
+    };
+    let at = (decorations.set.unwrap_or(0), binding);
+    let assumed = assumed_image(*dimension, false);
+    let given = options.images.get(&at).unwrap_or(&assumed);
+    let [width, height, _] = given.size;
+    if !options.images.contains_key(&at) {
+        notes.push(format!("nothing is said of image `{name}`, taken as {width}x{height} of zeros"));
+    }
+    if given.levels > 1 {
+        return Err(refused("several levels of"));
+    }
+    let size = (width, (*dimension == 1).then_some(height));
+    let count = u64::from(width) * u64::from(size.1.unwrap_or(1));
+    let kept = TexelFormat::of(*format)
+        .and_then(|format| packed(format, &first_texels(&given.fill, count, Some(format))?));
+    let bytes =
+        kept.ok_or_else(|| refused("the format, which has no 32 bits or is not named, of the image"))?;
+    let image = Some(DispatchImage { size, is_buffer: *dimension == 5, format: *format });
+    Ok(DispatchBuffer { set: at.0, binding, element: 0, uniform: false, name, bytes, image })
+}
+
 /// The buffers at the binding of a variable, unless they are there already.
 fn buffers(
     specialized: &Specialized<'_>,
@@ -331,7 +391,7 @@ fn buffers(
         let mut contents = given.cloned().unwrap_or_default();
         contents.resize(bytes as usize, 0);
         let name = if is_array { format!("{name}[{element}]") } else { name.clone() };
-        let buffer = DispatchBuffer { set, binding, element, uniform, name, bytes: contents };
+        let buffer = DispatchBuffer { set, binding, element, uniform, name, bytes: contents, image: None };
         match places.get_mut(&(set, binding, element)) {
             // Variables that share a binding see one buffer, the largest of them.
             Some(known) if known.bytes.len() >= buffer.bytes.len() => known.uniform &= uniform,
@@ -377,6 +437,14 @@ pub fn element_names(
     }
     let name = |(set, binding, element, offset): &(u32, u32, u32, u64)| match variables.get(&(*set, *binding))
     {
+        Some(variable) if let Some(width) = width_of_image(module, options, *variable) => {
+            let name = module.variable_name(*variable, module.variables.get(variable).map_or(0, |of| of.ty));
+            let texel = offset / 4;
+            match width {
+                Some(width) => format!("{name}[{},{}]", texel % u64::from(width), texel / u64::from(width)),
+                None => format!("{name}[{texel}]"),
+            }
+        }
         Some(variable) => {
             let array = module
                 .variables
@@ -389,6 +457,18 @@ pub fn element_names(
         None => format!("{set}.{binding}@{offset}"),
     };
     Ok(places.iter().map(name).collect())
+}
+
+/// Of an image how many texels a row has, where it has rows; `None` for what is none.
+fn width_of_image(module: &Module, options: &Options, variable: u32) -> Option<Option<u32>> {
+    let ty = module.variables.get(&variable)?.ty;
+    let Some(Type::Handle(Op::TypeImage)) = module.types.get(&ty) else { return None };
+    let dimension = *module.handles.get(&ty)?.get(1)?;
+    let decorations = module.decorations(variable);
+    let at = (decorations.set.unwrap_or(0), decorations.binding?);
+    let width =
+        options.images.get(&at).map_or(assumed_image(dimension, false).size[0], |image| image.size[0]);
+    Some((dimension == 1).then_some(width.max(1)))
 }
 
 /// The features that capabilities of modules stand for; none for those that every device has.
@@ -411,6 +491,7 @@ fn features(capability: Capability) -> Option<&'static [&'static str]> {
         Capability::UniformAndStorageBuffer16BitAccess => &["uniformAndStorageBuffer16BitAccess"],
         Capability::StorageBuffer8BitAccess => &["storageBuffer8BitAccess"],
         Capability::UniformAndStorageBuffer8BitAccess => &["uniformAndStorageBuffer8BitAccess"],
+        Capability::StorageImageExtendedFormats => &["shaderStorageImageExtendedFormats"],
         Capability::StorageBufferArrayDynamicIndexing => &["shaderStorageBufferArrayDynamicIndexing"],
         Capability::RuntimeDescriptorArray => &["runtimeDescriptorArray"],
         Capability::VariablePointersStorageBuffer => &["variablePointersStorageBuffer"],

@@ -73,6 +73,15 @@ pub enum Problem {
         /// What depends on it.
         what: String,
     },
+    /// The same, where a sampler gives something of which nothing is said.
+    #[error(
+        "cannot lift: {what} is computed from floats or opaque values, such as what a sampler gives: --sampler SET.BINDING=linear says \
+         how it filters"
+    )]
+    Sampled {
+        /// What depends on it.
+        what: String,
+    },
     /// More than the lifter takes on.
     #[error("cannot lift: more than {bound} {what}; lower --grid or --unroll")]
     Budget {

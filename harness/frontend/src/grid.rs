@@ -19,6 +19,7 @@ mod machine;
 mod memory;
 mod program;
 mod quick;
+mod sampler;
 mod schedule;
 mod setup;
 mod shadow;
@@ -32,8 +33,11 @@ use crate::lift::{FindingKind, Identity, Options};
 use crate::module::Module;
 use crate::stage::Stage;
 
+pub(crate) use finals::packed;
 use machine::Machine;
+pub use sampler::{Beyond, Sampler};
 use schedule::Plan;
+pub(crate) use setup::{assumed_image, first_texels};
 
 /// Steps of all walks of a kernel at most.
 const MAX_STEPS: u64 = 150_000_000;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 use crate::error::Problem;
+use crate::grid::Sampler;
 use crate::lift::Options;
 
 /// Bytes of a buffer at most.
@@ -167,8 +168,23 @@ pub fn case_file(text: &str) -> Result<CaseFile, Problem> {
                     options.addresses.push(address_of(key, name, address)?);
                 }
             }
-            // Nothing is computed of what samplers filter.
-            ("sampler", Value::Table(_)) => {}
+            ("sampler", Value::Table(samplers)) => {
+                for (name, sampler) in samplers {
+                    let place = place(name).ok_or_else(|| wrong(key, "SET.BINDING"))?;
+                    let sampler = sampler.as_table().ok_or_else(|| wrong(key, "tables"))?;
+                    // Of a sampler without a filter nothing is computed.
+                    let word = |word: &str| sampler.get(word).and_then(Value::as_str);
+                    let Some(filter) = word("filter") else { continue };
+                    let text = format!("{filter},{}", word("edge").unwrap_or("repeat"));
+                    let sampler = Sampler::parse(&text).ok_or_else(|| {
+                        wrong(
+                            key,
+                            "filter = \"nearest\" or \"linear\", edge = \"repeat\", \"mirror\" or \"clamp\"",
+                        )
+                    })?;
+                    options.samplers.insert(place, sampler);
+                }
+            }
             _ => return Err(Problem::Annotation(format!("unknown key `{key}`, or not of its kind"))),
         }
     }
@@ -309,6 +325,9 @@ pub fn merged(mut first: Options, second: Options) -> Options {
     let mut images = second.images;
     images.extend(first.images);
     first.images = images;
+    let mut samplers = second.samplers;
+    samplers.extend(first.samplers);
+    first.samplers = samplers;
     first.addresses.extend(second.addresses);
     first
 }

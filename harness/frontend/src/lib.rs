@@ -78,7 +78,7 @@ mod word;
 
 pub use annotations::parse_formula;
 pub use answer::{Answer, Asking, RaceSpot, answer};
-pub use dispatch::{Dispatch, DispatchBuffer, dispatch, element_names};
+pub use dispatch::{Dispatch, DispatchBuffer, DispatchImage, dispatch, element_names};
 pub use error::{Place, Problem, Refusal};
 pub use judge::{beside_races, judge, wider};
 pub use lift::{Case, DEFAULT_UNROLL, Finding, FindingKind, Identity, Lifted, Options, Spot, lift};

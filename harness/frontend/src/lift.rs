@@ -11,6 +11,7 @@ use rspirv::spirv::StorageClass;
 use crate::annotations::{Formula, Initial};
 use crate::assemble;
 use crate::error::{Place, Problem, Refusal, malformed};
+use crate::grid::Sampler;
 use crate::inputs::{AddressInput, ImageInput};
 use crate::layout::{Specialized, known};
 use crate::module::{Constant, Module, Type};
@@ -57,6 +58,8 @@ pub struct Options {
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
     /// Images by set and binding.
     pub images: BTreeMap<(u32, u32), ImageInput>,
+    /// Samplers by set and binding, those of images that have one with them too.
+    pub samplers: BTreeMap<(u32, u32), Sampler>,
     /// Buffers behind addresses.
     pub addresses: Vec<AddressInput>,
     /// Bodies of a loop at most. Not given, what is known is walked to its end, and the others as [`Options::open_bodies`] says.

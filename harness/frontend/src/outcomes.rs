@@ -117,6 +117,9 @@ fn all_finals(
     if let Some(what) = dispatch.varies {
         return unknown(race_free, format!("they may depend on {what}"));
     }
+    if let Some(image) = dispatch.buffers.iter().find(|buffer| buffer.image.is_some()) {
+        return unknown(race_free, format!("the model is not asked what the image `{}` holds", image.name));
+    }
     let lifted = match lift(module, &options) {
         Ok(lifted) => lifted,
         Err(refusal) => return unknown(race_free, why_not(&judged, &refusal)),

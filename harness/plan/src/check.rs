@@ -420,8 +420,15 @@ impl Kernel {
                     self.bindings
                 ));
             }
-            if self.stage != Stage::Compute || !self.images.is_empty() || !self.addresses.is_empty() {
-                return Err("an interface beside images, addresses or another stage".to_owned());
+            if interface.images.len() != self.images.len() {
+                return Err(format!(
+                    "an interface of {} images where there are {}",
+                    interface.images.len(),
+                    self.images.len()
+                ));
+            }
+            if self.stage != Stage::Compute || !self.addresses.is_empty() {
+                return Err("an interface beside addresses or another stage".to_owned());
             }
         }
         match self.subgroups.size() {

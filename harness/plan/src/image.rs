@@ -1,4 +1,4 @@
-//! Images of a plan: storage images and storage texel buffers whose texels have one component of 32 bits.
+//! Images of a plan: storage images and storage texel buffers whose texels have 32 bits.
 
 use crate::{BufferId, Memory};
 
@@ -43,8 +43,55 @@ pub enum ImageShape {
 pub enum ImageFormat {
     /// `R32_UINT`.
     Unsigned,
+    /// `R32_SINT`.
+    Signed,
     /// `R32_SFLOAT`.
     Float,
+    /// `R8G8B8A8_UNORM`.
+    Rgba8,
+    /// `R8G8B8A8_SNORM`.
+    Rgba8Snorm,
+    /// `R8G8B8A8_UINT`.
+    Rgba8Unsigned,
+    /// `R8G8B8A8_SINT`.
+    Rgba8Signed,
+    /// `R16G16_UNORM`.
+    Rg16,
+    /// `R16G16_SNORM`.
+    Rg16Snorm,
+    /// `R16G16_UINT`.
+    Rg16Unsigned,
+    /// `R16G16_SINT`.
+    Rg16Signed,
+    /// `R16G16_SFLOAT`.
+    Rg16Float,
+    /// `A2B10G10R10_UNORM_PACK32`.
+    Rgb10A2,
+    /// `A2B10G10R10_UINT_PACK32`.
+    Rgb10A2Unsigned,
+}
+
+impl ImageFormat {
+    /// The one of that number in SPIR-V's list of image formats.
+    pub fn of_spirv(number: u32) -> Option<ImageFormat> {
+        Some(match number {
+            3 => ImageFormat::Float,
+            4 => ImageFormat::Rgba8,
+            5 => ImageFormat::Rgba8Snorm,
+            7 => ImageFormat::Rg16Float,
+            11 => ImageFormat::Rgb10A2,
+            12 => ImageFormat::Rg16,
+            17 => ImageFormat::Rg16Snorm,
+            23 => ImageFormat::Rgba8Signed,
+            24 => ImageFormat::Signed,
+            26 => ImageFormat::Rg16Signed,
+            32 => ImageFormat::Rgba8Unsigned,
+            33 => ImageFormat::Unsigned,
+            34 => ImageFormat::Rgb10A2Unsigned,
+            36 => ImageFormat::Rg16Unsigned,
+            _ => return None,
+        })
+    }
 }
 
 impl ImageShape {

@@ -11,6 +11,8 @@ pub struct Interface {
     /// Where each buffer of a dispatch is bound, in the order of the dispatch's buffers. Elements of one binding follow each
     /// other from 0 on.
     pub bindings: Vec<Bound>,
+    /// Descriptor set and binding of each image of the kernel.
+    pub images: Vec<(u32, u32)>,
     /// Specialization constants: their ids, and their values as bytes of their size, the lowest first.
     pub constants: Vec<(u32, Vec<u8>)>,
     /// Workgroups of a dispatch in y and z.
@@ -42,12 +44,15 @@ const LAYERS: u32 = 65_535;
 impl Interface {
     /// How many descriptor sets are laid out: up to the last one that is named.
     pub fn sets(&self) -> u32 {
-        self.bindings.iter().map(|bound| bound.set + 1).max().unwrap_or(0)
+        let images = self.images.iter().map(|(set, _)| *set);
+        self.bindings.iter().map(|bound| bound.set).chain(images).map(|set| set + 1).max().unwrap_or(0)
     }
 
-    /// The number of the buffer at a place; `None` where nothing is bound.
+    /// The number of the buffer at a place, behind them that of an image; `None` where nothing is bound.
     pub fn position(&self, set: u32, binding: u32) -> Option<usize> {
-        self.bindings.iter().position(|bound| (bound.set, bound.binding) == (set, binding))
+        let buffer = self.bindings.iter().position(|bound| (bound.set, bound.binding) == (set, binding));
+        let image = || self.images.iter().position(|image| *image == (set, binding));
+        buffer.or_else(|| image().map(|image| self.bindings.len() + image))
     }
 
     /// Elements of the binding at a place.
@@ -80,6 +85,11 @@ impl Interface {
             let first = self.position(set, binding).unwrap_or(number);
             if element != expected || number - first != element as usize {
                 return Err(format!("element {element} of binding {set}.{binding} out of order"));
+            }
+        }
+        for (number, (set, binding)) in self.images.iter().enumerate() {
+            if self.position(*set, *binding) != Some(self.bindings.len() + number) {
+                return Err(format!("binding {set}.{binding} of two kinds"));
             }
         }
         match self.constants.iter().find(|(_, bytes)| !matches!(bytes.len(), 1 | 2 | 4 | 8)) {
@@ -134,6 +144,12 @@ mod tests {
         ];
         for bindings in wrong {
             assert!(interface(bindings).validate().is_err(), "{bindings:?}");
+        }
+        let with_images = Interface { images: vec![(3, 1), (0, 0)], ..good.clone() };
+        assert_eq!(with_images.validate(), Ok(()));
+        assert_eq!((with_images.sets(), with_images.position(0, 0)), (4, Some(4)));
+        for images in [vec![(2, 0)], vec![(3, 1), (3, 1)]] {
+            assert!(Interface { images, ..good.clone() }.validate().is_err());
         }
         assert!(Interface { layers: [1, 0], ..good.clone() }.validate().is_err());
         assert!(Interface { entry: String::new(), ..good.clone() }.validate().is_err());

@@ -82,7 +82,7 @@ pub struct Kernel {
     pub subgroups: Subgroups,
     /// What its invocations are.
     pub stage: Stage,
-    /// Where a kernel that others wrote keeps its own names and numbers; of a compute kernel without images and addresses.
+    /// Where a kernel that others wrote keeps its own names and numbers; of a compute kernel without addresses.
     pub interface: Option<Interface>,
 }
 

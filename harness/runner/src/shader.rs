@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use plan::{
-    Bound, Buffer, BufferId, Device, DeviceError, Interface, Kernel, KernelId, Memory, Plan, Prepared, Queue,
-    QueueId, Step,
+    Bound, Buffer, BufferId, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape, Interface, Kernel,
+    KernelId, Memory, Plan, Prepared, Queue, QueueId, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -52,8 +52,32 @@ pub struct Input {
     pub at: [u32; 3],
     /// A uniform buffer: nobody writes it.
     pub uniform: bool,
+    /// The shape and the format of an image, whose words are its texels.
+    pub image: Option<InputImage>,
     /// Contents: how often a word stands in a row, and the word.
     pub runs: Vec<(u64, u32)>,
+}
+
+/// An image of texels of 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputImage {
+    /// Its shape.
+    pub shape: InputShape,
+    /// The number of its format in SPIR-V's list.
+    pub format: u32,
+}
+
+/// The shape of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputShape {
+    /// Texels in a row.
+    Row,
+    /// Rows of so many texels.
+    Rows(u32),
+    /// A buffer of texels.
+    Texels,
 }
 
 impl Input {
@@ -61,7 +85,7 @@ impl Input {
     pub fn new(at: [u32; 3], uniform: bool, words: &[u32]) -> Input {
         let runs = words.chunk_by(|left, right| left == right);
         let runs = runs.filter_map(|run| Some((run.len() as u64, *run.first()?))).collect();
-        Input { at, uniform, runs }
+        Input { at, uniform, image: None, runs }
     }
 
     /// Its words.
@@ -78,18 +102,22 @@ impl Input {
 impl Shader {
     /// The kernel of its plans.
     pub fn kernel(&self) -> Kernel {
-        let bound = |input: &Input| {
+        let bound = |input: &&Input| {
             let [set, binding, element] = input.at;
             Bound { set, binding, element, uniform: input.uniform }
         };
+        let (images, buffers): (Vec<&Input>, Vec<&Input>) =
+            self.buffers.iter().partition(|input| input.image.is_some());
         let [_, y, z] = self.grid;
         Kernel {
             words: self.words.clone(),
-            bindings: self.buffers.len() as u32,
+            bindings: buffers.len() as u32,
+            images: (0..images.len() as u32).map(ImageId).collect(),
             push_constant_bytes: self.push.len() as u32,
             interface: Some(Interface {
                 entry: self.entry.clone(),
-                bindings: self.buffers.iter().map(bound).collect(),
+                bindings: buffers.iter().map(bound).collect(),
+                images: images.iter().map(|image| (image.at[0], image.at[1])).collect(),
                 constants: self.constants.clone(),
                 layers: [y, z],
             }),
@@ -144,7 +172,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// A plan of so many dispatches, each with buffers of its own.
+    /// A plan of so many dispatches, each with buffers of its own; of a single one where there are images, which belong to kernels.
     fn new(shader: &Shader, dispatches: u64, hammer: Option<&Hammer>) -> Layout {
         let mut plan = Plan { queues: vec![Queue { family: 0 }], ..Plan::default() };
         plan.kernels.push(shader.kernel());
@@ -162,9 +190,26 @@ impl Layout {
             let mut bindings = Vec::new();
             let mut back = Vec::new();
             for (input, from) in shader.buffers.iter().zip(&initial) {
+                if let Some(image) = input.image.filter(|image| image.shape != InputShape::Texels) {
+                    let own = picture(&mut plan, image, input.len(), None);
+                    prepare.push(Step::ToImage { queue: QUEUE, from: *from, to: own });
+                    let to =
+                        buffer(&mut plan, input.len(), Memory::Readback, "image of a shader for the host");
+                    keep.extend([
+                        Step::FromImage { queue: QUEUE, from: own, to },
+                        Step::ToHost { queue: QUEUE, buffer: to },
+                    ]);
+                    back.push(to);
+                    continue;
+                }
                 let own = buffer(&mut plan, input.len(), Memory::Device, "buffer of a shader");
                 prepare.push(Step::Copy { queue: QUEUE, from: *from, to: own });
-                bindings.push(own);
+                match input.image {
+                    Some(image) => {
+                        picture(&mut plan, image, input.len(), Some(own));
+                    }
+                    None => bindings.push(own),
+                }
                 if !input.uniform {
                     let to =
                         buffer(&mut plan, input.len(), Memory::Readback, "buffer of a shader for the host");
@@ -198,6 +243,23 @@ impl Layout {
     }
 }
 
+/// Adds an image, or the texels of a buffer.
+fn picture(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<BufferId>) -> ImageId {
+    let width = texels.max(1) as u32;
+    let shape = match (image.shape, buffer) {
+        (_, Some(buffer)) => ImageShape::Texels(buffer),
+        (InputShape::Rows(width), None) => ImageShape::TwoDimensional {
+            width: width.max(1),
+            height: texels.div_ceil(width.max(1).into()) as u32,
+        },
+        (InputShape::Row | InputShape::Texels, None) => ImageShape::OneDimensional { width },
+    };
+    // Formats that are not known here come from nobody: they are refused where shaders are read.
+    let format = ImageFormat::of_spirv(image.format).unwrap_or(ImageFormat::Unsigned);
+    plan.images.push(Image { shape, format, memory: Memory::Device, name: "image of a shader" });
+    ImageId(plan.images.len() as u32 - 1)
+}
+
 /// Runs a shader.
 ///
 /// `on_run` is called after each submission; a break ends the run.
@@ -225,7 +287,8 @@ fn go(
     on_run: &mut dyn FnMut(&dyn Fn() -> Seen) -> ControlFlow<()>,
 ) -> Result<(), Cause> {
     let words: u64 = shader.buffers.iter().map(Input::len).sum();
-    let most = (SUBMISSION_WORDS / words.max(1)).clamp(1, MOST_DISPATCHES);
+    let has_images = shader.buffers.iter().any(|input| input.image.is_some());
+    let most = if has_images { 1 } else { (SUBMISSION_WORDS / words.max(1)).clamp(1, MOST_DISPATCHES) };
     let mut hammer = Hammer::new(settings.seed, &settings.stress, device.capabilities());
     let since = Instant::now();
     // The first one is alone: it is compiled then, and nobody knows yet how long it takes.

@@ -106,6 +106,7 @@ pub const OPCODES: &[Op] = &[
     Op::ExtInst,
     Op::CopyObject,
     Op::ImageTexelPointer,
+    Op::ImageQuerySize,
     Op::ImageRead,
     Op::ImageWrite,
     Op::Load,

@@ -15,6 +15,7 @@ mod workgroup;
 
 use std::collections::{HashMap, HashSet};
 
+use arithmetic::TexelFormat;
 use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
 
@@ -47,7 +48,7 @@ enum Meaning {
     /// A whole variable in memory that is no number.
     Whole { reference: u16, ty: u32 },
     /// An image.
-    Image { reference: u16, dimensions: u32 },
+    Image { reference: u16, dimensions: u32, format: Option<TexelFormat> },
 }
 
 /// Makes a program of a module's words.
@@ -217,7 +218,7 @@ impl Lowering<'_> {
                     Meaning::Whole { reference, ty: *to }
                 }
                 StorageClass::UniformConstant => {
-                    let Some(Type::Image { dimensions }) = module.types.get(to) else {
+                    let Some(Type::Image { dimensions, format }) = module.types.get(to) else {
                         return Err(LoadError::Lacks(
                             "variables of class UniformConstant other than images".into(),
                         ));
@@ -225,7 +226,7 @@ impl Lowering<'_> {
                     let binding = module.bindings.get(id).copied();
                     let binding = binding.ok_or_else(|| malformed(*word, "an image without a binding"))?;
                     let reference = self.reference(*id, Place::Image(binding), IMAGE);
-                    Meaning::Image { reference, dimensions: *dimensions }
+                    Meaning::Image { reference, dimensions: *dimensions, format: *format }
                 }
                 StorageClass::Workgroup => {
                     let meaning = match module.blocks.contains(to) {
@@ -524,6 +525,7 @@ impl Lowering<'_> {
                 }
             }
             op if memory::is_memory(op) => self.memory(placed)?,
+            SpirvOp::ImageQuerySize => self.image(placed)?,
             op if image::is_image(op) => self.image(placed)?,
             op if group::is_group(op) => self.group(placed)?,
             _ => self.number(placed)?,

@@ -2,10 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use arithmetic::TexelFormat;
 use plan::Interface;
 use rspirv::binary::{Consumer, ParseAction, ParseState, parse_words};
 use rspirv::dr::{Instruction, ModuleHeader, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, Dim, ExecutionMode, ExecutionModel, MemoryModel, Op, StorageClass};
+use rspirv::spirv::{
+    BuiltIn, Decoration, Dim, ExecutionMode, ExecutionModel, ImageFormat, MemoryModel, Op, StorageClass,
+};
 
 use crate::plain::plain;
 use crate::program::Stage;
@@ -84,9 +87,10 @@ pub(crate) enum Type {
         bits: u32,
         float: bool,
     },
-    /// A storage image; with coordinates in this many dimensions.
+    /// A storage image; with coordinates in this many dimensions, and where its texels are more than one number the format.
     Image {
         dimensions: u32,
+        format: Option<TexelFormat>,
     },
     Vector {
         element: u32,
@@ -471,9 +475,18 @@ impl Module {
                 };
                 let texel = self.types.get(&placed.id(0)?);
                 let storage = (2..6).map(|at| placed.literal(at)).collect::<Result<Vec<_>, _>>()?;
+                let one = [ImageFormat::R32f, ImageFormat::R32i, ImageFormat::R32ui, ImageFormat::Unknown];
+                let format = match placed.instruction.operands.get(6) {
+                    Some(Operand::ImageFormat(format)) if !one.contains(format) => {
+                        let known =
+                            TexelFormat::of(*format as u32).filter(|known| known.packed([0; 4]).is_some());
+                        Some(known.ok_or_else(|| LoadError::Lacks(format!("images of format {format:?}")))?)
+                    }
+                    _ => None,
+                };
                 match (texel, storage[..].last()) {
                     (Some(Type::Number { bits: 32, .. }), Some(2)) if storage[..3] == [0, 0, 0] => {
-                        Type::Image { dimensions }
+                        Type::Image { dimensions, format }
                     }
                     _ => return Err(LoadError::Lacks("OpTypeImage of this kind".into())),
                 }

@@ -188,6 +188,8 @@ pub(crate) enum Op {
     Put { to: Register, offset: u32, index: Register, from: Register, words: u32 },
     /// `to` = elements of `stride` bytes that a reference has room for from a byte on.
     Length { to: Register, reference: u16, offset: u32, stride: u32 },
+    /// The texels of an image: in a row, and where it has rows, how many.
+    Size { to: Register, reference: u16, rows: bool },
     /// `to` = what a lane reads from a ballot; `argument` may be [`NONE`].
     Ballot { kind: BallotKind, to: Register, ballot: Register, argument: Register },
     /// `to` = address in bytes of byte `offset + index × scale` of a reference, where `bytes` bytes have room.

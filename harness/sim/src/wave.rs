@@ -422,6 +422,16 @@ impl Wave {
                     *to = [bytes / stride.max(1); LANES];
                 }
             }
+            Op::Size { to, reference, rows } => {
+                let bound = surroundings.dispatch.bound.get(usize::from(reference));
+                let (width, words) = bound.map_or((0, 0), |bound| (bound.width, bound.words));
+                let sizes = if rows { vec![width, words / width.max(1)] } else { vec![words] };
+                for (to, size) in (to..).zip(sizes) {
+                    if let Some(to) = self.registers.get_mut(to as usize) {
+                        *to = [size; LANES];
+                    }
+                }
+            }
             Op::Ballot { kind, to, ballot, argument } => self.ballot(kind, to, ballot, argument),
             _ => {}
         }

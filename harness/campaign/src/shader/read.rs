@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frontend::{Dispatch, FinalCell, Finals, Module, Problem, Refusal};
 use model::Model;
-use runner::shader::Input;
+use runner::shader::{Input, InputImage, InputShape};
 
 use super::entries;
 use super::source::{Compilation, load};
@@ -101,7 +101,7 @@ fn fill(
         .collect();
     // Bytes that are rounded up to words are what the model looks at too.
     let mut options = options.clone();
-    for buffer in &dispatch.buffers {
+    for buffer in dispatch.buffers.iter().filter(|buffer| buffer.image.is_none()) {
         options.buffers.insert((buffer.set, buffer.binding), buffer.bytes.clone());
     }
     let number = |at: (u32, u32, u32)| written.iter().position(|own| *own == at).map(|number| number as u32);
@@ -158,7 +158,16 @@ fn fill(
             .map(|buffer| {
                 let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte));
                 let words: Vec<u32> = buffer.bytes.chunks(4).map(word).collect();
-                Input::new([buffer.set, buffer.binding, buffer.element], buffer.uniform, &words)
+                let image = buffer.image.map(|image| InputImage {
+                    shape: match image.size {
+                        _ if image.is_buffer => InputShape::Texels,
+                        (width, Some(_)) => InputShape::Rows(width),
+                        (_, None) => InputShape::Row,
+                    },
+                    format: image.format,
+                });
+                let at = [buffer.set, buffer.binding, buffer.element];
+                Input { image, ..Input::new(at, buffer.uniform, &words) }
             })
             .collect(),
     };

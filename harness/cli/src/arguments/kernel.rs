@@ -38,6 +38,10 @@ pub struct KernelArguments {
     /// An image: its width, height, and depth or layers; its levels, and what its components hold, zeros when not given.
     #[arg(long, value_name = "SET.BINDING=WxH[xD][,mips=N][,fill=zeros|iota|random|floats]", value_parser = pair)]
     pub image: Vec<(String, String)>,
+    /// A sampler, or that of an image that has one with it: its filter, and what is beyond the edge, the image again when not given.
+    /// Without it nothing is computed of what it gives.
+    #[arg(long, value_name = "SET.BINDING=nearest|linear[,repeat|mirror|clamp]", value_parser = pair)]
+    pub sampler: Vec<(String, String)>,
     /// A file that holds all of a shader's inputs.
     #[arg(long, value_name = "FILE.toml")]
     pub case: Option<PathBuf>,
@@ -109,6 +113,7 @@ impl KernelArguments {
             && self.buffer.is_empty()
             && self.bind.is_empty()
             && self.image.is_empty()
+            && self.sampler.is_empty()
             && self.case.is_none()
             && self.assert.is_none()
             && self.define.is_empty()
@@ -145,6 +150,7 @@ impl KernelArguments {
         self.buffer.iter().for_each(|buffer| add("--buffer", pair(buffer)));
         self.bind.iter().for_each(|bind| add("--bind", pair(bind)));
         self.image.iter().for_each(|image| add("--image", pair(image)));
+        self.sampler.iter().for_each(|sampler| add("--sampler", pair(sampler)));
         if let Some(case) = &self.case {
             add("--case", case.display().to_string());
         }
@@ -227,6 +233,13 @@ impl KernelArguments {
             let image = inputs::ImageInput::parse(value);
             let image = image.ok_or_else(|| wrong("--image", value, "no image such as 64x64,fill=iota"))?;
             options.images.insert(place, image);
+        }
+        for (name, value) in &self.sampler {
+            let place = inputs::place(name).ok_or_else(|| wrong("--sampler", name, "no SET.BINDING"))?;
+            let sampler = frontend::grid::Sampler::parse(value);
+            let sampler =
+                sampler.ok_or_else(|| wrong("--sampler", value, "no sampler such as linear,clamp"))?;
+            options.samplers.insert(place, sampler);
         }
         if let Some(text) = &self.assert {
             let formula = frontend::parse_formula(text);

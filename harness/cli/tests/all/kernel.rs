@@ -240,6 +240,9 @@ fn addresses_and_images_are_given_by_name() {
         (["--bind", "7@x=A"], "neither push@OFFSET, SET.BINDING@OFFSET nor a member"),
         (["--buffer", "C=iota"], "neither SET.BINDING nor a name of --bind"),
         (["--image", "0.0=8y"], "no image such as"),
+        (["--sampler", "0.0=cubic"], "no sampler such as"),
+        (["--sampler", "0.0=linear,border"], "no sampler such as"),
+        (["--sampler", "picture=linear"], "no SET.BINDING"),
     ] {
         let ran = Ran::of(vk_litmus(["race", &shader("addresses")]).args(wrong));
         assert_eq!(ran.code, 2, "{wrong:?}: {ran:?}");

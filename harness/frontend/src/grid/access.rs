@@ -162,8 +162,14 @@ impl Machine<'_> {
             return self.load_scalar(here, pointer, kind, bytes, operands);
         }
         match self.program.layout(pointer.ty)? {
-            Layout::Image => return Ok(Value::Image(pointer.object)),
-            Layout::Handle => return Ok(Value::Nothing(super::value::OPAQUE)),
+            Layout::Image => {
+                let sampler = self.object(here, pointer.object).and_then(|image| image.sampler);
+                return Ok(Value::Image(pointer.object, sampler));
+            }
+            Layout::Handle => {
+                let sampler = self.object(here, pointer.object).and_then(|sampler| sampler.sampler);
+                return Ok(sampler.map_or(Value::Nothing(super::value::OPAQUE), Value::Sampler));
+            }
             Layout::Vector { count, kind: Kind::Integer | Kind::Float, bits, .. } => {
                 let (count, bytes) = (*count, bits.div_ceil(8));
                 if let Some(object) = self.own(here, pointer, count * bytes) {
@@ -360,7 +366,9 @@ impl Machine<'_> {
         if let Some(class) = class {
             self.changes += u64::from(changed);
             let manner = self.plain(class, coherent || pointer.coherent, true, operands)?;
+            self.again = !changed;
             self.meet(here, pointer, bytes, class, manner, false);
+            self.again = false;
         }
         Ok(())
     }
@@ -477,7 +485,9 @@ impl Machine<'_> {
         if let Some(texels) = object.texels {
             let texel = offset / 16;
             let [width, height, _] = texels.size.map(|size| u64::from(size.max(1)));
-            return format!("{name}[{},{}]", texel % width, texel / width % height);
+            let at = [texel % width, texel / width % height, texel / width / height];
+            let at: Vec<String> = at.iter().take(texels.axes).map(u64::to_string).collect();
+            return format!("{name}[{}]", at.join(","));
         }
         let Some(mut ty) = program.module.variables.get(&variable).map(|variable| variable.ty) else {
             return format!("{name}+{offset}");

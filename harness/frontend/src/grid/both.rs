@@ -2,8 +2,6 @@
 
 use rspirv::spirv::Op;
 
-use crate::error::Problem;
-
 use super::machine::{Here, Invocation, Machine, Step, Stop};
 use super::program::Inst;
 use super::value::{OPAQUE, Pointer, Value};
@@ -23,7 +21,7 @@ fn either(one: &Value, other: &Value) -> Value {
             let taint = a.taint | b.taint | if same { 0 } else { OPAQUE };
             Value::Pointer(Pointer { taint, ..*b })
         }
-        (Value::Image(a), Value::Image(b)) if a == b => Value::Image(*a),
+        (Value::Image(a, x), Value::Image(b, y)) if (a, x) == (b, y) => Value::Image(*a, *x),
         _ => Value::Nothing(one.taint() | other.taint() | OPAQUE),
     }
 }
@@ -70,7 +68,8 @@ impl Machine<'_> {
 
     fn gone_both_ways(&mut self, here: &mut Here<'_>, inst: &Inst, begun: &Invocation) -> Step<()> {
         let program = self.program;
-        let refuse = || Stop::Refused(Problem::Opaque { what: "a condition".to_owned() });
+        let refused = self.opaque("a condition");
+        let refuse = || Stop::Refused(refused.clone());
         let depth = begun.frames.len();
         let frame = begun.frames.last().ok_or(Stop::Ended)?;
         let code = &program.functions[frame.function].code;

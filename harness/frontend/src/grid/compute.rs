@@ -182,6 +182,7 @@ pub(super) fn name_of(instruction: Instruction) -> String {
     match instruction {
         Instruction::Core(op) => format!("Op{op:?}"),
         Instruction::Extended(op) => format!("{op:?}"),
+        Instruction::Unpack(_) | Instruction::Pack(_) => "a format of texels".to_owned(),
     }
 }
 

@@ -1,10 +1,25 @@
 //! What buffers hold when a walk has ended.
 
+use arithmetic::TexelFormat;
 use litmus::StorageClass;
 
 use super::FinalBuffer;
+use super::image::TEXEL;
 use super::machine::Machine;
 use super::value::Value;
+
+/// The texels of an image as a device keeps them, where each has 32 bits.
+pub(crate) fn packed(format: TexelFormat, texels: &[u8]) -> Option<Vec<u8>> {
+    let mut words = Vec::with_capacity(texels.len() / 4);
+    for texel in texels.chunks_exact(TEXEL as usize) {
+        let mut parts = texel
+            .chunks_exact(4)
+            .map(|part| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)));
+        let components = std::array::from_fn(|_| parts.next().unwrap_or(0));
+        words.extend(format.packed(components)?.to_le_bytes());
+    }
+    Some(words)
+}
 
 impl Machine<'_> {
     /// The buffers that may be written, with what they hold now.
@@ -19,11 +34,18 @@ impl Machine<'_> {
             for (element, object) in (0..).zip(objects) {
                 let Some(object) = self.objects.get(*object as usize) else { continue };
                 let known = all.iter().any(|known: &FinalBuffer| known.at == (set, binding, element));
-                if known || object.class != Some(StorageClass::Buffer) || object.texels.is_some() {
+                if known || !matches!(object.class, Some(StorageClass::Buffer | StorageClass::Image)) {
                     continue;
                 }
                 let open = object.taint.iter().position(|taint| *taint != 0);
-                all.push(FinalBuffer { at: (set, binding, element), bytes: object.bytes.clone(), open });
+                let bytes = match object.texels {
+                    Some(texels) => match texels.format.and_then(|format| packed(format, &object.bytes)) {
+                        Some(bytes) => bytes,
+                        None => continue,
+                    },
+                    None => object.bytes.clone(),
+                };
+                all.push(FinalBuffer { at: (set, binding, element), bytes, open });
             }
         }
         all

@@ -1,25 +1,33 @@
-//! Images: texels are places of memory, of four components of 32 bits each.
+//! Images: texels are places of memory, of four components of 32 bits each or two of 64, whatever their format keeps of them.
 
+use arithmetic::{TexelFormat, bits_of, float_of, mask};
 use rspirv::spirv::{ImageOperands, Op};
 
 use litmus::Scope;
 
-use crate::error::{malformed, unsupported};
+use crate::error::{Problem, malformed, unsupported};
 use crate::lift::FindingKind;
 
 use super::compute::flattened;
 use super::machine::{Here, Machine, Step};
-use super::memory::Texels;
+use super::memory::{Object, Texels};
 use super::program::{Inst, Kind};
+use super::sampler::Sampler;
 use super::shadow::Manner;
 use super::value::{OPAQUE, Pointer, Taint, Value};
 
+/// What is noted where a sampler gives what is not computed.
+const NOT_SAMPLED: &str = "what samplers filter is not computed";
 /// Bytes of a texel.
 pub(super) const TEXEL: u64 = 16;
 
 /// The size of a level.
 fn level_size(texels: &Texels, level: u32) -> [u32; 3] {
-    texels.size.map(|size| (size >> level.min(31)).max(1))
+    let layers = if texels.layered || texels.cube { texels.axes - 1 } else { 3 };
+    let halved = |axis: usize| {
+        if axis < layers { (texels.size[axis] >> level.min(31)).max(1) } else { texels.size[axis] }
+    };
+    std::array::from_fn(halved)
 }
 
 /// Where a level begins, in texels.
@@ -34,10 +42,36 @@ pub(super) fn texel_count(texels: &Texels) -> u64 {
     level_start(texels, texels.levels)
 }
 
+/// Bytes of a component of a texel.
+pub(super) fn component_bytes(format: TexelFormat) -> u32 {
+    format.number_bits() / 8
+}
+
+/// A component of a texel.
+fn component(image: &Object, offset: u64, index: usize) -> (u64, Taint) {
+    let format = image.texels.and_then(|texels| texels.format);
+    let bytes = format.map_or(4, component_bytes);
+    match (bytes, format) {
+        // Those behind the first are not there.
+        (8, Some(format)) if index > 0 => (format.kept(index, 0).0, 0),
+        _ => image.read(offset + u64::from(bytes) * index as u64, bytes),
+    }
+}
+
 impl Machine<'_> {
+    /// What is wrong with something that is not computed here and decides.
+    pub(super) fn opaque(&self, what: &str) -> Problem {
+        let what = what.to_owned();
+        if self.notes.contains(NOT_SAMPLED) { Problem::Sampled { what } } else { Problem::Opaque { what } }
+    }
+
     pub(super) fn image(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
         let value = match inst.raw.op {
-            Op::Image | Op::SampledImage => self.operand(here, inst, 0)?,
+            Op::Image => self.operand(here, inst, 0)?,
+            Op::SampledImage => match (self.operand(here, inst, 0)?, self.operand(here, inst, 1)?) {
+                (Value::Image(object, _), Value::Sampler(sampler)) => Value::Image(object, Some(sampler)),
+                (image, _) => image,
+            },
             Op::ImageFetch | Op::ImageRead => self.read_texel(here, inst)?,
             Op::ImageWrite => {
                 self.write_texel(here, inst)?;
@@ -60,8 +94,13 @@ impl Machine<'_> {
             op if format!("{op:?}").starts_with("ImageSample")
                 || matches!(op, Op::ImageGather | Op::ImageDrefGather | Op::ImageQueryLod) =>
             {
-                self.notes.insert("what samplers filter is not computed".to_owned());
-                self.program.filled(inst.raw.ty, OPAQUE)?
+                match self.sampled(here, inst)? {
+                    Some(value) => value,
+                    None => {
+                        self.notes.insert(NOT_SAMPLED.to_owned());
+                        self.program.filled(inst.raw.ty, OPAQUE)?
+                    }
+                }
             }
             op => return Err(unsupported(format!("Op{op:?}")).into()),
         };
@@ -69,7 +108,7 @@ impl Machine<'_> {
     }
 
     fn texels(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Texels> {
-        let Value::Image(object) = self.operand(here, inst, 0)? else {
+        let Value::Image(object, _) = self.operand(here, inst, 0)? else {
             return Err(malformed("an image expected").into());
         };
         let texels = self.note_assumed(here, object);
@@ -175,6 +214,98 @@ impl Machine<'_> {
         Ok((level, manner, offset))
     }
 
+    /// What a sampler gives that was given itself, of a level that is named; `None` where it is not computed.
+    fn sampled(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Option<Value>> {
+        let Value::Image(object, Some(sampler)) = self.operand(here, inst, 0)? else { return Ok(None) };
+        let gathers = inst.raw.op == Op::ImageGather;
+        if !gathers && inst.raw.op != Op::ImageSampleExplicitLod {
+            return Ok(None);
+        }
+        let Some(texels) = self.note_assumed(here, object) else { return Ok(None) };
+        let operands = self.program.module.operands(&inst.raw);
+        let operands = operands.get(if gathers { 3 } else { 2 }..).unwrap_or_default();
+        let bits = ImageOperands::from_bits_retain(operands.first().copied().unwrap_or(0));
+        let mut ids = operands.iter().skip(1);
+        let mut next = |flag: ImageOperands| bits.contains(flag).then(|| ids.next().copied()).flatten();
+        let (lod, offset) = (next(ImageOperands::LOD), next(ImageOperands::CONST_OFFSET));
+        let extended = ImageOperands::SIGN_EXTEND | ImageOperands::ZERO_EXTEND;
+        let known = ImageOperands::LOD | ImageOperands::CONST_OFFSET | extended;
+        if texels.cube || !known.contains(bits) || lod.is_none() && !gathers {
+            return Ok(None);
+        }
+        let (mut at, mut by) = (Vec::new(), Vec::new());
+        flattened(&self.operand(here, inst, 1)?, &mut at);
+        let mut taint = 0;
+        if let Some(offset) = offset {
+            flattened(&self.value(here, offset)?, &mut by);
+        }
+        let mut level = 0;
+        if let Some(lod) = lod {
+            let Value::Bits(lod, of) = self.value(here, lod)? else { return Ok(None) };
+            // The nearest level ("Image Level(s) Selection").
+            level = (float_of(lod, 32) + 0.5).ceil().max(1.0) as u32 - 1;
+            level = level.min(texels.levels - 1);
+            taint |= of;
+        }
+        let size = level_size(&texels, level);
+        let filtered = texels.axes - usize::from(texels.layered);
+        let mut taken = [[(0, 1.0), (0, 0.0)]; 3];
+        for (axis, taken) in taken.iter_mut().enumerate().take(texels.axes) {
+            let Some((coordinate, of)) = at.get(axis) else { return Ok(None) };
+            taint |= of;
+            let coordinate = float_of(*coordinate, 32);
+            let offset = by.get(axis).map_or(0, |offset| i64::from(offset.0 as u32 as i32));
+            *taken = if axis < filtered {
+                let four = Sampler { linear: sampler.linear || gathers, ..sampler };
+                four.taken(coordinate, offset, size[axis])
+            } else {
+                let layer = coordinate.round_ties_even().clamp(0.0, f64::from(size[axis] - 1));
+                [(layer as u32, 1.0), (0, 0.0)]
+            };
+        }
+        let start = level_start(&texels, level);
+        let place = |sides: [usize; 3]| {
+            let [x, y, z] = std::array::from_fn(|axis| u64::from(taken[axis][sides[axis]].0));
+            (start + (z * u64::from(size[1]) + y) * u64::from(size[0]) + x) * TEXEL
+        };
+        let shape = self.program.numbers(inst.raw.ty);
+        let (kind, width, count) = shape.ok_or_else(|| malformed("a texel that is no number"))?;
+        let gathered = if gathers { self.bits(here, inst, 2)?.0 as usize & 3 } else { 0 };
+        let Some(image) = self.object(here, object) else { return Ok(None) };
+        let mut parts = Vec::new();
+        for index in 0..4 {
+            let (number, of) = if gathers {
+                // From the lower left one, against the clock ("Texel Gathering").
+                let [x, y] = [[0, 1], [1, 1], [1, 0], [0, 0]][index];
+                component(image, place([x, y, 0]), gathered)
+            } else if sampler.linear && kind == Kind::Float {
+                let (mut sum, mut all) = (0.0, 0);
+                for corner in 0..8_usize {
+                    let sides = [corner & 1, corner >> 1 & 1, corner >> 2];
+                    let weight: f64 = (0..3).map(|axis| taken[axis][sides[axis]].1).product();
+                    if weight != 0.0 {
+                        let (number, of) = component(image, place(sides), index);
+                        sum += weight * float_of(number, 32);
+                        all |= of;
+                    }
+                }
+                (bits_of(sum, 32), all)
+            } else {
+                component(image, place([0; 3]), index)
+            };
+            let number = if kind == Kind::Float { bits_of(float_of(number, 32), width) } else { number };
+            parts.push(Value::Bits(number, of | taint));
+        }
+        self.notes.insert("samplers take the nearest level".to_owned());
+        if sampler.linear && !gathers {
+            self.notes.insert("linear filters weigh exactly".to_owned());
+        }
+        Ok(Some(match count {
+            Some(count) => Value::many(parts.into_iter().take(count as usize)),
+            None => parts.swap_remove(0),
+        }))
+    }
+
     fn coherent(&mut self, here: &mut Here<'_>, object: u32, manner: Manner) -> Manner {
         let coherent = self.object(here, object).is_some_and(|object| object.coherent);
         if coherent && !self.program.module.vulkan {
@@ -185,7 +316,7 @@ impl Machine<'_> {
     }
 
     fn read_texel(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
-        let Value::Image(object) = self.operand(here, inst, 0)? else {
+        let Value::Image(object, _) = self.operand(here, inst, 0)? else {
             return Ok(self.program.filled(inst.raw.ty, OPAQUE)?);
         };
         let (level, manner, offset) = self.way(here, inst, 2, false)?;
@@ -202,16 +333,12 @@ impl Machine<'_> {
         if let Some(shared) = self.object(here, object) {
             class = shared.class;
             for index in 0..4 {
-                let (number, mut of) = shared.read(offset + 4 * index, 4);
+                let (number, of) = component(shared, offset, index as usize);
                 let number = match (kind, bits) {
-                    (Kind::Float, 32) => number,
-                    (Kind::Float, _) => arithmetic::bits_of(arithmetic::float_of(number, 32), bits),
-                    _ => number,
+                    (Kind::Float, 16 | 64) => bits_of(float_of(number, 32), bits),
+                    _ => number & mask(bits),
                 };
-                // What was written to texels of fewer bits is rounded.
-                let rounded = shared.texels.is_some_and(|texels| texels.rounded);
-                of |= taint | if rounded && class.is_some() { OPAQUE } else { 0 };
-                parts.push(Value::Bits(number, of));
+                parts.push(Value::Bits(number, of | taint));
             }
         }
         if let Some(class) = class {
@@ -225,7 +352,7 @@ impl Machine<'_> {
     }
 
     fn write_texel(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
-        let Value::Image(object) = self.operand(here, inst, 0)? else {
+        let Value::Image(object, _) = self.operand(here, inst, 0)? else {
             return Err(malformed("an image expected").into());
         };
         let (level, manner, offset) = self.way(here, inst, 3, true)?;
@@ -243,13 +370,17 @@ impl Machine<'_> {
         let mut class = None;
         if let Some(shared) = self.object(here, object) {
             class = shared.class;
-            for (index, (number, taint)) in parts.iter().enumerate().take(4) {
+            let format = shared.texels.and_then(|texels| texels.format);
+            let bytes = format.map_or(4, component_bytes);
+            for (index, (number, taint)) in parts.iter().enumerate().take(TEXEL as usize / bytes as usize) {
                 let number = match (kind, bits) {
-                    (Kind::Float, 32) => *number,
-                    (Kind::Float, _) => arithmetic::bits_of(arithmetic::float_of(*number, bits), 32),
+                    (Kind::Float, 16 | 64) => bits_of(float_of(*number, bits), 32),
                     _ => *number,
                 };
-                shared.write(offset + 4 * index as u64, 4, number, *taint);
+                // Of an image without a format nobody knows how it rounds.
+                let (kept, known) = format.map_or((number, false), |format| format.kept(index, number));
+                let of = if known { 0 } else { OPAQUE };
+                shared.write(offset + u64::from(bytes) * index as u64, bytes, kept, taint | of);
             }
         }
         self.changes += 1;

@@ -142,6 +142,8 @@ pub(super) struct Machine<'a> {
     pub events: u64,
     /// Accesses of memory that others see.
     pub accesses: u64,
+    /// Whether the one that is looked at stores what is there already.
+    pub again: bool,
     /// How lanes share the elements of matrices.
     pub rotation: u32,
     /// Reads beyond an end, in the order of their bits among what is to be known of a value.
@@ -234,7 +236,7 @@ impl Machine<'_> {
             return Ok(());
         }
         if taint & OPAQUE != 0 {
-            return Err(Problem::Opaque { what: what.to_owned() }.into());
+            return Err(self.opaque(what).into());
         }
         self.looks_outside(taint);
         if taint & UNDEFINED != 0 {
@@ -334,8 +336,13 @@ impl Machine<'_> {
             }
             _ => (FindingKind::Race, "nothing orders the two"),
         };
+        let writes = |record: &Record| record.manner.writes && !record.manner.atomic;
+        let same = match self.again && writes(earlier.0) && writes(later.0) {
+            true => "; it is the value that is there already, which makes it no less a race",
+            false => "",
+        };
         let message = format!(
-            "data race on `{name}`: invocation {} {} it, invocation {} {} it, and {why}",
+            "data race on `{name}`: invocation {} {} it, invocation {} {} it, and {why}{same}",
             earlier.1,
             does(earlier.0),
             later.1,

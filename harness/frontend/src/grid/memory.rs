@@ -1,7 +1,9 @@
 //! Memory of a walk: objects of bytes, with what is known of each byte and who was there.
 
+use arithmetic::TexelFormat;
 use litmus::StorageClass;
 
+use super::sampler::Sampler;
 use super::shadow::Shadow;
 use super::value::{Taint, UNDEFINED};
 
@@ -15,8 +17,14 @@ pub(super) const ADDRESS_BITS: u32 = 32;
 pub(super) struct Texels {
     pub size: [u32; 3],
     pub levels: u32,
-    /// Whether components have less than 32 bits.
-    pub rounded: bool,
+    /// `None` where the shader does not say it.
+    pub format: Option<TexelFormat>,
+    /// Coordinates of a texel.
+    pub axes: usize,
+    /// Whether the last of them is a layer.
+    pub layered: bool,
+    /// Whether samplers look at it from a direction.
+    pub cube: bool,
 }
 
 /// An object of memory.
@@ -35,6 +43,8 @@ pub(super) struct Object {
     /// Whether its length was given.
     pub given: bool,
     pub texels: Option<Texels>,
+    /// Of a sampler, or of an image that has one with it, where it was given.
+    pub sampler: Option<Sampler>,
 }
 
 impl Object {

@@ -458,7 +458,8 @@ fn fingerprint(invocation: &Invocation) -> u64 {
                 hasher.write_u32(pointer.object);
                 hasher.write_u64(pointer.offset);
             }
-            Value::Image(object) => hasher.write_u32(*object),
+            Value::Image(object, _) => hasher.write_u32(*object),
+            Value::Sampler(_) => {}
             Value::Nothing(_) => hasher.write_u8(0),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use arithmetic::TexelFormat;
 use litmus::{Order, Scope};
 use rspirv::spirv::{MemoryAccess, Op, StorageClass};
 use rustc_hash::FxHashMap;
@@ -15,7 +16,7 @@ use crate::order::{scope, semantics};
 use crate::stage::{self, Stage};
 
 use super::clock::{CLASSES, class_index};
-use super::image::{TEXEL, texel_count};
+use super::image::{TEXEL, component_bytes, texel_count};
 use super::machine::{Machine, SHARED, Setup};
 use super::memory::{ADDRESS_BITS, MAX_BYTES, Object, Texels};
 use super::program::{Layout, Program};
@@ -114,6 +115,7 @@ pub(super) fn with<T>(
         changes: 0,
         events: 0,
         accesses: 0,
+        again: false,
         rotation: 1,
         outside: Vec::new(),
         reached: vec![false; program.instructions()],
@@ -366,7 +368,8 @@ impl Building<'_> {
             }
         };
         self.room(bytes.len() as u64)?;
-        let object = Object { given, ..Object::new(variable, name, shared, bytes) };
+        let sampler = self.options.samplers.get(&at).copied();
+        let object = Object { given, sampler, ..Object::new(variable, name, shared, bytes) };
         Ok(self.add(object))
     }
 
@@ -391,25 +394,31 @@ impl Building<'_> {
         let assumed = assumed_image(dimension, arrayed != 0);
         let given = said.unwrap_or(&assumed);
         let halve = |size: u32| index.map_or(size, |index| (size >> index.min(31)).max(1));
-        // Rgba32f, R32f, Rg32f, and the integers of 32 bits.
-        let whole = matches!(format, 1 | 3 | 6 | 21 | 24 | 25 | 30 | 33 | 35);
         let texels = Texels {
             size: if dimension == 0 {
-                [halve(given.size[0]), 1, 1]
+                [halve(given.size[0]), if arrayed == 0 { 1 } else { given.size[1] }, 1]
             } else {
                 [halve(given.size[0]), halve(given.size[1]), given.size[2]]
             },
             levels: if index.is_some() { 1 } else { given.levels.clamp(1, 16) },
-            rounded: !whole,
+            format: TexelFormat::of(format),
+            axes: match dimension {
+                0 | 5 => 1 + (arrayed != 0) as usize,
+                2 | 3 => 3,
+                _ => 2 + (arrayed != 0) as usize,
+            },
+            layered: arrayed != 0,
+            cube: dimension == 3,
         };
         let count = texel_count(&texels);
         self.room(count.saturating_mul(TEXEL))?;
-        let bytes =
-            filled(&given.fill, count * TEXEL).ok_or_else(|| unsupported("such contents of an image"))?;
+        let bytes = first_texels(&given.fill, count, texels.format)
+            .ok_or_else(|| unsupported("such contents of an image"))?;
         // Storage images are written; what is sampled is not.
         let class = (sampled == 2).then_some(litmus::StorageClass::Image);
-        let given = said.is_some();
-        let object = Object { texels: Some(texels), given, ..Object::new(variable, name, class, bytes) };
+        let (given, sampler) = (said.is_some(), self.options.samplers.get(&at).copied());
+        let object =
+            Object { texels: Some(texels), given, sampler, ..Object::new(variable, name, class, bytes) };
         Ok(self.add(object))
     }
 
@@ -487,6 +496,24 @@ impl Building<'_> {
     }
 }
 
+/// The texels of an image that a word fills, as far as its format keeps what the word gives; `None` for an unknown word.
+pub(crate) fn first_texels(fill: &str, count: u64, format: Option<TexelFormat>) -> Option<Vec<u8>> {
+    let mut bytes = filled(fill, count * TEXEL)?;
+    let Some(format) = format else { return Some(bytes) };
+    for texel in bytes.chunks_exact_mut(TEXEL as usize) {
+        for (index, part) in texel.chunks_exact_mut(component_bytes(format) as usize).enumerate() {
+            let (kept, _) = format.kept(index, number(part));
+            part.copy_from_slice(&kept.to_le_bytes()[..part.len()]);
+        }
+    }
+    Some(bytes)
+}
+
+/// The number that up to 8 bytes are.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
+}
+
 /// Whether a type ends in an array of no fixed length.
 fn has_open_array(program: &Program<'_>, ty: u32) -> bool {
     match program.layout(ty) {
@@ -499,7 +526,7 @@ fn has_open_array(program: &Program<'_>, ty: u32) -> bool {
 }
 
 /// An image that nothing is said of: zeros, of a size that suits its dimension.
-fn assumed_image(dimension: u32, arrayed: bool) -> ImageInput {
+pub(crate) fn assumed_image(dimension: u32, arrayed: bool) -> ImageInput {
     let size = match dimension {
         // 1D, and texels of buffers.
         0 | 5 => [4096, 1, 1],

@@ -211,7 +211,17 @@ impl Cell {
                 let covered = record.mask & !new.mask == 0 && !record.manner.private;
                 let mine = record.moment.invocation == new.moment.invocation;
                 let known = mine || view.before.knows(workgroup, &record.moment);
-                let ordered = mine || standing(record, new, sight) == Standing::Ordered;
+                let ordered = mine
+                    || match standing(record, new, sight) {
+                        Standing::Ordered => true,
+                        // Of atomics as well that took turns, as with a lock: who comes behind the new one comes behind both, and who
+                        // does not is as little in order with the new one.
+                        Standing::Mutual => {
+                            let alike = [0, record.manner.operation].contains(&new.manner.operation);
+                            alike && (record.manner.published || !record.manner.writes)
+                        }
+                        Standing::Race | Standing::Unpublished => false,
+                    };
                 // Whoever conflicts with the earlier is to conflict with the new one, which atomics do less.
                 let stronger =
                     !new.manner.atomic || record.manner.atomic && record.manner.scope == new.manner.scope;

@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use rspirv::spirv::Op;
 
+use super::sampler::Sampler;
+
 /// What is to be known of a value, as bits.
 pub(super) type Taint = u32;
 /// Nobody gave it.
@@ -82,8 +84,9 @@ pub(super) enum Value {
     Bits(u64, Taint),
     Many(Rc<[Value]>),
     Pointer(Pointer),
-    /// An image: its object, and whether it is read with a sampler.
-    Image(u32),
+    /// An image: its object, and the sampler that it is read with, where one is and it is known.
+    Image(u32, Option<Sampler>),
+    Sampler(Sampler),
     /// Something without bits.
     Nothing(Taint),
 }
@@ -103,7 +106,7 @@ impl Value {
             Value::Bits(_, taint) | Value::Nothing(taint) => *taint,
             Value::Many(parts) => parts.iter().fold(0, |all, part| all | part.taint()),
             Value::Pointer(pointer) => pointer.taint,
-            Value::Image(_) => 0,
+            Value::Image(..) | Value::Sampler(_) => 0,
         }
     }
 
@@ -117,7 +120,7 @@ impl Value {
             Value::Nothing(taint) => Value::Nothing(taint | more),
             Value::Many(parts) => Value::many(parts.iter().map(|part| part.clone().tainted(more))),
             Value::Pointer(pointer) => Value::Pointer(Pointer { taint: pointer.taint | more, ..pointer }),
-            Value::Image(object) => Value::Image(object),
+            Value::Image(..) | Value::Sampler(_) => self,
         }
     }
 }

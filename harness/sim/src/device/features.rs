@@ -1,7 +1,7 @@
 //! What the machine has, in Vulkan's names.
 
 /// Vulkan's names of what the machine has.
-pub(super) const FEATURES: [&str; 58] = [
+pub(super) const FEATURES: [&str; 59] = [
     "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
     "VK_SUBGROUP_FEATURE_BALLOT_BIT",
     "VK_SUBGROUP_FEATURE_BASIC_BIT",
@@ -44,6 +44,7 @@ pub(super) const FEATURES: [&str; 58] = [
     "shaderSharedFloat64Atomics",
     "shaderSharedInt64Atomics",
     "shaderSplitBarrier",
+    "shaderStorageImageExtendedFormats",
     "shaderZeroInitializeWorkgroupMemory",
     "storageBuffer16BitAccess",
     "storageBuffer8BitAccess",

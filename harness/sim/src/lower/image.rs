@@ -1,11 +1,20 @@
 //! Images: texels as words behind coordinates.
 
+use arithmetic::{Instruction, Kind as NumberKind, NumberShape};
 use rspirv::dr::Operand;
 use rspirv::spirv::{ImageOperands, Op as SpirvOp};
 
 use super::{Lowering, Meaning};
 use crate::module::{LoadError, Placed, Type, malformed};
-use crate::program::{IMAGE, Kind, MemoryOp, NONE, Op, Register};
+use crate::program::{Application, IMAGE, Kind, MemoryOp, NONE, Op, Register};
+
+/// A texel as it lies in memory.
+const WORD: NumberShape = NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 };
+
+/// A texel as shaders see it.
+fn texel_shape(float: bool) -> NumberShape {
+    NumberShape { kind: if float { NumberKind::Float } else { NumberKind::Integer }, rows: 4, ..WORD }
+}
 
 /// Whether an instruction is about texels.
 pub(super) fn is_image(op: SpirvOp) -> bool {
@@ -17,7 +26,9 @@ impl Lowering<'_> {
     pub(super) fn early_texels(&mut self, placed: &Placed) -> Result<(), LoadError> {
         let Some(id) = placed.instruction.result_id else { return Ok(()) };
         for (variable, to) in self.early_texels.get(&id).cloned().unwrap_or_default() {
-            let Meaning::Image { reference, dimensions } = self.meaning(placed, variable)? else { continue };
+            let Meaning::Image { reference, dimensions, .. } = self.meaning(placed, variable)? else {
+                continue;
+            };
             let column = self.late(placed, id)?;
             // What is still being loaded is not known early.
             if self.width_of(id) == dimensions && !self.loaded.contains(&column) {
@@ -28,11 +39,16 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A read or write of a texel, or the pointer to one.
+    /// A read or write of a texel, the pointer to one, or how many there are.
     pub(super) fn image(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let Meaning::Image { reference, dimensions } = self.meaning(placed, placed.id(0)?)? else {
+        let Meaning::Image { reference, dimensions, format } = self.meaning(placed, placed.id(0)?)? else {
             return Err(malformed(placed.word, "an operand that is no image"));
         };
+        if placed.op() == SpirvOp::ImageQuerySize {
+            let to = self.late(placed, placed.result()?)?;
+            self.program.ops.push(Op::Size { to, reference, rows: dimensions == 2 });
+            return Ok(());
+        }
         let coordinates = placed.id(1)?;
         if self.width_of(coordinates) != dimensions {
             return Err(malformed(placed.word, "coordinates of another dimension than the image"));
@@ -72,6 +88,12 @@ impl Lowering<'_> {
             };
             let memory = self.issue(op, address, NONE, NONE, to)?;
             self.program.reads.push((address, memory));
+            if let Some(format) = format {
+                self.wait_for(to);
+                let shape = texel_shape(float);
+                self.convert(Instruction::Unpack(format), (to, WORD), (to, shape));
+                return Ok(());
+            }
             for (component, value) in [self.fixed.zero, self.fixed.zero, one].into_iter().enumerate() {
                 self.copy(to + 1 + component as Register, value, 1);
             }
@@ -81,7 +103,17 @@ impl Lowering<'_> {
         if self.width_of(texels) != 4 {
             return Err(LoadError::Lacks("OpImageWrite of something other than a vector of four".into()));
         }
-        let value = self.late(placed, texels)?;
+        let value = match format {
+            Some(format) => {
+                let (from, to) = (self.value(placed, texels)?, self.register());
+                let ty = self.types.get(&texels).copied().unwrap_or(0);
+                let float =
+                    self.module.shapes(ty).first().is_some_and(|shape| shape.kind == NumberKind::Float);
+                self.convert(Instruction::Pack(format), (from, texel_shape(float)), (to, WORD));
+                to
+            }
+            None => self.late(placed, texels)?,
+        };
         let (scope, available, private) =
             self.texel_access(placed, 3, reference, ImageOperands::MAKE_TEXEL_AVAILABLE)?;
         self.program.ops.push(texel(address));
@@ -99,6 +131,19 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// What a format makes of a texel.
+    fn convert(
+        &mut self,
+        instruction: Instruction,
+        from: (Register, NumberShape),
+        to: (Register, NumberShape),
+    ) {
+        let number = self.program.applications.len() as u32;
+        let application = Application { instruction, to: to.0, result: vec![to.1], operands: vec![from] };
+        self.program.applications.push(application);
+        self.program.ops.push(Op::Apply { number });
+    }
+
     /// Scope, whether the access is available or visible there, whether it is private.
     fn texel_access(
         &self,
@@ -112,7 +157,9 @@ impl Lowering<'_> {
             None => ImageOperands::NONE,
             Some(_) => return Err(malformed(placed.word, "odd image operands")),
         };
-        let known = coherent | ImageOperands::NON_PRIVATE_TEXEL | ImageOperands::VOLATILE_TEXEL;
+        // Texels are as wide as the numbers of a shader: nothing is extended.
+        let extended = ImageOperands::SIGN_EXTEND | ImageOperands::ZERO_EXTEND;
+        let known = coherent | extended | ImageOperands::NON_PRIVATE_TEXEL | ImageOperands::VOLATILE_TEXEL;
         if !known.contains(bits) {
             return Err(LoadError::Lacks(format!("these image operands of Op{:?}", placed.op())));
         }

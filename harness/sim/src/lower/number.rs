@@ -280,8 +280,8 @@ fn lacks(placed: &Placed) -> LoadError {
 
 fn lacks_of(placed: &Placed, instruction: Instruction) -> LoadError {
     match instruction {
-        Instruction::Core(_) => lacks(placed),
         Instruction::Extended(op) => LoadError::Lacks(format!("OpExtInst {op:?} of this type")),
+        Instruction::Core(_) | Instruction::Unpack(_) | Instruction::Pack(_) => lacks(placed),
     }
 }
 

@@ -1,0 +1,209 @@
+//! Formats of texels: what an image keeps of the numbers that are written to it, and what is read of components that it does not have.
+
+use crate::{bits_of, float_of, mask, signed};
+
+/// How components are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    Float,
+    /// Without a sign, from 0 to 1.
+    Unorm,
+    /// From -1 to 1.
+    Snorm,
+    Signed,
+    Unsigned,
+}
+
+/// A format of texels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TexelFormat {
+    number: Number,
+    /// Bits of each component; 0 where it has none.
+    bits: [u32; 4],
+}
+
+impl TexelFormat {
+    /// The one of that number in SPIR-V's list of image formats; `None` for an unknown one.
+    pub fn of(number: u32) -> Option<TexelFormat> {
+        use Number::{Float, Signed, Snorm, Unorm, Unsigned};
+        let (number, count, bits) = match number {
+            1 => (Float, 4, 32),
+            2 => (Float, 4, 16),
+            3 => (Float, 1, 32),
+            4 => (Unorm, 4, 8),
+            5 => (Snorm, 4, 8),
+            6 => (Float, 2, 32),
+            7 => (Float, 2, 16),
+            8 => return Some(TexelFormat { number: Float, bits: [11, 11, 10, 0] }),
+            9 => (Float, 1, 16),
+            10 => (Unorm, 4, 16),
+            11 => return Some(TexelFormat { number: Unorm, bits: [10, 10, 10, 2] }),
+            12 => (Unorm, 2, 16),
+            13 => (Unorm, 2, 8),
+            14 => (Unorm, 1, 16),
+            15 => (Unorm, 1, 8),
+            16 => (Snorm, 4, 16),
+            17 => (Snorm, 2, 16),
+            18 => (Snorm, 2, 8),
+            19 => (Snorm, 1, 16),
+            20 => (Snorm, 1, 8),
+            21 => (Signed, 4, 32),
+            22 => (Signed, 4, 16),
+            23 => (Signed, 4, 8),
+            24 => (Signed, 1, 32),
+            25 => (Signed, 2, 32),
+            26 => (Signed, 2, 16),
+            27 => (Signed, 2, 8),
+            28 => (Signed, 1, 16),
+            29 => (Signed, 1, 8),
+            30 => (Unsigned, 4, 32),
+            31 => (Unsigned, 4, 16),
+            32 => (Unsigned, 4, 8),
+            33 => (Unsigned, 1, 32),
+            34 => return Some(TexelFormat { number: Unsigned, bits: [10, 10, 10, 2] }),
+            35 => (Unsigned, 2, 32),
+            36 => (Unsigned, 2, 16),
+            37 => (Unsigned, 2, 8),
+            38 => (Unsigned, 1, 16),
+            39 => (Unsigned, 1, 8),
+            40 => (Unsigned, 1, 64),
+            41 => (Signed, 1, 64),
+            _ => return None,
+        };
+        Some(TexelFormat { number, bits: std::array::from_fn(|index| if index < count { bits } else { 0 }) })
+    }
+
+    /// Bits of the numbers that shaders read and write: 64 where its own have as many, else 32.
+    pub fn number_bits(self) -> u32 {
+        if self.bits[0] == 64 { 64 } else { 32 }
+    }
+
+    /// The bits of a component of 32 bits, or of 64 where the format has such, as they come back once they were written: rounded to
+    /// the nearest, as "Texel Output TexelFormat Conversion" has it; and whether that is what every device gives.
+    pub fn kept(self, component: usize, value: u64) -> (u64, bool) {
+        let bits = self.bits.get(component).copied().unwrap_or(0);
+        let float = || float_of(value, 32);
+        // A number between 0 and 1 of so many steps; what is not a number becomes 0.
+        let stepped = |least: f64, steps: u64| {
+            let steps = steps as f64;
+            let within = if float().is_nan() { 0.0 } else { float().clamp(least, 1.0) };
+            (bits_of((within * steps).round_ties_even() / steps, 32), true)
+        };
+        match (self.number, bits) {
+            (_, 0) => (self.missing(component), true),
+            (Number::Float, 16) => (bits_of(float_of(bits_of(float(), 16), 16), 32), true),
+            // Devices may round these either way.
+            (Number::Float, 10 | 11) => (value, false),
+            (Number::Unorm, _) => stepped(0.0, mask(bits)),
+            (Number::Snorm, _) => stepped(-1.0, mask(bits - 1)),
+            (Number::Signed, 1..32) => {
+                let kept = signed(value, bits) as u64 & mask(32);
+                (kept, kept == value)
+            }
+            (Number::Unsigned, 1..32) => {
+                let kept = value & mask(bits);
+                (kept, kept == value)
+            }
+            _ => (value, true),
+        }
+    }
+
+    /// A texel of 32 bits as a device keeps it, the first component in the lowest bits; `None` of larger and smaller ones, and of
+    /// those that devices round in several ways.
+    pub fn packed(self, components: [u64; 4]) -> Option<u32> {
+        let one = |index: usize| {
+            let (value, bits) = (components[index], self.bits[index]);
+            let float = float_of(value, 32);
+            match (self.number, bits) {
+                (_, 0) => Some(0),
+                (Number::Float, 32) | (Number::Signed | Number::Unsigned, _) => Some(value & mask(bits)),
+                (Number::Float, 16) => Some(bits_of(float, 16)),
+                (Number::Float, _) => None,
+                (Number::Unorm, _) => Some((float * mask(bits) as f64).round() as u64),
+                (Number::Snorm, _) => {
+                    Some((float * mask(bits - 1) as f64).round() as i64 as u64 & mask(bits))
+                }
+            }
+        };
+        let (mut all, mut at) = (0_u64, 0);
+        for index in 0..4 {
+            if at < 32 {
+                all |= one(index)? << at;
+            }
+            at += self.bits[index];
+        }
+        (at == 32).then_some(all as u32)
+    }
+
+    /// The components of a texel that [`packed`](TexelFormat::packed) made.
+    pub fn unpacked(self, texel: u32) -> [u64; 4] {
+        let mut at = 0;
+        std::array::from_fn(|index| {
+            let bits = self.bits[index];
+            let own = u64::from(texel).checked_shr(at).unwrap_or(0) & mask(bits);
+            at += bits;
+            let stepped = |number: f64, steps: u64| bits_of((number / steps as f64).max(-1.0), 32);
+            match (self.number, bits) {
+                (_, 0) => self.missing(index),
+                (Number::Float, 16) => bits_of(float_of(own, 16), 32),
+                (Number::Unorm, _) => stepped(own as f64, mask(bits)),
+                (Number::Snorm, _) => stepped(signed(own, bits) as f64, mask(bits - 1)),
+                (Number::Signed, _) => signed(own, bits) as u64 & mask(32),
+                (Number::Float | Number::Unsigned, _) => own,
+            }
+        })
+    }
+
+    /// What is read of a component that a format does not have ("Conversion to RGBA").
+    fn missing(self, component: usize) -> u64 {
+        let one = if matches!(self.number, Number::Signed | Number::Unsigned) { 1 } else { bits_of(1.0, 32) };
+        if component == 3 { one } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TexelFormat;
+
+    fn kept(format: u32, component: usize, value: f32) -> f32 {
+        let (bits, known) = TexelFormat::of(format).unwrap().kept(component, value.to_bits().into());
+        assert!(known);
+        f32::from_bits(bits as u32)
+    }
+
+    #[test]
+    fn formats_keep_what_they_can_hold() {
+        // rgba8, rgba8_snorm, r16f, rgb10_a2.
+        assert_eq!([0.5, 2.0, -1.0, f32::NAN].map(|value| kept(4, 1, value)), [128.0 / 255.0, 1.0, 0.0, 0.0]);
+        assert_eq!([0.5, -3.0].map(|value| kept(5, 0, value)), [64.0 / 127.0, -1.0]);
+        assert_eq!(kept(9, 0, 0.1), 0.099_975_586);
+        assert_eq!([0.4, 0.8].map(|value| kept(11, 3, value)), [1.0 / 3.0, 2.0 / 3.0]);
+        // Components that are not there.
+        assert_eq!([1, 2, 3].map(|component| kept(3, component, 7.0)), [0.0, 0.0, 1.0]);
+        let integer = |format: u32, component: usize, value: i32| {
+            TexelFormat::of(format).unwrap().kept(component, u64::from(value as u32))
+        };
+        assert_eq!(integer(33, 3, 7), (1, true));
+        // r8i, r8ui.
+        assert_eq!(
+            [integer(29, 0, -128), integer(39, 0, 255)],
+            [(u64::from(-128_i32 as u32), true), (255, true)]
+        );
+        let packed = |format: u32, components: [f32; 4]| {
+            TexelFormat::of(format).unwrap().packed(components.map(|value| value.to_bits().into()))
+        };
+        assert_eq!(packed(4, [0.0, 1.0, 128.0 / 255.0, 0.0]), Some(0x0080_ff00));
+        assert_eq!(packed(5, [-1.0, 0.0, 1.0, 0.0]), Some(0x007f_0081));
+        assert_eq!(packed(7, [1.0, -2.0, 5.0, 5.0]), Some(0xc000_3c00));
+        let least = TexelFormat::of(5).unwrap().unpacked(0x0000_8081);
+        assert_eq!([least[0], least[1]], [u64::from((-1.0_f32).to_bits()); 2]);
+        assert_eq!(packed(11, [1.0, 0.0, 0.0, 1.0]), Some(0xc000_03ff));
+        for format in [3, 4, 5, 7, 11, 12, 17, 23, 24, 26, 32, 33, 34, 36] {
+            let format = TexelFormat::of(format).unwrap();
+            let texel = format.packed(format.unpacked(0x1234_5678));
+            assert_eq!(texel, Some(0x1234_5678), "{format:?}");
+        }
+        assert_eq!([packed(1, [0.0; 4]), packed(8, [0.0; 4]), packed(9, [0.0; 4])], [None; 3]);
+        assert_eq!([integer(29, 0, 128).1, integer(39, 0, 256).1], [false; 2]);
+    }
+}
