@@ -11,8 +11,7 @@ use std::ops::Range;
 
 use litmus::{
     BlockPart, Flow, GuardedBlock, InstructionKind, InterlockEnd, Order, Scope, Semantics, SplitHalf,
-    TangleInstance, Test,
-    Thread,
+    TangleInstance, Test, Thread,
 };
 use rspirv::spirv::Op;
 
@@ -328,7 +327,7 @@ fn cut_sections(test: &Test) -> Result<Vec<Segment>, Rule> {
             .collect();
         let end = thread.instructions.len();
         let bodies = match ends[..] {
-            [] => vec![0..end],
+            [] => Vec::from_iter(Some(0..end)),
             [(begin, InterlockEnd::Begin), (last, InterlockEnd::End)]
                 if !is_jumped_over(thread, &[begin, last])? =>
             {

@@ -1,4 +1,6 @@
 //! Random tests that keep the rules of the language.
+//!
+//! Long because one builder draws them all, from one list of choices.
 
 use litmus::*;
 

@@ -10,10 +10,11 @@ use litmus::{
 };
 
 use crate::happens::{Places, Sources};
-use crate::operation::{Frame, Instances, Relation, Set, fragment_orders, holds, members};
+use crate::operation::{Frame, Instances, Relation, Set, holds, members};
 use crate::path::{Cell, Effect, Names, Path, Paths, paths};
 use crate::profile::Profile;
 use crate::refusal::Refusal;
+use crate::sections::fragment_orders;
 use crate::tangle::{self, Tangles};
 use crate::values::{guesses, met, numbers, value};
 use crate::{Answer, Options, Races};

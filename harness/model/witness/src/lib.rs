@@ -36,6 +36,7 @@ mod operation;
 mod path;
 mod profile;
 mod refusal;
+mod sections;
 mod tangle;
 mod values;
 

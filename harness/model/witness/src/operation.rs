@@ -1,8 +1,8 @@
 //! The operations of a choice of paths, and what of their relations does not depend on values.
 
 use litmus::{
-    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, InterlockOrder, LocationId, Place,
-    Placement, Scope, SplitHalf, StorageClass, StorageClassSet, SystemOperation, Test, ThreadId,
+    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, LocationId, Place, Placement, Scope,
+    SplitHalf, StorageClass, StorageClassSet, SystemOperation, Test, ThreadId,
 };
 
 use crate::path::{Cell, Effect, Path, Touch, cells};
@@ -128,26 +128,6 @@ pub const LEVELS: [Scope; 7] = [
 ];
 
 // CrossDevice is the host's alone.
-/// What the order F of fragment shader invocations may be (VK-SW-12): that of the columns, or, where the sections are unordered,
-/// any in which they execute their sections one after another.
-pub fn fragment_orders(test: &Test) -> Vec<Vec<usize>> {
-    let unordered = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
-        matches!(&instruction.kind, InstructionKind::Interlock(end) if end.order == InterlockOrder::Unordered)
-    });
-    let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
-    for thread in 0..test.threads.len() {
-        let mut longer = Vec::new();
-        for order in &orders {
-            // Each place for the next one, or the last.
-            for place in (if unordered { 0 } else { thread })..=thread {
-                longer.push([&order[..place], &[thread], &order[place..]].concat());
-            }
-        }
-        orders = longer;
-    }
-    orders
-}
-
 const _: () = assert!(LEVELS.len() + 1 == Scope::ALL.len(), "every scope of shaders is a level");
 
 /// The index of a scope among [`LEVELS`].

@@ -1,0 +1,23 @@
+//! In which orders overlapping fragments execute their interlocked sections.
+
+use litmus::{InstructionKind, InterlockOrder, Test};
+
+/// What the order F of fragment shader invocations may be (VK-SW-12): that of the columns, or, where the sections are unordered,
+/// any in which they execute their sections one after another.
+pub fn fragment_orders(test: &Test) -> Vec<Vec<usize>> {
+    let unordered = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+        matches!(&instruction.kind, InstructionKind::Interlock(end) if end.order == InterlockOrder::Unordered)
+    });
+    let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
+    for thread in 0..test.threads.len() {
+        let mut longer = Vec::new();
+        for order in &orders {
+            // Each place for the next one, or the last.
+            for place in (if unordered { 0 } else { thread })..=thread {
+                longer.push([&order[..place], &[thread], &order[place..]].concat());
+            }
+        }
+        orders = longer;
+    }
+    orders
+}
