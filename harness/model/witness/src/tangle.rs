@@ -212,7 +212,8 @@ fn marks(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<Vec<M
         }
         match (&code[*index].kind, target(test, thread, *index)) {
             (InstructionKind::Flow(Flow::Branch { target: label, .. }), Some(end))
-                if code[*index..end].iter().any(|other| shared_name(&other.kind).is_some()) =>
+                if *index < end
+                    && code[*index..end].iter().any(|other| shared_name(&other.kind).is_some()) =>
             {
                 let name = test.threads[thread].labels[usize::from(label.0)].name.clone();
                 Mark::Turn(name, *taken)
