@@ -63,9 +63,6 @@ impl Machine {
                     }
                     wave.loaded(slot, lane, value);
                 }
-                if op.acquire {
-                    self.acquire_ahead(number, mask, &op);
-                }
             }
             Kind::AtomicStore => {
                 self.idle_budget = IDLE_BUDGET;
@@ -100,6 +97,10 @@ impl Machine {
                 self.synchronize(number, mask, &op);
                 self.section(number, mask, false);
             }
+        }
+        // Of words and of wider numbers; the other operations see to it themselves.
+        if op.kind == Kind::AtomicLoad && op.acquire {
+            self.acquire_ahead(number, mask, &op);
         }
         self.waves[number].performed(slot, done);
     }
