@@ -190,35 +190,30 @@ impl Layout {
             let mut bindings = Vec::new();
             let mut back = Vec::new();
             for (input, from) in shader.buffers.iter().zip(&initial) {
-                if let Some(image) = input.image.filter(|image| image.shape != InputShape::Texels) {
-                    let own = picture(&mut plan, image, input.len(), None);
-                    prepare.push(Step::ToImage { queue: QUEUE, from: *from, to: own });
-                    let to =
-                        buffer(&mut plan, input.len(), Memory::Readback, "image of a shader for the host");
-                    keep.extend([
-                        Step::FromImage { queue: QUEUE, from: own, to },
-                        Step::ToHost { queue: QUEUE, buffer: to },
-                    ]);
-                    back.push(to);
-                    continue;
-                }
-                let own = buffer(&mut plan, input.len(), Memory::Device, "buffer of a shader");
-                prepare.push(Step::Copy { queue: QUEUE, from: *from, to: own });
-                match input.image {
+                let to = (!input.uniform).then(|| {
+                    buffer(&mut plan, input.len(), Memory::Readback, "what a shader left, for the host")
+                });
+                let copy = match input.image.filter(|image| image.shape != InputShape::Texels) {
                     Some(image) => {
-                        picture(&mut plan, image, input.len(), Some(own));
+                        let own = picture(&mut plan, image, input.len(), None);
+                        prepare.push(Step::ToImage { queue: QUEUE, from: *from, to: own });
+                        to.map(|to| Step::FromImage { queue: QUEUE, from: own, to })
                     }
-                    None => bindings.push(own),
-                }
-                if !input.uniform {
-                    let to =
-                        buffer(&mut plan, input.len(), Memory::Readback, "buffer of a shader for the host");
-                    keep.extend([
-                        Step::Copy { queue: QUEUE, from: own, to },
-                        Step::ToHost { queue: QUEUE, buffer: to },
-                    ]);
-                    back.push(to);
-                }
+                    None => {
+                        let own = buffer(&mut plan, input.len(), Memory::Device, "buffer of a shader");
+                        prepare.push(Step::Copy { queue: QUEUE, from: *from, to: own });
+                        match input.image {
+                            Some(texels) => {
+                                picture(&mut plan, texels, input.len(), Some(own));
+                            }
+                            None => bindings.push(own),
+                        }
+                        to.map(|to| Step::Copy { queue: QUEUE, from: own, to })
+                    }
+                };
+                keep.extend(copy);
+                keep.extend(to.map(|buffer| Step::ToHost { queue: QUEUE, buffer }));
+                back.extend(to);
             }
             if let Some(hammer) = hammer {
                 let scratch = buffer(&mut plan, hammer.scratch_words(), Memory::Device, "scratch");

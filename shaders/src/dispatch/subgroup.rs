@@ -227,21 +227,10 @@ impl Emitter<'_> {
     ) -> Result<(), Rule> {
         let Some((thread, instruction)) = lanes.first() else { return Ok(()) };
         let found = self.test.thread(ThreadId(*thread as u16)).instructions.get(*instruction);
-        match found.and_then(|found| Meeting::of(&found.kind)) {
+        if let Some(barrier) = found.and_then(|found| Meeting::of(&found.kind)) {
             // The parser sees to it that all lanes have the same one.
-            Some(barrier) => self.barrier(&barrier),
-            None => self.subgroup_operation(lanes, place, registers),
+            return self.barrier(&barrier);
         }
-    }
-
-    /// An operation, for lanes that have all come to it.
-    fn subgroup_operation(
-        &mut self,
-        lanes: &[(usize, usize)],
-        place: &Place,
-        registers: &mut [Registers],
-    ) -> Result<(), Rule> {
-        let Some((thread, instruction)) = lanes.first() else { return Ok(()) };
         let kind = self.operation_of(*thread, *instruction)?.kind;
         let value = self.chosen(lanes, place, |emitter, thread, instruction| {
             let value = emitter.operation_of(thread, instruction)?.value;
