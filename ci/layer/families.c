@@ -7,18 +7,15 @@
  * half, "release" or "acquire", with the process, the buffer and the families.
  *
  * A test builds this with `cc`. It is not shipped. Nothing here needs Vulkan's headers: the few structures that are looked into stand
- * in abi.h. */
+ * in layer.h. */
 
 #define _POSIX_C_SOURCE 200809L
 
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "abi.h"
+#include "layer.h"
 
 enum { GRAPHICS = 1 };
 enum { FAMILIES = 2, QUEUES = 2 };
@@ -39,19 +36,6 @@ typedef struct QueueInfo {
     uint32_t flags, family, count;
     const float *priorities;
 } QueueInfo;
-
-/* The beginning of VkDeviceCreateInfo. */
-typedef struct DeviceInfo {
-    int32_t type;
-    const void *next;
-    uint32_t flags, queue_info_count;
-    const QueueInfo *queue_infos;
-    uint32_t layer_count;
-    const char *const *layers;
-    uint32_t extension_count;
-    const char *const *extensions;
-    const void *features;
-} DeviceInfo;
 
 typedef struct QueueInfo2 {
     int32_t type;
@@ -87,25 +71,9 @@ typedef struct Queue {
     Handle own;
 } Queue;
 
-/* The layers and drivers below. */
-
-static GetProcAddr next_instance;
-static Handle last_instance;
-/* Looked up when the instance is made: later the loader answers with the topmost layer. */
 static void (*families_of)(Handle, uint32_t *, Family *);
-static struct { void *key; GetProcAddr get; Handle device; Queue queues[FAMILIES][QUEUES]; } devices[64];
-static unsigned device_count;
-
-static unsigned place_of(Handle handle) {
-    for (unsigned i = 0; i < device_count; i++)
-        if (devices[i].key == *(void **)handle) return i;
-    return 0;
-}
-
-static Function below(Handle handle, const char *name) {
-    unsigned place = place_of(handle);
-    return devices[place].get(devices[place].device, name);
-}
+/* Of each device. */
+static Queue queues[DEVICES][FAMILIES][QUEUES];
 
 /* Queue families. */
 
@@ -132,48 +100,29 @@ static void layer_vkGetPhysicalDeviceQueueFamilyProperties2(Handle physical, uin
 }
 
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
-    LayerInfo *chain = link_of(info, LOADER_INSTANCE_CREATE_INFO);
-    if (!chain) return INITIALIZATION_FAILED;
-    InstanceLink *link = chain->link;
-    chain->link = link->next;
-    next_instance = link->get_instance;
-    Result result = ((Result(*)(const void *, const void *, Handle *))next_instance(NULL, "vkCreateInstance"))(
-        info, allocator, made);
-    if (result == SUCCESS) {
-        last_instance = *made;
-        families_of = (void (*)(Handle, uint32_t *, Family *))next_instance(
-            *made, "vkGetPhysicalDeviceQueueFamilyProperties");
-    }
+    Result result = make_instance(info, allocator, made);
+    if (result == SUCCESS) OF_INSTANCE(families_of, "vkGetPhysicalDeviceQueueFamilyProperties");
     return result;
 }
 
 static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
-    LayerInfo *chain = link_of(info, LOADER_DEVICE_CREATE_INFO);
-    if (!chain || device_count == sizeof devices / sizeof *devices) return INITIALIZATION_FAILED;
-    DeviceLink *link = chain->link;
-    chain->link = link->next;
     static const float priority = 1;
-    QueueInfo queue = { info->queue_infos->type, NULL, 0, 0, 1, &priority };
+    QueueInfo queue = { ((const Header *)info->queue_infos)->type, NULL, 0, 0, 1, &priority };
     DeviceInfo one = *info;
     one.queue_info_count = 1;
     one.queue_infos = &queue;
-    Result result = ((Result(*)(Handle, const DeviceInfo *, const void *, Handle *))link->get_instance(
-        last_instance, "vkCreateDevice"))(physical, &one, allocator, made);
+    Result result = make_device(physical, &one, allocator, made);
     if (result != SUCCESS) return result;
-    unsigned place = device_count++;
-    devices[place].key = *(void **)*made;
-    devices[place].get = link->get_device;
-    devices[place].device = *made;
     Handle own = NULL;
-    ((void (*)(Handle, uint32_t, uint32_t, Handle *))link->get_device(*made, "vkGetDeviceQueue"))(*made, 0, 0, &own);
+    ((void (*)(Handle, uint32_t, uint32_t, Handle *))below(*made, "vkGetDeviceQueue"))(*made, 0, 0, &own);
     for (unsigned family = 0; family < FAMILIES; family++)
         for (unsigned index = 0; index < QUEUES; index++)
-            devices[place].queues[family][index] = (Queue){ devices[place].key, own };
+            queues[place_of(*made)][family][index] = (Queue){ *(void **)*made, own };
     return SUCCESS;
 }
 
 static void layer_vkGetDeviceQueue(Handle device, uint32_t family, uint32_t index, Handle *found) {
-    *found = family < FAMILIES && index < QUEUES ? &devices[place_of(device)].queues[family][index] : NULL;
+    *found = family < FAMILIES && index < QUEUES ? &queues[place_of(device)][family][index] : NULL;
 }
 
 static void layer_vkGetDeviceQueue2(Handle device, const QueueInfo2 *info, Handle *found) {
@@ -262,51 +211,20 @@ static Result layer_vkQueueWaitIdle(Handle queue) {
     return ((Result(*)(Handle))below(queue, "vkQueueWaitIdle"))(((Queue *)queue)->own);
 }
 
-/* What the loader asks for. */
-
-static Function own(const char *name);
-
-static Function layer_get_device(Handle device, const char *name) {
-    Function found = own(name);
-    Function next = below(device, name);
-    /* What the driver does not have is not there. */
-    return found && next ? found : next;
-}
-
-static Function layer_get_instance(Handle instance, const char *name) {
-    Function found = own(name);
-    if (found) return found;
-    return next_instance ? next_instance(instance, name) : NULL;
-}
-
 static Function own(const char *name) {
-#define FIND(call) \
-    if (strcmp(name, #call) == 0) return (Function)layer_##call;
-    FIND(vkGetPhysicalDeviceQueueFamilyProperties)
-    FIND(vkGetPhysicalDeviceQueueFamilyProperties2)
-    FIND(vkCreateInstance)
-    FIND(vkCreateDevice)
-    FIND(vkGetDeviceQueue)
-    FIND(vkGetDeviceQueue2)
-    FIND(vkCreateCommandPool)
-    FIND(vkAllocateCommandBuffers)
-    FIND(vkCmdPipelineBarrier)
-    FIND(vkQueueSubmit)
-    FIND(vkQueueSubmit2)
-    FIND(vkQueueSubmit2KHR)
-    FIND(vkQueueWaitIdle)
+    OWN_ALWAYS
+    OWN(vkGetPhysicalDeviceQueueFamilyProperties)
+    OWN(vkGetPhysicalDeviceQueueFamilyProperties2)
+    OWN(vkGetDeviceQueue)
+    OWN(vkGetDeviceQueue2)
+    OWN(vkCreateCommandPool)
+    OWN(vkAllocateCommandBuffers)
+    OWN(vkCmdPipelineBarrier)
+    OWN(vkQueueSubmit)
+    OWN(vkQueueSubmit2)
+    OWN(vkQueueSubmit2KHR)
+    OWN(vkQueueWaitIdle)
     if (strcmp(name, "vkGetPhysicalDeviceQueueFamilyProperties2KHR") == 0)
         return (Function)layer_vkGetPhysicalDeviceQueueFamilyProperties2;
-    if (strcmp(name, "vkGetDeviceProcAddr") == 0) return (Function)layer_get_device;
-    if (strcmp(name, "vkGetInstanceProcAddr") == 0) return (Function)layer_get_instance;
     return NULL;
-}
-
-__attribute__((visibility("default"))) Result vkNegotiateLoaderLayerInterfaceVersion(Negotiation *asked) {
-    if (asked->version < 2) return INITIALIZATION_FAILED;
-    asked->version = 2;
-    asked->get_instance = layer_get_instance;
-    asked->get_device = layer_get_device;
-    asked->get_physical_device = NULL;
-    return SUCCESS;
 }

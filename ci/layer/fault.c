@@ -12,16 +12,13 @@
  *
  * docs/faulty-drivers.md has what the program makes of each; a test builds this with `cc` and compares. It is not shipped.
  *
- * Nothing here needs Vulkan's headers: the few structures that are looked into stand in abi.h. */
+ * Nothing here needs Vulkan's headers: the few structures that are looked into stand in layer.h. */
 
 #define _GNU_SOURCE
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "abi.h"
+#include "layer.h"
 
 typedef struct Submit {
     int32_t type;
@@ -72,20 +69,7 @@ static Result fault(const char *call) {
     return is("fail") ? OUT_OF_DEVICE_MEMORY : SUCCESS;
 }
 
-/* The layers and drivers below. */
-
-static GetProcAddr next_instance;
-static Handle last_instance;
-/* Looked up when the instance is made: later the loader answers with the topmost layer. */
 static Result (*enumerate)(Handle, uint32_t *, Handle *);
-static struct { void *key; GetProcAddr get; Handle device; } devices[64];
-static unsigned device_count;
-
-static Function below(Handle handle, const char *name) {
-    for (unsigned i = 0; i < device_count; i++)
-        if (devices[i].key == *(void **)handle) return devices[i].get(devices[i].device, name);
-    return NULL;
-}
 
 /* Memory that the program can read. */
 
@@ -220,74 +204,25 @@ static Result layer_vkEnumeratePhysicalDevices(Handle instance, uint32_t *count,
 
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
     Result result = fault("vkCreateInstance");
-    LayerInfo *chain = link_of(info, LOADER_INSTANCE_CREATE_INFO);
-    if (result || !chain) return result ? result : INITIALIZATION_FAILED;
-    InstanceLink *link = chain->link;
-    chain->link = link->next;
-    next_instance = link->get_instance;
-    result = ((Result(*)(const void *, const void *, Handle *))next_instance(NULL, "vkCreateInstance"))(
-        info, allocator, made);
-    if (result == SUCCESS) {
-        last_instance = *made;
-        enumerate = (Result(*)(Handle, uint32_t *, Handle *))next_instance(*made, "vkEnumeratePhysicalDevices");
-    }
+    if (result == SUCCESS) result = make_instance(info, allocator, made);
+    if (result == SUCCESS) OF_INSTANCE(enumerate, "vkEnumeratePhysicalDevices");
     return result;
 }
 
-static Result layer_vkCreateDevice(Handle physical, const void *info, const void *allocator, Handle *made) {
+static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
     Result result = fault("vkCreateDevice");
-    LayerInfo *chain = link_of(info, LOADER_DEVICE_CREATE_INFO);
-    if (result || !chain) return result ? result : INITIALIZATION_FAILED;
-    DeviceLink *link = chain->link;
-    chain->link = link->next;
-    result = ((Result(*)(Handle, const void *, const void *, Handle *))link->get_instance(last_instance, "vkCreateDevice"))(
-        physical, info, allocator, made);
-    if (result == SUCCESS) {
-        unsigned place = device_count < 64 ? device_count++ : 63;
-        devices[place].key = *(void **)*made;
-        devices[place].get = link->get_device;
-        devices[place].device = *made;
-    }
-    return result;
-}
-
-/* What the loader asks for. */
-
-static Function own(const char *name);
-
-static Function layer_get_device(Handle device, const char *name) {
-    Function found = own(name);
-    return found ? found : below(device, name);
-}
-
-static Function layer_get_instance(Handle instance, const char *name) {
-    Function found = own(name);
-    if (found) return found;
-    return next_instance ? next_instance(instance, name) : NULL;
+    return result ? result : make_device(physical, info, allocator, made);
 }
 
 static Function own(const char *name) {
-#define FIND(call, parameters, arguments) \
-    if (strcmp(name, #call) == 0) return (Function)layer_##call;
-    CALLS(FIND)
-    FIND(vkAllocateMemory, , )
-    FIND(vkFreeMemory, , )
-    FIND(vkMapMemory, , )
-    FIND(vkQueueSubmit, , )
-    FIND(vkWaitForFences, , )
-    FIND(vkEnumeratePhysicalDevices, , )
-    FIND(vkCreateInstance, , )
-    FIND(vkCreateDevice, , )
-    if (strcmp(name, "vkGetDeviceProcAddr") == 0) return (Function)layer_get_device;
-    if (strcmp(name, "vkGetInstanceProcAddr") == 0) return (Function)layer_get_instance;
+#define OWN_CALL(call, parameters, arguments) OWN(call)
+    OWN_ALWAYS
+    CALLS(OWN_CALL)
+    OWN(vkAllocateMemory)
+    OWN(vkFreeMemory)
+    OWN(vkMapMemory)
+    OWN(vkQueueSubmit)
+    OWN(vkWaitForFences)
+    OWN(vkEnumeratePhysicalDevices)
     return NULL;
-}
-
-__attribute__((visibility("default"))) Result vkNegotiateLoaderLayerInterfaceVersion(Negotiation *asked) {
-    if (asked->version < 2) return INITIALIZATION_FAILED;
-    asked->version = 2;
-    asked->get_instance = layer_get_instance;
-    asked->get_device = layer_get_device;
-    asked->get_physical_device = NULL;
-    return SUCCESS;
 }

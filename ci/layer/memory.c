@@ -3,13 +3,9 @@
  *
  * The type comes behind the driver's own and is the first of them, coherent on the device and uncached besides. It knows one device
  * at a time. A test builds this with `cc`. It is not shipped. Nothing here needs Vulkan's headers: the few structures that are
- * looked into stand here and in abi.h. */
+ * looked into stand here and in layer.h. */
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "abi.h"
+#include "layer.h"
 
 #define EXTENSION "VK_AMD_device_coherent_memory"
 enum { COHERENT_MEMORY_FEATURES = 1000229000 };
@@ -58,31 +54,15 @@ typedef struct AllocateInfo {
     uint32_t index;
 } AllocateInfo;
 
-/* The beginning of VkDeviceCreateInfo. */
-typedef struct DeviceInfo {
-    int32_t type;
-    const void *next;
-    uint32_t flags, queue_info_count;
-    const void *queue_infos;
-    uint32_t layer_count;
-    const char *const *layers;
-    uint32_t extension_count;
-    const char *const *extensions;
-    const void *features;
-} DeviceInfo;
-
-static GetProcAddr next_instance, next_device;
-static Handle last_instance, last_device;
 /* The type of ours: how many the driver has. */
 static uint32_t ours;
 
-/* Looked up while the instance is made: later the loader answers with the first layer's. */
 static Result (*extensions_of)(Handle, const char *, uint32_t *, Extension *);
 static void (*features_of)(Handle, Header *);
 static void (*memory_of)(Handle, Memory *);
 static void (*memory2_of)(Handle, Memory2 *);
 
-#define BELOW_DEVICE(result, name, ...) ((result(*)(__VA_ARGS__))next_device(last_device, name))
+#define BELOW_DEVICE(result, name, ...) ((result(*)(__VA_ARGS__))below(device, name))
 
 /* What the device tells. */
 
@@ -123,30 +103,17 @@ static void layer_vkGetPhysicalDeviceMemoryProperties2(Handle physical, Memory2 
 /* Who makes devices. */
 
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
-    LayerInfo *chain = link_of(info, LOADER_INSTANCE_CREATE_INFO);
-    if (!chain) return INITIALIZATION_FAILED;
-    InstanceLink *link = chain->link;
-    chain->link = link->next;
-    next_instance = link->get_instance;
-    Result result = ((Result(*)(const void *, const void *, Handle *))next_instance(NULL, "vkCreateInstance"))(
-        info, allocator, made);
+    Result result = make_instance(info, allocator, made);
     if (result != SUCCESS) return result;
-    last_instance = *made;
-#define FIND(function, name) *(Function *)&function = next_instance(*made, name)
-    FIND(extensions_of, "vkEnumerateDeviceExtensionProperties");
-    FIND(features_of, "vkGetPhysicalDeviceFeatures2");
-    FIND(memory_of, "vkGetPhysicalDeviceMemoryProperties");
-    FIND(memory2_of, "vkGetPhysicalDeviceMemoryProperties2");
-#undef FIND
+    OF_INSTANCE(extensions_of, "vkEnumerateDeviceExtensionProperties");
+    OF_INSTANCE(features_of, "vkGetPhysicalDeviceFeatures2");
+    OF_INSTANCE(memory_of, "vkGetPhysicalDeviceMemoryProperties");
+    OF_INSTANCE(memory2_of, "vkGetPhysicalDeviceMemoryProperties2");
     return result;
 }
 
 /* The driver is not asked for what it does not have. */
 static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
-    LayerInfo *chain = link_of(info, LOADER_DEVICE_CREATE_INFO);
-    if (!chain) return INITIALIZATION_FAILED;
-    DeviceLink *link = chain->link;
-    chain->link = link->next;
     const char *kept[256];
     DeviceInfo own = *info;
     own.extension_count = 0;
@@ -161,12 +128,9 @@ static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, cons
     while (before->next && before->next->type != COHERENT_MEMORY_FEATURES) before = (Header *)before->next;
     const Header *feature = before->next;
     if (feature) before->next = feature->next;
-    Result result = ((Result(*)(Handle, const DeviceInfo *, const void *, Handle *))link->get_instance(
-        last_instance, "vkCreateDevice"))(physical, &own, allocator, made);
+    Result result = make_device(physical, &own, allocator, made);
     if (feature) before->next = feature;
     if (result != SUCCESS) return result;
-    next_device = link->get_device;
-    last_device = *made;
     Memory memory;
     layer_vkGetPhysicalDeviceMemoryProperties(physical, &memory);
     return SUCCESS;
@@ -200,45 +164,16 @@ static Result layer_vkAllocateMemory(Handle device, const AllocateInfo *info, co
         device, &own, allocator, made);
 }
 
-/* What the loader asks for. */
-
-static Function own(const char *name);
-
-static Function layer_get_device(Handle device, const char *name) {
-    Function found = own(name);
-    return found ? found : next_device(device, name);
-}
-
-static Function layer_get_instance(Handle instance, const char *name) {
-    Function found = own(name);
-    if (found) return found;
-    return next_instance ? next_instance(instance, name) : NULL;
-}
-
 static Function own(const char *name) {
-#define FIND(call) \
-    if (strcmp(name, #call) == 0) return (Function)layer_##call;
-    FIND(vkEnumerateDeviceExtensionProperties)
-    FIND(vkGetPhysicalDeviceFeatures2)
-    FIND(vkGetPhysicalDeviceMemoryProperties)
-    FIND(vkGetPhysicalDeviceMemoryProperties2)
-    FIND(vkCreateInstance)
-    FIND(vkCreateDevice)
-    FIND(vkGetBufferMemoryRequirements)
-    FIND(vkGetImageMemoryRequirements)
-    FIND(vkGetBufferMemoryRequirements2)
-    FIND(vkGetImageMemoryRequirements2)
-    FIND(vkAllocateMemory)
-    if (strcmp(name, "vkGetDeviceProcAddr") == 0) return (Function)layer_get_device;
-    if (strcmp(name, "vkGetInstanceProcAddr") == 0) return (Function)layer_get_instance;
+    OWN_ALWAYS
+    OWN(vkEnumerateDeviceExtensionProperties)
+    OWN(vkGetPhysicalDeviceFeatures2)
+    OWN(vkGetPhysicalDeviceMemoryProperties)
+    OWN(vkGetPhysicalDeviceMemoryProperties2)
+    OWN(vkGetBufferMemoryRequirements)
+    OWN(vkGetImageMemoryRequirements)
+    OWN(vkGetBufferMemoryRequirements2)
+    OWN(vkGetImageMemoryRequirements2)
+    OWN(vkAllocateMemory)
     return NULL;
-}
-
-__attribute__((visibility("default"))) Result vkNegotiateLoaderLayerInterfaceVersion(Negotiation *asked) {
-    if (asked->version < 2) return INITIALIZATION_FAILED;
-    asked->version = 2;
-    asked->get_instance = layer_get_instance;
-    asked->get_device = layer_get_device;
-    asked->get_physical_device = NULL;
-    return SUCCESS;
 }
