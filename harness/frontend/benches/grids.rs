@@ -49,7 +49,10 @@ fn main() {
         else {
             continue;
         };
-        let case = inputs::case_file(&fs::read_to_string(folder.join("case.toml")).unwrap()).unwrap();
+        let case = inputs::case_file(&fs::read_to_string(folder.join("case.toml")).unwrap(), &|name| {
+            Err(format!("{name} is not there"))
+        })
+        .unwrap();
         let bytes = fs::read(folder.join(case.module.as_deref().unwrap_or("k.spv"))).unwrap();
         all.push((name, bytes, case.options));
     }

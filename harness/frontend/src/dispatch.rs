@@ -327,7 +327,7 @@ fn image(
     let size = (width, (*dimension == 1).then_some(height));
     let count = u64::from(width) * u64::from(size.1.unwrap_or(1));
     let kept = TexelFormat::of(*format)
-        .and_then(|format| packed(format, &first_texels(&given.fill, count, Some(format))?));
+        .and_then(|format| packed(format, &first_texels(&given.texels, count, Some(format))?));
     let bytes =
         kept.ok_or_else(|| refused("the format, which has no 32 bits or is not named, of the image"))?;
     let image = Some(DispatchImage { size, is_buffer: *dimension == 5, format: *format });

@@ -93,6 +93,9 @@ pub enum Problem {
     /// An annotation that is not understood.
     #[error("annotation: {0}")]
     Annotation(String),
+    /// What a kernel is given is not understood, or does not fit it.
+    #[error("{0}")]
+    Input(String),
     /// A claim that is about what the module does not have.
     #[error("{of}: in `{claim}`: {what}")]
     Claim {

@@ -9,7 +9,7 @@ use crate::grid::Sampler;
 use crate::lift::Options;
 
 /// Bytes of a buffer at most.
-const MAX_BYTES: u64 = 1 << 28;
+pub const MAX_BYTES: u64 = 1 << 28;
 
 /// A file of inputs.
 #[derive(Clone, Debug, Default)]
@@ -30,8 +30,36 @@ pub struct ImageInput {
     pub size: [u32; 3],
     /// Levels, or where an array of images has the binding, its elements.
     pub levels: u32,
-    /// What its components hold: `zeros`, `iota`, `random` or `floats`.
-    pub fill: String,
+    /// What its components hold.
+    pub texels: TexelInput,
+}
+
+/// What the components of an image hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TexelInput {
+    /// What a word says: `zeros`, `iota`, `random` or `floats`.
+    Word(String),
+    /// Four components of 32 bits a texel, row after row, slice after slice, level after level: floats where the format has
+    /// floats or normalised numbers, else integers. Texels behind the end are zero.
+    Bytes(Vec<u8>),
+}
+
+impl Default for TexelInput {
+    fn default() -> TexelInput {
+        TexelInput::Word("zeros".to_owned())
+    }
+}
+
+impl TexelInput {
+    /// That many bytes; `None` where the word is none.
+    pub fn bytes(&self, count: u64) -> Option<Vec<u8>> {
+        let mut bytes = match self {
+            TexelInput::Word(word) => filled(word, count)?,
+            TexelInput::Bytes(bytes) => bytes.clone(),
+        };
+        bytes.resize(usize::try_from(count.min(MAX_BYTES)).unwrap_or(usize::MAX), 0);
+        Some(bytes)
+    }
 }
 
 /// A buffer behind an address.
@@ -97,13 +125,15 @@ pub fn filled(word: &str, bytes: u64) -> Option<Vec<u8>> {
     Some(all)
 }
 
-/// Reads a file of inputs.
+/// What a file beside a case has, by its name, or why it cannot be read.
+pub type Beside<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
+
+/// Reads a file of inputs; what it names with `file = "…"` is asked for.
 ///
 /// # Errors
-/// What of it is not understood.
-pub fn case_file(text: &str) -> Result<CaseFile, Problem> {
-    let table: Table =
-        text.parse().map_err(|error: toml::de::Error| Problem::Annotation(error.to_string()))?;
+/// What of it is not understood, or cannot be read.
+pub fn case_file(text: &str, beside: Beside<'_>) -> Result<CaseFile, Problem> {
+    let table: Table = text.parse().map_err(|error: toml::de::Error| Problem::Input(error.to_string()))?;
     let mut case = CaseFile::default();
     let options = &mut case.options;
     for (key, value) in &table {
@@ -111,9 +141,8 @@ pub fn case_file(text: &str) -> Result<CaseFile, Problem> {
             ("module", Value::String(module)) => case.module = Some(module.clone()),
             ("entry", Value::String(entry)) => options.entry = Some(entry.clone()),
             ("grid", Value::Array(grid)) => {
-                let numbers: Vec<u32> = grid.iter().filter_map(small).collect();
-                let grid = <[u32; 3]>::try_from(numbers);
-                options.grid = Some(grid.map_err(|_| wrong(key, "three numbers"))?);
+                let grid = numbers(grid).and_then(|grid| <[u32; 3]>::try_from(grid).ok());
+                options.grid = Some(grid.ok_or_else(|| wrong(key, "three numbers"))?);
             }
             ("subgroup_size", value) => {
                 options.subgroup_size = Some(small(value).ok_or_else(|| wrong(key, "a number"))?);
@@ -152,26 +181,27 @@ pub fn case_file(text: &str) -> Result<CaseFile, Problem> {
                 for (name, buffer) in buffers {
                     let place = place(name).ok_or_else(|| wrong(key, "SET.BINDING"))?;
                     let buffer = buffer.as_table().ok_or_else(|| wrong(key, "tables"))?;
-                    options.buffers.insert(place, contents(key, buffer)?);
+                    options.buffers.insert(place, contents(key, buffer, &[], beside)?);
                 }
             }
             ("image", Value::Table(images)) => {
                 for (name, image) in images {
                     let place = place(name).ok_or_else(|| wrong(key, "SET.BINDING"))?;
                     let image = image.as_table().ok_or_else(|| wrong(key, "tables"))?;
-                    options.images.insert(place, image_of(key, image)?);
+                    options.images.insert(place, image_of(key, image, beside)?);
                 }
             }
             ("address", Value::Table(addresses)) => {
                 for (name, address) in addresses {
                     let address = address.as_table().ok_or_else(|| wrong(key, "tables"))?;
-                    options.addresses.push(address_of(key, name, address)?);
+                    options.addresses.push(address_of(key, name, address, beside)?);
                 }
             }
             ("sampler", Value::Table(samplers)) => {
                 for (name, sampler) in samplers {
                     let place = place(name).ok_or_else(|| wrong(key, "SET.BINDING"))?;
                     let sampler = sampler.as_table().ok_or_else(|| wrong(key, "tables"))?;
+                    only(key, sampler, &["filter", "edge"])?;
                     // Of a sampler without a filter nothing is computed.
                     let word = |word: &str| sampler.get(word).and_then(Value::as_str);
                     let Some(filter) = word("filter") else { continue };
@@ -185,33 +215,31 @@ pub fn case_file(text: &str) -> Result<CaseFile, Problem> {
                     options.samplers.insert(place, sampler);
                 }
             }
-            _ => return Err(Problem::Annotation(format!("unknown key `{key}`, or not of its kind"))),
+            _ => return Err(Problem::Input(format!("unknown key `{key}`, or not of its kind"))),
         }
     }
     Ok(case)
 }
 
-fn image_of(key: &str, image: &Table) -> Result<ImageInput, Problem> {
-    let size: Vec<u32> = image
-        .get("size")
-        .and_then(Value::as_array)
-        .map(|size| size.iter().filter_map(small).collect())
-        .unwrap_or_default();
-    let levels = image.get("mips").and_then(small).unwrap_or(1);
-    let fill = image.get("fill").and_then(Value::as_str).unwrap_or("zeros");
-    ImageInput::new(&size, levels, fill).ok_or_else(|| wrong(key, "a size"))
+fn image_of(key: &str, image: &Table, beside: Beside<'_>) -> Result<ImageInput, Problem> {
+    only(key, image, &["size", "mips", "fill", "file"])?;
+    let size = image.get("size").and_then(Value::as_array).and_then(|size| numbers(size));
+    let levels = image.get("mips").map_or(Some(1), small).ok_or_else(|| wrong(key, "a number of mips"))?;
+    let texels = match of_file(key, image, beside)? {
+        Some(bytes) => TexelInput::Bytes(bytes),
+        None => TexelInput::Word(fill_of(key, image)?.to_owned()),
+    };
+    ImageInput::new(&size.unwrap_or_default(), levels, texels).ok_or_else(|| wrong(key, "a size"))
 }
 
 impl ImageInput {
     /// An image of one to three sizes; `None` where there are none or it is too large.
-    fn new(size: &[u32], levels: u32, fill: &str) -> Option<ImageInput> {
+    fn new(size: &[u32], levels: u32, texels: TexelInput) -> Option<ImageInput> {
         let at = |axis: usize| size.get(axis).copied().unwrap_or(1).max(1);
-        let texels = (0..3).fold(1_u64, |all, axis| all.saturating_mul(u64::from(at(axis))));
-        (!size.is_empty() && size.len() <= 3 && texels <= MAX_TEXELS).then(|| ImageInput {
-            size: [at(0), at(1), at(2)],
-            levels,
-            fill: fill.to_owned(),
-        })
+        let count = (0..3).fold(1_u64, |all, axis| all.saturating_mul(u64::from(at(axis))));
+        let size =
+            (!size.is_empty() && size.len() <= 3 && count <= MAX_TEXELS).then(|| [at(0), at(1), at(2)])?;
+        Some(ImageInput { size, levels, texels })
     }
 
     /// Reads `WIDTH`, `WIDTHxHEIGHT` or `WIDTHxHEIGHTxDEPTH`, with `,mips=N` and `,fill=WORD` behind it.
@@ -227,23 +255,46 @@ impl ImageInput {
             }
         }
         filled(fill, 0)?;
-        ImageInput::new(&size, levels, fill)
+        ImageInput::new(&size, levels, TexelInput::Word(fill.to_owned()))
     }
 }
 
-fn address_of(key: &str, name: &str, address: &Table) -> Result<AddressInput, Problem> {
+fn address_of(key: &str, name: &str, address: &Table, beside: Beside<'_>) -> Result<AddressInput, Problem> {
     let at = address.get("at").and_then(Value::as_str).and_then(AddressPlace::parse);
     let at = at.ok_or_else(|| wrong(key, "push@OFFSET, SET.BINDING@OFFSET or a member"))?;
-    let bytes = contents(key, address)?;
+    let bytes = contents(key, address, &["at"], beside)?;
     Ok(AddressInput { name: name.to_owned(), at, bytes })
 }
 
 fn wrong(key: &str, expected: &str) -> Problem {
-    Problem::Annotation(format!("`{key}`: {expected} expected"))
+    Problem::Input(format!("`{key}`: {expected} expected"))
 }
 
 fn small(value: &Value) -> Option<u32> {
     value.as_integer().and_then(|number| u32::try_from(number).ok())
+}
+
+fn numbers(values: &[Value]) -> Option<Vec<u32>> {
+    values.iter().map(small).collect()
+}
+
+/// A key that nothing is made of would be contents that are not there.
+fn only(key: &str, table: &Table, known: &[&str]) -> Result<(), Problem> {
+    match table.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(wrong(key, &format!("{}, not `{name}`,", known.join(", ")))),
+        None => Ok(()),
+    }
+}
+
+fn fill_of<'a>(key: &str, table: &'a Table) -> Result<&'a str, Problem> {
+    let word = table.get("fill").map_or(Some("zeros"), Value::as_str);
+    word.filter(|word| filled(word, 0).is_some()).ok_or_else(|| wrong(key, "zeros, iota, random or floats"))
+}
+
+fn of_file(key: &str, table: &Table, beside: Beside<'_>) -> Result<Option<Vec<u8>>, Problem> {
+    let Some(name) = table.get("file") else { return Ok(None) };
+    let name = name.as_str().ok_or_else(|| wrong(key, "file = \"NAME\""))?;
+    beside(name).map(Some).map_err(|why| Problem::Input(format!("`{key}`: {name}: {why}")))
 }
 
 /// `SET.BINDING`.
@@ -252,13 +303,34 @@ pub fn place(name: &str) -> Option<(u32, u32)> {
     Some((set.parse().ok()?, binding.parse().ok()?))
 }
 
-fn contents(key: &str, buffer: &Table) -> Result<Vec<u8>, Problem> {
-    let bytes = buffer.get("bytes").and_then(Value::as_integer);
-    let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok()).filter(|bytes| *bytes <= MAX_BYTES);
+/// What a buffer holds: a file or a word for all of it, then the numbers that are given. `others` are keys of the table that are
+/// none of contents.
+fn contents(key: &str, buffer: &Table, others: &[&str], beside: Beside<'_>) -> Result<Vec<u8>, Problem> {
+    let numbers = |name: &str| matches!(buffer.get(name), Some(Value::Array(_)));
+    let unknown = buffer.keys().find(|name| {
+        !["bytes", "fill", "file"].contains(&name.as_str())
+            && !others.contains(&name.as_str())
+            && !numbers(name)
+    });
+    if let Some(name) = unknown {
+        return Err(wrong(key, &format!("bytes, fill, file or numbers, not `{name}`,")));
+    }
+    let bytes = match buffer.get("bytes") {
+        None => None,
+        Some(bytes) => {
+            let bytes = bytes.as_integer().and_then(|bytes| u64::try_from(bytes).ok());
+            Some(bytes.filter(|bytes| *bytes <= MAX_BYTES).ok_or_else(|| wrong(key, "a number of bytes"))?)
+        }
+    };
     let words = typed(key, buffer)?;
-    let bytes = bytes.unwrap_or(words.len() as u64);
-    let fill = buffer.get("fill").and_then(Value::as_str).unwrap_or("zeros");
-    let mut all = filled(fill, bytes).ok_or_else(|| wrong(key, "zeros, iota, random or floats"))?;
+    let fill = fill_of(key, buffer)?;
+    let mut all = match of_file(key, buffer, beside)? {
+        Some(mut all) => {
+            all.resize(bytes.map_or(all.len(), |bytes| bytes as usize), 0);
+            all
+        }
+        None => filled(fill, bytes.unwrap_or(words.len() as u64)).unwrap_or_default(),
+    };
     put(&mut all, 0, &words);
     for (name, parts) in buffer {
         let (Some(_), Some(parts)) = (name.strip_suffix("_at"), parts.as_array()) else { continue };

@@ -1,6 +1,8 @@
 //! What a user's kernel is given.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use campaign::shader::source::Compilation;
 use clap::Args;
@@ -83,7 +85,17 @@ fn wrong(flag: &str, text: &str, what: &str) -> Failure {
 }
 
 fn file(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| wrong(flag, path, &error.to_string()))
+    bytes_of(path.as_ref()).map_err(|why| wrong(flag, path, &why))
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(inputs::MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > inputs::MAX_BYTES {
+        return Err(format!("more than {} bytes", inputs::MAX_BYTES));
+    }
+    Ok(bytes)
 }
 
 /// What a buffer holds: a word for it, with a number of bytes or without, or a file.
@@ -248,8 +260,9 @@ impl KernelArguments {
         if let Some(path) = &self.case {
             let shown = path.display().to_string();
             let text = String::from_utf8_lossy(&file("--case", &shown)?).into_owned();
-            let case =
-                inputs::case_file(&text).map_err(|error| wrong("--case", &shown, &error.to_string()))?;
+            let beside = |name: &str| bytes_of(&path.with_file_name("").join(name));
+            let case = inputs::case_file(&text, &beside)
+                .map_err(|error| wrong("--case", &shown, &error.to_string()))?;
             options = inputs::merged(options, case.options);
         }
         Ok(options)

@@ -124,21 +124,70 @@ pub fn schemas(own: &str, contract: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Builds a layer of `ci/layer` into a folder; says so and gives `false` where there is no compiler.
-pub fn layer(folder: &Path, name: &str) -> bool {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/layer");
-    let built = Command::new("cc")
-        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden"])
-        .arg("-o")
-        .arg(folder.join(format!("lib{name}.so")))
-        .arg(source.join(format!("{name}.c")))
-        .output();
-    let Ok(built) = built else {
-        println!("1 skipped: cc is not installed, which builds the layer {name}");
-        return false;
-    };
-    assert!(built.status.success(), "{built:?}");
-    let manifest = format!("{name}.json");
-    std::fs::copy(source.join(&manifest), folder.join(&manifest)).unwrap();
-    true
+/// Where Debian's package has the validation layers.
+const VALIDATION: &str = "/usr/share/vulkan/explicit_layer.d";
+
+/// A folder with a layer of `ci/layer`, below the validation layers where those are asked for.
+pub struct Layer {
+    folder: tempfile::TempDir,
+    name: &'static str,
+}
+
+impl Layer {
+    /// Builds it; says so and gives `None` where there is no compiler.
+    pub fn build(name: &'static str) -> Option<Layer> {
+        let folder = tempfile::tempdir().unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/layer");
+        let built = Command::new("cc")
+            .args([
+                "-std=c11",
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-fPIC",
+                "-shared",
+                "-fvisibility=hidden",
+            ])
+            .arg("-o")
+            .arg(folder.path().join(format!("lib{name}.so")))
+            .arg(source.join(format!("{name}.c")))
+            .arg("-lm")
+            .output();
+        let Ok(built) = built else {
+            println!("1 skipped: cc is not installed, which builds the layer {name}");
+            return None;
+        };
+        assert!(built.status.success(), "{built:?}");
+        let manifest = format!("{name}.json");
+        std::fs::copy(source.join(&manifest), folder.path().join(&manifest)).unwrap();
+        Some(Layer { folder, name })
+    }
+
+    /// Builds it, to be used below the validation layers; says so and gives `None` where those are missing too.
+    pub fn below_validation(name: &'static str) -> Option<Layer> {
+        if !Path::new(VALIDATION).is_dir() {
+            println!("1 skipped: the validation layers are not in {VALIDATION}");
+            return None;
+        }
+        Layer::build(name)
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Has a command run with it, the validation layers above it. Loaders of different ages take the order of layers from one variable
+    /// or the other; what is enabled by the program comes below those.
+    pub fn validated<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let paths = format!("{VALIDATION}:{}", self.folder().display());
+        let layers = format!("VK_LAYER_KHRONOS_validation:VK_LAYER_LITMUS_{}", self.name);
+        command.env("VK_LAYER_PATH", paths).env("VK_INSTANCE_LAYERS", layers)
+    }
+}
+
+/// What the validation layers said of a run with `--validate`.
+pub fn validation(ran: &Ran) -> Vec<&str> {
+    ran.stderr.lines().filter(|line| line.starts_with("validation, ")).collect()
 }

@@ -4,31 +4,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::common::{Ran, layer, software_drivers, vk_litmus};
+use crate::common::{Layer, Ran, software_drivers, validation, vk_litmus};
 
-/// Where Debian's package has the validation layers.
-const VALIDATION: &str = "/usr/share/vulkan/explicit_layer.d";
-
-/// Nothing is to be said of any of them. Loaders of different ages take the order of layers from one variable or the other; what is
-/// enabled by the program comes below those.
+/// Nothing is to be said of any of them.
 #[test]
 fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
-    let folder = tempfile::tempdir().unwrap();
-    if !layer(folder.path(), "families") {
-        return;
-    }
-    if !Path::new(VALIDATION).is_dir() {
-        return println!("1 skipped: the validation layers are not in {VALIDATION}");
-    }
+    let Some(layer) = Layer::below_validation("families") else { return };
     let tests = ["families/*", "transfer/*", "host/*", "families/*@calls", "transfer/*@calls"];
-    let paths = format!("{VALIDATION}:{}", folder.path().display());
-    let layers = "VK_LAYER_KHRONOS_validation:VK_LAYER_LITMUS_families";
     for driver in software_drivers() {
-        let log = folder.path().join(driver);
+        let log = layer.folder().join(driver);
         let mut command = vk_litmus(["run", "--device", driver, "--instances", "100", "--seed", "1"]);
-        command.args(["--validate", "--format", "json"]).args(tests).current_dir(folder.path());
+        command.args(["--validate", "--format", "json"]).args(tests).current_dir(layer.folder());
         command.env("LITMUS_FAMILIES_LOG", &log);
-        let ran = Ran::of(command.env("VK_LAYER_PATH", &paths).env("VK_INSTANCE_LAYERS", layers));
+        let ran = Ran::of(layer.validated(&mut command));
         let lines = ran.json_lines();
         let mut verdicts: BTreeMap<String, u32> = BTreeMap::new();
         let mut families = 0;
@@ -50,8 +38,7 @@ fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
             *verdicts.entry(word.trim().to_owned()).or_default() += 1;
         }
         println!("{driver}: {} rows, {verdicts:?}", lines.len());
-        let said: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("validation, ")).collect();
-        assert!(said.is_empty(), "{driver}: {said:#?}");
+        assert!(validation(&ran).is_empty(), "{driver}: {:#?}", validation(&ran));
         let transfers = halves(&log);
         println!("{driver}: {} transfers of ownership", transfers.len());
         assert!(!transfers.is_empty(), "{driver}");
@@ -66,14 +53,7 @@ fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
 /// so that nothing is to be said of it either.
 #[test]
 fn memory_that_is_coherent_on_the_device() {
-    let folder = tempfile::tempdir().unwrap();
-    if !layer(folder.path(), "memory") {
-        return;
-    }
-    if !Path::new(VALIDATION).is_dir() {
-        return println!("1 skipped: the validation layers are not in {VALIDATION}");
-    }
-    let paths = format!("{VALIDATION}:{}", folder.path().display());
+    let Some(layer) = Layer::below_validation("memory") else { return };
     let run = |driver: &str| {
         let mut command = vk_litmus(["run", "--device", driver, "--instances", "1000", "--seed", "1"]);
         command.args([
@@ -81,7 +61,7 @@ fn memory_that_is_coherent_on_the_device() {
             "mp/MP+rel-acq@device-coherent",
             "mp/MP+rel-acq",
         ]);
-        command.args(["--validate", "--format", "json"]).current_dir(folder.path());
+        command.args(["--validate", "--format", "json"]).current_dir(layer.folder());
         command
     };
     let named = |ran: &Ran, reason: &str| {
@@ -90,11 +70,9 @@ fn memory_that_is_coherent_on_the_device() {
     };
     let lacks = "memory type DEVICE_COHERENT_AMD";
     for driver in software_drivers() {
-        let layers = "VK_LAYER_KHRONOS_validation:VK_LAYER_LITMUS_memory";
         let mut command = run(driver);
-        let there = Ran::of(command.env("VK_LAYER_PATH", &paths).env("VK_INSTANCE_LAYERS", layers));
-        let said: Vec<&str> = there.stderr.lines().filter(|line| line.starts_with("validation, ")).collect();
-        assert!(said.is_empty(), "{driver}: {said:#?}");
+        let there = Ran::of(layer.validated(&mut command));
+        assert!(validation(&there).is_empty(), "{driver}: {:#?}", validation(&there));
         for line in there.json_lines() {
             let verdict = (line["verdict"].as_str().unwrap(), line["reason"].as_str().unwrap_or_default());
             assert!(["conforms", "inconclusive"].contains(&verdict.0), "{driver}: {line}");

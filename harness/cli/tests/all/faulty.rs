@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{Ran, layer, software_drivers, vk_litmus};
+use crate::common::{Layer, Ran, software_drivers, vk_litmus};
 
 /// What runs while others hang.
 const AT_ONCE: usize = 4;
@@ -67,10 +67,7 @@ fn every_fault_is_told_as_the_table_says() {
     assert_eq!(calls, hooked);
 
     let Some(driver) = software_drivers().into_iter().next() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    if !layer(folder.path(), "fault") {
-        return;
-    }
+    let Some(layer) = Layer::build("fault") else { return };
     let all = std::env::var_os("VK_LITMUS_LAYER_HANGS").is_some_and(|value| value == "all");
     let mut runs: Vec<Row> = Vec::new();
     for row in table {
@@ -89,7 +86,7 @@ fn every_fault_is_told_as_the_table_says() {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(row) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Some(what) = told(row, driver, folder.path()) {
+                    if let Some(what) = told(row, driver, layer.folder()) {
                         wrong.lock().unwrap().push(what);
                     }
                 }
@@ -104,10 +101,7 @@ fn every_fault_is_told_as_the_table_says() {
 #[test]
 fn a_shader_that_a_driver_skips_is_no_conformance() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    if !layer(folder.path(), "fault") {
-        return;
-    }
+    let Some(layer) = Layer::build("fault") else { return };
     let shader = root().join("harness/cli/tests/all/shaders/dispatch/message.spvasm");
     for (fault, verdict, reason, code) in [
         ("none", "conforms", None, 0),
@@ -115,8 +109,8 @@ fn a_shader_that_a_driver_skips_is_no_conformance() {
         ("early-fence:3", "inconclusive", Some("not executed"), 3),
     ] {
         let mut command = vk_litmus(["run", "--device", driver, "--grid", "2", "--seed", "1"]);
-        command.args(["--instances", "2000", "--format", "json"]).arg(&shader).current_dir(folder.path());
-        let ran = Ran::of(under(&mut command, fault, folder.path()));
+        command.args(["--instances", "2000", "--format", "json"]).arg(&shader).current_dir(layer.folder());
+        let ran = Ran::of(under(&mut command, fault, layer.folder()));
         let line = &ran.json_lines()[0];
         let told = (ran.code, line["verdict"].as_str().unwrap(), line["reason"].as_str());
         assert_eq!(told, (code, verdict, reason), "{fault}: {ran:?}");

@@ -3,6 +3,7 @@
 
 mod annotated;
 mod beside;
+mod capture;
 mod cases;
 mod clauses;
 mod codegen;

@@ -8,7 +8,7 @@ use rspirv::spirv::{MemoryAccess, Op, StorageClass};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
-use crate::inputs::{AddressPlace, ImageInput, filled};
+use crate::inputs::{AddressPlace, ImageInput, TexelInput};
 use crate::layout::Specialized;
 use crate::lift::{Options, local_size, loops};
 use crate::module::{Module, Type};
@@ -412,7 +412,7 @@ impl Building<'_> {
         };
         let count = texel_count(&texels);
         self.room(count.saturating_mul(TEXEL))?;
-        let bytes = first_texels(&given.fill, count, texels.format)
+        let bytes = first_texels(&given.texels, count, texels.format)
             .ok_or_else(|| unsupported("such contents of an image"))?;
         // Storage images are written; what is sampled is not.
         let class = (sampled == 2).then_some(litmus::StorageClass::Image);
@@ -447,7 +447,7 @@ impl Building<'_> {
                 }
             }
             if !placed {
-                return Err(Problem::Annotation(format!("`{}`: no such place for an address", address.name)));
+                return Err(Problem::Input(format!("`{}`: no such place for an address", address.name)));
             }
         }
         Ok(())
@@ -496,9 +496,9 @@ impl Building<'_> {
     }
 }
 
-/// The texels of an image that a word fills, as far as its format keeps what the word gives; `None` for an unknown word.
-pub(crate) fn first_texels(fill: &str, count: u64, format: Option<TexelFormat>) -> Option<Vec<u8>> {
-    let mut bytes = filled(fill, count * TEXEL)?;
+/// The texels that an image begins with, as far as its format keeps them; `None` for an unknown word.
+pub(crate) fn first_texels(given: &TexelInput, count: u64, format: Option<TexelFormat>) -> Option<Vec<u8>> {
+    let mut bytes = given.bytes(count * TEXEL)?;
     let Some(format) = format else { return Some(bytes) };
     for texel in bytes.chunks_exact_mut(TEXEL as usize) {
         for (index, part) in texel.chunks_exact_mut(component_bytes(format) as usize).enumerate() {
@@ -535,5 +535,5 @@ pub(crate) fn assumed_image(dimension: u32, arrayed: bool) -> ImageInput {
         3 => [64, 64, 6],
         _ => [64, 64, if arrayed { 4 } else { 1 }],
     };
-    ImageInput { size, levels: 1, fill: "zeros".to_owned() }
+    ImageInput { size, levels: 1, texels: TexelInput::default() }
 }
