@@ -223,6 +223,66 @@ fn lanes_that_wait_for_lanes() {
     assert_eq!(rules(&own), "");
 }
 
+/// What is said of hangs, without the names of workgroups of one invocation, and what the lines of their places do.
+fn hangs(body: &str, workgroups: u32) -> Vec<(String, Vec<Option<bool>>)> {
+    let report = walked(body, workgroups).expect("a walk");
+    assert!(report.findings.iter().all(|finding| finding.kind == FindingKind::Hang), "{:?}", report.findings);
+    let short = |finding: &grid::GridFinding| finding.message.replace("invocation (0,0,0) of workgroup ", "");
+    let does = |finding: &grid::GridFinding| finding.at.iter().map(|at| at.access).collect();
+    report.findings.iter().map(|finding| (short(finding), does(finding))).collect()
+}
+
+#[test]
+fn deadlocks_name_the_whole_circle() {
+    // The first lane of a workgroup takes and gives back locks, each workgroup in an order of its own.
+    let take = |number: u32, lock: &str| {
+        format!(
+            "OpBranch %loop{number}\n%loop{number} = OpLabel\nOpLoopMerge %done{number} %more{number} None\nOpBranch %body{number}\n\
+             %body{number} = OpLabel\n%was{number} = OpAtomicCompareExchange %u32 {lock} %1 %0 %0 %1 %0\n\
+             %taken{number} = OpINotEqual %bool %was{number} %0\nOpBranch %more{number}\n%more{number} = OpLabel\n\
+             OpBranchConditional %taken{number} %loop{number} %done{number}\n%done{number} = OpLabel\n"
+        )
+    };
+    let of_lanes = |inside: &str| {
+        format!(
+            "OpSelectionMerge %m None\nOpBranchConditional %first %t %m\n%t = OpLabel\n{inside}OpBranch %m\n%m = OpLabel\n"
+        )
+    };
+    let back = |lock: &str| format!("OpAtomicStore {lock} %1 %0 %0\n");
+    let places = |count: u32| {
+        let own =
+            format!("%ring = OpUMod %u32 %next_wg %{count}\n%a = OpAccessChain %to_u32 %flags %0 %wg\n");
+        format!("%next_wg = OpIAdd %u32 %wg %1\n{own}%b = OpAccessChain %to_u32 %flags %0 %ring\n")
+    };
+    let ring = |count| {
+        [places(count), of_lanes(&[take(1, "%a"), take(2, "%b"), back("%a"), back("%b")].concat())].concat()
+    };
+    let wait = |me: u32, lock: u32| format!("({me},0,0) waits for `flags[{lock}]`, which ({lock},0,0) took");
+    let circle = |count: u32| (0..count).map(|me| wait(me, (me + 1) % count)).collect::<Vec<_>>().join("; ");
+    for count in [2, 3] {
+        let both = [None, Some(true)].repeat(count as usize);
+        assert_eq!(hangs(&ring(count), count), [(format!("deadlock: {}", circle(count)), both)]);
+    }
+    // In one order for all nobody waits for good.
+    let ordered = of_lanes(&[take(1, "%flag"), take(2, "%out"), back("%out"), back("%flag")].concat());
+    assert_eq!(hangs(&ordered, 3), []);
+    // A lock that its holder takes again, and one that is never given back.
+    let again = of_lanes(&[take(1, "%flag"), take(2, "%flag")].concat());
+    let itself = "deadlock: (0,0,0) waits for `flags[0]`, which it took itself".to_owned();
+    assert_eq!(hangs(&again, 1), [(itself, vec![None, Some(true)])]);
+    let leaked = "(1,0,0) repeats a loop for good: nobody changes any more what it reads, `flags[0]`, which (0,0,0) took before it ended";
+    assert_eq!(hangs(&of_lanes(&take(1, "%flag")), 2), [(leaked.to_owned(), vec![None, Some(true)])]);
+    // The lane that holds the lock waits at a barrier for one that waits for the lock.
+    let two = "%other = OpIEqual %bool %me %63\n%first_or_last = OpLogicalOr %bool %first %other\n";
+    let meet = of_lanes(&take(1, "%flag")).replace("%first %t", "%first_or_last %t");
+    let (message, _) = &hangs(&[two, &meet, BARRIER, &back("%flag")].concat(), 1)[0];
+    assert!(message.contains("waits at a barrier for invocation (63,0,0) of workgroup (0,0,0)"), "{message}");
+    assert!(
+        message.contains("invocation (63,0,0) of workgroup (0,0,0) waits for `flags[0]`, which (0,0,0) took"),
+        "{message}"
+    );
+}
+
 #[test]
 fn subgroups_and_large_grids() {
     // Which lanes write is known, and nothing is ordered.

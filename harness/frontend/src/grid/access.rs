@@ -410,6 +410,9 @@ impl Machine<'_> {
         reads: bool,
     ) -> bool {
         self.accesses += 1;
+        if let Some(polled) = &mut self.polled {
+            polled.push((manner.atomic, pointer.object, pointer.offset));
+        }
         if self.setup.blind {
             return false;
         }
@@ -429,6 +432,7 @@ impl Machine<'_> {
         };
         let Some(object) = object else { return false };
         let (view, fine) = (&me.views[at], self.setup.fine);
+        let changes = manner.writes && !self.again;
         let end = pointer.offset + u64::from(bytes);
         let mut unordered = false;
         let mut conflict = None;
@@ -445,6 +449,9 @@ impl Machine<'_> {
                 seen.extend(cell.seen_by(&record, sight).map(|write| (word, write)));
             }
             let met = cell.meet(&record, sight);
+            if changes {
+                cell.changed_by(moment.invocation);
+            }
             unordered |= met.unordered;
             if let (Some((earlier, standing)), None) = (met.conflict, &conflict) {
                 conflict = Some((earlier, record, standing, word));
@@ -477,7 +484,7 @@ impl Machine<'_> {
     }
 
     /// What a reader calls the place of an access.
-    fn element(&mut self, here: &mut Here<'_>, pointer: &Pointer, offset: u64) -> String {
+    pub(super) fn element(&mut self, here: &mut Here<'_>, pointer: &Pointer, offset: u64) -> String {
         let program = self.program;
         let Some(object) = self.object(here, pointer.object) else { return String::new() };
         let mut name = object.name.clone();

@@ -134,7 +134,9 @@ impl Machine<'_> {
                 scope: at,
                 operation: commuting(op),
             };
+            self.again = new == old;
             let unordered = self.meet(here, &pointer, bytes, class, manner, reads);
+            self.again = false;
             // Which value it finds is a matter of the order, and which one stays where operations differ.
             let alone = self.alone;
             let place = (self.place_of(here, pointer.object), pointer.offset);

@@ -144,6 +144,8 @@ pub(super) struct Machine<'a> {
     pub accesses: u64,
     /// Whether the one that is looked at stores what is there already.
     pub again: bool,
+    /// What is accessed, where that is asked for.
+    pub polled: Option<Vec<super::circle::Polled>>,
     /// How lanes share the elements of matrices.
     pub rotation: u32,
     /// Reads beyond an end, in the order of their bits among what is to be known of a value.

@@ -116,6 +116,7 @@ pub(super) fn with<T>(
         events: 0,
         accesses: 0,
         again: false,
+        polled: None,
         rotation: 1,
         outside: Vec::new(),
         reached: vec![false; program.instructions()],
