@@ -177,6 +177,29 @@ fn control_flow_and_bounds() {
 }
 
 #[test]
+fn elements_and_calls_are_named() {
+    let message = |body: &str| {
+        let report = walked(body, 1).expect("a walk");
+        report.findings.first().map(|finding| finding.message.clone()).unwrap_or_default()
+    };
+    let beyond = message("OpStore %beyond %me\n");
+    assert_eq!(beyond, "a write beyond the end of an array in `shared`: `shared[64]`, of 64 elements");
+    let far = "%far = OpAccessChain %to_u32 %flags %0 %64\n%old = OpAtomicIAdd %u32 %far %1 %0 %1\n";
+    assert_eq!(message(far), "an atomic at byte 256 of `flags`, which has 256: `flags[64]`");
+    // What two calls of one function do is told with the calls.
+    let shared = "%f = OpFunction %void None %of\n%at = OpFunctionParameter %u32\n%in = OpLabel\n\
+                  %there = OpAccessChain %to_shared %shared %at\nOpStore %there %at\nOpReturn\nOpFunctionEnd\n";
+    let text = kernel("%one = OpFunctionCall %void %f %me\n%two = OpFunctionCall %void %f %near\n") + shared;
+    let text = text.replace("%function =", "%of = OpTypeFunction %void %u32\n%function =");
+    let line = |of: &str| text.lines().position(|line| line.starts_with(of)).expect("a line") + 1;
+    let module = frontend::read(text.as_bytes()).expect("a module");
+    let report = grid::walk(&module, &Options::default()).expect("a walk");
+    let message = &report.findings[0].message;
+    let calls = [line("%one ="), line("%two =")].map(|line| format!("writes it in the call of line {line}"));
+    assert!(calls.iter().all(|call| message.contains(call)), "{message}");
+}
+
+#[test]
 fn atomics_and_spinning() {
     let add = "%old = OpAtomicIAdd %u32 %flag %1 %0 %1\n";
     assert_eq!(found(add, 4), "");
@@ -223,17 +246,18 @@ fn lanes_that_wait_for_lanes() {
     assert_eq!(rules(&own), "");
 }
 
-/// What is said of hangs, without the names of workgroups of one invocation, and what the lines of their places do.
-fn hangs(body: &str, workgroups: u32) -> Vec<(String, Vec<Option<bool>>)> {
-    let report = walked(body, workgroups).expect("a walk");
-    assert!(report.findings.iter().all(|finding| finding.kind == FindingKind::Hang), "{:?}", report.findings);
-    let short = |finding: &grid::GridFinding| finding.message.replace("invocation (0,0,0) of workgroup ", "");
-    let does = |finding: &grid::GridFinding| finding.at.iter().map(|at| at.access).collect();
-    report.findings.iter().map(|finding| (short(finding), does(finding))).collect()
-}
-
 #[test]
 fn deadlocks_name_the_whole_circle() {
+    // What is said, with workgroups of one invocation by their numbers, and what is done at each place.
+    let hangs = |body: &str, workgroups: u32| {
+        let report = walked(body, workgroups).expect("a walk");
+        let said = |finding: grid::GridFinding| {
+            assert_eq!(finding.kind, FindingKind::Hang, "{finding:?}");
+            let does: Vec<Option<bool>> = finding.at.iter().map(|at| at.access).collect();
+            (finding.message.replace("invocation (0,0,0) of workgroup ", ""), does)
+        };
+        report.findings.into_iter().map(said).collect::<Vec<_>>()
+    };
     // The first lane of a workgroup takes and gives back locks, each workgroup in an order of its own.
     let take = |number: u32, lock: &str| {
         format!(

@@ -27,7 +27,7 @@ pub(super) struct Manner {
     pub published: bool,
     pub scope: Scope,
     /// Which read-modify-write it is; equal ones give the same sum in any order. 0 for others.
-    pub operation: u16,
+    pub operation: u8,
 }
 
 /// An access.
@@ -36,6 +36,8 @@ pub(super) struct Record {
     pub moment: Moment,
     pub subgroup: u32,
     pub site: u32,
+    /// The calls that led there, by their number.
+    pub calls: u32,
     pub manner: Manner,
     /// Bytes of the word.
     pub mask: u8,
