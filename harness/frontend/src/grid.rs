@@ -8,6 +8,7 @@ mod access;
 mod atomic;
 mod begin;
 mod both;
+mod circle;
 mod clock;
 mod compute;
 mod execute;

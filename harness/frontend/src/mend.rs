@@ -4,6 +4,7 @@
 //! and what is asked holds.
 
 mod edit;
+mod handover;
 mod walked;
 
 use std::collections::BTreeSet;
@@ -108,6 +109,14 @@ impl Language {
             (_, StorageClass::Buffer | StorageClass::Output) => "memoryBarrierBuffer();",
             (_, StorageClass::Workgroup) => "memoryBarrierShared();",
             (_, StorageClass::Image) => "memoryBarrierImage();",
+        }
+    }
+
+    /// A memory barrier for all classes.
+    fn all_memory(self) -> &'static str {
+        match self {
+            Language::Hlsl => "AllMemoryBarrier();",
+            Language::Glsl | Language::Wgsl => "memoryBarrier();",
         }
     }
 

@@ -177,6 +177,29 @@ fn control_flow_and_bounds() {
 }
 
 #[test]
+fn elements_and_calls_are_named() {
+    let message = |body: &str| {
+        let report = walked(body, 1).expect("a walk");
+        report.findings.first().map(|finding| finding.message.clone()).unwrap_or_default()
+    };
+    let beyond = message("OpStore %beyond %me\n");
+    assert_eq!(beyond, "a write beyond the end of an array in `shared`: `shared[64]`, of 64 elements");
+    let far = "%far = OpAccessChain %to_u32 %flags %0 %64\n%old = OpAtomicIAdd %u32 %far %1 %0 %1\n";
+    assert_eq!(message(far), "an atomic at byte 256 of `flags`, which has 256: `flags[64]`");
+    // What two calls of one function do is told with the calls.
+    let shared = "%f = OpFunction %void None %of\n%at = OpFunctionParameter %u32\n%in = OpLabel\n\
+                  %there = OpAccessChain %to_shared %shared %at\nOpStore %there %at\nOpReturn\nOpFunctionEnd\n";
+    let text = kernel("%one = OpFunctionCall %void %f %me\n%two = OpFunctionCall %void %f %near\n") + shared;
+    let text = text.replace("%function =", "%of = OpTypeFunction %void %u32\n%function =");
+    let line = |of: &str| text.lines().position(|line| line.starts_with(of)).expect("a line") + 1;
+    let module = frontend::read(text.as_bytes()).expect("a module");
+    let report = grid::walk(&module, &Options::default()).expect("a walk");
+    let message = &report.findings[0].message;
+    let calls = [line("%one ="), line("%two =")].map(|line| format!("writes it in the call of line {line}"));
+    assert!(calls.iter().all(|call| message.contains(call)), "{message}");
+}
+
+#[test]
 fn atomics_and_spinning() {
     let add = "%old = OpAtomicIAdd %u32 %flag %1 %0 %1\n";
     assert_eq!(found(add, 4), "");
@@ -221,6 +244,67 @@ fn lanes_that_wait_for_lanes() {
     assert_eq!(rules(&by(elect)), "");
     assert_eq!(rules(&by(first)), "");
     assert_eq!(rules(&own), "");
+}
+
+#[test]
+fn deadlocks_name_the_whole_circle() {
+    // What is said, with workgroups of one invocation by their numbers, and what is done at each place.
+    let hangs = |body: &str, workgroups: u32| {
+        let report = walked(body, workgroups).expect("a walk");
+        let said = |finding: grid::GridFinding| {
+            assert_eq!(finding.kind, FindingKind::Hang, "{finding:?}");
+            let does: Vec<Option<bool>> = finding.at.iter().map(|at| at.access).collect();
+            (finding.message.replace("invocation (0,0,0) of workgroup ", ""), does)
+        };
+        report.findings.into_iter().map(said).collect::<Vec<_>>()
+    };
+    // The first lane of a workgroup takes and gives back locks, each workgroup in an order of its own.
+    let take = |number: u32, lock: &str| {
+        format!(
+            "OpBranch %loop{number}\n%loop{number} = OpLabel\nOpLoopMerge %done{number} %more{number} None\nOpBranch %body{number}\n\
+             %body{number} = OpLabel\n%was{number} = OpAtomicCompareExchange %u32 {lock} %1 %0 %0 %1 %0\n\
+             %taken{number} = OpINotEqual %bool %was{number} %0\nOpBranch %more{number}\n%more{number} = OpLabel\n\
+             OpBranchConditional %taken{number} %loop{number} %done{number}\n%done{number} = OpLabel\n"
+        )
+    };
+    let of_lanes = |inside: &str| {
+        format!(
+            "OpSelectionMerge %m None\nOpBranchConditional %first %t %m\n%t = OpLabel\n{inside}OpBranch %m\n%m = OpLabel\n"
+        )
+    };
+    let back = |lock: &str| format!("OpAtomicStore {lock} %1 %0 %0\n");
+    let places = |count: u32| {
+        let own =
+            format!("%ring = OpUMod %u32 %next_wg %{count}\n%a = OpAccessChain %to_u32 %flags %0 %wg\n");
+        format!("%next_wg = OpIAdd %u32 %wg %1\n{own}%b = OpAccessChain %to_u32 %flags %0 %ring\n")
+    };
+    let ring = |count| {
+        [places(count), of_lanes(&[take(1, "%a"), take(2, "%b"), back("%a"), back("%b")].concat())].concat()
+    };
+    let wait = |me: u32, lock: u32| format!("({me},0,0) waits for `flags[{lock}]`, which ({lock},0,0) took");
+    let circle = |count: u32| (0..count).map(|me| wait(me, (me + 1) % count)).collect::<Vec<_>>().join("; ");
+    for count in [2, 3] {
+        let both = [None, Some(true)].repeat(count as usize);
+        assert_eq!(hangs(&ring(count), count), [(format!("deadlock: {}", circle(count)), both)]);
+    }
+    // In one order for all nobody waits for good.
+    let ordered = of_lanes(&[take(1, "%flag"), take(2, "%out"), back("%out"), back("%flag")].concat());
+    assert_eq!(hangs(&ordered, 3), []);
+    // A lock that its holder takes again, and one that is never given back.
+    let again = of_lanes(&[take(1, "%flag"), take(2, "%flag")].concat());
+    let itself = "deadlock: (0,0,0) waits for `flags[0]`, which it took itself".to_owned();
+    assert_eq!(hangs(&again, 1), [(itself, vec![None, Some(true)])]);
+    let leaked = "(1,0,0) repeats a loop for good: nobody changes any more what it reads, `flags[0]`, which (0,0,0) took before it ended";
+    assert_eq!(hangs(&of_lanes(&take(1, "%flag")), 2), [(leaked.to_owned(), vec![None, Some(true)])]);
+    // The lane that holds the lock waits at a barrier for one that waits for the lock.
+    let two = "%other = OpIEqual %bool %me %63\n%first_or_last = OpLogicalOr %bool %first %other\n";
+    let meet = of_lanes(&take(1, "%flag")).replace("%first %t", "%first_or_last %t");
+    let (message, _) = &hangs(&[two, &meet, BARRIER, &back("%flag")].concat(), 1)[0];
+    assert!(message.contains("waits at a barrier for invocation (63,0,0) of workgroup (0,0,0)"), "{message}");
+    assert!(
+        message.contains("invocation (63,0,0) of workgroup (0,0,0) waits for `flags[0]`, which (0,0,0) took"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -79,21 +79,69 @@ fn count(program: &Program<'_>, ty: u32) -> Result<u64, Problem> {
     if count > bound as u64 { Err(Problem::Budget { what: "parts of a value", bound }) } else { Ok(count) }
 }
 
-/// An access beyond an end, in words.
-fn beyond_end(program: &Program<'_>, what: &str, object: &Object, pointer: &Pointer) -> String {
-    let name = match (object.name.as_str(), object.variable) {
-        // Variables of invocations are too many to have their names with them.
-        ("", variable) if program.module.variables.contains_key(&variable) => program.module.name(variable),
-        ("", _) => "a variable of the function".to_owned(),
-        (name, _) => name.to_owned(),
-    };
-    if pointer.beyond {
-        return format!("{what} beyond the end of an array in `{name}`");
-    }
-    format!("{what} at byte {} of `{name}`, which has {}", pointer.offset as i64, object.bytes.len())
-}
-
 impl Machine<'_> {
+    /// An access beyond an end, in words, with the element that it means where that is known.
+    pub(super) fn beyond_end(&mut self, here: &mut Here<'_>, what: &str, pointer: &Pointer) -> String {
+        let program = self.program;
+        let Some(object) = self.object(here, pointer.object) else { return what.to_owned() };
+        let (own, bytes, named) = (object.name.clone(), object.bytes.len(), object.class.is_some());
+        let name = match (own.as_str(), object.variable) {
+            // Variables of invocations are too many to have their names with them.
+            ("", variable) if program.module.variables.contains_key(&variable) => {
+                program.module.name(variable)
+            }
+            ("", _) => "a variable of the function".to_owned(),
+            (name, _) => name.to_owned(),
+        };
+        if pointer.beyond {
+            let element = self.beyond_array(here);
+            let element = element.map(|(element, count)| format!(": `{element}`, of {count} elements"));
+            return format!("{what} beyond the end of an array in `{name}`{}", element.unwrap_or_default());
+        }
+        let offset = pointer.offset as i64;
+        let element = if named && offset > 0 { self.element(here, pointer, pointer.offset) } else { own };
+        let element = if element.contains('[') { format!(": `{element}`") } else { String::new() };
+        format!("{what} at byte {offset} of `{name}`, which has {bytes}{element}")
+    }
+
+    /// The element beyond the end of its array that the pointer of an instruction is to, and how many there are.
+    fn beyond_array(&self, here: &Here<'_>) -> Option<(String, u64)> {
+        let program = self.program;
+        let frame = here.workgroup.invocations[here.index].frames.last()?;
+        let code = &program.functions.get(frame.function)?.code;
+        let to = *program.module.operands(&code.get(frame.at)?.raw).first()?;
+        let chain = code.iter().find(|one| {
+            one.raw.result == to && matches!(one.raw.op, Op::AccessChain | Op::InBoundsAccessChain)
+        })?;
+        let (base, indices) = program.module.operands(&chain.raw).split_first()?;
+        let mut ty = program.module.variables.get(base)?.ty;
+        let mut name = program.module.variable_name(*base, ty);
+        for id in indices {
+            let Value::Bits(bits, _) = *self.value_of(here, *id).ok()? else { return None };
+            let width = program.numbers(program.type_of(*id)).map_or(32, |of| of.1);
+            let index = arithmetic::signed(bits, width);
+            let (part, count) = match program.layout(ty).ok()? {
+                Layout::Struct { members } => {
+                    let member = members.get(usize::try_from(index).ok()?)?;
+                    let known = program.module.member_names.get(&(ty, index as u32));
+                    name += &known.map_or_else(|| format!("[{index}]"), |known| format!(".{known}"));
+                    ty = member.ty;
+                    continue;
+                }
+                Layout::Array { element, length, .. } => (*element, *length),
+                Layout::Vector { element, count, .. } => (*element, Some(u64::from(*count))),
+                Layout::Matrix { column, count, .. } => (*column, Some(u64::from(*count))),
+                _ => return None,
+            };
+            name += &format!("[{index}]");
+            if let Some(count) = count.filter(|count| index as u64 >= *count) {
+                return Some((name, count));
+            }
+            ty = part;
+        }
+        None
+    }
+
     pub(super) fn pointer(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<Pointer> {
         match self.value_of(here, self.program.module.operand(&inst.raw, index)?)? {
             Value::Pointer(pointer) => Ok(*pointer),
@@ -212,7 +260,6 @@ impl Machine<'_> {
         bytes: u32,
         operands: MemoryOperands,
     ) -> Step<Value> {
-        let program = self.program;
         let Some(object) = self.object(here, pointer.object) else {
             self.decides(here, pointer.taint & !OUTSIDE, "an address")?;
             let message = "a read through an address of nothing".to_owned();
@@ -224,10 +271,16 @@ impl Machine<'_> {
         }
         if pointer.beyond || !object.holds(pointer.offset, bytes) {
             let given = object.given || pointer.beyond;
-            let message = beyond_end(program, "a read", object, pointer);
             self.note_unknown_length(here, pointer);
             // Where nothing is said of the length, nothing is beyond it.
-            let taint = if given { self.outside(here, message) } else { 0 };
+            let taint = match self.known_outside(here) {
+                _ if !given => 0,
+                Some(taint) => taint,
+                None => {
+                    let message = self.beyond_end(here, "a read", pointer);
+                    self.outside(here, message)
+                }
+            };
             return Ok(self.zero(pointer.ty, kind, taint));
         }
         let (bits, mut taint) = object.read(pointer.offset, bytes);
@@ -347,14 +400,13 @@ impl Machine<'_> {
             self.decides(here, pointer.taint, "an address")?;
             self.looks_outside(taint);
         }
-        let program = self.program;
         let Some(object) = self.object(here, pointer.object) else {
             self.finding(here, FindingKind::OutOfBounds, "a write through an address of nothing".to_owned());
             return Ok(());
         };
         if pointer.beyond || !object.holds(pointer.offset, bytes) {
-            let message = beyond_end(program, "a write", object, pointer);
             if object.given || pointer.beyond {
+                let message = self.beyond_end(here, "a write", pointer);
                 self.finding(here, FindingKind::OutOfBounds, message);
             }
             self.note_unknown_length(here, pointer);
@@ -410,6 +462,9 @@ impl Machine<'_> {
         reads: bool,
     ) -> bool {
         self.accesses += 1;
+        if let Some(polled) = &mut self.polled {
+            polled.push((manner.atomic, pointer.object, pointer.offset));
+        }
         if self.setup.blind {
             return false;
         }
@@ -420,6 +475,7 @@ impl Machine<'_> {
         let moment =
             Moment { invocation: me.number, workgroup: me.identity.workgroup_index, time: me.time, epoch };
         let (subgroup, identity) = (me.subgroup, me.identity);
+        let calls = me.frames.last().map_or(0, |frame| frame.calls);
         let place = self.place_of(here, pointer.object);
         let Workgroup { invocations, objects, .. } = &mut *here.workgroup;
         let me = &invocations[here.index];
@@ -429,6 +485,7 @@ impl Machine<'_> {
         };
         let Some(object) = object else { return false };
         let (view, fine) = (&me.views[at], self.setup.fine);
+        let changes = manner.writes && !self.again;
         let end = pointer.offset + u64::from(bytes);
         let mut unordered = false;
         let mut conflict = None;
@@ -438,13 +495,16 @@ impl Machine<'_> {
             let first = pointer.offset.max(word * WORD) - word * WORD;
             let last = end.min((word + 1) * WORD) - word * WORD;
             let covered = (mask(last as u32) & !mask(first as u32)) as u8;
-            let record = Record { moment, subgroup, site, manner, mask: covered };
+            let record = Record { moment, subgroup, site, calls, manner, mask: covered };
             let sight = Sight { view, seen: me.seen.get(&(place.0, place.1, word)), fine };
             let cell = object.shadow.cell(word);
             if sees {
                 seen.extend(cell.seen_by(&record, sight).map(|write| (word, write)));
             }
             let met = cell.meet(&record, sight);
+            if changes {
+                cell.changed_by(moment.invocation);
+            }
             unordered |= met.unordered;
             if let (Some((earlier, standing)), None) = (met.conflict, &conflict) {
                 conflict = Some((earlier, record, standing, word));
@@ -477,7 +537,7 @@ impl Machine<'_> {
     }
 
     /// What a reader calls the place of an access.
-    fn element(&mut self, here: &mut Here<'_>, pointer: &Pointer, offset: u64) -> String {
+    pub(super) fn element(&mut self, here: &mut Here<'_>, pointer: &Pointer, offset: u64) -> String {
         let program = self.program;
         let Some(object) = self.object(here, pointer.object) else { return String::new() };
         let mut name = object.name.clone();

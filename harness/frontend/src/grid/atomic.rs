@@ -38,7 +38,7 @@ fn updated(op: Op, old: u64, value: u64, bits: u32) -> Option<u64> {
 }
 
 /// Operations that give the same in any order have the same number; 0 is for those that do not.
-fn commuting(op: Op) -> u16 {
+fn commuting(op: Op) -> u8 {
     match op {
         Op::AtomicIAdd | Op::AtomicIIncrement | Op::AtomicISub | Op::AtomicIDecrement => 1,
         Op::AtomicAnd => 2,
@@ -87,8 +87,8 @@ impl Machine<'_> {
             return self.set(here, inst, Value::Bits(0, UNDEFINED));
         };
         if pointer.beyond || !object.holds(pointer.offset, bytes) {
-            let message = format!("an atomic beyond the end of an array in `{}`", object.name);
             if object.given || pointer.beyond {
+                let message = self.beyond_end(here, "an atomic", &pointer);
                 self.finding(here, FindingKind::OutOfBounds, message);
             } else {
                 let note = format!(
@@ -134,7 +134,9 @@ impl Machine<'_> {
                 scope: at,
                 operation: commuting(op),
             };
+            self.again = new == old;
             let unordered = self.meet(here, &pointer, bytes, class, manner, reads);
+            self.again = false;
             // Which value it finds is a matter of the order, and which one stays where operations differ.
             let alone = self.alone;
             let place = (self.place_of(here, pointer.object), pointer.offset);
@@ -144,7 +146,7 @@ impl Machine<'_> {
             // writes.
             self.open |= (compare || reads && !found.is_empty()) && !alone;
             let me = here.me();
-            if reads {
+            if reads && !self.setup.blind {
                 me.receive(&found, at, order);
                 if found
                     .iter()
@@ -153,7 +155,7 @@ impl Machine<'_> {
                     me.see((key.0, key.1, key.2 / WORD), &found, at, order);
                 }
             }
-            if writes {
+            if writes && !self.setup.blind {
                 let mut carried = me.carried(class, at, order);
                 if reads {
                     carried.extend(found.iter().cloned());

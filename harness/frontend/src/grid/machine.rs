@@ -22,6 +22,8 @@ const LOCKSTEP: &str =
     "nothing orders the two: they are lanes of one subgroup, which need not go on in lockstep";
 /// Calls in calls at most.
 const MAX_CALLS: usize = 64;
+/// Variables of functions that were left, which are kept for others, at most.
+const MAX_SPARE: usize = 256;
 /// Objects of each workgroup: their pointers say so and which.
 pub(super) const SHARED: u32 = 1 << 30;
 
@@ -38,6 +40,8 @@ pub(super) struct Frame {
     result: u32,
     /// Objects of the invocation before the call.
     locals: usize,
+    /// The calls that led here, by their number; 0 for none.
+    pub calls: u32,
 }
 
 /// What an invocation does.
@@ -144,6 +148,8 @@ pub(super) struct Machine<'a> {
     pub accesses: u64,
     /// Whether the one that is looked at stores what is there already.
     pub again: bool,
+    /// What is accessed, where that is asked for.
+    pub polled: Option<Vec<super::circle::Polled>>,
     /// How lanes share the elements of matrices.
     pub rotation: u32,
     /// Reads beyond an end, in the order of their bits among what is to be known of a value.
@@ -156,6 +162,11 @@ pub(super) struct Machine<'a> {
     pub past: (u64, u64),
     /// Space of frames that were left, for the next.
     pub spare: Vec<Vec<Value>>,
+    /// Variables of them, for the next.
+    pub spare_objects: Vec<Object>,
+    /// Calls that somebody made: the calls before each and where it is, and the number of each by these.
+    pub calls: Vec<(u32, u32)>,
+    pub calls_by_site: FxHashMap<(u32, u32), u32>,
     /// Looks that are left for lanes that wait for others of their subgroup.
     pub looks: super::starve::Looks,
 }
@@ -249,15 +260,20 @@ impl Machine<'_> {
 
     /// A read beyond an end, which is told once somebody looks at what it gave: the bit for that.
     pub fn outside(&mut self, here: &mut Here<'_>, message: String) -> Taint {
+        if let Some(known) = self.known_outside(here) {
+            return known;
+        }
         let me = &here.workgroup.invocations[here.index];
-        let (site, identity) = (self.site_of(me), me.identity);
-        let known = self.outside.iter().position(|found| found.at.first().is_some_and(|at| at.0 == site));
-        let at = known.unwrap_or_else(|| {
-            let at = vec![(site, identity, Some(false))];
-            self.outside.push(Found { kind: FindingKind::OutOfBounds, message, at });
-            self.outside.len() - 1
-        });
-        1 << (FIRST_OUTSIDE + at as u32).min(31)
+        let at = vec![(self.site_of(me), me.identity, Some(false))];
+        self.outside.push(Found { kind: FindingKind::OutOfBounds, message, at });
+        self.known_outside(here).unwrap_or(OUTSIDE)
+    }
+
+    /// The bit for reads beyond an end where an invocation stands, where there was one.
+    pub fn known_outside(&self, here: &Here<'_>) -> Option<Taint> {
+        let site = self.site_of(&here.workgroup.invocations[here.index]);
+        let at = self.outside.iter().position(|found| found.at.first().is_some_and(|at| at.0 == site))?;
+        Some(1 << (FIRST_OUTSIDE + at as u32).min(31))
     }
 
     /// Tells the reads beyond an end that a value comes from.
@@ -342,15 +358,33 @@ impl Machine<'_> {
             false => "",
         };
         let message = format!(
-            "data race on `{name}`: invocation {} {} it, invocation {} {} it, and {why}{same}",
+            "data race on `{name}`: invocation {} {} it{}, invocation {} {} it{}, and {why}{same}",
             earlier.1,
             does(earlier.0),
+            self.called(earlier.0.calls),
             later.1,
-            does(later.0)
+            does(later.0),
+            self.called(later.0.calls)
         );
         let spot =
             |(record, identity): (&Record, Identity)| (record.site, identity, Some(record.manner.writes));
         self.found(Found { kind, message, at: vec![spot(earlier), spot(later)] });
+    }
+
+    /// The calls that led to an access, the innermost first, in words.
+    fn called(&self, mut calls: u32) -> String {
+        let mut lines = Vec::new();
+        while let Some((before, site)) = calls.checked_sub(1).and_then(|at| self.calls.get(at as usize)) {
+            if let Place::Line(line) = self.place(*site) {
+                lines.push(line.to_string());
+            }
+            calls = *before;
+        }
+        match &lines[..] {
+            [] => String::new(),
+            [line] => format!(" in the call of line {line}"),
+            lines => format!(" in the calls of lines {}", lines.join(", ")),
+        }
     }
 
     pub fn set(&self, here: &mut Here<'_>, inst: &Inst, value: Value) -> Step<()> {
@@ -380,7 +414,7 @@ impl Machine<'_> {
                 *place = argument;
             }
         }
-        Ok(Frame { function, at: 0, block: 0, values, loops: Vec::new(), result, locals })
+        Ok(Frame { function, at: 0, block: 0, values, loops: Vec::new(), result, locals, calls: 0 })
     }
 
     /// The instance of where an invocation stands: calls and loops with their bodies, in an order in which what comes
@@ -461,8 +495,14 @@ impl Machine<'_> {
                     return Err(Problem::Budget { what: "calls in calls", bound: MAX_CALLS }.into());
                 }
                 let locals = here.me().locals.len();
+                let calls = (here.frame()?.calls, site as u32);
+                let next = self.calls.len() as u32 + 1;
+                let number = *self.calls_by_site.entry(calls).or_insert(next);
+                if number == next {
+                    self.calls.push(calls);
+                }
                 let frame = self.enter(*function, arguments, inst.result, locals)?;
-                here.me().frames.push(frame);
+                here.me().frames.push(Frame { calls: number, ..frame });
                 Ok(())
             }
             Op::Unreachable => {
@@ -500,7 +540,8 @@ impl Machine<'_> {
             me.last = site;
             return Err(Stop::Ended);
         }
-        me.locals.truncate(left.locals);
+        let kept = MAX_SPARE.saturating_sub(self.spare_objects.len());
+        self.spare_objects.extend(me.locals.drain(left.locals..).take(kept));
         let mut values = left.values;
         values.clear();
         self.spare.push(values);

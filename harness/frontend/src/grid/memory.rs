@@ -58,6 +58,15 @@ impl Object {
         Object { taint, ..Object::new(variable, name, class, vec![0; bytes]) }
     }
 
+    /// Makes a variable of a function of another one, whose space it takes.
+    pub fn begin_anew(&mut self, variable: u32, bytes: usize) {
+        (self.variable, self.given) = (variable, true);
+        self.bytes.clear();
+        self.bytes.resize(bytes, 0);
+        self.taint.clear();
+        self.taint.resize(bytes, UNDEFINED);
+    }
+
     pub fn holds(&self, offset: u64, bytes: u32) -> bool {
         offset.checked_add(u64::from(bytes)).is_some_and(|end| end <= self.bytes.len() as u64)
     }
@@ -65,6 +74,12 @@ impl Object {
     /// A number; the caller has looked at the bounds.
     pub fn read(&self, offset: u64, bytes: u32) -> (u64, Taint) {
         let at = offset as usize;
+        // Most numbers have four bytes.
+        if let (4, Some(place)) = (bytes, self.bytes.get(at..).and_then(<[u8]>::first_chunk)) {
+            let taint = self.taint.get(at..).and_then(<[Taint]>::first_chunk);
+            let taint = taint.map_or(0, |[a, b, c, d]| a | b | c | d);
+            return (u64::from(u32::from_le_bytes(*place)), taint);
+        }
         let end = at + bytes.min(8) as usize;
         let Some(place) = self.bytes.get(at..end) else { return (0, UNDEFINED) };
         let mut all = [0; 8];

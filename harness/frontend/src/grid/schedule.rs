@@ -9,9 +9,10 @@ use rspirv::spirv::Op;
 use litmus::Scope;
 
 use crate::error::{Place, Problem, Refusal, unsupported};
-use crate::lift::{FindingKind, Identity};
+use crate::lift::FindingKind;
 use crate::order::{scope, semantics};
 
+use super::circle::Spin;
 use super::machine::{Doing, Found, Here, Invocation, Machine, Step, Stop, Workgroup};
 use super::sync::{self, Barrier};
 use super::value::Value;
@@ -354,7 +355,9 @@ impl Machine<'_> {
     }
 
     fn pass(&mut self, workgroup: &mut Workgroup, together: &[usize], barrier: Barrier, whole: bool) {
-        sync::meet(workgroup, together, barrier, whole, self.setup.fine);
+        if !self.setup.blind {
+            sync::meet(workgroup, together, barrier, whole, self.setup.fine);
+        }
         for index in together {
             let me = &mut workgroup.invocations[*index];
             me.doing = Doing::Runs;
@@ -397,25 +400,23 @@ impl Machine<'_> {
             }
         }
         self.never_arrived(&indices)?;
-        let Some((site, identity)) = spins.first().copied().filter(|_| all) else { return Ok(all) };
-        let message =
-            format!("invocation {identity} repeats a loop for good: nobody changes any more what it reads");
-        self.found(Found { kind: FindingKind::Hang, message, at: vec![(site, identity, None)] });
-        Ok(true)
+        if all {
+            self.deadlock(&spins);
+        }
+        Ok(all)
     }
 
     /// Who of those that go on repeat a loop that changes nothing, and whether all of them do so.
-    pub(super) fn spinning(&mut self, indices: &[u32], behind: Behind) -> (Vec<(u32, Identity)>, bool) {
+    pub(super) fn spinning(&mut self, indices: &[u32], behind: Behind) -> (Vec<Spin>, bool) {
         let (mut spins, mut all) = (Vec::new(), true);
         for index in indices {
             let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
             for at in 0..workgroup.invocations.len() {
                 let me = &workgroup.invocations[at];
                 if me.doing == Doing::Runs && !behind.holds(me.number) {
-                    let identity = me.identity;
-                    let site = self.comes_round(&mut Here { workgroup: &mut workgroup, index: at });
-                    all &= site.is_some();
-                    spins.extend(site.map(|site| (site, identity)));
+                    let spin = self.comes_round(&mut Here { workgroup: &mut workgroup, index: at });
+                    all &= spin.is_some();
+                    spins.extend(spin);
                 }
             }
             self.workgroups.insert(*index, workgroup);
@@ -424,13 +425,14 @@ impl Machine<'_> {
     }
 
     /// Whether an invocation comes back to where it was with the same values, and where.
-    pub(super) fn comes_round(&mut self, here: &mut Here<'_>) -> Option<u32> {
+    pub(super) fn comes_round(&mut self, here: &mut Here<'_>) -> Option<Spin> {
         let kept = here.workgroup.invocations[here.index].clone();
         let before = self.changes;
         let mut seen = std::collections::BTreeSet::new();
         let mut found = None;
+        self.polled = Some(Vec::new());
         for _ in 0..COMES_ROUND {
-            let frame = here.workgroup.invocations[here.index].frames.last()?;
+            let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { break };
             let at = frame.at;
             let progress = self.step(here);
             if progress.is_err() || self.changes != before {
@@ -442,9 +444,14 @@ impl Machine<'_> {
                 found = Some(self.site_of(me));
                 break;
             }
+            // What is accessed before the loop begins anew is no matter of it.
+            if jumped_back && seen.len() == 1 {
+                self.polled = Some(Vec::new());
+            }
         }
         here.workgroup.invocations[here.index] = kept;
-        found
+        let polled = self.polled.take().unwrap_or_default();
+        found.map(|site| self.spin(here, site, polled))
     }
 }
 

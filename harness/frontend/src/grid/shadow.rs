@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use litmus::Scope;
 
+use super::access::WORD;
 use super::clock::{Moment, View, reaches};
 
 /// Records of one kind at one place at most, where barriers alone order: of each of so many workgroups.
@@ -26,7 +27,7 @@ pub(super) struct Manner {
     pub published: bool,
     pub scope: Scope,
     /// Which read-modify-write it is; equal ones give the same sum in any order. 0 for others.
-    pub operation: u16,
+    pub operation: u8,
 }
 
 /// An access.
@@ -35,6 +36,8 @@ pub(super) struct Record {
     pub moment: Moment,
     pub subgroup: u32,
     pub site: u32,
+    /// The calls that led there, by their number.
+    pub calls: u32,
     pub manner: Manner,
     /// Bytes of the word.
     pub mask: u8,
@@ -112,6 +115,8 @@ pub(super) fn standing(earlier: &Record, later: &Record, sight: Sight<'_>) -> St
 pub(super) struct Cell {
     records: Vec<Record>,
     writes: bool,
+    /// One more than the number of the invocation that changed it last; 0 for nobody.
+    changed_by: u32,
 }
 
 /// Words of a page.
@@ -138,6 +143,16 @@ impl Shadow {
         &mut page[at]
     }
 
+    /// Who changed the word of a byte last, and the instruction that did so.
+    pub fn changed(&self, offset: u64) -> Option<(u32, u32)> {
+        let word = (offset / WORD) as usize;
+        let cell = self.pages.get(word / PAGE)?.get(word % PAGE)?;
+        let who = cell.changed_by.checked_sub(1)?;
+        let writes = |record: &&Record| record.manner.writes && record.moment.invocation == who;
+        let last = cell.records.iter().filter(writes).max_by_key(|record| record.moment.time)?;
+        Some((who, last.site))
+    }
+
     /// Bytes that were accessed, and bytes that it takes to know by whom.
     pub fn taken(&self) -> (u64, u64) {
         let mut accessed = 0;
@@ -159,6 +174,11 @@ pub(super) struct Met {
 }
 
 impl Cell {
+    /// An invocation left another value here than it found.
+    pub fn changed_by(&mut self, invocation: u32) {
+        self.changed_by = invocation + 1;
+    }
+
     /// Looks at all who were here, and stays.
     pub fn meet(&mut self, new: &Record, sight: Sight<'_>) -> Met {
         let mut met = Met::default();

@@ -107,6 +107,6 @@ impl Machine<'_> {
             }
         }
         let (spins, all) = self.spinning(&left, behind);
-        spins.into_iter().find(|(_, one)| all && *one == me).map(|(site, _)| site)
+        spins.into_iter().find(|spin| all && spin.identity == me).map(|spin| spin.site)
     }
 }

@@ -88,9 +88,10 @@ impl<'m> Edit<'m> {
         Some(id)
     }
 
-    /// A memory barrier that acquires and releases a class.
-    pub fn memory_barrier(&mut self, at: usize, class: StorageClass) -> Option<()> {
-        let semantics = MemorySemantics::ACQUIRE_RELEASE.bits() | class_bits(self.module, class);
+    /// A memory barrier that acquires and releases classes.
+    pub fn memory_barrier(&mut self, at: usize, classes: &[StorageClass]) -> Option<()> {
+        let bits = classes.iter().map(|class| class_bits(self.module, *class));
+        let semantics = bits.fold(MemorySemantics::ACQUIRE_RELEASE.bits(), |all, bits| all | bits);
         let operands = [self.constant(wide(self.module) as u32)?, self.constant(semantics)?];
         self.before.entry(at).or_default().extend(written(Op::MemoryBarrier, &operands));
         Some(())
@@ -131,7 +132,11 @@ impl<'m> Edit<'m> {
                     }
                     _ => continue,
                 };
-                if super::walked::root(module, function, pointer) == Some(id) {
+                // What is made atomic already is seen by itself.
+                let atomic = self.instead.get(&module.first_word(one)).is_some_and(|words| {
+                    matches!(Op::from_u32(words[0] & 0xffff), Some(Op::AtomicLoad | Op::AtomicStore))
+                });
+                if !atomic && super::walked::root(module, function, pointer) == Some(id) {
                     self.published(one)?;
                 }
             }

@@ -31,17 +31,17 @@ pub struct WalkedChange {
     pub place: Place,
     /// In the words of shaders.
     pub text: String,
-    make: Make,
+    pub(super) make: Make,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Make {
+pub(super) enum Make {
     /// A barrier at which a workgroup meets, before a word of the module, for a class.
     Meet(usize, StorageClass),
     /// One at which a subgroup meets.
     MeetSubgroup(usize),
     /// Memory barriers before words.
-    Fences(Vec<usize>, StorageClass),
+    Fences(Vec<usize>, Vec<StorageClass>),
     Coherent(u32),
     /// More semantics for an atomic or a barrier: acquire, release.
     Ordered(Site, bool, bool, StorageClass),
@@ -51,9 +51,9 @@ enum Make {
 
 /// An instruction of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Site {
-    function: u32,
-    index: usize,
+pub(super) struct Site {
+    pub function: u32,
+    pub index: usize,
 }
 
 /// What was found for a report.
@@ -135,23 +135,32 @@ struct Search<'a> {
 
 type Found = (Vec<WalkedChange>, Vec<GridFinding>);
 
+/// Whether a finding is gone, and nothing is found that was not before.
+fn fewer(found: &[GridFinding], target: &GridFinding, before: &[&GridFinding]) -> bool {
+    found.iter().all(|now| before.iter().any(|before| same(now, before)) && !same(now, target))
+}
+
 impl Search<'_> {
     /// The fewest and cheapest changes after which a finding is gone and nothing is there that was not, with what is still found.
     fn mend(&mut self, target: &GridFinding, before: &[&GridFinding]) -> Option<Found> {
-        let (candidates, last) = Candidates::of(self.module, target)?;
+        let Candidates { found: candidates, last, handed, apart, .. } =
+            Candidates::of(self.module, target, &self.made)?;
         let mut better: Option<Found> = None;
         for count in 1..=2 {
+            // Who shares no barrier hands over by atomics.
+            if count == 2
+                && apart
+                && let Some(found) = self.handed_on(&handed, target, before)
+            {
+                return Some(found);
+            }
             let clean = choices(candidates.len(), count, |chosen| {
                 let chosen: Vec<&WalkedChange> = chosen.iter().map(|index| &candidates[*index]).collect();
                 let Some(found) = self.tried(&chosen)? else { return Some(None) };
-                let fewer = |found: &[GridFinding]| {
-                    let known = found.iter().all(|now| before.iter().any(|before| same(now, before)));
-                    known && !found.iter().any(|now| same(now, target))
-                };
                 if found.is_empty() {
                     return Some(Some((chosen.into_iter().cloned().collect(), found)));
                 }
-                if better.is_none() && fewer(&found) {
+                if better.is_none() && fewer(&found, target, before) {
                     better = Some((chosen.into_iter().cloned().collect(), found));
                 }
                 Some(None)
@@ -166,11 +175,42 @@ impl Search<'_> {
                 return better;
             }
         }
+        if !apart && let Some(found) = self.handed_on(&handed, target, before) {
+            return Some(found);
+        }
         let last = last?;
         let found = self.tried(&[&last])??;
-        let fewer =
-            found.iter().all(|now| before.iter().any(|before| same(now, before)) && !same(now, target));
-        fewer.then(|| (vec![last], found))
+        fewer(&found, target, before).then(|| (vec![last], found))
+    }
+
+    /// The first of some ways to hand memory over by atomics after which a finding is gone, without what of it is not needed.
+    fn handed_on(
+        &mut self,
+        ways: &[Vec<WalkedChange>],
+        target: &GridFinding,
+        before: &[&GridFinding],
+    ) -> Option<Found> {
+        for way in ways {
+            // What is there already cannot be made.
+            let mut way: Vec<WalkedChange> =
+                way.iter().filter(|change| made(self.module, &[change]).is_some()).cloned().collect();
+            let mends = |search: &mut Self, way: &[WalkedChange]| {
+                let found = search.tried(&way.iter().collect::<Vec<_>>())?;
+                Some(found.filter(|found| fewer(found, target, before)))
+            };
+            let Some(mut found) = mends(self, &way)? else { continue };
+            let mut at = 0;
+            while at < way.len() && way.len() > 1 {
+                let mut without = way.clone();
+                without.remove(at);
+                match mends(self, &without).flatten().filter(|now| now.len() <= found.len()) {
+                    Some(now) => (way, found) = (without, now),
+                    None => at += 1,
+                }
+            }
+            return Some((way, found));
+        }
+        None
     }
 
     /// What is found after changes; `None` where enough was tried, and inside it where they cannot be made or be walked.
@@ -198,8 +238,8 @@ fn made(module: &Module, changes: &[&WalkedChange]) -> Option<Module> {
                 let classes = [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image];
                 edit.control_barrier(*at, Scope::Subgroup, &classes)?;
             }
-            Make::Fences(at, class) => {
-                at.iter().try_for_each(|at| edit.memory_barrier(*at, *class))?;
+            Make::Fences(at, classes) => {
+                at.iter().try_for_each(|at| edit.memory_barrier(*at, classes))?;
             }
             Make::Coherent(id) => edit.coherent(*id)?,
             Make::Ordered(site, acquire, release, class) => {
@@ -226,9 +266,9 @@ fn meet(edit: &mut Edit<'_>, module: &Module, at: usize, class: StorageClass) ->
     if Language::of(module) != Language::Glsl || class == StorageClass::Workgroup {
         return edit.control_barrier(at, Scope::Workgroup, &[class]);
     }
-    edit.memory_barrier(at, class)?;
+    edit.memory_barrier(at, &[class])?;
     edit.control_barrier(at, Scope::Workgroup, &[StorageClass::Workgroup])?;
-    edit.memory_barrier(at, class)
+    edit.memory_barrier(at, &[class])
 }
 
 impl Site {
@@ -300,7 +340,7 @@ pub(super) fn is_shared_elsewhere(module: &Module, variable: u32) -> bool {
 }
 
 /// The class that accesses through a variable, or behind an address, are in.
-fn class_of(module: &Module, root: u32) -> Option<(StorageClass, Class)> {
+pub(super) fn class_of(module: &Module, root: u32) -> Option<(StorageClass, Class)> {
     let Some(variable) = module.variables.get(&root) else {
         return Some((StorageClass::Buffer, Class::PhysicalStorageBuffer));
     };
@@ -336,15 +376,26 @@ fn merges(op: Op) -> bool {
 }
 
 /// Everything that may mend a race, as far as it is found.
-struct Candidates<'m> {
-    module: &'m Module,
-    language: Language,
-    found: Vec<WalkedChange>,
+pub(super) struct Candidates<'m> {
+    pub module: &'m Module,
+    pub language: Language,
+    /// From cheap to dear.
+    pub found: Vec<WalkedChange>,
+    /// Changes that together hand memory over from one invocation to another by atomics.
+    pub handed: Vec<Vec<WalkedChange>>,
+    /// The last resort.
+    pub last: Option<WalkedChange>,
+    /// Whether the two invocations share no barrier.
+    pub apart: bool,
+}
+
+/// Whether it is an atomic instruction.
+pub(super) fn is_atomic(op: Op) -> bool {
+    format!("{op:?}").starts_with("Atomic")
 }
 
 impl<'m> Candidates<'m> {
-    /// From cheap to dear, and the last resort.
-    fn of(module: &'m Module, finding: &GridFinding) -> Option<(Vec<WalkedChange>, Option<WalkedChange>)> {
+    fn of(module: &'m Module, finding: &GridFinding, made: &[WalkedChange]) -> Option<Candidates<'m>> {
         let sites: Vec<Site> = finding.at.iter().filter_map(|at| Site::at(module, at.place)).collect();
         let roots = |site: &Site| {
             let function = module.functions.get(&site.function)?;
@@ -357,7 +408,9 @@ impl<'m> Candidates<'m> {
         let one_workgroup =
             finding.at.iter().all(|at| at.invocation.workgroup == finding.at[0].invocation.workgroup);
         let language = Language::of(module);
-        let mut all = Candidates { module, language, found: Vec::new() };
+        let apart = !one_workgroup;
+        let mut all =
+            Candidates { module, language, found: Vec::new(), handed: Vec::new(), last: None, apart };
         if one_workgroup && class == StorageClass::Workgroup {
             all.meetings(&sites, class, finding.kind);
         }
@@ -370,18 +423,26 @@ impl<'m> Candidates<'m> {
         if one_workgroup && class != StorageClass::Workgroup {
             all.meetings(&sites, class, finding.kind);
         }
-        let last = all.atomic(&sites, of);
-        Some((all.found, last))
+        if language != Language::Wgsl {
+            all.handovers(&sites, class, &known, made);
+        }
+        all.last = all.atomic(&sites, of);
+        Some(all)
     }
 
     fn add(&mut self, site: Site, text: String, make: Make) {
-        let Some(one) = site.instruction(self.module) else { return };
-        if self.found.iter().all(|known| known.make != make) {
-            self.found.push(WalkedChange { line: one.line, place: one.place, text, make });
+        let Some(change) = self.change(site, text, make) else { return };
+        if self.found.iter().all(|known| known.make != change.make) {
+            self.found.push(change);
         }
     }
 
-    fn coherent(&mut self, root: u32, sites: &[Site]) {
+    pub(super) fn change(&self, site: Site, text: String, make: Make) -> Option<WalkedChange> {
+        let one = site.instruction(self.module)?;
+        Some(WalkedChange { line: one.line, place: one.place, text, make })
+    }
+
+    pub(super) fn coherent(&mut self, root: u32, sites: &[Site]) {
         let module = self.module;
         let left_out =
             |site: &&Site| site.instruction(module).and_then(|one| is_private(one, module)) == Some(true);
@@ -400,7 +461,7 @@ impl<'m> Candidates<'m> {
                 let site = Site { function: *id, index };
                 let word = match one.op {
                     Op::ControlBarrier | Op::MemoryBarrier => "barrier",
-                    op if format!("{op:?}").starts_with("Atomic") => "atomic",
+                    op if is_atomic(op) => "atomic",
                     _ => continue,
                 };
                 let at = module.first_word(one);
@@ -426,10 +487,11 @@ impl<'m> Candidates<'m> {
                 }
                 let Some(behind) = behind else { continue };
                 let here = if word == "barrier" { "this barrier" } else { "this atomic" };
-                self.add(site, format!("put `{memory}` before {here}"), Make::Fences(vec![at], class));
-                self.add(site, format!("put `{memory}` behind {here}"), Make::Fences(vec![behind], class));
+                let fences = |at: &[usize]| Make::Fences(at.to_vec(), vec![class]);
+                self.add(site, format!("put `{memory}` before {here}"), fences(&[at]));
+                self.add(site, format!("put `{memory}` behind {here}"), fences(&[behind]));
                 let both = format!("put `{memory}` before and behind {here}");
-                self.add(site, both, Make::Fences(vec![at, behind], class));
+                self.add(site, both, fences(&[at, behind]));
             }
         }
     }

@@ -1,0 +1,15 @@
+// --grid 2
+// Racy: the writer releases, and the reader does not acquire.
+#version 450
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) coherent buffer Mail { uint data; uint flag; uint seen; };
+void main() {
+    if (gl_WorkGroupID.x == 0u) {
+        data = 42u;
+        memoryBarrierBuffer();
+        atomicExchange(flag, 1u);
+    } else {
+        uint got = atomicOr(flag, 0u);
+        if (got == 1u) seen = data;
+    }
+}

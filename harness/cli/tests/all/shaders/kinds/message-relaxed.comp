@@ -1,0 +1,16 @@
+// --grid 2
+// Racy: the atomics of the flag are relaxed.
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Mail { uint data; uint flag; uint seen; };
+void main() {
+    if (gl_WorkGroupID.x == 0u) {
+        data = 42u;
+        atomicStore(flag, 1u, gl_ScopeDevice, 0, 0);
+    } else {
+        while (atomicLoad(flag, gl_ScopeDevice, 0, 0) != 1u) {}
+        seen = data;
+    }
+}

@@ -1,0 +1,14 @@
+// --grid 2
+// Racy: the flag is atomic, and nothing releases the data or acquires it.
+#version 450
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) coherent buffer Mail { uint data; uint flag; uint seen; };
+void main() {
+    if (gl_WorkGroupID.x == 0u) {
+        data = 42u;
+        atomicExchange(flag, 1u);
+    } else {
+        uint got = atomicOr(flag, 0u);
+        if (got == 1u) seen = data;
+    }
+}
