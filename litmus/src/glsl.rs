@@ -262,7 +262,7 @@ impl Layout {
                             if let Some(body) = body(*thread, *at) {
                                 let _ = writeln!(source, "        if (gl_LocalInvocationIndex == {lane}) {{");
                                 let _ =
-                                    write!(source, "{}        }}\n", indented(&indented(&indented(&body))));
+                                    writeln!(source, "{}        }}", indented(&indented(&indented(&body))));
                             }
                         }
                         let mut barriers = lanes
