@@ -1,4 +1,5 @@
-//! A test as a compute shader in GLSL with `GL_KHR_memory_scope_semantics`: one instance, a thread an invocation.
+//! A test as a compute shader in GLSL with `GL_KHR_memory_scope_semantics`: one instance, a thread an invocation. A test with interlocked
+//! sections is a fragment shader: threads that name one section are the fragments of a pixel, in the order of the columns.
 //!
 //! Long because what GLSL cannot say is named at each place where it would be said.
 //!
@@ -13,6 +14,7 @@ use std::ops::Range;
 
 use crate::condition::{Comparison, Condition, QuestionKind, Term};
 use crate::convert::ConvertError;
+use crate::system::{InterlockEnd, InterlockOrder};
 use crate::test::{
     Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Dialect, Flow, Id,
     IgnoredClasses, InstructionKind, LabelId, LocationId, LocationInit, MemoryAccess, Operand, Order,
@@ -25,10 +27,10 @@ use crate::test::{
 pub struct Glsl {
     /// The shader.
     pub source: String,
-    /// Workgroups of the dispatch.
-    pub workgroups: u32,
-    /// Invocations of a subgroup.
-    pub subgroup_size: u32,
+    /// Workgroups of the dispatch; pixels, and fragments of each.
+    pub grid: [u32; 3],
+    /// Invocations of a subgroup; nothing of fragments.
+    pub subgroup_size: Option<u32>,
     /// What is claimed of every final state: the test's question, or that it is not met, in the words of the shader.
     pub claim: Option<String>,
 }
@@ -39,7 +41,7 @@ pub struct Glsl {
 /// What GLSL cannot say, or this does not.
 pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
     let layout = Layout::of(test)?;
-    let printer = Printer { test, names: names(test)?, barriers: layout.meets };
+    let printer = Printer { test, names: names(test)? };
     let threads =
         (0..test.threads.len()).map(|thread| printer.segments(thread)).collect::<Result<Vec<_>, _>>()?;
     let claim = match &test.question {
@@ -59,7 +61,22 @@ pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
     if test.locations.iter().enumerate().any(|(index, _)| printer.names[index].shared) {
         source += "#extension GL_EXT_null_initializer : require\n";
     }
-    let _ = writeln!(source, "layout(local_size_x = {}) in;", layout.local_size);
+    match layout.sections {
+        Some(order) => {
+            let order = match order {
+                InterlockOrder::Ordered => "ordered",
+                InterlockOrder::Unordered => "unordered",
+            };
+            source += "#extension GL_ARB_fragment_shader_interlock : require\n";
+            let _ = writeln!(source, "layout(pixel_interlock_{order}) in;");
+        }
+        None => {
+            if threads.iter().flatten().any(|segment| segment.scope() == Some(Scope::Subgroup)) {
+                source += "#extension GL_KHR_shader_subgroup_basic : require\n";
+            }
+            let _ = writeln!(source, "layout(local_size_x = {}) in;", layout.local_size);
+        }
+    }
     printer.declare(&mut source);
     let observed = printer.observed();
     if !observed.is_empty() {
@@ -70,47 +87,37 @@ pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
         let _ =
             writeln!(source, "layout(set = 0, binding = {binding}) buffer Result {{ {members} }} result;");
     }
-    source += "\nvoid main() {\n";
-    for (workgroup, members) in layout.workgroups.iter().enumerate() {
-        let last =
-            members.iter().filter_map(|(_, thread)| threads.get(*thread)).map(Vec::len).max().unwrap_or(0);
-        let _ = writeln!(source, "    if (gl_WorkGroupID.x == {workgroup}) {{");
-        for segment in 0..last {
-            for (lane, thread) in members {
-                let (Some(code), id) = (threads[*thread].get(segment), ThreadId(*thread as u16)) else {
-                    continue;
-                };
-                let mut body = code.text.clone();
-                if segment + 1 == threads[*thread].len() {
-                    for (_, register) in observed.iter().filter(|(of, _)| *of == id) {
-                        let name = printer.register(id, *register);
-                        let _ = writeln!(body, "result.{} = {name};", printer.result(id, *register));
-                    }
-                }
-                if body.is_empty() {
-                    continue;
-                }
-                let _ = writeln!(source, "        if (gl_LocalInvocationIndex == {lane}) {{");
-                body.lines().for_each(|line| {
-                    let _ = writeln!(source, "            {line}");
-                });
-                source += "        }\n";
-            }
-            let mut barriers =
-                members.iter().filter_map(|(_, thread)| threads[*thread].get(segment)?.barrier.as_ref());
-            if let Some(barrier) = barriers.next() {
-                let _ = writeln!(source, "        {}", control_barrier(barrier)?);
+    // The code of a segment of a thread, with what is observed at the end.
+    let body = |thread: usize, segment: usize| {
+        let id = ThreadId(thread as u16);
+        let mut body = threads[thread].get(segment)?.text.clone();
+        if segment + 1 == threads[thread].len() {
+            for (_, register) in observed.iter().filter(|(of, _)| *of == id) {
+                let name = printer.register(id, *register);
+                let _ = writeln!(body, "result.{} = {name};", printer.result(id, *register));
             }
         }
-        source += "    }\n";
-    }
+        Some(body).filter(|body| !body.is_empty())
+    };
+    source += "\nvoid main() {\n";
+    source += &match layout.sections {
+        Some(_) => layout.fragments(&body),
+        None => layout.workgroups(&threads, &body)?,
+    };
     source += "}\n";
-    Ok(Glsl {
-        source,
-        workgroups: layout.workgroups.len() as u32,
-        subgroup_size: layout.subgroup_size,
-        claim,
-    })
+    let groups = layout.workgroups.len() as u32;
+    let (grid, subgroup_size) = match layout.sections {
+        Some(_) => ([groups, 1, layout.local_size], None),
+        None => ([groups, 1, 1], Some(layout.subgroup_size)),
+    };
+    Ok(Glsl { source, grid, subgroup_size, claim })
+}
+
+impl Glsl {
+    /// How the names of files with such a shader end.
+    pub fn extension(&self) -> &'static str {
+        if self.subgroup_size.is_some() { "comp" } else { "frag" }
+    }
 }
 
 fn cannot(what: impl Into<String>) -> ConvertError {
@@ -119,11 +126,12 @@ fn cannot(what: impl Into<String>) -> ConvertError {
 
 /// Which invocation is which thread.
 struct Layout {
-    /// For each workgroup its threads with their local index.
+    /// For each workgroup its threads with their local index; for each pixel its threads with their primitive.
     workgroups: Vec<Vec<(u32, usize)>>,
     local_size: u32,
     subgroup_size: u32,
-    meets: bool,
+    /// The order of the interlocked sections of fragments; nothing of compute shaders.
+    sections: Option<InterlockOrder>,
 }
 
 impl Layout {
@@ -147,6 +155,9 @@ impl Layout {
         if queues.len() > 1 {
             return Err(cannot("several queues"));
         }
+        if let Some(order) = test.interlock_order() {
+            return Layout::of_fragments(test, order);
+        }
         let sizes = || all.values().flat_map(|subgroups| subgroups.values().map(Vec::len));
         let subgroup_size = sizes().max().unwrap_or(1) as u32;
         let workgroups: Vec<Vec<(u32, usize)>> = all
@@ -160,21 +171,131 @@ impl Layout {
             })
             .collect();
         let last = workgroups.iter().flatten().map(|(lane, _)| lane + 1).max().unwrap_or(1);
-        let meets = test.threads.iter().any(|thread| {
-            thread.instructions.iter().any(|i| matches!(i.kind, InstructionKind::ControlBarrier(_)))
-        });
-        // Whoever plays no thread would not come to a barrier that a workgroup meets in.
+        // Whoever plays no thread would not come to a barrier that a workgroup meets in, or would come to one of a subgroup.
+        let meets = |thread: usize, scope: Scope| {
+            test.threads[thread].instructions.iter().any(|instruction| {
+                matches!(&instruction.kind, InstructionKind::ControlBarrier(barrier) if barrier.execution_scope == scope)
+            })
+        };
         let idle = |threads: &Vec<(u32, usize)>| {
-            threads.len() != last as usize
-                && threads.iter().any(|(_, thread)| {
-                    let mut code = test.threads[*thread].instructions.iter();
-                    code.any(|i| matches!(i.kind, InstructionKind::ControlBarrier(_)))
-                })
+            let any = |scope: Scope| threads.iter().any(|(_, thread)| meets(*thread, scope));
+            let full = |subgroups: &BTreeMap<u32, Vec<usize>>| {
+                subgroups.values().all(|threads| threads.len() == subgroup_size as usize)
+            };
+            any(Scope::Workgroup) && threads.len() != last as usize
+                || any(Scope::Subgroup) && !all.values().all(full)
         };
         if workgroups.iter().any(idle) {
             return Err(cannot("control barriers of workgroups or subgroups of different sizes"));
         }
-        Ok(Layout { workgroups, local_size: last, subgroup_size, meets })
+        Ok(Layout { workgroups, local_size: last, subgroup_size, sections: None })
+    }
+
+    /// Which fragment is which thread: those that name one section share a pixel, and the others have one each.
+    fn of_fragments(test: &Test, order: InterlockOrder) -> Result<Layout, ConvertError> {
+        let mut pixels: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut alone = Vec::new();
+        for (index, thread) in test.threads.iter().enumerate() {
+            let ends = thread.instructions.iter().filter_map(|instruction| {
+                if let InstructionKind::Interlock(interlock) = &instruction.kind {
+                    Some((interlock.end, interlock.section.as_str()))
+                } else {
+                    None
+                }
+            });
+            match ends.collect::<Vec<_>>().as_slice() {
+                [] => alone.push(vec![index]),
+                [(InterlockEnd::Begin, section), (InterlockEnd::End, other)] if section == other => {
+                    pixels.entry(section).or_default().push(index);
+                }
+                _ => return Err(cannot("interlocked sections that are not executed exactly once")),
+            }
+        }
+        let workgroups: Vec<Vec<(u32, usize)>> =
+            pixels.into_values().chain(alone).map(|threads| (0..).zip(threads).collect()).collect();
+        let local_size = workgroups.iter().map(Vec::len).max().unwrap_or(1) as u32;
+        Ok(Layout { workgroups, local_size, subgroup_size: 1, sections: Some(order) })
+    }
+
+    /// What fragments do: before their sections, which all of them go through, within and behind.
+    fn fragments(&self, body: &dyn Fn(usize, usize) -> Option<String>) -> String {
+        let mut source = String::new();
+        for segment in 0..3 {
+            for (pixel, members) in self.workgroups.iter().enumerate() {
+                for (primitive, thread) in members {
+                    if let Some(body) = body(*thread, segment) {
+                        let who = format!("uint(gl_FragCoord.x) == {pixel} && gl_PrimitiveID == {primitive}");
+                        let _ = write!(source, "    if ({who}) {{\n{}    }}\n", indented(&indented(&body)));
+                    }
+                }
+            }
+            source += match segment {
+                0 => "    beginInvocationInterlockARB();\n",
+                1 => "    endInvocationInterlockARB();\n",
+                _ => "",
+            };
+        }
+        source
+    }
+
+    /// What the invocations of workgroups do, between the barriers at which they meet.
+    fn workgroups(
+        &self,
+        threads: &[Vec<Segment>],
+        body: &dyn Fn(usize, usize) -> Option<String>,
+    ) -> Result<String, ConvertError> {
+        let mut source = String::new();
+        for (workgroup, members) in self.workgroups.iter().enumerate() {
+            let _ = writeln!(source, "    if (gl_WorkGroupID.x == {workgroup}) {{");
+            let mut subgroups: BTreeMap<u32, Vec<(u32, usize)>> = BTreeMap::new();
+            for (lane, thread) in members {
+                subgroups.entry(lane / self.subgroup_size).or_default().push((*lane, *thread));
+            }
+            // Up to which segment each subgroup has come.
+            let mut next: BTreeMap<u32, usize> = subgroups.keys().map(|subgroup| (*subgroup, 0)).collect();
+            loop {
+                let mut meets = None;
+                for (subgroup, lanes) in &subgroups {
+                    let at = next.entry(*subgroup).or_default();
+                    loop {
+                        for (lane, thread) in lanes {
+                            if let Some(body) = body(*thread, *at) {
+                                let _ = writeln!(source, "        if (gl_LocalInvocationIndex == {lane}) {{");
+                                let _ =
+                                    writeln!(source, "{}        }}", indented(&indented(&indented(&body))));
+                            }
+                        }
+                        let mut barriers = lanes
+                            .iter()
+                            .filter_map(|(_, thread)| threads[*thread].get(*at)?.barrier.as_ref());
+                        let barrier = barriers.next();
+                        *at += 1;
+                        match barrier {
+                            Some(barrier) if barrier.execution_scope == Scope::Subgroup => {
+                                let statement = control_barrier(barrier)?;
+                                let size = self.subgroup_size;
+                                let _ = match subgroups.len() {
+                                    1 => writeln!(source, "        {statement}"),
+                                    _ => writeln!(
+                                        source,
+                                        "        if (gl_LocalInvocationIndex / {size} == {subgroup}) {{ {statement} }}"
+                                    ),
+                                };
+                            }
+                            Some(barrier) => {
+                                meets = Some(barrier);
+                                break;
+                            }
+                            None => break,
+                        }
+                    }
+                }
+                let Some(barrier) = meets else { break };
+                let _ = writeln!(source, "        {}", control_barrier(barrier)?);
+            }
+            source += "    }\n";
+        }
+        Ok(source)
     }
 }
 
@@ -301,16 +422,22 @@ fn names(test: &Test) -> Result<Vec<Name>, ConvertError> {
     Ok(names)
 }
 
-/// Code of a thread up to a control barrier.
+/// Code of a thread up to a control barrier, or an end of an interlocked section.
 struct Segment {
     text: String,
     barrier: Option<ControlBarrier>,
 }
 
+impl Segment {
+    /// Who meets at its end.
+    fn scope(&self) -> Option<Scope> {
+        self.barrier.as_ref().map(|barrier| barrier.execution_scope)
+    }
+}
+
 struct Printer<'a> {
     test: &'a Test,
     names: Vec<Name>,
-    barriers: bool,
 }
 
 /// Where a jump out of a block goes, and the statement for it.
@@ -416,51 +543,48 @@ impl Printer<'_> {
         })
     }
 
-    /// The code of a thread, cut where all invocations of its workgroup meet.
+    /// The code of a thread, cut where it meets others.
     fn segments(&self, index: usize) -> Result<Vec<Segment>, ConvertError> {
         let thread = &self.test.threads[index];
         let id = ThreadId(index as u16);
+        if !thread.blocks().is_empty() {
+            return Err(cannot(
+                "barriers and operations of a subgroup under a branch, in the form that this prints",
+            ));
+        }
+        self.same_for_all(index)?;
         let mut segments = Vec::new();
         let mut start = 0;
-        if self.barriers {
-            for (at, instruction) in thread.instructions.iter().enumerate() {
-                if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
-                    self.same_for_all(index, segments.len(), barrier)?;
-                    let text = self.block(id, thread, start..at, &[])?;
-                    segments.push(Segment { text, barrier: Some(barrier.clone()) });
-                    start = at + 1;
-                }
-            }
+        for (at, instruction) in thread.instructions.iter().enumerate() {
+            let barrier = match meeting(&instruction.kind) {
+                Some(barrier) => barrier.cloned(),
+                None => continue,
+            };
+            let text = self.block(id, thread, start..at, &[])?;
+            segments.push(Segment { text, barrier });
+            start = at + 1;
         }
         let text = self.block(id, thread, start..thread.instructions.len(), &[])?;
         segments.push(Segment { text, barrier: None });
         Ok(segments)
     }
 
-    /// Refuses barriers that are not the same instruction for the whole workgroup.
-    fn same_for_all(
-        &self,
-        index: usize,
-        number: usize,
-        barrier: &ControlBarrier,
-    ) -> Result<(), ConvertError> {
-        let place = self.test.threads[index].place.placement();
-        let others = self.test.threads.iter().filter(|thread| {
-            let other = thread.place.placement();
-            place
-                .zip(other)
-                .is_some_and(|(a, b)| a.instance(Scope::Workgroup) == b.instance(Scope::Workgroup))
-        });
-        for other in others {
-            let mut barriers = other.instructions.iter().filter_map(|instruction| {
-                if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
-                    Some(barrier)
-                } else {
-                    None
+    /// Refuses barriers that are not the same instruction for all who meet there.
+    fn same_for_all(&self, index: usize) -> Result<(), ConvertError> {
+        let barriers = |thread: &Thread, scopes: &[Scope]| -> Vec<ControlBarrier> {
+            let all = thread.instructions.iter().filter_map(|instruction| meeting(&instruction.kind)?);
+            all.filter(|barrier| scopes.contains(&barrier.execution_scope)).cloned().collect()
+        };
+        let me = &self.test.threads[index];
+        for (with, scopes) in [
+            (Scope::Workgroup, &[Scope::Workgroup][..]),
+            (Scope::Subgroup, &[Scope::Workgroup, Scope::Subgroup]),
+        ] {
+            let others = self.test.threads.iter().filter(|other| me.place.shares(other.place, with));
+            for other in others {
+                if barriers(me, scopes) != barriers(other, scopes) {
+                    return Err(cannot("control barriers that are not the same for all who meet"));
                 }
-            });
-            if barriers.nth(number) != Some(barrier) {
-                return Err(cannot("control barriers that are not the same for all of a workgroup"));
             }
         }
         Ok(())
@@ -707,6 +831,14 @@ impl Printer<'_> {
     }
 }
 
+/// Whether invocations meet others at an instruction: at which control barrier, or at an end of a section.
+fn meeting(kind: &InstructionKind) -> Option<Option<&ControlBarrier>> {
+    if let InstructionKind::ControlBarrier(barrier) = kind {
+        return Some(Some(barrier));
+    }
+    matches!(kind, InstructionKind::Interlock(_)).then_some(None)
+}
+
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
@@ -763,8 +895,8 @@ fn control_barrier(barrier: &ControlBarrier) -> Result<String, ConvertError> {
     if barrier.resource.is_some() || barrier.quorum.is_some() {
         return Err(cannot("named barriers"));
     }
-    if barrier.execution_scope != Scope::Workgroup {
-        return Err(cannot("control barriers but of the workgroup, in the form that this prints"));
+    if !matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup) {
+        return Err(cannot("control barriers but of workgroups and subgroups"));
     }
     let order = ordered(barrier.memory_scope, barrier.semantics.unwrap_or(Semantics::RELAXED))?;
     Ok(format!("controlBarrier({}, {order});", scope_word(barrier.execution_scope)?))

@@ -125,7 +125,10 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
         Err(why) => bundle.lacks(format!("No host in C: {why}.")),
     }
     match to_vulkan(&subject.loaded.test).and_then(|test| to_glsl(&test)) {
-        Ok(glsl) => bundle.add("test.comp", "the test as GLSL, one instance of it", shader(&glsl).as_bytes()),
+        Ok(glsl) => {
+            let file = format!("test.{}", glsl.extension());
+            bundle.add(file.as_str(), "the test as GLSL, one instance of it", shader(&glsl).as_bytes());
+        }
         Err(why) => bundle.lacks(format!("No GLSL: {why}.")),
     }
     let ended = machine_code(&mut bundle, &subject, &meant)?;
@@ -146,10 +149,12 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
 /// A shader, under a comment that says how to ask about it.
 pub fn shader(glsl: &Glsl) -> String {
     let claim = glsl.claim.as_ref().map(|claim| format!(" --assert '{claim}'")).unwrap_or_default();
-    let Glsl { source, workgroups, subgroup_size, .. } = glsl;
-    format!(
-        "// vk-litmus check FILE.comp --grid {workgroups} --subgroup-size {subgroup_size}{claim}\n{source}"
-    )
+    let (file, [x, y, z]) = (format!("FILE.{}", glsl.extension()), glsl.grid);
+    let asked = match glsl.subgroup_size {
+        Some(size) => format!("--grid {x} --subgroup-size {size}"),
+        None => format!("--grid {x},{y},{z}"),
+    };
+    format!("// vk-litmus check {file} {asked}{claim}\n{}", glsl.source)
 }
 
 impl Subject {

@@ -63,6 +63,7 @@ pub(crate) fn case(
     }
     let barriers = Barriers::new(invocations, setting, &walked);
     barriers.report(findings, &walked);
+    barriers.all_or_none(setting, &walked)?;
     let mut threads = Vec::with_capacity(walked.len());
     let mut origins = Vec::with_capacity(walked.len());
     for (index, walked) in walked.iter().enumerate() {
@@ -190,6 +191,21 @@ impl Barriers {
             .collect()
     }
 
+    /// Refuses barriers of a subgroup that an invocation may pass by for what it reads: who does is not waited for, and the test would wait
+    /// for all that may come.
+    fn all_or_none(&self, setting: &Setting<'_>, walked: &[Walked]) -> Result<(), Problem> {
+        for (barrier, comes) in self.known.values() {
+            let InstructionKind::ControlBarrier(kind) = &barrier.kind else { continue };
+            let alone = comes.len() < 2 || kind.execution_scope != Scope::Subgroup;
+            if !alone && comes.iter().any(|thread| passes_by(&walked[*thread], kind)) {
+                let line = line_of(setting, barrier);
+                let what = "a control barrier of a subgroup under a condition on what is read";
+                return Err(unsupported(format!("{what} (line {line})")));
+            }
+        }
+        Ok(())
+    }
+
     /// Says which instances some invocation comes to whatever is read, and some other never.
     fn report(&self, findings: &mut BTreeSet<Finding>, walked: &[Walked]) {
         for (instance, (barrier, comes)) in &self.known {
@@ -207,6 +223,31 @@ impl Barriers {
             }
         }
     }
+}
+
+/// Whether a thread may come to its end without a barrier of its own.
+fn passes_by(walked: &Walked, barrier: &litmus::ControlBarrier) -> bool {
+    let is_it = |index: usize| {
+        let first = walked.segments.get(index).and_then(|segment| segment.barrier.as_ref());
+        first.is_some_and(
+            |first| matches!(&first.kind, InstructionKind::ControlBarrier(other) if other == barrier),
+        )
+    };
+    let ends = |index: usize| {
+        let code = walked.segments.get(index).map_or(&[][..], |segment| &segment.code);
+        code.iter().any(|emitted| emit::labels_of(&emitted.kind).0 == Some(LabelId(END)))
+    };
+    let (mut seen, mut next) = (BTreeSet::new(), vec![0]);
+    while let Some(index) = next.pop() {
+        if is_it(index) || !seen.insert(index) {
+            continue;
+        }
+        if ends(index) {
+            return true;
+        }
+        next.extend(walked.segments.get(index).into_iter().flat_map(|segment| &segment.next));
+    }
+    false
 }
 
 /// The code of a thread.

@@ -4,8 +4,8 @@
 
 use litmus::{
     Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind,
-    LabelId, LocationId, MemoryPlace, Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
-    SplitBarrier, SplitHalf, StorageClass,
+    Interlock, InterlockEnd, InterlockOrder, LabelId, LocationId, MemoryPlace, Operand, RegisterId,
+    RmwOperation, ScalarType, Scope, Semantics, SplitBarrier, SplitHalf, StorageClass,
 };
 
 use crate::value::Number;
@@ -97,6 +97,10 @@ pub(crate) fn split_barrier(
 ) -> InstructionKind {
     let id = instance.to_string();
     InstructionKind::SplitBarrier(SplitBarrier { half, execution_scope, memory_scope, semantics, id })
+}
+
+pub(crate) fn interlock(end: InterlockEnd, order: InterlockOrder, pixel: u32) -> InstructionKind {
+    InstructionKind::Interlock(Interlock { end, order, section: pixel.to_string() })
 }
 
 pub(crate) fn arithmetic(
@@ -368,6 +372,10 @@ pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
         InstructionKind::SplitBarrier(barrier) => Some(match barrier.half {
             SplitHalf::Arrive => "arrival",
             SplitHalf::Wait => "wait",
+        }),
+        InstructionKind::Interlock(interlock) => Some(match interlock.end {
+            InterlockEnd::Begin => "begin of an interlocked section",
+            InterlockEnd::End => "end of an interlocked section",
         }),
         _ => None,
     }

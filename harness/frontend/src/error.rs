@@ -73,6 +73,17 @@ pub enum Problem {
         /// What depends on it.
         what: String,
     },
+    /// The same, where a vertex or a fragment is given something of which nothing is said.
+    #[error(
+        "cannot lift: {what} is computed from floats or opaque values, such as what is given at location {location}: [input.{location}] of \
+         a --case file says what it is"
+    )]
+    NotGiven {
+        /// What depends on it.
+        what: String,
+        /// The location.
+        location: u32,
+    },
     /// The same, where a sampler gives something of which nothing is said.
     #[error(
         "cannot lift: {what} is computed from floats or opaque values, such as what a sampler gives: --sampler SET.BINDING=linear says \

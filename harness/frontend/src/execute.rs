@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use arithmetic::{Kind, NumberShape, Operand, fold, fold_extended, folds, mask};
-use litmus::ArithmeticOperation;
+use litmus::{ArithmeticOperation, InterlockEnd};
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 
 use crate::access::Way;
@@ -186,6 +186,14 @@ impl Walk<'_> {
             }
             Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
                 self.split_barrier(state, instruction)?;
+                Ok(Value::Opaque)
+            }
+            Op::BeginInvocationInterlockEXT => {
+                self.section(state, InterlockEnd::Begin)?;
+                Ok(Value::Opaque)
+            }
+            Op::EndInvocationInterlockEXT => {
+                self.section(state, InterlockEnd::End)?;
                 Ok(Value::Opaque)
             }
             Op::ExtInst => self.extended(state, instruction),

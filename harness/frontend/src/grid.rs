@@ -22,6 +22,7 @@ mod program;
 mod quick;
 mod sampler;
 mod schedule;
+mod section;
 mod setup;
 mod shadow;
 mod split;
@@ -243,7 +244,7 @@ pub(crate) fn walk_within(module: &Module, options: &Options, most: u64) -> Resu
         if report.verdict == Verdict::Clean {
             notes.extend(untouched(module, &first.program.untouched(&reached)));
         }
-        report.coverage = coverage(&report, notes);
+        report.coverage = coverage(&report, first.setup.unordered(), notes);
         Ok(report)
     })
 }
@@ -309,21 +310,18 @@ fn untouched(module: &Module, lines: &std::collections::BTreeSet<u32>) -> Option
     Some(format!("nobody came to line{} {ranges}{more}", if all.len() == 1 { "" } else { "s" }))
 }
 
-/// What a pass covers, in words.
-fn coverage(report: &Report, notes: std::collections::BTreeSet<String>) -> String {
+/// What a pass covers, in words. `unordered` is whether interlocked sections come in any order.
+fn coverage(report: &Report, unordered: bool, notes: std::collections::BTreeSet<String>) -> String {
     let workgroups: u64 = report.grid.iter().map(|n| u64::from(*n)).product();
     let each: u64 = report.local_size.iter().map(|n| u64::from(*n)).product();
+    let why = match unordered {
+        true => "sections come in any order",
+        false => "atomics decide where it goes or what is ordered",
+    };
     let orders = match (report.ordered, report.orders) {
         (false, _) => "every order of the invocations".to_owned(),
-        (true, 1) => {
-            "the one order of the invocations tried, since atomics decide where it goes or what is ordered"
-                .to_owned()
-        }
-        (true, orders) => {
-            format!(
-                "the {orders} orders of the invocations tried, since atomics decide where it goes or what is ordered"
-            )
-        }
+        (true, 1) => format!("the one order of the invocations tried, since {why}"),
+        (true, orders) => format!("the {orders} orders of the invocations tried, since {why}"),
     };
     let invocations = report.stage.counted(report.grid).unwrap_or_else(|| {
         let plural = if workgroups == 1 { "" } else { "s" };

@@ -67,6 +67,7 @@ mod outcomes;
 mod overwritten;
 mod question;
 mod relation;
+mod section;
 mod smallest;
 mod stage;
 mod state;

@@ -17,6 +17,7 @@ use crate::layout::{Specialized, known};
 use crate::module::{Constant, Module, Type};
 use crate::order::class_of;
 use crate::question::Asked;
+use crate::section::Sections;
 use crate::stage::{self, Stage};
 use crate::state::State;
 use crate::value::{Cell, Object, Origin};
@@ -206,6 +207,8 @@ pub(crate) struct Setting<'a> {
     /// As [`Options::given`].
     pub given: &'a BTreeMap<u32, Vec<u8>>,
     pub grid: [u32; 3],
+    /// What is said of interlocked sections.
+    pub sections: Option<Sections>,
     pub local_size: [u32; 3],
     pub subgroup_size: u32,
     pub unroll: Option<u32>,
@@ -417,6 +420,7 @@ pub(crate) fn with_setting<T>(
         specialized: &specialized,
         stage,
         given: &options.given,
+        sections: None,
         grid: options.grid.unwrap_or([1; 3]),
         local_size,
         subgroup_size: options.subgroup_size.unwrap_or(1).max(1),
@@ -503,6 +507,7 @@ fn lift_entry(
         stage,
         given: &options.given,
         grid,
+        sections: module.sections(function),
         local_size,
         subgroup_size,
         unroll: options.unroll,
@@ -531,6 +536,7 @@ fn lift_entry(
                 .to_owned(),
         );
     }
+    notes.extend(setting.sections.and_then(|sections| sections.note).map(str::to_owned));
     let mut lifted = Lifted {
         entry: name.to_owned(),
         cases: Vec::new(),

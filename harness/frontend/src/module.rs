@@ -12,6 +12,7 @@ use rspirv::spirv::{
 use crate::annotations::Annotations;
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
 use crate::opcode;
+use crate::section::Sections;
 use crate::stage::Stage;
 use crate::text::{MAX_INSTRUCTIONS, assemble, string_of};
 
@@ -160,6 +161,8 @@ pub struct Module {
     /// Pointers that are declared behind their use.
     forward: BTreeSet<u32>,
     local_sizes: HashMap<u32, ([u32; 3], bool)>,
+    /// What the modes of each entry point say of its interlocked sections.
+    sections: HashMap<u32, Sections>,
     pub(crate) decorations: HashMap<u32, Decorations>,
     pub(crate) member_decorations: HashMap<(u32, u32), Decorations>,
     pub(crate) names: HashMap<u32, String>,
@@ -444,6 +447,9 @@ impl Module {
                     let size = [operand(2)?, operand(3)?, operand(4)?];
                     self.local_sizes.insert(operand(0)?, (size, mode == ExecutionMode::LocalSizeId));
                 }
+                if let Some(sections) = mode.and_then(Sections::of) {
+                    self.sections.insert(operand(0)?, sections);
+                }
             }
             Op::Decorate => {
                 let entry = self.decorations.entry(operand(0)?).or_default();
@@ -687,6 +693,11 @@ impl Module {
     }
 
     /// The local size of an entry point as its mode says it: numbers, or with `true` ids of constants.
+    /// What the modes of an entry point say of interlocked sections.
+    pub(crate) fn sections(&self, function: u32) -> Option<Sections> {
+        self.sections.get(&function).copied()
+    }
+
     pub(crate) fn local_size(&self, function: u32) -> Option<([u32; 3], bool)> {
         self.local_sizes.get(&function).copied()
     }

@@ -24,7 +24,11 @@ pub fn smallest(
     budget: Budget<'_>,
     finding: &GridFinding,
 ) -> Option<Test> {
-    let [one, other] = &finding.at[..] else { return None };
+    let [mut one, mut other] = finding.at.iter().collect::<Vec<_>>()[..] else { return None };
+    // In the order of the grid, which is that of interlocked sections.
+    if one.invocation.workgroup_index > other.invocation.workgroup_index {
+        std::mem::swap(&mut one, &mut other);
+    }
     if !finding.kind.is_race() || one.invocation == other.invocation {
         return None;
     }
@@ -77,7 +81,9 @@ pub fn smallest(
 fn synchronizes(kind: &InstructionKind) -> bool {
     match kind {
         InstructionKind::Access(access) => matches!(access.strength, Access::Atomic { .. }),
-        InstructionKind::Fence { .. } | InstructionKind::ControlBarrier(_) => true,
+        InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::Interlock(_) => true,
         _ => false,
     }
 }

@@ -130,9 +130,6 @@ pub(crate) fn check(module: &Module, stage: Stage, grid: Option<[u32; 3]>) -> Re
                         "a control barrier in a {word} shader (no workgroups: VUID-StandaloneSpirv-None-04637)"
                     )
                 }
-                Op::BeginInvocationInterlockEXT | Op::EndInvocationInterlockEXT => {
-                    format!("Op{name}: fragment shader interlock is known to models of litmus tests alone")
-                }
                 _ if name.starts_with("Group") => {
                     format!(
                         "Op{name} in a {word} shader: which invocations share a subgroup is known only when they run"

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use litmus::ArithmeticOperation;
 
+use crate::section::Side;
 use crate::value::{Cell, Domain, Number, Object, Truth, Value};
 
 /// Parts of private memory: bytes and value by place.
@@ -91,6 +92,8 @@ pub(crate) struct State {
     pub forks: u32,
     /// Whether something without a defined result is behind on this path.
     pub suspected: bool,
+    /// Where the path stands to the interlocked section.
+    pub section: Side,
 }
 
 impl State {

@@ -16,6 +16,7 @@ use crate::error::{Place, Problem, Refusal, malformed, unsupported};
 use crate::layout::{Specialized, part};
 use crate::lift::{Finding, FindingKind, Identity, Setting};
 use crate::module::{Instruction, Type};
+use crate::section::Side;
 use crate::state::{Frame, Loop, State};
 use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};
 
@@ -237,6 +238,7 @@ impl<'a> Walk<'a> {
             performed: Rc::default(),
             forks: 0,
             suspected: false,
+            section: Side::Before,
         };
         let label = self.label();
         self.pending.push(Pending { segment: 0, label, state });

@@ -101,8 +101,18 @@ struct Kernel {
     functions: String,
     /// Whether plain accesses are mostly of what the invocation has for itself.
     careful: bool,
-    /// Whether control barriers are split.
-    split: bool,
+    meeting: Meeting,
+}
+
+/// How invocations wait for one another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meeting {
+    /// At control barriers.
+    Barriers,
+    /// At split ones.
+    Halves,
+    /// They are fragments with interlocked sections.
+    Sections,
 }
 
 /// Where statements are.
@@ -157,13 +167,22 @@ impl Kernel {
     fn statement(&mut self, inside: Inside<'_>) -> String {
         self.fresh += 1;
         let number = self.fresh;
-        let names = ["d0", "d1", "dme", "dother", "s0", "sme", "sother"];
+        // Fragments have buffers alone, and a number below that of the primitives.
+        let fragments = self.meeting == Meeting::Sections;
+        let names = match fragments {
+            true => ["d0", "d1", "dme", "dother", "d0", "dme", "dme"],
+            false => ["d0", "d1", "dme", "dother", "s0", "sme", "sother"],
+        };
         let what = self.random.below(18);
         let own = self.careful && what < 6 && self.random.below(6) > 0;
-        let place = if own { ["dme", "sme"][self.random.below(2)] } else { names[self.random.below(7)] };
+        let place =
+            if own { [names[2], names[5]][self.random.below(2)] } else { names[self.random.below(7)] };
         let place = format!("%{}{place}", inside.at);
         // The scope of workgroups is 2, that of queue families 5, that of subgroups 3, that of devices 1.
-        let scope = self.one_of(&["%2", "%5", "%5", "%3"], &["%2", "%1", "%1", "%3"]);
+        let scope = match fragments {
+            true => self.one_of(&["%5"], &["%1"]),
+            false => self.one_of(&["%2", "%5", "%5", "%3"], &["%2", "%1", "%1", "%3"]),
+        };
         let both = self.one_of(
             &["%264", "%72", "%328", "%24840", "%24648", "%24904", "%0"],
             &["%264", "%72", "%328", "%0"],
@@ -188,7 +207,7 @@ impl Kernel {
                 let semantics = self.one_of(&["%0", "%24648", "%66"], &["%0", "%72", "%66"]);
                 format!("%a{number} = OpAtomicCompareExchange %u32 {place} {scope} {semantics} %0 %1 %0\n")
             }
-            9 | 10 if inside.uniform && self.split => {
+            9 | 10 if inside.uniform && self.meeting == Meeting::Halves => {
                 let who = self.random.one_of(&["%2", "%2", "%3"]);
                 let memory = self.one_of(&["%2", "%2", "%5"], &["%2", "%2", "%1"]);
                 let release = self.one_of(
@@ -205,12 +224,12 @@ impl Kernel {
                     "OpControlBarrierArriveEXT {who} {memory} {release}\n{gap}OpControlBarrierWaitEXT {who} {memory} {acquire}\n"
                 )
             }
-            9 | 10 if inside.uniform => {
+            9 | 10 if inside.uniform && !fragments => {
                 let memory = self.one_of(&["%2", "%2", "%2", "%5"], &["%2", "%2", "%2", "%1"]);
                 format!("OpControlBarrier %2 {memory} {both}\n")
             }
             11 => {
-                let scope = self.one_of(&["%2", "%5"], &["%2", "%1"]);
+                let scope = if fragments { scope } else { self.one_of(&["%2", "%5"], &["%2", "%1"]) };
                 let both = self.one_of(&["%264", "%72", "%328", "%24904"], &["%264", "%72", "%328"]);
                 format!("OpMemoryBarrier {scope} {both}\n")
             }
@@ -276,18 +295,21 @@ impl Kernel {
     }
 }
 
-/// A kernel with its grid; with `split` its control barriers are.
-fn drawn(seed: u64, split: bool) -> (String, Options) {
+/// A kernel with its grid.
+fn drawn(seed: u64, meeting: Meeting) -> (String, Options) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let shapes = [(2, 1), (2, 2), (2, 2), (1, 2), (1, 3), (4, 1), (2, 3)];
     let (local, workgroups) = shapes[random.below(shapes.len())];
     let (vulkan, coherent, careful) = (random.below(4) > 0, random.below(2) == 0, random.below(3) > 0);
-    let mut kernel = Kernel { random, vulkan, fresh: 100, functions: String::new(), careful, split };
+    let mut kernel = Kernel { random, vulkan, fresh: 100, functions: String::new(), careful, meeting };
     let (model, capability) =
         if vulkan { ("Vulkan", "OpCapability VulkanMemoryModel") } else { ("GLSL450", "") };
     let coherent = if !vulkan && coherent { "OpMemberDecorate %block 0 Coherent" } else { "" };
     let mut text = HEADER.replace("CAPABILITY", capability).replace("MODEL", model);
     text = text.replace("LOCAL", &local.to_string()).replace("COHERENT", coherent);
+    if meeting == Meeting::Sections {
+        return fragments(kernel, text);
+    }
     text += "%main = OpFunction %void None %function\n%entry = OpLabel\n%lane = OpLoad %u32 %id\n\
              %groups = OpLoad %v3u32 %group\n%first = OpCompositeExtract %u32 %groups 0\n";
     // Some count through the whole grid, as far as memory of the workgroup has room for it.
@@ -303,6 +325,31 @@ fn drawn(seed: u64, split: bool) -> (String, Options) {
     text += &kernel.functions;
     let subgroup_size = Some(1 << kernel.random.below(if local > 1 { 2 } else { 1 }));
     (text, Options { grid: Some([workgroups, 1, 1]), subgroup_size, ..Options::default() })
+}
+
+/// The same of fragments: of some pixels some primitives each, with a section somewhere in what they do.
+fn fragments(mut kernel: Kernel, mut text: String) -> (String, Options) {
+    let shapes = [(1, 2), (1, 2), (1, 2), (1, 3), (2, 2)];
+    let (pixels, primitives) = shapes[kernel.random.below(shapes.len())];
+    let order = kernel.random.one_of(&["PixelInterlockOrderedEXT", "PixelInterlockUnorderedEXT"]);
+    let from = text.find("OpExecutionMode").unwrap_or(0);
+    let line = text[from..].lines().next().unwrap_or("").to_owned();
+    text =
+        text.replace(&line, &format!("OpExecutionMode %main OriginUpperLeft\nOpExecutionMode %main {order}"));
+    text = text.replace("GLCompute", "Fragment").replace("LocalInvocationIndex", "PrimitiveId");
+    text = text.replace("OpDecorate %group BuiltIn WorkgroupId\n", "");
+    text += "%main = OpFunction %void None %function\n%entry = OpLabel\n%groups = OpLoad %u32 %id\n%me = OpIAdd %u32 %groups %0\n";
+    text += &places("", "%me");
+    let inside = Inside { at: "", me: "%me", depth: 0, uniform: false };
+    for end in
+        ["OpBeginInvocationInterlockEXT\n", "OpEndInvocationInterlockEXT\n", "OpReturn\nOpFunctionEnd\n"]
+    {
+        let count = kernel.random.below(4);
+        text += &kernel.statements(count, inside);
+        text += end;
+    }
+    text += &kernel.functions;
+    (text, Options { grid: Some([pixels, 1, primitives]), ..Options::default() })
 }
 
 /// Whether a walk reports two accesses that race.
@@ -324,16 +371,21 @@ const ONCE: [u64; 4] = [901, 1759, 5850, 25_919];
 
 #[test]
 fn walks_say_what_the_model_says() {
-    compared(false, &ONCE);
+    compared(Meeting::Barriers, &ONCE);
 }
 
 #[test]
 fn walks_say_what_the_model_says_of_split_barriers() {
-    compared(true, &[]);
+    compared(Meeting::Halves, &[]);
+}
+
+#[test]
+fn walks_say_what_the_model_says_of_interlocked_sections() {
+    compared(Meeting::Sections, &[]);
 }
 
 #[expect(clippy::unwrap_used, clippy::panic, reason = "what tests share")]
-fn compared(split: bool, once: &[u64]) {
+fn compared(meeting: Meeting, once: &[u64]) {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     // How many, or from which to which.
     let asked = std::env::var("VK_LITMUS_RANDOM_KERNELS").unwrap_or_else(|_| "300".to_owned());
@@ -345,7 +397,7 @@ fn compared(split: bool, once: &[u64]) {
     let (mut found_by, mut never) = ([0; 3], Vec::new());
     let count = count + once.len() as u64;
     for seed in (first..=last).chain(once.iter().copied()) {
-        let (text, options) = drawn(seed, split);
+        let (text, options) = drawn(seed, meeting);
         let body = text.split_once("%groups = OpLoad").map_or("", |(_, body)| body);
         let module = frontend::read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let walked =

@@ -123,6 +123,20 @@ OpReturn
 OpFunctionEnd",
             "%begin = OpFunctionCall %void %again",
         ),
+        ("section of a compute shader", "", "OpBeginInvocationInterlockEXT"),
+        (
+            "barrier of a subgroup under a read",
+            "%3 = OpConstant %u32 3",
+            "OpAtomicStore %first %5 %0 %1
+%seen = OpAtomicLoad %u32 %first %5 %0
+%there = OpIEqual %bool %seen %1
+OpSelectionMerge %after None
+OpBranchConditional %there %then %after
+%then = OpLabel
+OpControlBarrier %3 %3 %0
+OpBranch %after
+%after = OpLabel",
+        ),
         ("invocations", "", "OpNop"),
         ("control flow", "", "OpBranch %nowhere\n%rest = OpLabel"),
     ];
@@ -276,6 +290,32 @@ fn classic_modules_are_read_as_the_vulkan_model() {
         .replace("OpDecorate %data Binding 0", "OpDecorate %data Binding 0\nOpDecorate %data Coherent");
     let made = litmus::print(&self::lifted(&coherent).unwrap().cases[0].test);
     assert!(made.contains("st.av.qf.sc0 data_0, 1"), "{made}");
+}
+
+/// A fragment executes each end of its section once: the model's way and the walk's say so of whoever does not.
+#[test]
+fn sections_are_executed_once() {
+    let found = |mode: &str, body: &str| {
+        let text =
+            kernel("", body).replace("GLCompute", "Fragment").replace("LocalInvocationIndex", "PrimitiveId");
+        let module = frontend::read(text.replace("LocalSize 2 1 1", mode).as_bytes()).unwrap();
+        let options = Options { grid: Some([1, 1, 2]), ..Options::default() };
+        let lifted = frontend::lift(&module, &options).map(|lifted| !lifted.findings.is_empty());
+        let walked = frontend::grid::walk(&module, &options).map(|report| !report.findings.is_empty());
+        assert_eq!(lifted, walked, "{body}");
+        lifted.map_err(|refusal| refusal.to_string())
+    };
+    let (begin, end) = ("OpBeginInvocationInterlockEXT\n", "OpEndInvocationInterlockEXT\n");
+    for mode in ["PixelInterlockOrderedEXT", "SampleInterlockUnorderedEXT", "ShadingRateInterlockOrderedEXT"]
+    {
+        assert_eq!(found(mode, &[begin, end].concat()), Ok(false));
+    }
+    let mode = "PixelInterlockUnorderedEXT";
+    for wrong in [&[end][..], &[begin, begin, end], &[begin, end, end], &[begin, end, begin, end]] {
+        assert_eq!(found(mode, &wrong.concat()), Ok(true), "{wrong:?}");
+    }
+    let refused = found("OriginUpperLeft", &[begin, end].concat());
+    assert!(refused.is_err_and(|why| why.contains("without an execution mode")));
 }
 
 /// What has no result and is not known does something that the walk would miss.

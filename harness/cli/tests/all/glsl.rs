@@ -70,8 +70,8 @@ fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<
     };
     let assertion = glsl.claim.as_ref().map(|claim| frontend::parse_formula(claim).unwrap());
     let options = Options {
-        grid: Some([glsl.workgroups, 1, 1]),
-        subgroup_size: Some(glsl.subgroup_size),
+        grid: Some(glsl.grid),
+        subgroup_size: glsl.subgroup_size,
         assertion,
         keep_all: true,
         ..Options::default()
@@ -144,7 +144,7 @@ fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<
 fn what_is_printed_lifts_back_to_the_same() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (file, module) = (folder.path().join("test.comp"), folder.path().join("test.spv"));
+    let module = folder.path().join("test.spv");
     let compiles = installed("glslangValidator");
     let (mut printed, mut open, mut wrong) = (0, 0, Vec::new());
     let mut refused: BTreeMap<String, usize> = BTreeMap::new();
@@ -160,6 +160,7 @@ fn what_is_printed_lifts_back_to_the_same() {
         if !compiles {
             continue;
         }
+        let file = folder.path().join(format!("test.{}", glsl.extension()));
         fs::write(&file, &glsl.source).unwrap();
         let mut command = Command::new("glslangValidator");
         let ran =

@@ -496,7 +496,8 @@ impl Machine<'_> {
             let last = end.min((word + 1) * WORD) - word * WORD;
             let covered = (mask(last as u32) & !mask(first as u32)) as u8;
             let record = Record { moment, subgroup, site, calls, manner, mask: covered };
-            let sight = Sight { view, seen: me.seen.get(&(place.0, place.1, word)), fine };
+            let seen_here = me.seen.get(&(place.0, place.1, word));
+            let sight = Sight { view, seen: seen_here, fine, released: me.last_release };
             let cell = object.shadow.cell(word);
             if sees {
                 seen.extend(cell.seen_by(&record, sight).map(|write| (word, write)));

@@ -7,6 +7,7 @@ use rspirv::spirv::StorageClass;
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::Identity;
 use crate::module::Constant;
+use crate::section::Side;
 use crate::stage;
 
 use super::machine::{Doing, Invocation, Machine, Workgroup};
@@ -61,6 +62,8 @@ impl Machine<'_> {
                 taken: Vec::new(),
                 seen: BTreeMap::new(),
                 split: [(0, 0); 2],
+                last_release: 0,
+                section: Side::Before,
                 fruitless: false,
                 last: 0,
             });

@@ -2,6 +2,8 @@
 
 use rspirv::spirv::Op;
 
+use crate::error::Place;
+
 use super::machine::{Here, Invocation, Machine, Step, Stop};
 use super::program::Inst;
 use super::value::{OPAQUE, Pointer, Value};
@@ -55,8 +57,22 @@ fn joined(one: &Invocation, mut other: Invocation) -> Option<Invocation> {
 }
 
 impl Machine<'_> {
-    /// Goes both ways of a branch to where they meet.
+    /// Goes both ways of a branch to where they meet; or on, where the one way discards.
     pub(super) fn both_ways(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+        for (way, other) in [(1, 2), (2, 1)] {
+            if self.discards(here, self.program.module.operand(&inst.raw, way)?) {
+                let place = self.place(self.site_of(&here.workgroup.invocations[here.index]));
+                let note = match place {
+                    Place::Line(line) => {
+                        format!("nobody is discarded at line {line}, whose condition is not followed")
+                    }
+                    _ => "nobody is discarded by a condition that is not followed".to_owned(),
+                };
+                self.notes.insert(note);
+                let target = self.program.module.operand(&inst.raw, other)?;
+                return self.jump(here, target);
+            }
+        }
         let begun = here.me().clone();
         let gone = self.gone_both_ways(here, inst, &begun);
         if gone.is_err() {
@@ -64,6 +80,16 @@ impl Machine<'_> {
             *here.me() = begun;
         }
         gone
+    }
+
+    /// Whether an invocation does nothing in a block but end as a helper.
+    fn discards(&self, here: &Here<'_>, target: u32) -> bool {
+        let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { return false };
+        let function = &self.program.functions[frame.function];
+        let first = function.labels.get(&target).and_then(|label| function.code.get(label + 1));
+        first.is_some_and(|first| {
+            matches!(first.raw.op, Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation)
+        })
     }
 
     fn gone_both_ways(&mut self, here: &mut Here<'_>, inst: &Inst, begun: &Invocation) -> Step<()> {

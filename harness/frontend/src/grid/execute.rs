@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use litmus::InterlockEnd;
 use rspirv::spirv::{Op, StorageClass};
 
 use crate::error::{malformed, unsupported};
@@ -95,6 +96,8 @@ impl Machine<'_> {
                 self.events += 1;
                 return Err(self.waits(here));
             }
+            Op::BeginInvocationInterlockEXT => return self.section(here, InterlockEnd::Begin),
+            Op::EndInvocationInterlockEXT => return self.section(here, InterlockEnd::End),
             Op::CooperativeMatrixLoadKHR | Op::CooperativeMatrixStoreKHR => self.matrix(here, inst)?,
             Op::IsHelperInvocationEXT => Value::truth(false, 0),
             op if stage::is_derivative(op) => program.filled(inst.raw.ty, OPAQUE)?,
@@ -111,7 +114,7 @@ impl Machine<'_> {
     }
 
     /// The invocation waits for others.
-    fn waits(&mut self, here: &mut Here<'_>) -> Stop {
+    pub(super) fn waits(&mut self, here: &mut Here<'_>) -> Stop {
         let instance = self.instance(&here.workgroup.invocations[here.index]);
         here.me().doing = Doing::Waits(instance);
         Stop::Waits

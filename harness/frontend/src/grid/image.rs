@@ -1,12 +1,13 @@
 //! Images: texels are places of memory, of four components of 32 bits each or two of 64, whatever their format keeps of them.
 
 use arithmetic::{TexelFormat, bits_of, float_of, mask};
-use rspirv::spirv::{ImageOperands, Op};
+use rspirv::spirv::{ImageOperands, Op, StorageClass};
 
 use litmus::Scope;
 
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::FindingKind;
+use crate::stage::Stage;
 
 use super::compute::flattened;
 use super::machine::{Here, Machine, Step};
@@ -62,7 +63,23 @@ impl Machine<'_> {
     /// What is wrong with something that is not computed here and decides.
     pub(super) fn opaque(&self, what: &str) -> Problem {
         let what = what.to_owned();
-        if self.notes.contains(NOT_SAMPLED) { Problem::Sampled { what } } else { Problem::Opaque { what } }
+        if self.notes.contains(NOT_SAMPLED) {
+            return Problem::Sampled { what };
+        }
+        match self.not_given() {
+            Some(location) => Problem::NotGiven { what, location },
+            None => Problem::Opaque { what },
+        }
+    }
+
+    /// The first location of which nothing says what a vertex or a fragment is given there.
+    fn not_given(&self) -> Option<u32> {
+        let module = self.program.module;
+        let inputs = module.variables.iter().filter(|(_, variable)| {
+            variable.class == StorageClass::Input && self.setup.stage != Stage::Compute
+        });
+        let locations = inputs.filter_map(|(id, _)| module.decorations(*id).location);
+        locations.filter(|location| !self.setup.given.contains_key(location)).min()
     }
 
     pub(super) fn image(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Place, Problem, malformed};
 use crate::lift::{FindingKind, Identity};
+use crate::section::{Sections, Side};
 use crate::stage::Stage;
 
 use super::clock::{Message, View};
@@ -74,6 +75,10 @@ pub(super) struct Invocation {
     pub seen: BTreeMap<(u32, u32, u64), Seen>,
     /// How often it has arrived at split barriers and waited there, of its subgroup and of its workgroup.
     pub split: [(u32, u32); 2],
+    /// The step of its last release.
+    pub last_release: u32,
+    /// Where it stands to its interlocked section.
+    pub section: Side,
     /// The last instruction before the end.
     pub last: u32,
     /// Whether it changed nothing when it went on last, and goes on.
@@ -107,6 +112,8 @@ pub(super) struct Setup {
     /// As [`Options::given`](crate::Options::given).
     pub given: BTreeMap<u32, Vec<u8>>,
     pub local_size: [u32; 3],
+    /// What is said of interlocked sections.
+    pub sections: Option<Sections>,
     pub subgroup_size: u32,
     /// Subgroups of a workgroup.
     pub subgroups: u32,
@@ -131,6 +138,8 @@ pub(super) struct Machine<'a> {
     pub objects: Vec<Object>,
     pub descriptors: FxHashMap<u32, super::setup::Descriptors>,
     pub workgroups: BTreeMap<u32, Workgroup>,
+    /// By their coordinates, those in whose sections somebody was.
+    pub pixels: BTreeMap<(u32, u32), super::section::Pixel>,
     /// What atomics stored releases, by object and offset.
     pub messages: FxHashMap<(u32, u32, u64), Vec<Rc<Message>>>,
     pub found: Vec<Found>,

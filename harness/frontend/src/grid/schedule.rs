@@ -214,6 +214,7 @@ impl Machine<'_> {
             }
             let met = self.meet_subgroups(workgroup, false)?
                 | self.waited(workgroup)?
+                | self.entered(workgroup)?
                 | self.meet_workgroup(workgroup)?;
             let runs = workgroup.invocations.iter().any(|invocation| invocation.doing == Doing::Runs);
             if !met && (runs || workgroup.invocations.iter().all(|one| one.doing == Doing::Ended)) {
@@ -242,6 +243,8 @@ impl Machine<'_> {
                     me.doing = Doing::Ended;
                     me.frames.clear();
                     me.locals.clear();
+                    let identity = me.identity;
+                    self.keeps_nobody_out(identity);
                     self.changes += 1;
                     break;
                 }
@@ -300,7 +303,7 @@ impl Machine<'_> {
             let mut waiting = Vec::new();
             for index in lanes.clone() {
                 let Some((instance, op, site)) = self.waits_at(workgroup, index) else { continue };
-                if op == Op::ControlBarrierWaitINTEL {
+                if matches!(op, Op::ControlBarrierWaitINTEL | Op::BeginInvocationInterlockEXT) {
                     continue;
                 }
                 let narrow = op != Op::ControlBarrier || self.barrier_at(site)?.0 == Scope::Subgroup;
@@ -360,6 +363,7 @@ impl Machine<'_> {
         }
         for index in together {
             let me = &mut workgroup.invocations[*index];
+            me.last_release = me.time;
             me.doing = Doing::Runs;
             if let Some(frame) = me.frames.last_mut() {
                 frame.at += 1;

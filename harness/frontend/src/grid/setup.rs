@@ -89,6 +89,7 @@ pub(super) fn with<T>(
         stage,
         given: options.given.clone(),
         local_size,
+        sections: module.sections(function),
         subgroup_size,
         subgroups: (each as u32).div_ceil(subgroup_size),
         function: entry,
@@ -105,6 +106,7 @@ pub(super) fn with<T>(
         objects,
         descriptors,
         workgroups: BTreeMap::new(),
+        pixels: BTreeMap::new(),
         messages: FxHashMap::default(),
         found: Vec::new(),
         known: BTreeSet::new(),
@@ -145,7 +147,10 @@ fn orders_finely(module: &Module, specialized: &Specialized<'_>) -> bool {
         };
         let scope_of = |index: usize| operand(index).and_then(|number| scope(number, module.vulkan).ok());
         match instruction.op {
-            Op::MemoryBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => return true,
+            Op::MemoryBarrier
+            | Op::ControlBarrierArriveINTEL
+            | Op::ControlBarrierWaitINTEL
+            | Op::EndInvocationInterlockEXT => return true,
             Op::ControlBarrier => {
                 if scope_of(0) != Some(Scope::Workgroup) || scope_of(1) == Some(Scope::Subgroup) {
                     return true;

@@ -71,6 +71,8 @@ pub(super) struct Sight<'v> {
     pub seen: Option<&'v Seen>,
     /// Whether more than barriers of workgroups orders invocations.
     pub fine: bool,
+    /// The step of the invocation at which it released something last.
+    pub released: u32,
 }
 
 /// How an access stands to an earlier one.
@@ -247,6 +249,19 @@ impl Cell {
                     !new.manner.atomic || record.manner.atomic && record.manner.scope == new.manner.scope;
                 !(covered && known && ordered && stronger)
             });
+        }
+        // What an atomic makes available is its place: what its invocation wrote there before as well. Whoever knows of one then knows of
+        // the other, where nothing was released between.
+        if new.manner.writes && new.manner.atomic {
+            for record in &mut self.records {
+                let mine = record.moment.invocation == new.moment.invocation;
+                let plain = !record.manner.atomic && !record.manner.private && !record.manner.published;
+                let covered = record.mask & !new.mask == 0 && record.moment.time > sight.released;
+                if mine && plain && covered && record.manner.writes {
+                    let manner = Manner { published: true, scope: new.manner.scope, ..record.manner };
+                    *record = Record { moment: new.moment, manner, ..*record };
+                }
+            }
         }
         let alike = |record: &Record| record.manner == new.manner && record.mask == new.mask;
         let mut workgroups: Vec<u32> = Vec::new();

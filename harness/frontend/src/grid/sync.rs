@@ -27,6 +27,7 @@ impl Invocation {
 
     /// What a release of this invocation gives. What it makes available stays so for later ones.
     pub fn message(&mut self, scope: Scope, semantics: Semantics) -> Rc<Message> {
+        self.last_release = self.time;
         let known = [0, 1, 2].map(|class: usize| {
             let view = &mut self.views[class];
             let mut before = view.before.clone();

@@ -2,13 +2,15 @@
 
 use std::rc::Rc;
 
-use litmus::{Scope, SplitHalf};
+use litmus::{InterlockEnd, Scope, SplitHalf};
 use rspirv::spirv::Op;
 
 use super::{ENTRY, Emitted, Pending, Segment, Step, Stop, Walk};
 use crate::emit;
 use crate::error::{malformed, unsupported};
+use crate::lift::FindingKind;
 use crate::module::Instruction;
+use crate::section::Sections;
 use crate::state::State;
 
 impl Walk<'_> {
@@ -93,5 +95,23 @@ impl Walk<'_> {
         let instance = *self.round.barriers.entry(key).or_insert(count);
         state.effects += 1;
         Ok(self.emit(emit::split_barrier(half, instance, execution, memory, ordered))?)
+    }
+
+    /// An end of an interlocked section: that of the pixel, which its fragments go through one at a time.
+    pub fn section(&mut self, state: &mut State, end: InterlockEnd) -> Step<()> {
+        let setting = self.setting;
+        let sections = Sections::here(setting.sections, end, setting.stage)?;
+        match state.section.past(end) {
+            Ok(next) => state.section = next,
+            Err(what) => {
+                self.suspect(state, FindingKind::UndefinedBehaviour, what.to_owned())?;
+                return self.block();
+            }
+        }
+        state.effects += 1;
+        state.performed = Rc::default();
+        let [x, y, _] = self.identity.workgroup;
+        let pixel = y.wrapping_mul(setting.grid[0]).wrapping_add(x);
+        Ok(self.emit(emit::interlock(end, sections.order, pixel))?)
     }
 }
