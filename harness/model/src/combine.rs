@@ -15,9 +15,10 @@ use crate::local::Solution;
 use crate::quick::QuickSet;
 use crate::search::{Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton};
-use crate::symmetry::Alike;
+use crate::symmetry::{Alike, Tellings};
 use crate::valuation::{
-    Valuation, ValueDomain, Values, constraints_met, final_value, is_plain, reads_of, valuations,
+    Valuation, ValueDomain, Values, constraints_met, final_value, is_plain, reads_of, stored_value,
+    valuations,
 };
 
 /// Outcomes that are listed at most, of each kind.
@@ -99,6 +100,8 @@ pub(crate) struct Combiner<'a> {
     pub(crate) condition: ResolvedCondition,
     /// What is alike in the skeleton.
     pub(crate) alike: Alike,
+    /// How the condition may be told of threads that have changed places, where these ways are few enough.
+    pub(crate) tellings: Option<&'a Tellings>,
 }
 
 /// The value of the last write to a location, as far as it is known, where it is observed.
@@ -133,12 +136,12 @@ impl<'a> Combiner<'a> {
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
         let alike = Alike::default();
-        Combiner { skeleton, rules, purse, plain, observed, filter, condition, alike }
+        Combiner { skeleton, rules, purse, plain, observed, filter, condition, alike, tellings: None }
     }
 
-    /// The same for a skeleton that has this alike.
-    pub(crate) fn with(self, alike: Alike) -> Combiner<'a> {
-        Combiner { alike, ..self }
+    /// The same for a skeleton that has this alike, of a test whose condition may be told in these ways.
+    pub(crate) fn with(self, alike: Alike, tellings: Option<&'a Tellings>) -> Combiner<'a> {
+        Combiner { alike, tellings, ..self }
     }
 
     /// The goal of a search that adds to the findings.
@@ -385,6 +388,51 @@ impl<'a> Combiner<'a> {
             !found.get()
         });
         (found.get() || complete).then_some(found.get())
+    }
+
+    /// Visits the outcomes of a leaf's executions, each with whether values of it come out of thin air, until `visit` has enough, and not
+    /// many more than `most` of them. How many were looked at; `None` when the time was up.
+    pub(crate) fn outcomes(
+        &self,
+        leaf: &Leaf,
+        most: u64,
+        visit: &mut impl FnMut(&Outcome, bool) -> bool,
+    ) -> Option<u64> {
+        let choices = leaf.locations.iter().map(|solutions| match self.plain {
+            true => self.observed_choices(solutions),
+            false => all_choices(solutions),
+        });
+        let choices: Vec<Vec<Choice>> = choices.collect();
+        let mut looked_at = 0;
+        let mut rf = vec![None; self.skeleton.len()];
+        let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
+            let values = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
+            let shown = values.iter().filter(|shown| constraints_met(self.skeleton, &shown.values));
+            looked_at += 1;
+            let mut going = looked_at <= most;
+            for Valuation { values, thin_air } in shown {
+                going = going && visit(&self.outcome(values, last), *thin_air);
+            }
+            going
+        });
+        complete.then_some(looked_at)
+    }
+
+    /// Whether no values of these reads let control take the skeleton's path, as far as where they read from is known.
+    pub(crate) fn breaks_path(&self, reads_from: &[Option<u16>]) -> bool {
+        let skeleton = self.skeleton;
+        let mut values: Values = vec![None; skeleton.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (read, write) in reads_from.iter().enumerate() {
+                if let (None, Some(write)) = (values[read], write) {
+                    values[read] = stored_value(skeleton, usize::from(*write), &values);
+                    changed |= values[read].is_some();
+                }
+            }
+        }
+        !constraints_met(skeleton, &values)
     }
 
     /// The reads with those writes that an execution which is looked for may read from, and whether all of these serve

@@ -14,6 +14,7 @@ use crate::refute::{Domains, Refuter, Shown, is_refutable, known};
 use crate::sat::Batsat;
 use crate::search::{Flags, Goal, Ground, Leaf, Search};
 use crate::skeleton::Skeleton;
+use crate::symmetry::Tellings;
 
 /// In which ways a skeleton may be explored.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,9 @@ pub(crate) struct Ways {
     steps: u64,
     /// How many steps the search for one answer may take before a solver is asked that learns from conflicts.
     pub(crate) alone: u64,
+    /// How many steps the search may take in which threads that do the same come in their order, for each two of them. Of others than
+    /// threads that count it makes little: locks are left to the solver.
+    pub(crate) in_order: u64,
     /// Whether outcomes are listed.
     pub(crate) listing: bool,
     /// Whether threads may change places.
@@ -33,7 +37,7 @@ pub(crate) struct Ways {
 impl Ways {
     /// Every way, each where it is quickest.
     pub(crate) const USUAL: Ways =
-        Ways { few: true, steps: 20_000, alone: 2_000, listing: true, symmetry: true };
+        Ways { few: true, steps: 20_000, alone: 2_000, in_order: 4, listing: true, symmetry: true };
 
     /// The same without a list of outcomes.
     pub(crate) const UNLISTED: Ways = Ways { listing: false, ..Ways::USUAL };
@@ -42,20 +46,30 @@ impl Ways {
 /// Outcomes that are asked for one by one at most.
 const MAX_ASKED: usize = 1 << 13;
 
-/// Adds what the executions of a skeleton show. Whether it has any, as far as that is known.
+/// What is known of a skeleton.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Explored {
+    /// Whether it has executions, as far as that is known.
+    pub(crate) has_some: bool,
+    /// Whether what was found is so of every skeleton that is alike.
+    pub(crate) of_all: bool,
+}
+
+/// Adds what the executions of a skeleton show.
 pub(crate) fn explore<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &Prepared,
     combiner: &Combiner<'_>,
     ways: Ways,
     findings: &mut Findings,
-) -> Result<bool, PredictError> {
+) -> Result<Explored, PredictError> {
     // Counted anew: a sum that has come to its end would hide that there are more.
     let before = std::mem::take(&mut findings.consistent_executions);
     let asked = explore_uncounted::<M>(skeleton, prepared, combiner, ways, findings);
     let has_some = findings.consistent_executions > 0;
     findings.consistent_executions = findings.consistent_executions.saturating_add(before);
-    Ok(asked? || has_some)
+    let asked = asked?;
+    Ok(Explored { has_some: asked.has_some || has_some, ..asked })
 }
 
 /// Adds what the executions show. Whether there may be some that were not counted.
@@ -65,15 +79,21 @@ fn explore_uncounted<M: Matrix>(
     combiner: &Combiner<'_>,
     ways: Ways,
     findings: &mut Findings,
-) -> Result<bool, PredictError> {
+) -> Result<Explored, PredictError> {
+    let one = |has_some| Explored { has_some, of_all: combiner.alike.condition };
     if ways.few
         && let Some(few) = Few::<M>::new(skeleton, prepared, combiner)?
     {
         few.add(skeleton, prepared, combiner, findings);
-        return Ok(false);
+        return Ok(one(false));
     }
     combiner.add_candidates(findings);
     let ground = Ground::<M>::new(skeleton, prepared)?;
+    if findings.unlisted
+        && let Some(explored) = explore_in_order(skeleton, prepared, &ground, combiner, ways, findings)
+    {
+        return Ok(explored);
+    }
     let mut questions = Questions::new(skeleton, prepared, &ground, combiner, ways.alone);
     // Where outcomes are not listed, all executions are too many from the start.
     let one_by_one = combiner.plain || questions.domains.is_some();
@@ -86,7 +106,10 @@ fn explore_uncounted<M: Matrix>(
         let complete = search.run(&mut combiner.collect(findings));
         if complete || !search.gave_up() {
             findings.timed_out |= !complete;
-            return Ok(findings.unlisted);
+            return Ok(one(findings.unlisted));
+        }
+        if let Some(explored) = explore_in_order(skeleton, prepared, &ground, combiner, ways, findings) {
+            return Ok(explored);
         }
     }
     // From here on executions are no longer counted.
@@ -134,7 +157,78 @@ fn explore_uncounted<M: Matrix>(
         }
     }
     findings.timed_out |= timed_out;
-    Ok(has_some || timed_out)
+    Ok(one(has_some || timed_out))
+}
+
+/// Adds what is shown by the executions in which threads that do the same come in their order, the condition told of them in every way;
+/// `None` where nothing is alike or that was not answered.
+///
+/// Every execution is alike one of these: whoever changes places with another does so with all that he does, so that threads may be put
+/// in the order in which their writes come, those of a group first, then the groups. What an execution shows of the condition, one that
+/// is alike shows of it as it is told with these threads in each other's places, so that the condition in every such way asks these
+/// executions what it asks of all. Races do not hang on names of threads, nor does the filter, which only swaps that keep it are taken from.
+fn explore_in_order<M: Matrix>(
+    skeleton: &Skeleton,
+    prepared: &Prepared,
+    ground: &Ground<M>,
+    combiner: &Combiner<'_>,
+    ways: Ways,
+    findings: &mut Findings,
+) -> Option<Explored> {
+    let tellings = combiner.tellings.filter(|_| !combiner.alike.ordered.is_empty())?;
+    if !findings.unlisted || findings.not_in_order || ways.in_order == 0 {
+        return None;
+    }
+    let mut search = Search::new(skeleton, prepared, ground, skeleton.observed_storages(), combiner.purse);
+    search.in_order(&combiner.alike.ordered);
+    let threads = combiner.alike.ordered.len() as u64 + 1;
+    search.limit(ways.in_order.saturating_mul(threads * threads));
+    let mut goal = InOrder { combiner, tellings, findings, found: false, timed_out: false };
+    let complete = search.run(&mut goal);
+    let InOrder { found, timed_out, .. } = goal;
+    let answered = complete && !timed_out;
+    if !answered {
+        findings.timed_out |= !search.gave_up();
+        findings.not_in_order = true;
+    }
+    (answered || findings.timed_out).then_some(Explored { has_some: found || !answered, of_all: answered })
+}
+
+/// All that is asked of a skeleton, of the executions in which threads come in their order.
+struct InOrder<'f, 'c, 'a> {
+    combiner: &'c Combiner<'a>,
+    tellings: &'c Tellings,
+    findings: &'f mut Findings,
+    /// Whether there is an execution.
+    found: bool,
+    timed_out: bool,
+}
+
+impl Goal for InOrder<'_, '_, '_> {
+    fn wants(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
+        let findings = &self.findings;
+        let answered = !self.combiner.skeleton.terminated || findings.meets && findings.misses;
+        (!self.found || !answered || findings.grounded.misses(flags))
+            && !self.combiner.breaks_path(reads_from)
+    }
+
+    fn take(&mut self, leaf: Leaf, most: u64) -> u64 {
+        let InOrder { combiner, tellings, findings, found, timed_out } = self;
+        let looked_at = combiner.outcomes(&leaf, most, &mut |outcome, thin_air| {
+            *found = true;
+            if combiner.is_sought(Sought::Kept, outcome) {
+                findings.raise(leaf.flagged, thin_air);
+                if combiner.skeleton.terminated {
+                    let says = |wanted| tellings.any_is(&combiner.condition, outcome, wanted);
+                    findings.meets = findings.meets || says(true);
+                    findings.misses = findings.misses || says(false);
+                }
+            }
+            true
+        });
+        *timed_out |= looked_at.is_none();
+        looked_at.unwrap_or(most)
+    }
 }
 
 /// A skeleton that is asked one question after the other.
@@ -446,6 +540,94 @@ mod tests {
         })
     }
 
+    /// Threads that count: each the same, of one word, with what follows from the number it gets; perhaps one more that looks on. The
+    /// condition says the same of all of them, or tells some apart.
+    fn counting() -> impl Strategy<Value = Test> {
+        let one = |words: &'static [&'static str]| proptest::sample::select(words);
+        let operation = one(&[
+            "add r0, x, 1",
+            "add r0, x, 2",
+            "xor r0, x, 1",
+            "or r0, x, 1",
+            "min r0, x, 1",
+            "exchange r0, x, 1",
+            "cas r0, x, 1, 0",
+        ]);
+        let order = one(&["", "acq", "rel", "acq_rel"]);
+        let before = one(&[
+            "",
+            "st.atom.dv.sc0 d, 1",
+            "rmw.atom.dv.sc0.add r2, d, 1",
+            "st.sc0 d, 1",
+            "ld.atom.dv.sc0 r2, y",
+        ]);
+        let behind = one(&[
+            "",
+            "st.atom.dv.sc0 y, 1",
+            "ld.atom.dv.sc0 r1, d",
+            "rmw.atom.dv.sc0.add r1, y, 1",
+            "st.atom.rel.dv.sc0.semsc0 x, 7",
+        ]);
+        let onlooker = one(&[
+            "",
+            "ld.atom.acq.dv.sc0.semsc0 r0, x; ld.atom.dv.sc0 r1, d",
+            "st.atom.dv.sc0 x, 5",
+            "rmw.atom.dv.sc0.add r0, x, 1",
+        ]);
+        let condition = one(&[
+            "P0:r0 == P1:r0",
+            "P1:r0 == 0 /\\ P2:r0 == 1",
+            "x == 2",
+            "~(x == 3)",
+            "P2:r0 == 1 /\\ y == 1",
+            "P0:r0 == P1:r0 \\/ P0:r0 == P2:r0 \\/ P1:r0 == P2:r0",
+            "P2:r0 == 2 /\\ d == 1",
+            "P0:r0 < P1:r0",
+        ]);
+        let filter = one(&["", "", "filter (y == 0)\n", "filter (P0:r0 == 0)\n"]);
+        let shape = (3..4usize, proptest::option::of(0..3u32), proptest::bool::ANY);
+        (operation, order, before, behind, onlooker, condition, filter, shape).prop_map(
+            |(operation, order, before, behind, onlooker, condition, filter, (count, value, together))| {
+                let semantics = if order.is_empty() { String::new() } else { format!(".{order}") };
+                let class = if order.is_empty() { "" } else { ".semsc0" };
+                let (word, operands) = operation.split_once(' ').unwrap();
+                let word = if word == "exchange" { String::new() } else { format!(".{word}") };
+                let modify = format!("rmw.atom{semantics}.dv.sc0{class}{word} {operands}");
+                let branch = value.map(|value| format!("bne r0, {value}, LC00"));
+                let end = value.map(|_| "LC00:".to_owned());
+                let lines = [Some(before.to_owned()), Some(modify), branch, Some(behind.to_owned()), end];
+                let lines: Vec<String> =
+                    lines.into_iter().flatten().filter(|line| !line.is_empty()).collect();
+                let mut columns: Vec<Vec<String>> = vec![lines; count];
+                columns.extend(
+                    (!onlooker.is_empty()).then(|| onlooker.split("; ").map(str::to_owned).collect()),
+                );
+                let height = columns.iter().map(Vec::len).max().unwrap_or(0);
+                let heads = (0..columns.len())
+                    .map(|id| format!("P{id}@sg 0, wg {}, qf 0", if together { 0 } else { id }));
+                let mut text = heads.collect::<Vec<_>>().join(" | ") + " ;\n";
+                for row in 0..height {
+                    let cells = columns.iter().map(|column| column.get(row).map_or("", String::as_str));
+                    text += &(cells.collect::<Vec<_>>().join(" | ") + " ;\n");
+                }
+                let text = format!(
+                    "VULKAN counting\n{{ x = 0; y = 0; d = 0; }}\n{text}{filter}exists ({condition})\n"
+                );
+                litmus::parse(&text, "counting").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
+            },
+        )
+    }
+
+    /// Threads that count, in their order and by every candidate execution.
+    #[test]
+    fn threads_that_count() {
+        let ways = Ways { few: false, steps: 0, alone: 0, listing: false, ..Ways::USUAL };
+        for model in ["vulkan", "tso"] {
+            agrees_on(&counting(), model, Ways { in_order: u64::MAX, ..ways });
+        }
+        agrees_on(&counting(), "vulkan", Ways { in_order: 1, ..ways });
+    }
+
     /// Without scopes that are narrower, and with the same storage classes in all semantics where they are given.
     fn widened(mut test: Test, least: Scope, classes: Option<StorageClassSet>) -> Test {
         let wide = |scope: &mut Scope| *scope = (*scope).max(least);
@@ -577,25 +759,23 @@ mod tests {
     /// Whether threads change places or not, the answers are the same.
     #[test]
     fn threads_that_are_alike() {
-        answers_are_the_same(&alike());
+        answers_are_the_same(&alike(), 200);
+        answers_are_the_same(&counting(), 40);
         answers_are_the_same(
             &(alike(), width()).prop_map(|(test, (least, classes))| widened(test, least, classes)),
+            200,
         );
     }
 
-    fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
+    fn answers_are_the_same(tests: &impl Strategy<Value = Test>, cases: u32) {
         let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
         for name in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
             let model = Model::shipped(name).unwrap().unwrap();
-            let config = Config {
-                cases: 200,
-                rng_seed: RngSeed::Fixed(5),
-                failure_persistence: None,
-                ..Config::default()
-            };
+            let config =
+                Config { cases, rng_seed: RngSeed::Fixed(5), failure_persistence: None, ..Config::default() };
             let found = TestRunner::new(config).run(tests, |test| {
-                for (steps, listing) in [(20_000, true), (0, false)] {
-                    let ways = Ways { few: false, steps, alone: 0, listing, ..Ways::USUAL };
+                for (steps, in_order, listing) in [(20_000, 0, true), (0, 0, false), (0, 20, false)] {
+                    let ways = Ways { few: false, steps, alone: 0, in_order, listing, ..Ways::USUAL };
                     let says = |symmetry| {
                         let prediction =
                             predict_in(&test, &model, &options, Ways { symmetry, ..ways }).unwrap();

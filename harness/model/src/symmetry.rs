@@ -15,12 +15,14 @@
 use std::collections::BTreeMap;
 
 use litmus::{
-    Access, Comparison, Condition, InstructionKind, Location, LocationId, Observable, Order, Place,
-    Placement, Scope, Semantics, StorageClassSet, Term, Test, ThreadId,
+    Access, Comparison, Condition, InstructionKind, Location, LocationId, Observable, Order, Outcome, Place,
+    Placement, ResolvedCondition, Scope, Semantics, StorageClassSet, Term, Test, ThreadId,
 };
 
 use crate::cells::Extent;
 use crate::path::{Memory, Path, Step, StepKind};
+use crate::quick::QuickSet;
+use crate::refute::comparisons;
 use crate::skeleton::{Owner, Skeleton, Tags};
 use crate::symbolic::LocalRead;
 
@@ -42,6 +44,19 @@ struct Swap {
     /// The names of memory that change places, both ways.
     names: BTreeMap<LocationId, LocationId>,
 }
+
+/// The ways in which a condition may be told when threads have changed places: an execution shows it in one of them where one that is
+/// alike shows it as it stands.
+#[derive(Debug)]
+pub(crate) struct Tellings {
+    /// The observables that the condition names, by number, ascending.
+    named: Vec<usize>,
+    /// For each way those that stand in their places.
+    ways: Vec<Vec<usize>>,
+}
+
+/// Ways of telling a condition at most.
+const MOST_TELLINGS: usize = 1 << 15;
 
 /// What the symmetries of a test leave of those of one skeleton: pairs of writes to one storage, of which the first may be
 /// demanded to come before the second.
@@ -119,9 +134,127 @@ impl Symmetry {
         self.swaps.is_empty()
     }
 
-    /// Whether the condition of the question says the same of what is swapped.
-    pub(crate) fn keeps_condition(&self) -> bool {
-        self.condition
+    /// The ways to tell the condition of the question when threads have changed places; `None` where they are too many.
+    pub(crate) fn tellings(&self, test: &Test, observables: &[Observable]) -> Option<Tellings> {
+        let mut named = Vec::new();
+        if let Some(question) = &test.question {
+            let condition = ResolvedCondition::new(test, observables, &question.condition);
+            comparisons(&condition, &mut |indexes| named.extend_from_slice(indexes));
+        }
+        named.sort_unstable();
+        named.dedup();
+        let mut ways = vec![named.clone()];
+        if self.condition {
+            return Some(Tellings { named, ways });
+        }
+        let moves: Vec<Vec<usize>> = self
+            .swaps
+            .iter()
+            .map(|swap| {
+                let moved = |(index, observable)| {
+                    let moved = swap.moved(observable);
+                    observables.iter().position(|other| *other == moved).unwrap_or(index)
+                };
+                observables.iter().enumerate().map(moved).collect()
+            })
+            .collect();
+        let ty = |index: usize| match observables.get(index) {
+            Some(Observable::Register(thread, register)) => Some(test.register_type(*thread, *register)),
+            _ => None,
+        };
+        // A comparison is one of the type of what it names.
+        if moves.iter().any(|moved| moved.iter().enumerate().any(|(from, to)| ty(from) != ty(*to))) {
+            return None;
+        }
+        let mut known: QuickSet<Vec<usize>> = ways.iter().cloned().collect();
+        let mut next = 0;
+        while let Some(way) = ways.get(next).cloned() {
+            next += 1;
+            for moved in &moves {
+                let other: Vec<usize> = way.iter().map(|index| moved[*index]).collect();
+                if known.insert(other.clone()) {
+                    ways.push(other);
+                }
+            }
+            if ways.len() > MOST_TELLINGS {
+                return None;
+            }
+        }
+        Some(Tellings { named, ways })
+    }
+
+    /// Threads that may change places one by one, each with the one before it.
+    fn rows(&self) -> Vec<Vec<usize>> {
+        let mut rows: Vec<Vec<usize>> = Vec::new();
+        for Swap { blocks, .. } in &self.swaps {
+            if let [[left], [right]] = blocks.each_ref().map(Vec::as_slice) {
+                match rows.iter_mut().find(|row| row.last() == Some(left)) {
+                    Some(row) => row.push(*right),
+                    None => rows.push(vec![*left, *right]),
+                }
+            }
+        }
+        rows
+    }
+
+    /// Visits combinations of paths of which each stands for all that are alike by threads that change places one by one, with their
+    /// number, as long as `visit` says so: `many` says how many paths each thread has.
+    pub(crate) fn for_each_first<E>(
+        &self,
+        many: &[usize],
+        visit: &mut impl FnMut(&[usize], u64) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut rows = self.rows();
+        for thread in 0..many.len() {
+            if !rows.iter().flatten().any(|known| *known == thread) {
+                rows.push(vec![thread]);
+            }
+        }
+        if many.contains(&0) {
+            return Ok(());
+        }
+        let mut chosen = vec![0usize; many.len()];
+        loop {
+            let count = rows.iter().fold(1u64, |all, row| all.saturating_mul(orders(row, &chosen)));
+            if !visit(&chosen, count)? {
+                return Ok(());
+            }
+            // The next choice that does not fall within a row: the last thread that may have another path takes it, and with it those
+            // behind.
+            let moved = rows.iter().find_map(|row| {
+                let at = row.iter().rposition(|thread| chosen[*thread] + 1 < many[*thread]);
+                let path = at.map_or(0, |at| chosen[row[at]] + 1);
+                row[at.unwrap_or(0)..].iter().for_each(|thread| chosen[*thread] = path);
+                at
+            });
+            if moved.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The combinations of paths that are alike, this one first, until `visit` has enough.
+    pub(crate) fn for_each_alike<E>(
+        &self,
+        chosen: &[usize],
+        visit: &mut impl FnMut(&[usize]) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut known: QuickSet<Vec<usize>> = QuickSet::default();
+        let mut open = vec![chosen.to_vec()];
+        known.insert(chosen.to_vec());
+        while let Some(chosen) = open.pop() {
+            if !visit(&chosen)? {
+                return Ok(());
+            }
+            for Swap { blocks: [left, right], .. } in &self.swaps {
+                let mut other = chosen.clone();
+                left.iter().zip(right).for_each(|(a, b)| other.swap(*a, *b));
+                if known.insert(other.clone()) {
+                    open.push(other);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The first of the combinations of paths, by number, that are alike.
@@ -154,15 +287,47 @@ impl Symmetry {
                 (0..skeleton.len()).filter(|event| skeleton.events[*event].owner == owner).collect()
             };
             let pairs = events(left.first()).into_iter().zip(events(right.first()));
-            // One write to what stays where it is.
-            ordered.extend(pairs.into_iter().find(|(a, b)| {
+            // One write to what stays where it is: that of a read-modify-write, where there is one, since of these each reads what the
+            // one before it wrote.
+            let stays = pairs.filter(|(a, b)| {
                 let (a, b) = (&skeleton.events[*a], &skeleton.events[*b]);
                 let stays = a.reference.is_some_and(|name| !names.contains_key(&name));
                 a.tags.has(Tags::W) && stays && a.storage == b.storage
-            }));
+            });
+            let stays: Vec<(usize, usize)> = stays.collect();
+            let modifies = stays.iter().find(|(a, _)| skeleton.events[*a].tags.has(Tags::RMW));
+            ordered.extend(modifies.or(stays.first()));
         }
         Alike { ordered, condition: self.condition }
     }
+}
+
+impl Tellings {
+    /// Whether the outcome says this of the condition in one of the ways.
+    pub(crate) fn any_is(&self, condition: &ResolvedCondition, outcome: &Outcome, wanted: bool) -> bool {
+        self.ways.iter().any(|way| {
+            let value = |index: usize| {
+                let at = self.named.binary_search(&index).ok()?;
+                outcome.0.get(*way.get(at)?).copied()
+            };
+            condition.decided(&mut { value }) == Some(wanted)
+        })
+    }
+}
+
+/// In how many orders threads take the paths that are chosen for them.
+fn orders(row: &[usize], chosen: &[usize]) -> u64 {
+    let mut paths: Vec<usize> = row.iter().map(|thread| chosen[*thread]).collect();
+    paths.sort_unstable();
+    // One kind of path after the other takes some of the places that are left.
+    let (mut orders, mut places) = (1u128, 0u128);
+    for alike in paths.chunk_by(|a, b| a == b) {
+        for taken in 1..=alike.len() as u128 {
+            places += 1;
+            orders = orders.saturating_mul(places) / taken;
+        }
+    }
+    u64::try_from(orders).unwrap_or(u64::MAX)
 }
 
 impl Alike {
@@ -192,21 +357,37 @@ impl Swap {
     }
 
     fn swapped(&self, term: &Term) -> Term {
-        let name = |name: &LocationId| *self.names.get(name).unwrap_or(name);
         match term {
-            Term::Register(thread, register) => {
-                let [left, right] = &self.blocks;
-                let index = usize::from(thread.0);
-                let other = left.iter().zip(right).find_map(|(a, b)| match index {
-                    index if index == *a => Some(*b),
-                    index if index == *b => Some(*a),
-                    _ => None,
-                });
-                Term::Register(other.map_or(*thread, |other| ThreadId(other as u16)), *register)
-            }
-            Term::Location(location, component) => Term::Location(name(location), *component),
+            Term::Register(thread, register) => Term::Register(self.other(*thread), *register),
+            Term::Location(location, component) => Term::Location(self.name(*location), *component),
             Term::Address(_) | Term::Constant(_) => term.clone(),
         }
+    }
+
+    /// What stands in the place of an observable after the swap.
+    fn moved(&self, observable: &Observable) -> Observable {
+        match observable {
+            Observable::Register(thread, register) => Observable::Register(self.other(*thread), *register),
+            Observable::Location(location, component) => {
+                Observable::Location(self.name(*location), *component)
+            }
+        }
+    }
+
+    fn name(&self, name: LocationId) -> LocationId {
+        *self.names.get(&name).unwrap_or(&name)
+    }
+
+    /// The thread in the place of another.
+    fn other(&self, thread: ThreadId) -> ThreadId {
+        let [left, right] = &self.blocks;
+        let index = usize::from(thread.0);
+        let other = left.iter().zip(right).find_map(|(a, b)| match index {
+            index if index == *a => Some(*b),
+            index if index == *b => Some(*a),
+            _ => None,
+        });
+        other.map_or(thread, |other| ThreadId(other as u16))
     }
 }
 
