@@ -32,7 +32,7 @@ use crate::test::Test;
 /// The longest text that is read, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
 /// The most threads of a test.
-pub const MAX_THREADS: usize = 16;
+pub const MAX_THREADS: usize = 64;
 /// The most instructions of a test, labels not counted.
 pub const MAX_INSTRUCTIONS: usize = 256;
 /// The most labels of a thread.

@@ -98,8 +98,8 @@ fn bounds() {
     assert!(parse(&many("avdevice\n", 100), "t.test").is_ok());
     let errors = parse(&many("avdevice\n", 101), "t.test").unwrap_err();
     assert_eq!(errors.messages()[0].text, "too many instructions; expected at most 100 instructions");
-    let errors = parse(&"NEWTHREAD\navdevice\n".repeat(17), "t.test").unwrap_err();
-    assert_eq!(errors.messages()[0].line, 33);
+    let errors = parse(&"NEWTHREAD\navdevice\n".repeat(65), "t.test").unwrap_err();
+    assert_eq!(errors.messages()[0].line, 129);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod candidates;
 mod findings;
+mod outcomes;
 
 use std::cell::Cell;
 
@@ -15,7 +16,7 @@ use crate::local::Solution;
 use crate::quick::QuickSet;
 use crate::search::{Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton};
-use crate::symmetry::Alike;
+use crate::symmetry::{Alike, Tellings};
 use crate::valuation::{
     Valuation, ValueDomain, Values, constraints_met, final_value, is_plain, reads_of, valuations,
 };
@@ -99,6 +100,8 @@ pub(crate) struct Combiner<'a> {
     pub(crate) condition: ResolvedCondition,
     /// What is alike in the skeleton.
     pub(crate) alike: Alike,
+    /// How the condition may be told of threads that have changed places, where these ways are few enough.
+    pub(crate) tellings: Option<&'a Tellings>,
 }
 
 /// The value of the last write to a location, as far as it is known, where it is observed.
@@ -133,12 +136,12 @@ impl<'a> Combiner<'a> {
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
         let alike = Alike::default();
-        Combiner { skeleton, rules, purse, plain, observed, filter, condition, alike }
+        Combiner { skeleton, rules, purse, plain, observed, filter, condition, alike, tellings: None }
     }
 
-    /// The same for a skeleton that has this alike.
-    pub(crate) fn with(self, alike: Alike) -> Combiner<'a> {
-        Combiner { alike, ..self }
+    /// The same for a skeleton that has this alike, of a test whose condition may be told in these ways.
+    pub(crate) fn with(self, alike: Alike, tellings: Option<&'a Tellings>) -> Combiner<'a> {
+        Combiner { alike, tellings, ..self }
     }
 
     /// The goal of a search that adds to the findings.

@@ -54,6 +54,7 @@ mod model;
 pub mod mutation;
 #[cfg(any(test, feature = "testing"))]
 pub mod naive;
+mod narrow;
 mod path;
 mod predict;
 mod prepared;

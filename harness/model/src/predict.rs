@@ -20,7 +20,7 @@ use crate::prepared::Compiled;
 use crate::quick::{QuickMap, QuickSet};
 use crate::sequential::{Machine, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
-use crate::symmetry::Symmetry;
+use crate::symmetry::{Symmetry, Tellings};
 use crate::system;
 use crate::valuation::ValueDomain;
 use crate::{Budget, Model, PredictError};
@@ -43,7 +43,7 @@ impl Default for Options<'_> {
 /// Predicts the outcomes of a test under a model.
 ///
 /// # Errors
-/// When the test is beyond the bounds (256 events, 16 threads) or uses what the model has no account of.
+/// When the test is beyond the bounds (256 events, 64 threads) or uses what the model has no account of.
 pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
     predict_in(test, model, options, Ways::USUAL)
 }
@@ -163,50 +163,144 @@ fn find(
     } else {
         Symmetry::default()
     };
-    // What was found of the first of combinations that are alike, where no outcome is listed of them.
-    let mut first: QuickMap<Vec<usize>, Counts> = QuickMap::default();
+    let finder = Finder {
+        test,
+        compiled,
+        observables,
+        ways,
+        purse,
+        semantic,
+        domain: &domain,
+        tellings: if symmetry.is_empty() { None } else { symmetry.tellings(test, observables) },
+        symmetry: &symmetry,
+    };
     let mut findings = Findings { unlisted: !ways.listing, ..Findings::default() };
-    for_each_combination(&paths, &mut |chosen, combination| {
-        if purse.spend(1) {
-            findings.timed_out = true;
-            return Ok(false);
+    if symmetry.is_empty() {
+        for_each_combination(&paths, &mut |chosen, combination| {
+            finder.combination(chosen, combination, &mut findings)?;
+            Ok(!findings.timed_out)
+        })?;
+        return Ok(findings);
+    }
+    if !findings.unlisted {
+        // What was found of the first of combinations that are alike, where no outcome is listed of them.
+        let mut first: QuickMap<Vec<usize>, Counts> = QuickMap::default();
+        for_each_combination(&paths, &mut |chosen, combination| {
+            let alike = symmetry.first_alike(chosen);
+            if let Some(known) = first.get(&alike)
+                && !known.terminated
+            {
+                if purse.spend(1) {
+                    findings.timed_out = true;
+                }
+                findings.count(*known, 1);
+                return Ok(!findings.timed_out);
+            }
+            let (counts, _) = finder.combination(chosen, combination, &mut findings)?;
+            first.insert(alike, counts);
+            Ok(!findings.timed_out && !findings.unlisted)
+        })?;
+        if !findings.unlisted {
+            return Ok(findings);
         }
-        let alike = if symmetry.is_empty() { Vec::new() } else { symmetry.first_alike(chosen) };
-        if let Some(known) = first.get(&alike)
-            && (!known.terminated || findings.unlisted && symmetry.keeps_condition())
-        {
-            findings.count(*known);
-            return Ok(true);
-        }
+        findings = Findings { unlisted: true, timed_out: findings.timed_out, ..Findings::default() };
+    }
+    finder.all_alike(&paths, &mut findings)?;
+    Ok(findings)
+}
+
+/// What looks at the combinations of paths of a test.
+struct Finder<'a> {
+    test: &'a Test,
+    compiled: &'a Compiled,
+    observables: &'a [Observable],
+    ways: Ways,
+    purse: &'a Purse<'a>,
+    semantic: Semantic,
+    domain: &'a ValueDomain<'a>,
+    symmetry: &'a Symmetry,
+    tellings: Option<Tellings>,
+}
+
+impl Finder<'_> {
+    /// Adds what the executions show in which threads take these paths: what was counted, and whether the same is so of every combination
+    /// that is alike.
+    fn combination(
+        &self,
+        chosen: &[usize],
+        combination: &[&Path],
+        findings: &mut Findings,
+    ) -> Result<(Counts, bool), PredictError> {
         let before = findings.counts();
-        let mut terminated = false;
-        for skeleton in skeletons(test, observables, combination, semantic)? {
+        let (mut terminated, mut of_all) = (false, true);
+        if self.purse.spend(1) {
+            findings.timed_out = true;
+            return Ok((findings.counts().since(before, terminated), of_all));
+        }
+        let Finder { semantic, ways, .. } = *self;
+        for skeleton in skeletons(self.test, self.observables, combination, semantic)? {
             terminated |= skeleton.terminated;
-            let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
-            let alike = symmetry.alike(chosen, &skeleton);
-            let combiner = Combiner::new(test, observables, &skeleton, rules, purse).with(alike);
-            let prepared = compiled.prepared(&skeleton);
-            let searched = match skeleton.len() {
-                0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, &mut findings),
-                9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, &mut findings),
-                17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, ways, &mut findings),
-                33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, &mut findings),
-                65..=128 => explore::<Matrix128>(&skeleton, &prepared, &combiner, ways, &mut findings),
-                _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, &mut findings),
+            let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: self.domain };
+            let alike = self.symmetry.alike(chosen, &skeleton);
+            let combiner = Combiner::new(self.test, self.observables, &skeleton, rules, self.purse)
+                .with(alike, self.tellings.as_ref());
+            let prepared = self.compiled.prepared(&skeleton);
+            let explored = match skeleton.len() {
+                0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, findings),
+                9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, findings),
+                17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, ways, findings),
+                33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, findings),
+                65..=128 => explore::<Matrix128>(&skeleton, &prepared, &combiner, ways, findings),
+                _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, findings),
             };
-            let runs = u64::from(searched?);
-            findings.runs += runs;
-            findings.cut += if skeleton.cut { runs } else { 0 };
+            let explored = explored?;
+            of_all &= explored.of_all || !skeleton.terminated;
+            let runs = u64::from(explored.has_some);
+            findings.runs = findings.runs.saturating_add(runs);
+            findings.cut = findings.cut.saturating_add(if skeleton.cut { runs } else { 0 });
             if findings.timed_out {
-                return Ok(false);
+                break;
             }
         }
-        if !symmetry.is_empty() {
-            first.insert(alike, findings.counts().since(before, terminated));
-        }
-        Ok(true)
-    })?;
-    Ok(findings)
+        Ok((findings.counts().since(before, terminated), of_all))
+    }
+
+    /// Adds what the executions of all combinations show, of those that are alike by the first alone where what is found of it is so of
+    /// all. Outcomes are not listed.
+    fn all_alike(&self, paths: &[Vec<Path>], findings: &mut Findings) -> Result<(), PredictError> {
+        let path = |chosen: &[usize]| -> Vec<&Path> {
+            paths.iter().zip(chosen).filter_map(|(paths, index)| paths.get(*index)).collect()
+        };
+        let many: Vec<usize> = paths.iter().map(Vec::len).collect();
+        let symmetry = self.symmetry;
+        let mut known: QuickMap<Vec<usize>, Counts> = QuickMap::default();
+        symmetry.for_each_first(&many, &mut |chosen, alike| {
+            let first = symmetry.first_alike(chosen);
+            if let Some(known) = known.get(&first) {
+                findings.timed_out |= self.purse.spend(1);
+                findings.count(*known, alike);
+                return Ok(!findings.timed_out);
+            }
+            let (counts, of_all) = self.combination(chosen, &path(chosen), findings)?;
+            findings.count(counts, alike - 1);
+            known.insert(first, counts);
+            if of_all || findings.timed_out {
+                return Ok(!findings.timed_out);
+            }
+            // The condition tells these apart, and was asked of one.
+            let mut others = Findings { unlisted: true, not_in_order: true, ..Findings::default() };
+            symmetry.for_each_alike(chosen, &mut |other| {
+                if other != chosen {
+                    self.combination(other, &path(other), &mut others)?;
+                }
+                Ok(!others.timed_out)
+            })?;
+            findings.meets |= others.meets;
+            findings.misses |= others.misses;
+            findings.timed_out |= others.timed_out;
+            Ok(!findings.timed_out)
+        })
+    }
 }
 
 /// The outcomes with what is said of each, and whether these are all; nothing where they are too many to list.

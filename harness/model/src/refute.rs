@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use litmus::{LocationId, Value as Number};
 
-pub(crate) use self::question::{Shown, known};
+pub(crate) use self::question::{Shown, comparisons, known};
 pub(crate) use self::values::Domains;
 use crate::cat::{Axiom, AxiomKind, Node, NodeId, Value};
 use crate::combine::Combiner;

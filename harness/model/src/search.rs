@@ -17,6 +17,7 @@ use crate::cat::{Axiom, AxiomKind, Base, CompiledModel, NodeId, NodeKind, Size, 
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::local::{LocalPlan, LocalProblem, Solution};
 use crate::matrix::{Bits, Matrix};
+use crate::narrow::{Narrowed, narrow, order};
 use crate::prepared::Prepared;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
@@ -143,6 +144,8 @@ pub(crate) struct Search<'a, M: Matrix> {
     observed: Vec<LocationId>,
     /// Whether one solution of a location stands for all that agree in the last write.
     any_solution: bool,
+    /// Pairs of writes of which executions alone are looked at in which the first comes before the second.
+    in_order: &'a [(usize, usize)],
     purse: &'a Purse<'a>,
     memo: QuickMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
     /// Whether the locations may have to be solved more than once.
@@ -217,6 +220,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             reads_from: vec![None; skeleton.len()],
             observed,
             any_solution: false,
+            in_order: &[],
             purse,
             memo: QuickMap::default(),
             branches: true,
@@ -232,6 +236,13 @@ impl<'a, M: Matrix> Search<'a, M> {
     pub(crate) fn restrict(&mut self, reads: Vec<ReadChoice>, alike: bool) {
         self.reads = Cow::Owned(reads);
         self.any_solution = alike;
+    }
+
+    /// Looks at those executions alone in which of each of these pairs of writes the first comes before the second. The writes are placed
+    /// before anything else is chosen, and what the axioms [leave](crate::narrow) of the reads is followed after each choice: of writes
+    /// by read-modify-writes each reads from the one before it.
+    pub(crate) fn in_order(&mut self, pairs: &'a [(usize, usize)]) {
+        self.in_order = pairs;
     }
 
     /// Gives up after so many steps.
@@ -252,6 +263,11 @@ impl<'a, M: Matrix> Search<'a, M> {
             return true;
         }
         let mut steps = Vec::new();
+        let mut first: Vec<LocationId> =
+            self.in_order.iter().filter_map(|(write, _)| self.skeleton.events[*write].storage).collect();
+        first.sort_unstable();
+        first.dedup();
+        steps.extend(first.iter().map(|storage| Step::Order(self.ordered_writes(*storage, false))));
         for (index, choice) in self.reads.iter().enumerate() {
             let mut column = M::Set::empty();
             column.insert(choice.read);
@@ -270,7 +286,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
         for &storage in &self.ground.storages {
             let writes = self.ordered_writes(storage, true);
-            if !writes.is_empty() {
+            if !writes.is_empty() && !first.contains(&storage) {
                 // The whole order of the location is chosen once any of it matters globally.
                 steps.push(Step::Order(self.ordered_writes(storage, false)));
             }
@@ -288,7 +304,13 @@ impl<'a, M: Matrix> Search<'a, M> {
             bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
         }
         self.branches = !steps.is_empty();
-        if self.possible(&bounds) {
+        if !self.in_order.is_empty() {
+            let n = bounds.n;
+            let pairs = M::from_pairs(n, self.in_order.iter().copied());
+            self.prepared.co.iter().for_each(|id| order(&mut bounds, *id, &pairs, n));
+            bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
+        }
+        if self.possible_here(&mut bounds) {
             self.descend(&steps, &mut bounds, goal);
         }
         !self.timed_out && !self.gave_up
@@ -339,19 +361,27 @@ impl<'a, M: Matrix> Search<'a, M> {
         let prepared = self.prepared;
         match step {
             Step::ReadsFrom(index) => {
-                let ReadChoice { read, candidates } = self.reads[*index].clone();
-                let saved = bounds.save(&prepared.rf);
+                let ReadChoice { read, mut candidates } = self.reads[*index].clone();
+                if !self.in_order.is_empty() {
+                    candidates.retain(|write| may_read(prepared, bounds, *write, read));
+                    if candidates.len() == 1 {
+                        // Chosen already.
+                        self.descend(rest, bounds, goal);
+                        return;
+                    }
+                }
+                let saved = self.save(bounds);
                 for write in candidates {
                     for id in &prepared.rf {
                         fix_read(bounds, *id, read, write);
                     }
                     bounds.evaluate(&prepared.plan, &self.ground.wanted);
-                    if self.possible(bounds) {
+                    if self.possible_here(bounds) {
                         self.reads_from[read] = Some(write as u16);
                         self.descend(rest, bounds, goal);
                         self.reads_from[read] = None;
                     }
-                    bounds.restore(&prepared.rf, &saved);
+                    self.restore(bounds, &saved);
                 }
             }
             Step::Order(writes) => self.order(writes, rest, bounds, goal),
@@ -365,25 +395,82 @@ impl<'a, M: Matrix> Search<'a, M> {
             return;
         }
         let prepared = self.prepared;
-        let saved = bounds.save(&prepared.co);
+        let saved = self.save(bounds);
         for (index, &write) in open.iter().enumerate() {
+            let mut remaining = open.to_vec();
+            remaining.remove(index);
+            if remaining
+                .iter()
+                .any(|other| !self.in_order.is_empty() && comes_first(prepared, bounds, *other, write))
+            {
+                continue;
+            }
             if self.out_of_time() {
                 return;
             }
-            let mut remaining = open.to_vec();
-            remaining.remove(index);
             let mut possible = true;
-            if !remaining.is_empty() {
+            let mut placed = remaining.is_empty();
+            if !self.in_order.is_empty() {
+                placed |= remaining.iter().all(|other| comes_first(prepared, bounds, write, *other));
+            }
+            if !placed {
                 for id in &prepared.co {
                     fix_next(bounds, *id, write, &remaining);
                 }
                 bounds.evaluate(&prepared.plan, &self.ground.wanted);
-                possible = self.possible(bounds) && goal.wants(self.raised(bounds), &self.reads_from);
+                possible = self.possible_here(bounds) && goal.wants(self.raised(bounds), &self.reads_from);
             }
             if possible {
                 self.order(&remaining, rest, bounds, goal);
             }
-            bounds.restore(&prepared.co, &saved);
+            if !placed {
+                self.restore(bounds, &saved);
+            }
+        }
+    }
+
+    /// Whether no axiom is broken by what is certain, and, where writes are in order, by what follows from it: then where reads read
+    /// from is noted as far as it is left one choice.
+    fn possible_here(&mut self, bounds: &mut Bounds<M>) -> bool {
+        if self.in_order.is_empty() {
+            return self.possible(bounds);
+        }
+        loop {
+            if !self.possible(bounds) {
+                return false;
+            }
+            match narrow(self.prepared, bounds, &self.reads) {
+                Narrowed::Empty => return false,
+                Narrowed::Further => bounds.evaluate(&self.prepared.plan, &self.ground.wanted),
+                Narrowed::Not => break,
+            }
+        }
+        self.note_sources(bounds);
+        true
+    }
+
+    /// Notes where each read reads from, where it is left one choice.
+    fn note_sources(&mut self, bounds: &Bounds<M>) {
+        for ReadChoice { read, candidates } in self.reads.iter() {
+            let mut left = candidates.iter().filter(|write| may_read(self.prepared, bounds, **write, *read));
+            self.reads_from[*read] = match (left.next(), left.next()) {
+                (Some(write), None) => Some(*write as u16),
+                _ => None,
+            };
+        }
+    }
+
+    /// What a choice may change of the leaves.
+    fn save(&self, bounds: &Bounds<M>) -> [Vec<(Value<M>, Value<M>)>; 2] {
+        [&self.prepared.rf, &self.prepared.co].map(|leaves| bounds.save(leaves))
+    }
+
+    /// Takes a choice back, with what followed from it.
+    fn restore(&mut self, bounds: &mut Bounds<M>, [rf, co]: &[Vec<(Value<M>, Value<M>)>; 2]) {
+        bounds.restore(&self.prepared.rf, rf);
+        bounds.restore(&self.prepared.co, co);
+        if !self.in_order.is_empty() {
+            self.note_sources(bounds);
         }
     }
 
@@ -461,6 +548,16 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
         solutions
     }
+}
+
+/// Whether a read may still read from a write.
+fn may_read<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>, write: usize, read: usize) -> bool {
+    prepared.rf.iter().all(|id| bounds.may(*id).relation().is_none_or(|may| may.contains(write, read)))
+}
+
+/// Whether it is certain that one write comes before another.
+fn comes_first<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>, one: usize, other: usize) -> bool {
+    prepared.co.iter().any(|id| bounds.must(*id).relation().is_some_and(|must| must.contains(one, other)))
 }
 
 /// Restricts `rf` to the candidates of a read.

@@ -21,7 +21,7 @@ pub(crate) use vocabulary::{Tags, tag_of};
 /// Bound on the events of one execution, initial writes included.
 pub const MAX_EVENTS: usize = 256;
 /// Bound on the threads of a test.
-pub const MAX_THREADS: usize = 16;
+pub const MAX_THREADS: usize = 64;
 
 /// What a model asks of candidate executions; the options comment of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

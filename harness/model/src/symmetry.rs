@@ -12,6 +12,8 @@
 //! storage classes, a chain of them is one happens-before by these classes, and its first link reaches as far as the last
 //! (VK-AVC-01, VK-AVC-02, VK-VISC-01, VK-VISC-02, VK-AVSEM-07). Which invocations a control barrier joins is its execution scope.
 
+mod tellings;
+
 use std::collections::BTreeMap;
 
 use litmus::{
@@ -19,8 +21,10 @@ use litmus::{
     Placement, Scope, Semantics, StorageClassSet, Term, Test, ThreadId,
 };
 
+pub(crate) use self::tellings::Tellings;
 use crate::cells::Extent;
 use crate::path::{Memory, Path, Step, StepKind};
+use crate::quick::QuickSet;
 use crate::skeleton::{Owner, Skeleton, Tags};
 use crate::symbolic::LocalRead;
 
@@ -119,9 +123,78 @@ impl Symmetry {
         self.swaps.is_empty()
     }
 
-    /// Whether the condition of the question says the same of what is swapped.
-    pub(crate) fn keeps_condition(&self) -> bool {
-        self.condition
+    /// Threads that may change places one by one, each with the one before it.
+    fn rows(&self) -> Vec<Vec<usize>> {
+        let mut rows: Vec<Vec<usize>> = Vec::new();
+        for Swap { blocks, .. } in &self.swaps {
+            if let [[left], [right]] = blocks.each_ref().map(Vec::as_slice) {
+                match rows.iter_mut().find(|row| row.last() == Some(left)) {
+                    Some(row) => row.push(*right),
+                    None => rows.push(vec![*left, *right]),
+                }
+            }
+        }
+        rows
+    }
+
+    /// Visits combinations of paths of which each stands for all that are alike by threads that change places one by one, with their
+    /// number, as long as `visit` says so: `many` says how many paths each thread has.
+    pub(crate) fn for_each_first<E>(
+        &self,
+        many: &[usize],
+        visit: &mut impl FnMut(&[usize], u64) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut rows = self.rows();
+        for thread in 0..many.len() {
+            if !rows.iter().flatten().any(|known| *known == thread) {
+                rows.push(vec![thread]);
+            }
+        }
+        if many.contains(&0) {
+            return Ok(());
+        }
+        let mut chosen = vec![0usize; many.len()];
+        loop {
+            let count = rows.iter().fold(1u64, |all, row| all.saturating_mul(orders(row, &chosen)));
+            if !visit(&chosen, count)? {
+                return Ok(());
+            }
+            // The next choice that does not fall within a row: the last thread that may have another path takes it, and with it those
+            // behind.
+            let moved = rows.iter().find_map(|row| {
+                let at = row.iter().rposition(|thread| chosen[*thread] + 1 < many[*thread]);
+                let path = at.map_or(0, |at| chosen[row[at]] + 1);
+                row[at.unwrap_or(0)..].iter().for_each(|thread| chosen[*thread] = path);
+                at
+            });
+            if moved.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The combinations of paths that are alike, this one first, until `visit` has enough.
+    pub(crate) fn for_each_alike<E>(
+        &self,
+        chosen: &[usize],
+        visit: &mut impl FnMut(&[usize]) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut known: QuickSet<Vec<usize>> = QuickSet::default();
+        let mut open = vec![chosen.to_vec()];
+        known.insert(chosen.to_vec());
+        while let Some(chosen) = open.pop() {
+            if !visit(&chosen)? {
+                return Ok(());
+            }
+            for Swap { blocks: [left, right], .. } in &self.swaps {
+                let mut other = chosen.clone();
+                left.iter().zip(right).for_each(|(a, b)| other.swap(*a, *b));
+                if known.insert(other.clone()) {
+                    open.push(other);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The first of the combinations of paths, by number, that are alike.
@@ -154,15 +227,34 @@ impl Symmetry {
                 (0..skeleton.len()).filter(|event| skeleton.events[*event].owner == owner).collect()
             };
             let pairs = events(left.first()).into_iter().zip(events(right.first()));
-            // One write to what stays where it is.
-            ordered.extend(pairs.into_iter().find(|(a, b)| {
+            // One write to what stays where it is: that of a read-modify-write, where there is one, since of these each reads what the
+            // one before it wrote.
+            let stays = pairs.filter(|(a, b)| {
                 let (a, b) = (&skeleton.events[*a], &skeleton.events[*b]);
                 let stays = a.reference.is_some_and(|name| !names.contains_key(&name));
                 a.tags.has(Tags::W) && stays && a.storage == b.storage
-            }));
+            });
+            let stays: Vec<(usize, usize)> = stays.collect();
+            let modifies = stays.iter().find(|(a, _)| skeleton.events[*a].tags.has(Tags::RMW));
+            ordered.extend(modifies.or(stays.first()));
         }
         Alike { ordered, condition: self.condition }
     }
+}
+
+/// In how many orders threads take the paths that are chosen for them.
+fn orders(row: &[usize], chosen: &[usize]) -> u64 {
+    let mut paths: Vec<usize> = row.iter().map(|thread| chosen[*thread]).collect();
+    paths.sort_unstable();
+    // One kind of path after the other takes some of the places that are left.
+    let (mut orders, mut places) = (1u128, 0u128);
+    for alike in paths.chunk_by(|a, b| a == b) {
+        for taken in 1..=alike.len() as u128 {
+            places += 1;
+            orders = orders.saturating_mul(places) / taken;
+        }
+    }
+    u64::try_from(orders).unwrap_or(u64::MAX)
 }
 
 impl Alike {
@@ -192,21 +284,37 @@ impl Swap {
     }
 
     fn swapped(&self, term: &Term) -> Term {
-        let name = |name: &LocationId| *self.names.get(name).unwrap_or(name);
         match term {
-            Term::Register(thread, register) => {
-                let [left, right] = &self.blocks;
-                let index = usize::from(thread.0);
-                let other = left.iter().zip(right).find_map(|(a, b)| match index {
-                    index if index == *a => Some(*b),
-                    index if index == *b => Some(*a),
-                    _ => None,
-                });
-                Term::Register(other.map_or(*thread, |other| ThreadId(other as u16)), *register)
-            }
-            Term::Location(location, component) => Term::Location(name(location), *component),
+            Term::Register(thread, register) => Term::Register(self.other(*thread), *register),
+            Term::Location(location, component) => Term::Location(self.name(*location), *component),
             Term::Address(_) | Term::Constant(_) => term.clone(),
         }
+    }
+
+    /// What stands in the place of an observable after the swap.
+    fn moved(&self, observable: &Observable) -> Observable {
+        match observable {
+            Observable::Register(thread, register) => Observable::Register(self.other(*thread), *register),
+            Observable::Location(location, component) => {
+                Observable::Location(self.name(*location), *component)
+            }
+        }
+    }
+
+    fn name(&self, name: LocationId) -> LocationId {
+        *self.names.get(&name).unwrap_or(&name)
+    }
+
+    /// The thread in the place of another.
+    fn other(&self, thread: ThreadId) -> ThreadId {
+        let [left, right] = &self.blocks;
+        let index = usize::from(thread.0);
+        let other = left.iter().zip(right).find_map(|(a, b)| match index {
+            index if index == *a => Some(*b),
+            index if index == *b => Some(*a),
+            _ => None,
+        });
+        other.map_or(thread, |other| ThreadId(other as u16))
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Findings {
     pub(crate) cut: u64,
     /// There are more outcomes than are listed.
     pub(crate) unlisted: bool,
+    /// To look at threads that do the same in their order was not enough once.
+    pub(crate) not_in_order: bool,
 }
 
 /// What of the findings is counted.
@@ -63,12 +65,13 @@ impl Findings {
         }
     }
 
-    /// Counts what was counted before once more.
-    pub(crate) fn count(&mut self, again: Counts) {
-        self.candidate_executions = self.candidate_executions.saturating_add(again.candidate_executions);
-        self.consistent_executions = self.consistent_executions.saturating_add(again.consistent_executions);
-        self.runs += again.runs;
-        self.cut += again.cut;
+    /// Counts what was counted before so many times more.
+    pub(crate) fn count(&mut self, again: Counts, times: u64) {
+        let add = |sum: &mut u64, once: u64| *sum = sum.saturating_add(once.saturating_mul(times));
+        add(&mut self.candidate_executions, again.candidate_executions);
+        add(&mut self.consistent_executions, again.consistent_executions);
+        add(&mut self.runs, again.runs);
+        add(&mut self.cut, again.cut);
     }
 
     /// Notes what a consistent execution inside the filter raises.

@@ -43,7 +43,7 @@ struct Combination {
 type Test<'t> = dyn Fn(&[Value]) -> bool + 't;
 
 /// Visits what is demanded of final values by comparisons, each with the numbers of the observables.
-fn comparisons(condition: &ResolvedCondition, visit: &mut impl FnMut(&[usize])) {
+pub(crate) fn comparisons(condition: &ResolvedCondition, visit: &mut impl FnMut(&[usize])) {
     match condition {
         ResolvedCondition::Known(_) => {}
         ResolvedCondition::Compare(left, _, right) => visit(&observed([*left, *right])),

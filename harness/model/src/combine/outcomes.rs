@@ -1,0 +1,54 @@
+//! What executions show one by one, and whether control could have taken their path.
+
+use litmus::Outcome;
+
+use super::{Choice, Combiner, all_choices};
+use crate::search::Leaf;
+use crate::valuation::{Valuation, Values, constraints_met, stored_value, valuations};
+
+impl Combiner<'_> {
+    /// Visits the outcomes of a leaf's executions, each with whether values of it come out of thin air, until `visit` has enough, and not
+    /// many more than `most` of them. How many were looked at; `None` when the time was up.
+    pub(crate) fn outcomes(
+        &self,
+        leaf: &Leaf,
+        most: u64,
+        visit: &mut impl FnMut(&Outcome, bool) -> bool,
+    ) -> Option<u64> {
+        let choices = leaf.locations.iter().map(|solutions| match self.plain {
+            true => self.observed_choices(solutions),
+            false => all_choices(solutions),
+        });
+        let choices: Vec<Vec<Choice>> = choices.collect();
+        let mut looked_at = 0;
+        let mut rf = vec![None; self.skeleton.len()];
+        let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
+            let values = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
+            let shown = values.iter().filter(|shown| constraints_met(self.skeleton, &shown.values));
+            looked_at += 1;
+            let mut going = looked_at <= most;
+            for Valuation { values, thin_air } in shown {
+                going = going && visit(&self.outcome(values, last), *thin_air);
+            }
+            going
+        });
+        complete.then_some(looked_at)
+    }
+
+    /// Whether no values of these reads let control take the skeleton's path, as far as where they read from is known.
+    pub(crate) fn breaks_path(&self, reads_from: &[Option<u16>]) -> bool {
+        let skeleton = self.skeleton;
+        let mut values: Values = vec![None; skeleton.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (read, write) in reads_from.iter().enumerate() {
+                if let (None, Some(write)) = (values[read], write) {
+                    values[read] = stored_value(skeleton, usize::from(*write), &values);
+                    changed |= values[read].is_some();
+                }
+            }
+        }
+        !constraints_met(skeleton, &values)
+    }
+}

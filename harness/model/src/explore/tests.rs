@@ -1,0 +1,437 @@
+//! Whichever way is taken, the answers are the same.
+
+use std::collections::{HashMap, HashSet};
+
+use litmus::{
+    Access, AccessKind, Condition, InstructionKind, LocationId, Order, Outcome, Place, Placement,
+    PredictedOutcome, Race, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet, Term, Test,
+};
+use proptest::prelude::Strategy;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+
+use super::{Ways, random};
+use crate::predict::predict_in;
+use crate::{Budget, Model, Options, naive};
+
+/// Whichever way is taken, the answers are those of the naive enumerator.
+fn agrees(model: &str, ways: Ways) {
+    agrees_on(&random::test(), model, ways);
+}
+
+fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Ways) {
+    let model = Model::shipped(model).unwrap().unwrap();
+    let config =
+        Config { cases: 150, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..Config::default() };
+    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    TestRunner::new(config)
+        .run(tests, |test| {
+            let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };
+            let fast = predict_in(&test, &model, &options, ways).unwrap();
+            let observables = test.observables();
+            let says = |wanted: bool| {
+                slow.allowed.iter().any(|outcome| {
+                    let kept = test.filter.as_ref().is_none_or(|f| outcome.meets(&test, &observables, f));
+                    let condition = &test.question.as_ref().unwrap().condition;
+                    kept && outcome.meets(&test, &observables, condition) == wanted
+                })
+            };
+            let those = |is: &dyn Fn(&PredictedOutcome) -> bool| -> HashSet<Outcome> {
+                fast.outcomes.iter().filter(|(_, p)| is(p)).map(|(o, _)| o.clone()).collect()
+            };
+            let listed = (those(&|p| p.allowed), those(&|p| p.thin_air));
+            // What was not found within the bound of loops is not known.
+            let known = |found: bool| (found || fast.cut == 0).then_some(found);
+            let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
+            // Of a test that gives every location a value it is known.
+            let uninitialised =
+                if test.has_undefined() { known(slow.uninitialised_read) } else { Some(false) };
+            let same = (fast.race, fast.race_thin_air) == (race, slow.race_thin_air && fast.cut == 0)
+                && (fast.meets, fast.misses) == (known(says(true)), known(says(false)))
+                && fast.uninitialised_read == uninitialised
+                && (!ways.listing || listed == (slow.allowed, slow.thin_air));
+            if same {
+                Ok(())
+            } else {
+                Err(TestCaseError::fail(format!("{fast:?}\n{}", litmus::print(&test))))
+            }
+        })
+        .unwrap();
+}
+
+#[test]
+fn searches_alone() {
+    agrees("vulkan", Ways { few: false, ..Ways::USUAL });
+    agrees("khronos-alloy", Ways { few: false, ..Ways::USUAL });
+}
+
+#[test]
+fn outcomes_one_by_one() {
+    agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
+    agrees("dartagnan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
+    agrees("tso", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
+}
+
+#[test]
+fn outcomes_one_by_one_by_conflicts() {
+    for model in ["vulkan", "vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
+        agrees(model, Ways { few: false, steps: 0, alone: 0, listing: true, ..Ways::USUAL });
+    }
+}
+
+/// Longer chains of synchronization than random tests have.
+#[test]
+fn the_corpus_by_conflicts() {
+    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let ways = Ways { few: false, steps: 0, alone: 0, listing: true, ..Ways::USUAL };
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    for entry in litmus::corpus::tests() {
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        if !model.judges(test.dialect) {
+            continue;
+        }
+        let says = |ways| {
+            let prediction = predict_in(&test, &model, &options, ways).unwrap();
+            (prediction.outcomes, prediction.race, prediction.meets, prediction.misses)
+        };
+        assert_eq!(says(ways), says(Ways::USUAL), "{}", entry.id);
+    }
+}
+
+#[test]
+fn questions_by_conflicts() {
+    for model in ["vulkan", "vulkan-2019", "vulkan-1.2-nochains", "dartagnan", "sc", "tso"] {
+        agrees(model, Ways { few: false, steps: 0, alone: 0, listing: false, ..Ways::USUAL });
+    }
+}
+
+#[test]
+fn questions_alone() {
+    agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL });
+    agrees(
+        "vulkan-2019-nochains",
+        Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL },
+    );
+    agrees("sc", Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL });
+}
+
+#[test]
+fn undefined_values_in_every_way() {
+    for (steps, alone, listing) in [(u64::MAX, 0, true), (0, u64::MAX, true), (0, 0, true), (0, 0, false)] {
+        let ways = Ways { few: false, steps, alone, listing, ..Ways::USUAL };
+        agrees_on(&random::undefined(), "vulkan", ways);
+    }
+}
+
+/// A circle in which any value would do, of which two are tried: what one question cannot be met by, another may be.
+#[test]
+fn a_circle_of_any_values() {
+    let text = "VULKAN circle\n{ x = 0; y = 0; }\n\
+        P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+        ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, y ;\n\
+        add r1, r0, 1 | xor r1, r0, 1 ;\n\
+        st.atom.dv.sc0 y, r1 | xor r1, r1, 0 ;\n | st.atom.dv.sc0 x, r1 ;\n\
+        exists (P0:r0 == 2 /\\ P1:r0 == 5)\n";
+    for text in [text.to_owned(), text.replace("add", "xor")] {
+        let test = litmus::parse(&text, "circle").unwrap();
+        let model = Model::shipped("vulkan").unwrap().unwrap();
+        let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+        let slow = naive::enumerate(&test, &model, 1, 5_000).unwrap().unwrap();
+        let ways = Ways { few: false, steps: 0, alone: 0, ..Ways::USUAL };
+        let fast = predict_in(&test, &model, &options, ways).unwrap();
+        let allowed: HashSet<Outcome> =
+            fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(o, _)| o.clone()).collect();
+        assert_eq!((fast.meets, allowed), (Some(false), slow.allowed), "{text}");
+        assert!(!slow.thin_air.is_empty(), "{text}");
+    }
+}
+
+/// Tests in which some threads do the same, of other memory or not, in one subgroup or workgroup, or none.
+fn alike() -> impl Strategy<Value = Test> {
+    let threads = proptest::collection::vec((0..6u32, (0..2u32, 0..2u32)), 3..5);
+    (random::test(), random::test(), threads, 0..3u32).prop_map(|(mut test, other, threads, filter)| {
+        let bodies = [test.threads[0].clone(), test.threads[1].clone()];
+        let accesses = bodies.iter().flat_map(|thread| &thread.instructions);
+        let mut classes: HashMap<LocationId, StorageClass> = HashMap::new();
+        for place in accesses.filter_map(|i| i.kind.access()).map(|access| access.place) {
+            classes.insert(place.location, place.class);
+        }
+        let mut thread = |(body, (workgroup, subgroup)): (u32, (u32, u32))| {
+            let mut thread = bodies[usize::from(body == 5)].clone();
+            thread.place = Place::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup });
+            for access in thread.instructions.iter_mut().filter_map(|i| match &mut i.kind {
+                InstructionKind::Access(access) if body >= 3 => Some(access),
+                _ => None,
+            }) {
+                // Two names that start with other values, or one that has an alias.
+                let swapped = if body == 3 { [2, 3] } else { [0, 2] };
+                let place = &mut access.place;
+                if let Some(at) = swapped.iter().position(|other| place.location.0 == *other) {
+                    place.location = LocationId(swapped[1 - at]);
+                    place.class = *classes.entry(place.location).or_insert(place.class);
+                }
+            }
+            thread
+        };
+        test.threads = threads.into_iter().map(&mut thread).collect();
+        let asks_others = |condition: &Condition| {
+            let mut others = false;
+            condition.for_each_term(&mut |term| {
+                others |= matches!(term, Term::Register(t, _) if usize::from(t.0) >= test.threads.len());
+            });
+            others
+        };
+        test.filter = other.question.filter(|_| filter > 0).map(|question| question.condition);
+        test.filter = test.filter.filter(|condition| !asks_others(condition));
+        test.system_sync.clear();
+        test
+    })
+}
+
+/// Threads that count: each the same, of one word, with what follows from the number it gets; perhaps one more that looks on. The
+/// condition says the same of all of them, or tells some apart.
+fn counting() -> impl Strategy<Value = Test> {
+    let one = |words: &'static [&'static str]| proptest::sample::select(words);
+    let operation = one(&[
+        "add r0, x, 1",
+        "add r0, x, 2",
+        "xor r0, x, 1",
+        "or r0, x, 1",
+        "min r0, x, 1",
+        "exchange r0, x, 1",
+        "cas r0, x, 1, 0",
+    ]);
+    let order = one(&["", "acq", "rel", "acq_rel"]);
+    let before = one(&[
+        "",
+        "st.atom.dv.sc0 d, 1",
+        "rmw.atom.dv.sc0.add r2, d, 1",
+        "st.sc0 d, 1",
+        "ld.atom.dv.sc0 r2, y",
+    ]);
+    let behind = one(&[
+        "",
+        "st.atom.dv.sc0 y, 1",
+        "ld.atom.dv.sc0 r1, d",
+        "rmw.atom.dv.sc0.add r1, y, 1",
+        "st.atom.rel.dv.sc0.semsc0 x, 7",
+    ]);
+    let onlooker = one(&[
+        "",
+        "ld.atom.acq.dv.sc0.semsc0 r0, x; ld.atom.dv.sc0 r1, d",
+        "st.atom.dv.sc0 x, 5",
+        "rmw.atom.dv.sc0.add r0, x, 1",
+    ]);
+    let condition = one(&[
+        "P0:r0 == P1:r0",
+        "P1:r0 == 0 /\\ P2:r0 == 1",
+        "x == 2",
+        "~(x == 3)",
+        "P2:r0 == 1 /\\ y == 1",
+        "P0:r0 == P1:r0 \\/ P0:r0 == P2:r0 \\/ P1:r0 == P2:r0",
+        "P2:r0 == 2 /\\ d == 1",
+        "P0:r0 < P1:r0",
+    ]);
+    let filter = one(&["", "", "filter (y == 0)\n", "filter (P0:r0 == 0)\n"]);
+    let shape = (3..4usize, proptest::option::of(0..3u32), proptest::bool::ANY);
+    (operation, order, before, behind, onlooker, condition, filter, shape).prop_map(
+        |(operation, order, before, behind, onlooker, condition, filter, (count, value, together))| {
+            let semantics = if order.is_empty() { String::new() } else { format!(".{order}") };
+            let class = if order.is_empty() { "" } else { ".semsc0" };
+            let (word, operands) = operation.split_once(' ').unwrap();
+            let word = if word == "exchange" { String::new() } else { format!(".{word}") };
+            let modify = format!("rmw.atom{semantics}.dv.sc0{class}{word} {operands}");
+            let branch = value.map(|value| format!("bne r0, {value}, LC00"));
+            let end = value.map(|_| "LC00:".to_owned());
+            let lines = [Some(before.to_owned()), Some(modify), branch, Some(behind.to_owned()), end];
+            let lines: Vec<String> = lines.into_iter().flatten().filter(|line| !line.is_empty()).collect();
+            let mut columns: Vec<Vec<String>> = vec![lines; count];
+            columns.extend((!onlooker.is_empty()).then(|| onlooker.split("; ").map(str::to_owned).collect()));
+            let height = columns.iter().map(Vec::len).max().unwrap_or(0);
+            let heads = (0..columns.len())
+                .map(|id| format!("P{id}@sg 0, wg {}, qf 0", if together { 0 } else { id }));
+            let mut text = heads.collect::<Vec<_>>().join(" | ") + " ;\n";
+            for row in 0..height {
+                let cells = columns.iter().map(|column| column.get(row).map_or("", String::as_str));
+                text += &(cells.collect::<Vec<_>>().join(" | ") + " ;\n");
+            }
+            let text =
+                format!("VULKAN counting\n{{ x = 0; y = 0; d = 0; }}\n{text}{filter}exists ({condition})\n");
+            litmus::parse(&text, "counting").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
+        },
+    )
+}
+
+/// Threads that count, in their order and by every candidate execution.
+#[test]
+fn threads_that_count() {
+    let ways = Ways { few: false, steps: 0, alone: 0, listing: false, ..Ways::USUAL };
+    for model in ["vulkan", "tso"] {
+        agrees_on(&counting(), model, Ways { in_order: u64::MAX, ..ways });
+    }
+    agrees_on(&counting(), "vulkan", Ways { in_order: 1, ..ways });
+}
+
+/// Without scopes that are narrower, and with the same storage classes in all semantics where they are given.
+fn widened(mut test: Test, least: Scope, classes: Option<StorageClassSet>) -> Test {
+    let wide = |scope: &mut Scope| *scope = (*scope).max(least);
+    let order = |semantics: &mut Semantics| {
+        if semantics.order != Order::Relaxed {
+            semantics.classes = classes.unwrap_or(semantics.classes);
+        }
+    };
+    for instruction in test.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
+        match &mut instruction.kind {
+            InstructionKind::Access(access) => {
+                if let AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } =
+                    &mut access.kind
+                {
+                    order(unequal);
+                }
+                match &mut access.strength {
+                    Access::Private | Access::NonPrivate => {}
+                    Access::Coherent { scope } => wide(scope),
+                    Access::Atomic { scope, semantics } => {
+                        wide(scope);
+                        order(semantics);
+                    }
+                }
+            }
+            InstructionKind::Fence { scope, semantics } => {
+                wide(scope);
+                order(semantics);
+            }
+            InstructionKind::ControlBarrier(barrier) => {
+                wide(&mut barrier.memory_scope);
+                barrier.semantics.iter_mut().for_each(order);
+            }
+            _ => {}
+        }
+    }
+    test.system_sync.clear();
+    for thread in &mut test.threads {
+        let is_system = |kind: &InstructionKind| matches!(kind, InstructionKind::System(_));
+        thread.instructions.retain(|instruction| !is_system(&instruction.kind));
+    }
+    test
+}
+
+/// How wide the scopes of a test are, and the storage classes of all semantics where they have to be the same.
+fn width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
+    let classes = (1..4u8).prop_map(|classes| Some(StorageClassSet(classes)));
+    let one = (proptest::sample::select(vec![Scope::Workgroup, Scope::QueueFamily]), classes);
+    proptest::prop_oneof![one, proptest::prelude::Just((Scope::Device, None))]
+}
+
+/// Where threads are counts only as far as scopes are as narrow, and control barriers.
+#[test]
+fn places_that_no_scope_names() {
+    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let places = proptest::collection::vec((0..2u32, 0..2u32), 3);
+    let tests = (random::test(), random::test(), width(), places).prop_map(
+        |(test, other, (least, classes), places)| {
+            // Longer threads, so that there are chains of several links.
+            let mut test = widened(test, least, classes);
+            for (thread, more) in test.threads.iter_mut().zip(widened(other, least, classes).threads) {
+                let follows = |kind: &InstructionKind| !matches!(kind, InstructionKind::Flow(_));
+                let more = more.instructions.into_iter().filter(|i| follows(&i.kind));
+                thread.instructions.extend(more);
+            }
+            let by_workgroup = least > Scope::Workgroup;
+            let mut moved = test.clone();
+            for (index, (workgroup, subgroup)) in places.into_iter().enumerate() {
+                for test in [&mut test, &mut moved] {
+                    let Some(thread) = test.threads.get_mut(index) else { continue };
+                    let meets = |kind: &InstructionKind| matches!(kind, InstructionKind::ControlBarrier(_));
+                    thread.instructions.retain(|i| !(by_workgroup && meets(&i.kind)));
+                }
+                let Some(Place::Device(place)) = moved.threads.get_mut(index).map(|t| &mut t.place) else {
+                    continue;
+                };
+                place.workgroup = if by_workgroup { workgroup } else { place.workgroup };
+                place.subgroup = subgroup;
+            }
+            (test, moved)
+        },
+    );
+    for name in ["vulkan", "vulkan-nochains", "vulkan-2024", "vulkan-2019", "vulkan-by-letter"] {
+        let model = Model::shipped(name).unwrap().unwrap();
+        assert!(model.semantic().placed_by_scope);
+        let config = Config {
+            cases: 300,
+            rng_seed: RngSeed::Fixed(7),
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let found = TestRunner::new(config).run(&tests, |(test, moved)| {
+            let ways = Ways { symmetry: false, listing: false, ..Ways::USUAL };
+            let says = |test: &Test| {
+                let said = predict_in(test, &model, &options, ways).unwrap();
+                (said.race, said.meets, said.misses, said.consistent_executions)
+            };
+            if says(&test) == says(&moved) {
+                Ok(())
+            } else {
+                let text = litmus::print(&test) + &litmus::print(&moved);
+                Err(TestCaseError::fail(format!("{:?}\n{:?}\n{text}", says(&test), says(&moved))))
+            }
+        });
+        found.unwrap();
+    }
+}
+
+/// What is found of one order of threads that do the same says nothing of another where the condition tells them apart.
+#[test]
+fn a_condition_that_tells_threads_apart() {
+    let columns = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
+        rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 ;\n\
+        bne r0, 0, LC00 | bne r0, 0, LC00 | bne r0, 0, LC00 ;\n\
+        st.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 1 ;\nLC00: | LC00: | LC00: ;\n";
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    for first in 0..3 {
+        let text = format!("VULKAN apart\n{{ x = 0; y = 0; }}\n{columns}exists (P{first}:r0 == 0)\n");
+        let test = litmus::parse(&text, "apart").unwrap();
+        let said = predict_in(&test, &model, &options, Ways::UNLISTED).unwrap();
+        assert_eq!((said.meets, said.misses), (Some(true), Some(true)), "{first}");
+    }
+}
+
+/// Whether threads change places or not, the answers are the same.
+#[test]
+fn threads_that_are_alike() {
+    answers_are_the_same(&alike());
+    answers_are_the_same(
+        &(alike(), width()).prop_map(|(test, (least, classes))| widened(test, least, classes)),
+    );
+}
+
+fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
+    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    for name in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
+        let model = Model::shipped(name).unwrap().unwrap();
+        let config = Config {
+            cases: 200,
+            rng_seed: RngSeed::Fixed(5),
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let found = TestRunner::new(config).run(tests, |test| {
+            for (steps, in_order, listing) in [(20_000, 0, true), (0, 0, false), (0, 20, false)] {
+                let ways = Ways { few: false, steps, alone: 0, in_order, listing, ..Ways::USUAL };
+                let says = |symmetry| {
+                    let prediction = predict_in(&test, &model, &options, Ways { symmetry, ..ways }).unwrap();
+                    let counts = (prediction.runs, prediction.cut, prediction.candidate_executions);
+                    let race = (prediction.race, prediction.race_thin_air);
+                    (prediction.outcomes, race, prediction.meets, prediction.misses, counts)
+                };
+                let (all, alike) = (says(false), says(true));
+                if all != alike {
+                    let text = litmus::print(&test);
+                    return Err(TestCaseError::fail(format!("{all:?}\n{alike:?}\n{text}")));
+                }
+            }
+            Ok(())
+        });
+        found.unwrap();
+    }
+}

@@ -1,0 +1,158 @@
+//! What the axioms leave of reads-from and modification order, once part of them is chosen.
+//!
+//! [`Bounds`] say upwards what each node holds at least and at most. Here what an axiom forbids goes the way down: a pair that must not
+//! be in a node takes with it each pair of an operand that would put it there, whatever else is chosen. Nothing is taken that some
+//! consistent execution within the bounds has, for any model: where an operation says nothing of its operands, nothing goes on.
+
+use crate::cat::{AxiomKind, Node, NodeId};
+use crate::interval::Bounds;
+use crate::matrix::{Bits, Matrix};
+use crate::prepared::Prepared;
+use crate::search::ReadChoice;
+
+/// What became of the bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Narrowed {
+    /// Nothing.
+    Not,
+    /// They are narrower.
+    Further,
+    /// Some read has nothing to read from.
+    Empty,
+}
+
+/// Takes from `rf` and `co` what would break an axiom. A read that is left one write reads from it, and of two writes of one storage one
+/// comes first. What the axioms rest on must be evaluated.
+pub(crate) fn narrow<M: Matrix>(
+    prepared: &Prepared,
+    bounds: &mut Bounds<M>,
+    reads: &[ReadChoice],
+) -> Narrowed {
+    let forbidden = forbidden(prepared, bounds);
+    let mut narrowed = Narrowed::Not;
+    let n = bounds.n;
+    for &id in &prepared.rf {
+        let Some(out) = forbidden.get(id.index()).and_then(Option::as_ref) else { continue };
+        let Some(may) = bounds.may_relation(id) else { continue };
+        if out.intersection(may).is_empty() {
+            continue;
+        }
+        *may = may.difference(out);
+        if bounds.must(id).relation().is_some_and(|must| !out.intersection(must).is_empty()) {
+            return Narrowed::Empty;
+        }
+        let Some(may) = bounds.may(id).relation() else { continue };
+        narrowed = Narrowed::Further;
+        let sources = may.transpose();
+        for choice in reads {
+            let left = sources.row(choice.read);
+            match left.iter().next() {
+                None => return Narrowed::Empty,
+                Some(write) if left.len() == 1 => {
+                    if let Some(must) = bounds.must_relation(id) {
+                        must.insert(write, choice.read);
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    for &id in &prepared.co {
+        let Some(out) = forbidden.get(id.index()).and_then(Option::as_ref) else { continue };
+        let Some(may) = bounds.may(id).relation().cloned() else { continue };
+        // Of two writes that either may come first, the other one does.
+        let turned = out.intersection(&may).transpose().intersection(&may);
+        if turned.is_empty() {
+            continue;
+        }
+        order(bounds, id, &turned, n);
+        narrowed = Narrowed::Further;
+    }
+    narrowed
+}
+
+/// Adds pairs to what is certain of an order of writes.
+pub(crate) fn order<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, pairs: &M, n: usize) {
+    let Some(must) = bounds.must_relation(co) else { return };
+    *must = must.union(pairs).plus();
+    let before = must.union(&M::identity(n)).transpose();
+    if let Some(may) = bounds.may_relation(co) {
+        *may = may.difference(&before);
+    }
+}
+
+/// For each node the pairs that no consistent execution within the bounds has in it, as far as that is found.
+fn forbidden<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>) -> Vec<Option<M>> {
+    let (plan, n) = (&prepared.plan, bounds.n);
+    let mut forbidden: Vec<Option<M>> = vec![None; plan.nodes.len()];
+    let add = |forbidden: &mut Vec<Option<M>>, id: NodeId, pairs: M| {
+        if id.index() < prepared.fixed || pairs.is_empty() {
+            return;
+        }
+        match &mut forbidden[id.index()] {
+            Some(known) => known.union_with(&pairs),
+            none => *none = Some(pairs),
+        }
+    };
+    for axiom in plan.axioms.iter().filter(|axiom| !axiom.flag && !axiom.negated) {
+        let Some(must) = bounds.must(axiom.node).relation() else { continue };
+        let pairs = match axiom.kind {
+            AxiomKind::Empty => M::full(n),
+            AxiomKind::Irreflexive => M::identity(n),
+            AxiomKind::Acyclic => must.star(n).transpose(),
+        };
+        add(&mut forbidden, axiom.node, pairs);
+    }
+    for index in (prepared.fixed..plan.nodes.len()).rev() {
+        let Some(out) = forbidden[index].take() else { continue };
+        let must = |id: NodeId| bounds.must(id).relation();
+        match plan.nodes[index] {
+            Node::BaseRelation(_) => forbidden[index] = Some(out),
+            Node::Union(a, b) => {
+                add(&mut forbidden, a, out.clone());
+                add(&mut forbidden, b, out);
+            }
+            Node::Intersection(a, b) => {
+                for (one, other) in [(a, b), (b, a)] {
+                    if let Some(certain) = must(other) {
+                        add(&mut forbidden, one, out.intersection(certain));
+                    }
+                }
+            }
+            Node::Difference(a, b) => {
+                if let Some(possible) = bounds.may(b).relation() {
+                    add(&mut forbidden, a, out.difference(possible));
+                }
+            }
+            Node::Inverse(a) => add(&mut forbidden, a, out.transpose()),
+            Node::Optional(a) => add(&mut forbidden, a, out),
+            Node::Sequence(a, b) => {
+                if let Some(certain) = must(b) {
+                    add(&mut forbidden, a, out.compose(&certain.transpose()));
+                }
+                if let Some(certain) = must(a) {
+                    add(&mut forbidden, b, certain.transpose().compose(&out));
+                }
+            }
+            Node::Plus(a) | Node::Star(a) => {
+                if let Some(certain) = must(a) {
+                    let around = certain.star(n).transpose();
+                    add(&mut forbidden, a, around.compose(&out).compose(&around));
+                }
+            }
+            Node::RestrictRows(set, pairs) => {
+                if let Some(certain) = bounds.must(set).set() {
+                    add(&mut forbidden, pairs, out.restrict_rows(certain));
+                }
+            }
+            Node::RestrictColumns(pairs, set) => {
+                if let Some(certain) = bounds.must(set).set() {
+                    add(&mut forbidden, pairs, out.restrict_columns(certain));
+                }
+            }
+            // Of sets, complements and fixpoints nothing is said.
+            _ => {}
+        }
+    }
+    forbidden
+}

@@ -1,0 +1,84 @@
+//! How a condition is told of threads that have changed places.
+
+use litmus::{Observable, Outcome, ResolvedCondition, Test};
+
+use super::Symmetry;
+use crate::quick::QuickSet;
+use crate::refute::comparisons;
+
+/// The ways in which a condition may be told when threads have changed places: an execution shows it in one of them where one that is
+/// alike shows it as it stands.
+#[derive(Debug)]
+pub(crate) struct Tellings {
+    /// The observables that the condition names, by number, ascending.
+    named: Vec<usize>,
+    /// For each way those that stand in their places.
+    ways: Vec<Vec<usize>>,
+}
+
+/// Ways of telling a condition at most.
+const MOST_TELLINGS: usize = 1 << 15;
+
+impl Symmetry {
+    /// The ways to tell the condition of the question when threads have changed places; `None` where they are too many.
+    pub(crate) fn tellings(&self, test: &Test, observables: &[Observable]) -> Option<Tellings> {
+        let mut named = Vec::new();
+        if let Some(question) = &test.question {
+            let condition = ResolvedCondition::new(test, observables, &question.condition);
+            comparisons(&condition, &mut |indexes| named.extend_from_slice(indexes));
+        }
+        named.sort_unstable();
+        named.dedup();
+        let mut ways = vec![named.clone()];
+        if self.condition {
+            return Some(Tellings { named, ways });
+        }
+        let moves: Vec<Vec<usize>> = self
+            .swaps
+            .iter()
+            .map(|swap| {
+                let moved = |(index, observable)| {
+                    let moved = swap.moved(observable);
+                    observables.iter().position(|other| *other == moved).unwrap_or(index)
+                };
+                observables.iter().enumerate().map(moved).collect()
+            })
+            .collect();
+        let ty = |index: usize| match observables.get(index) {
+            Some(Observable::Register(thread, register)) => Some(test.register_type(*thread, *register)),
+            _ => None,
+        };
+        // A comparison is one of the type of what it names.
+        if moves.iter().any(|moved| moved.iter().enumerate().any(|(from, to)| ty(from) != ty(*to))) {
+            return None;
+        }
+        let mut known: QuickSet<Vec<usize>> = ways.iter().cloned().collect();
+        let mut next = 0;
+        while let Some(way) = ways.get(next).cloned() {
+            next += 1;
+            for moved in &moves {
+                let other: Vec<usize> = way.iter().map(|index| moved[*index]).collect();
+                if known.insert(other.clone()) {
+                    ways.push(other);
+                }
+            }
+            if ways.len() > MOST_TELLINGS {
+                return None;
+            }
+        }
+        Some(Tellings { named, ways })
+    }
+}
+
+impl Tellings {
+    /// Whether the outcome says this of the condition in one of the ways.
+    pub(crate) fn any_is(&self, condition: &ResolvedCondition, outcome: &Outcome, wanted: bool) -> bool {
+        self.ways.iter().any(|way| {
+            let value = |index: usize| {
+                let at = self.named.binary_search(&index).ok()?;
+                outcome.0.get(*way.get(at)?).copied()
+            };
+            condition.decided(&mut { value }) == Some(wanted)
+        })
+    }
+}
