@@ -264,6 +264,8 @@ pub struct Observation {
     pub unexpected: BTreeMap<Vec<u32>, u64>,
     /// Instances that ran into the bound of a spin loop.
     pub unresolved: u64,
+    /// Complete outcomes past as many different ones as are told apart: what they were is not known.
+    pub not_told_apart: u64,
     /// Instances that left no trace in their result memory. Their dispatches are discarded and count nowhere else.
     pub not_executed: u64,
     /// Invocations that ran once more than they had to, in stages that may repeat them: they returned at once.
@@ -321,6 +323,7 @@ impl Observation {
             self.stretches.clone_from(&more.stretches);
         }
         self.unresolved += more.unresolved;
+        self.not_told_apart += more.not_told_apart;
         self.not_executed += more.not_executed;
         self.repeated += more.repeated;
         self.dispatches += more.dispatches;
@@ -330,7 +333,8 @@ impl Observation {
 
     /// All instances that are accounted for: complete, unexpected and unresolved ones.
     pub fn instances(&self) -> u64 {
-        self.histogram.total() + self.unexpected.values().sum::<u64>() + self.unresolved
+        let told = self.histogram.total() + self.unexpected.values().sum::<u64>();
+        told + self.unresolved + self.not_told_apart
     }
 }
 

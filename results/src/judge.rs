@@ -138,7 +138,7 @@ pub struct Judgement {
     pub interleaved: u64,
     /// Instances that left no trace; their dispatches count nowhere else.
     pub not_executed: u64,
-    /// Instances that ran into the bound of a spin loop.
+    /// Instances that ran into the bound of a spin loop, or whose outcome was past those that are told apart.
     pub unresolved: u64,
     /// Invocations that ran once more than they had to, in stages that may repeat them.
     pub repeated: u64,
@@ -239,7 +239,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         instances: observation.instances(),
         interleaved,
         not_executed: observation.not_executed,
-        unresolved: observation.unresolved,
+        unresolved: observation.unresolved + observation.not_told_apart,
         repeated: observation.repeated,
         seconds: observation.seconds,
         batches: observation.batches.as_ref().map(|batches| batches.total),
@@ -363,6 +363,16 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
             );
         }
         Race::Free | Race::Racy => {}
+    }
+    if observation.not_told_apart > 0 {
+        return inconclusive(
+            Reason::TimedOut,
+            format!(
+                "{} instances showed other outcomes than the first {} different ones, which are all that are told apart",
+                observation.not_told_apart,
+                observation.histogram.counts.len()
+            ),
+        );
     }
     if observation.instances() == observation.unresolved {
         return inconclusive(

@@ -286,7 +286,7 @@ pub struct RunLine {
     pub interleaved: u64,
     /// Instances that left no trace; their dispatches count nowhere else.
     pub not_executed: u64,
-    /// Instances that ran into the bound of a spin loop.
+    /// Instances that ran into the bound of a spin loop, or whose outcome was past those that are told apart.
     pub unresolved: u64,
     /// Invocations that ran once more than they had to, in stages that may repeat them; absent where there were none.
     #[serde(default, skip_serializing_if = "is_zero")]

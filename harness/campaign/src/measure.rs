@@ -82,7 +82,7 @@ impl Subject {
             weak: sum(&|outcome| says(outcome).is_none_or(|says| says.weak)),
             forbidden: sum(&|outcome| says(outcome).is_none_or(|says| !says.allowed))
                 + seen.unexpected.values().sum::<u64>(),
-            unresolved: seen.unresolved,
+            unresolved: seen.unresolved + seen.not_told_apart,
             not_executed: seen.not_executed,
             dispatches: seen.dispatches,
             seconds: seen.seconds,

@@ -60,6 +60,8 @@ pub(crate) struct Counter {
     storage_words: usize,
     /// Instances with a loop that was given up.
     unresolved: u64,
+    /// Complete instances past the bound of rare rows.
+    not_told_apart: u64,
     slots: usize,
     /// The slots of each thread where the driver may stop a kernel without a word: a thread without a trace was not
     /// executed then. Elsewhere all slots together.
@@ -173,6 +175,7 @@ impl Counter {
                 .collect(),
             storage_words: program.storage_words.max(1) as usize,
             unresolved: 0,
+            not_told_apart: 0,
             slots: program.results.len(),
             traces: traces.into_values().collect(),
             observables: observables.len(),
@@ -204,6 +207,11 @@ impl Counter {
     /// Instances counted.
     pub fn instances(&self) -> u64 {
         self.instances
+    }
+
+    /// Instances past the first [`MAX_ROWS`] different rare ones; they are among [`Counter::instances`].
+    pub fn not_told_apart(&self) -> u64 {
+        self.not_told_apart
     }
 
     /// Instances in which some loop was given up; they are among [`Counter::instances`].
@@ -385,7 +393,7 @@ impl Counter {
         } else if self.rare.len() < MAX_ROWS {
             self.rare.insert(self.row.clone(), 1);
         } else {
-            *self.unexpected.entry(Vec::new()).or_default() += 1;
+            self.not_told_apart += 1;
         }
     }
 

@@ -206,6 +206,7 @@ impl Tally {
             histogram: self.counter.histogram(),
             unexpected: self.counter.unexpected().clone(),
             unresolved: self.counter.unresolved(),
+            not_told_apart: self.counter.not_told_apart(),
             not_executed: self.not_executed,
             repeated: self.repeated,
             dispatches: self.dispatches,

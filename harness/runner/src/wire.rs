@@ -266,6 +266,8 @@ pub struct WireObservation {
     /// As in [`Observation`].
     pub unresolved: u64,
     /// As in [`Observation`].
+    pub not_told_apart: u64,
+    /// As in [`Observation`].
     pub not_executed: u64,
     /// As in [`Observation`].
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -300,6 +302,7 @@ impl From<&Observation> for WireObservation {
             stretches: observation.stretches.iter().map(counts).collect(),
             unexpected: observation.unexpected.iter().map(|(raw, count)| (raw.clone(), *count)).collect(),
             unresolved: observation.unresolved,
+            not_told_apart: observation.not_told_apart,
             not_executed: observation.not_executed,
             repeated: observation.repeated,
             dispatches: observation.dispatches,
@@ -332,6 +335,7 @@ impl From<&WireObservation> for Observation {
             stretches: wire.stretches.iter().map(histogram).collect(),
             unexpected,
             unresolved: wire.unresolved,
+            not_told_apart: wire.not_told_apart,
             not_executed: wire.not_executed,
             repeated: wire.repeated,
             dispatches: wire.dispatches,
@@ -354,6 +358,7 @@ mod tests {
         let mut observation = Observation {
             unexpected: BTreeMap::from([(vec![1, u32::MAX], 3), (Vec::new(), 1)]),
             unresolved: 1,
+            not_told_apart: 8,
             not_executed: 2,
             repeated: 6,
             dispatches: 4,

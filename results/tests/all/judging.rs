@@ -232,6 +232,19 @@ fn spins_that_never_resolve() {
     assert_eq!(judgement.instances, 1140);
 }
 
+/// What was past the outcomes that are told apart is neither a violation nor a pass; one that is told is a violation all the same.
+#[test]
+fn outcomes_that_are_not_told_apart_are_no_verdict() {
+    let test = store_buffering(Between::Nothing);
+    let past = Observation { not_told_apart: 7, ..observation([3, 500, 500, 97]) };
+    for (allowed, verdict) in [(true, Verdict::Inconclusive(Reason::TimedOut)), (false, Verdict::Violates)] {
+        let prediction = prediction(&test, allowed, Race::Free);
+        let judgement = verdict_of(&test, &prediction, &past, Ending::Finished);
+        assert_eq!(judgement.verdict, verdict);
+        assert_eq!((judgement.instances, judgement.unresolved), (1107, 7));
+    }
+}
+
 #[test]
 fn a_control_barrier_is_exercised_by_its_twin_alone() {
     let test = store_buffering(Between::ControlBarrier);

@@ -226,3 +226,25 @@ fn the_list_of_faults_is_as_agreed() {
         None => println!("1 skipped: VK_LITMUS_CORPORA has no contract beside it"),
     }
 }
+
+/// Seven threads count: 5,040 outcomes, all allowed, and no key holds one. What is past those that are told apart is said to be so; it is no
+/// value that no execution produces.
+#[test]
+fn more_outcomes_than_are_told_apart_are_no_violation() {
+    let folder = tempfile::tempdir().unwrap();
+    let columns = |cell: &dyn Fn(usize) -> String| (0..7).map(cell).collect::<Vec<_>>().join(" | ");
+    let heads = columns(&|thread| format!("P{thread}@sg 0, wg {thread}, qf 0"));
+    let row = columns(&|_| "rmw.atom.dv.sc0.add r0, x, 1".to_owned());
+    let test = format!("VULKAN count\n{{ x = 0; }}\n{heads} ;\n{row} ;\nexists (~(x == 7))\n");
+    std::fs::write(folder.path().join("count.litmus"), test).unwrap();
+    let arguments = ["count.litmus", "--device", "sim", "--instances", "40000", "--seed", "1"];
+    let ran = Ran::of(&mut run_in(folder.path(), &arguments));
+    let line = &ran.json_lines()[0];
+    assert_eq!((ran.code, &line["verdict"]), (3, &"inconclusive".into()), "{ran:?}");
+    assert!(line["detail"].as_str().unwrap().contains("all that are told apart"), "{}", line["detail"]);
+    assert_eq!(line["unexpected"], serde_json::json!([]));
+    let told: u64 =
+        line["outcomes"].as_array().unwrap().iter().map(|row| row["count"].as_u64().unwrap()).sum();
+    let (past, all) = (line["unresolved"].as_u64().unwrap(), line["instances"].as_u64().unwrap());
+    assert!(past > 0 && told + past == all, "{told} + {past}, {all}");
+}

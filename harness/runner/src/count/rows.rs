@@ -119,7 +119,7 @@ impl Counter {
         if room(self.rare.contains_key(row), self.rare.len()) {
             *self.rare.entry(row.to_vec()).or_default() += count;
         } else {
-            *self.unexpected.entry(Vec::new()).or_default() += count;
+            self.not_told_apart += count;
         }
     }
 
@@ -158,6 +158,7 @@ impl Counter {
             row: Vec::new(),
             batching: self.batching.as_ref().map(|_| Batching::new()),
             unresolved: 0,
+            not_told_apart: 0,
             instances: 0,
             ..*self
         }
@@ -186,6 +187,7 @@ impl Counter {
             *self.unexpected.entry(row).or_default() += count;
         }
         self.unresolved += other.unresolved;
+        self.not_told_apart += other.not_told_apart;
         self.instances += other.instances;
     }
 

@@ -107,7 +107,9 @@ fn settled(plan: &LitmusPlan, cell: &Cell, prediction: &Prediction, ran: &Ran) -
     }
     let test = &plan.items[cell.item].judged;
     let seen = ran.seen.histogram.counts.keys();
-    let seen = seen.chain(ran.twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
+    // The twin without control barriers has the outcomes of the test; that with early reads has more registers.
+    let twin = ran.twin.as_ref().filter(|_| test.overlap() == Overlap::ControlBarrier);
+    let seen = seen.chain(twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
     let stop = patience(SETTLING_PATIENCE);
     let options = Options { budget: Budget::until(&stop), ..Options::default() };
     let mut settled = settle(prediction, test, &cell.model.model, seen, &options).ok()??;
