@@ -12,6 +12,8 @@
 //! - **Fragments that overlap**: the classes of a group whose threads name one interlocked section share a cell ([`Overlap`]), and each
 //!   fragment gets the number of its point. Each executes the ends of its section exactly once: whoever plays nothing goes past them too.
 //!
+//! - **Mesh and task shaders** have workgroups as compute shaders have, and differ in how they end: no primitive, and no mesh shader.
+//!
 //! A vertex is shaded at least once, and a fragment may be shaded again or for its neighbours' sake alone
 //! (Vulkan, "Vertex Shader Execution", "Fragment Shader Execution", "Helper Invocations"). So helpers return at once, or
 //! play without any effect ([`Stage::FragmentHelpers`](crate::variant::Stage::FragmentHelpers)), and each
@@ -31,6 +33,13 @@ pub const VIEWPORT: u32 = 4096;
 pub const FIRST_CLAIM: u32 = 16;
 /// Vertices of a draw at most.
 const MOST_VERTICES: u32 = 1 << 24;
+/// Workgroups of a mesh or task shader in one direction: every device with the stage has as many (Vulkan, "Required Limits",
+/// `maxMeshWorkGroupCount` and `maxTaskWorkGroupCount`).
+const MOST_MESH_WORKGROUPS: u32 = 65_535;
+/// Invocations of such a workgroup: likewise (`maxMeshWorkGroupInvocations`, `maxTaskWorkGroupInvocations`).
+pub(crate) const MOST_MESH_INVOCATIONS: u32 = 128;
+/// The extension of modules with them.
+pub(crate) const MESH_EXTENSION: &str = "SPV_EXT_mesh_shader";
 
 /// What the invocations of a kernel are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +64,13 @@ pub enum Carrier {
         positions: Vec<u32>,
         /// Which of them lie upon one another.
         overlap: Option<Overlap>,
+    },
+    /// Those of workgroups of a mesh shader, which gives no primitive.
+    Mesh,
+    /// Those of workgroups of a task shader, which launches no mesh shader.
+    Task {
+        /// SPIR-V words of the mesh shader that a pipeline has behind it.
+        mesh: Vec<u32>,
     },
 }
 
@@ -136,6 +152,7 @@ impl Carrier {
     pub fn most_workgroups(&self, invocations: u32) -> u32 {
         match self {
             Carrier::Compute => u32::MAX,
+            Carrier::Mesh | Carrier::Task { .. } => MOST_MESH_WORKGROUPS,
             Carrier::Vertex => MOST_VERTICES / invocations.max(1),
             // Half of them for the points.
             Carrier::VertexBesideFragments { .. } => MOST_VERTICES / 2 / invocations.max(1),
@@ -190,6 +207,35 @@ pub(crate) fn positions(cells: Cells, overlap: Option<&Overlap>, target: Target)
     write_point(&mut module, outputs, at, cells.size);
     module.effect(Op::Return, []);
     module.finish_as(EntryPoint::Vertex)
+}
+
+/// A mesh shader that gives no primitive: what a pipeline has behind a task shader.
+pub(crate) fn no_primitive() -> Vec<u32> {
+    let mut module = Module::new(Preamble {
+        version: (1, 5),
+        capabilities: vec![Capability::Shader, Capability::MeshShadingEXT],
+        extensions: vec![MESH_EXTENSION],
+        addressing: AddressingModel::Logical,
+        model: MemoryModel::GLSL450,
+        loops: LoopControl::NONE,
+    });
+    let entry = module.id();
+    module.begin(entry);
+    give_no_primitive(&mut module);
+    module.effect(Op::Return, []);
+    module.finish_as(EntryPoint::Mesh { workgroup_size: [1, 1, 1] })
+}
+
+/// Says that a mesh shader has no vertex and no primitive, where all invocations of the workgroup are.
+pub(crate) fn give_no_primitive(module: &mut Module) {
+    let none = module.constant(0);
+    module.effect(Op::SetMeshOutputsEXT, [none, none].map(Operand::IdRef));
+}
+
+/// Ends a task shader with no mesh shader behind it.
+pub(crate) fn launch_no_mesh(module: &mut Module) {
+    let none = module.constant(0);
+    module.effect(Op::EmitMeshTasksEXT, [none, none, none].map(Operand::IdRef));
 }
 
 /// The middle of the point of a workgroup.

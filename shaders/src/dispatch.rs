@@ -14,6 +14,7 @@ use litmus::{InterlockEnd, LocationId, LocationInit, Observable, Scope, Test, Th
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 
+use crate::carrier::MESH_EXTENSION;
 use crate::contract::{Arithmetic, Operation, Parameter, Parameters, class_and_group, result_word, seat};
 use crate::flow::{self, Step};
 use crate::glsl;
@@ -28,7 +29,7 @@ use crate::program::{Fixed, Leaving};
 use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
-use crate::variant::{Images, Interlock, Loops, MemoryModel, SubgroupSize, Target as Version};
+use crate::variant::{Images, Interlock, Loops, MemoryModel, Stage, SubgroupSize, Target as Version};
 pub(crate) use carrier::Points;
 use place::Place;
 use reference::{Declared, WorkgroupStorage};
@@ -118,6 +119,9 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     let segments = segments::cut(test, &layout)?;
     let mut uses = Uses::of(test, variant)?;
     uses.storage_words = uses.storage_words.max(company.storage_words);
+    if matches!(variant.stage, Stage::Mesh | Stage::Task) && variant.target == Version::Vulkan11 {
+        return Err(Rule::StageTarget.into());
+    }
     if variant.model == MemoryModel::Glsl450 {
         glsl::meaning(test)?;
         if uses.has(Kind::Address) {
@@ -243,6 +247,10 @@ fn preamble(
     if variant.stage.is_fragment() {
         // Points of a single pixel make no whole quad.
         features.push("largePoints");
+    }
+    if matches!(variant.stage, Stage::Mesh | Stage::Task) {
+        extensions.push(MESH_EXTENSION);
+        capabilities.push(Capability::MeshShadingEXT);
     }
     if test.interlock_order().is_some() {
         extensions.push("SPV_EXT_fragment_shader_interlock");
@@ -462,7 +470,7 @@ impl Emitter<'_> {
             }
             _ => self.rounds_together(&around, pressure, &codes, &mut registers)?,
         }
-        self.module.effect(Op::Return, []);
+        self.end();
         Ok(())
     }
 

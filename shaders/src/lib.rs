@@ -85,7 +85,8 @@ pub fn has_loops(test: &litmus::Test) -> bool {
     test.threads.iter().any(flow::has_loop)
 }
 
-/// What kernels of graphics stages hold besides [`OPCODES`]: coordinates are floating-point numbers.
+/// What kernels of graphics stages hold besides [`OPCODES`]: coordinates are floating-point numbers, and mesh and task shaders say what
+/// comes behind them.
 pub const STAGE_OPCODES: &[Op] = &[
     Op::ConvertFToU,
     Op::ConvertUToF,
@@ -93,6 +94,8 @@ pub const STAGE_OPCODES: &[Op] = &[
     Op::FMul,
     Op::BeginInvocationInterlockEXT,
     Op::EndInvocationInterlockEXT,
+    Op::SetMeshOutputsEXT,
+    Op::EmitMeshTasksEXT,
 ];
 
 /// Every instruction that a compute kernel can hold.

@@ -29,6 +29,14 @@ pub(crate) enum EntryPoint {
         reconverges: bool,
     },
     Vertex,
+    /// Of a mesh shader, which gives no primitive.
+    Mesh {
+        workgroup_size: [u32; 3],
+    },
+    /// Of a task shader, which ends with so many mesh workgroups: none.
+    Task {
+        workgroup_size: [u32; 3],
+    },
     /// With the execution mode of its interlocked sections, where it has some.
     Fragment(Option<ExecutionMode>),
 }
@@ -398,6 +406,8 @@ impl Module {
         let model = match entry_point {
             EntryPoint::Compute { .. } => ExecutionModel::GLCompute,
             EntryPoint::Vertex => ExecutionModel::Vertex,
+            EntryPoint::Mesh { .. } => ExecutionModel::MeshEXT,
+            EntryPoint::Task { .. } => ExecutionModel::TaskEXT,
             EntryPoint::Fragment(_) => ExecutionModel::Fragment,
         };
         self.builder.entry_point(model, self.entry, "main", &interface);
@@ -409,6 +419,15 @@ impl Module {
                 }
             }
             EntryPoint::Vertex => {}
+            EntryPoint::Mesh { workgroup_size } => {
+                self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, workgroup_size);
+                self.builder.execution_mode(self.entry, ExecutionMode::OutputVertices, [1]);
+                self.builder.execution_mode(self.entry, ExecutionMode::OutputPrimitivesEXT, [1]);
+                self.builder.execution_mode(self.entry, ExecutionMode::OutputPoints, []);
+            }
+            EntryPoint::Task { workgroup_size } => {
+                self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, workgroup_size);
+            }
             EntryPoint::Fragment(interlock) => {
                 self.builder.execution_mode(self.entry, ExecutionMode::OriginUpperLeft, []);
                 if let Some(mode) = interlock {

@@ -2,6 +2,7 @@
 
 use litmus::{Place, Placement, Scope, Test, ThreadId};
 
+use crate::carrier::MOST_MESH_INVOCATIONS;
 use crate::flow;
 use crate::kernel::{CompileError, KernelConfig};
 use crate::rules::Rule;
@@ -42,6 +43,7 @@ pub(crate) struct Layout {
 impl Layout {
     /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts, with `most_lanes` slots at most.
     pub fn new(test: &Test, config: &KernelConfig, most_lanes: u32) -> Result<Layout, CompileError> {
+        let config = &in_stage(config);
         // A subgroup operation reaches all lanes that execute it, and a barrier under a branch meets those that come, so that a subgroup
         // plays one instance.
         let most_lanes = if test.has_tangles() { 1 } else { most_lanes };
@@ -52,7 +54,7 @@ impl Layout {
                 Place::Host => return Err(Rule::HostThread.into()),
             }
         }
-        if config.variant.stage != Stage::Compute {
+        if !config.variant.stage.has_workgroups() {
             // Whoever shares a workgroup does not tell so: every thread may have one of its own.
             for (number, placement) in (0..).zip(&mut placements) {
                 placement.workgroup = number;
@@ -60,7 +62,8 @@ impl Layout {
         }
         let size = config.variant.shape.size(config.max_workgroup_invocations, config.max_workgroup_size);
         let controlled = config.variant.subgroups != SubgroupSize::Usual;
-        if (size.is_some() || controlled) && config.variant.stage != Stage::Compute {
+        let stage = config.variant.stage;
+        if size.is_some() && !stage.has_workgroups() || controlled && stage != Stage::Compute {
             return Err(Rule::StageShape.into());
         }
         // Class c is the c-th distinct workgroup in the order of the threads, and likewise for subgroups.
@@ -113,6 +116,12 @@ impl Layout {
                 subgroups: 1,
                 subgroup_size: None,
             });
+        }
+        if stage != Stage::Compute {
+            // Full subgroups are asked of compute pipelines alone: each role has as many invocations as one has.
+            let most = classes.iter().map(Vec::len).max().unwrap_or(1) as u32;
+            let shape = [config.subgroup_size.saturating_mul(most), 1, 1];
+            return Layout::of_shape(test, config, (roles, classes), shape, most_lanes);
         }
         if config.variant.subgroups == SubgroupSize::Varying {
             return Err(Rule::VaryingSubgroups.into());
@@ -178,6 +187,20 @@ fn asks_about_subgroups(test: &Test) -> bool {
     let mut kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|own| &own.kind);
     test.has_tangles()
         || kinds.any(|kind| [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)))
+}
+
+/// The configuration with what every device with the stage has: mesh and task shaders have limits of their own.
+fn in_stage(config: &KernelConfig) -> KernelConfig {
+    if !matches!(config.variant.stage, Stage::Mesh | Stage::Task) {
+        return *config;
+    }
+    let most = MOST_MESH_INVOCATIONS;
+    KernelConfig {
+        lanes: config.lanes.min(most),
+        max_workgroup_invocations: config.max_workgroup_invocations.min(most),
+        max_workgroup_size: config.max_workgroup_size.map(|size| size.min(most)),
+        ..*config
+    }
 }
 
 fn require(needed: u32, config: &KernelConfig) -> Result<(), CompileError> {

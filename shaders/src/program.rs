@@ -361,7 +361,7 @@ fn with_parameters(
     let mut made: Vec<Phase> = Vec::with_capacity(kernels.len());
     for (parts, before) in kernels.iter().zip(dependencies.before) {
         // Stages without workgroups have one for each thread.
-        let has_workgroups = config.variant.stage == Stage::Compute;
+        let has_workgroups = config.variant.stage.has_workgroups();
         let classes = |threads: &Vec<ThreadId>| {
             if has_workgroups { by_workgroup(test, threads).len() } else { threads.len() }
         };

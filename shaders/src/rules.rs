@@ -159,6 +159,9 @@ pub enum Rule {
     /// Threads of the host submit dispatches alone.
     #[error("host thread beside graphics stages")]
     HostBesideStage,
+    /// Mesh and task shaders are of SPIR-V 1.4 and later (SPV_EXT_mesh_shader, "Dependencies").
+    #[error("SPIR-V 1.3 in this stage")]
+    StageTarget,
     /// One kernel for threads in different stages: a kernel is of one stage.
     #[error("threads of several stages in one kernel")]
     SeveralStages,
@@ -390,7 +393,11 @@ fn check_in_stage(kind: &InstructionKind, stage: Stage) -> Result<(), Rule> {
     if matches!(kind, InstructionKind::Interlock(_)) && !stage.is_fragment() {
         return Err(Rule::InterlockStage);
     }
-    if stage == Stage::Compute { Ok(()) } else { check_without_workgroups(kind) }
+    match stage {
+        Stage::Compute => Ok(()),
+        _ if stage.has_workgroups() => check_without_subgroups(kind),
+        _ => check_without_workgroups(kind),
+    }
 }
 
 /// What an instruction cannot be in a stage without workgroups.
@@ -404,6 +411,11 @@ fn check_without_workgroups(kind: &InstructionKind) -> Result<(), Rule> {
     if kind.memory_scope() == Some(Scope::Workgroup) {
         return Err(Rule::NoWorkgroups(WorkgroupClause::MemoryScope));
     }
+    check_without_subgroups(kind)
+}
+
+/// What an instruction cannot be in a stage whose invocations are not placed by subgroups.
+fn check_without_subgroups(kind: &InstructionKind) -> Result<(), Rule> {
     if [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)) {
         return Err(Rule::StageSubgroups);
     }

@@ -11,7 +11,7 @@ use crate::variant::Stage;
 /// The test that the kernels of a stage say.
 pub(crate) fn told(test: &Test, stage: Stage) -> Test {
     let mut told = test.clone();
-    if stage == Stage::Compute {
+    if stage.has_workgroups() {
         return told;
     }
     let alone = |number: usize| {

@@ -174,6 +174,10 @@ pub enum Stage {
     VertexFragment,
     /// `fragment-vertex`: the same with the stages exchanged.
     FragmentVertex,
+    /// `mesh`: mesh shaders that give no primitive.
+    Mesh,
+    /// `task`: task shaders behind which no mesh shader runs.
+    Task,
 }
 
 /// Which fragments an interlocked section keeps apart ("Fragment Shader Interlock"): as they are drawn here, with one sample for each
@@ -223,7 +227,15 @@ impl Stage {
             Stage::Fragment | Stage::FragmentHelpers => Some("fragmentStoresAndAtomics"),
             // Those of its kernels, each of which is of one stage.
             Stage::VertexFragment | Stage::FragmentVertex => None,
+            // What is in a mesh or a task shader may store as in compute; the stage is what a device has or has not.
+            Stage::Mesh => Some("meshShader"),
+            Stage::Task => Some("taskShader"),
         }
+    }
+
+    /// Whether its invocations are of workgroups, which share memory and wait for one another.
+    pub fn has_workgroups(self) -> bool {
+        matches!(self, Stage::Compute | Stage::Mesh | Stage::Task)
     }
 
     /// Whether threads of a test are in different stages.
@@ -283,6 +295,8 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("fragment-helpers", Variant { stage: Stage::FragmentHelpers, ..d }),
         ("vertex-fragment", Variant { stage: Stage::VertexFragment, ..d }),
         ("fragment-vertex", Variant { stage: Stage::FragmentVertex, ..d }),
+        ("mesh", Variant { stage: Stage::Mesh, ..d }),
+        ("task", Variant { stage: Stage::Task, ..d }),
         ("sample-interlock", Variant { interlock: Interlock::Sample, ..d }),
         ("shading-rate-interlock", Variant { interlock: Interlock::ShadingRate, ..d }),
     ]

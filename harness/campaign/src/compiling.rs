@@ -39,13 +39,16 @@ pub struct KernelToCompile {
     stage: Stage,
 }
 
-/// What its invocations are; a fragment shader with the vertex shader before it.
+/// What its invocations are; a fragment shader with the vertex shader before it, a task shader with the mesh shader behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Stage {
     #[default]
     Compute,
     Vertex,
     Fragment(Vec<u32>),
+    Mesh,
+    /// With the mesh shader behind it.
+    Task(Vec<u32>),
 }
 
 /// What became of the kernels of a job.
@@ -105,6 +108,8 @@ impl From<&shaders::Kernel> for KernelToCompile {
                 Carrier::Compute => Stage::Compute,
                 Carrier::Vertex | Carrier::VertexBesideFragments { .. } => Stage::Vertex,
                 Carrier::Fragment { positions, .. } => Stage::Fragment(positions.clone()),
+                Carrier::Mesh => Stage::Mesh,
+                Carrier::Task { mesh } => Stage::Task(mesh.clone()),
             },
         }
     }
@@ -137,6 +142,8 @@ impl KernelToCompile {
                 Stage::Compute => plan::Stage::Compute,
                 Stage::Vertex => plan::Stage::Vertex,
                 Stage::Fragment(positions) => plan::Stage::Fragment { positions: positions.clone() },
+                Stage::Mesh => plan::Stage::Mesh,
+                Stage::Task(mesh) => plan::Stage::Task { mesh: mesh.clone() },
             },
             interface: None,
         }

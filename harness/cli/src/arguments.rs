@@ -491,8 +491,8 @@ pub struct Codegen {
     /// text or json; html with --emit order: a page with what each compiler does to each ordering.
     #[arg(long, value_enum, default_value = "text")]
     pub format: CodegenFormat,
-    /// The forms of the kernels: merged, split, split.restrict, expression.restrict, vertex, vertex.restrict, fragment, fragment.restrict;
-    /// all when none is given, and the first three with --explore, --baseline and --emit diff.
+    /// The forms of the kernels: merged, split, split.restrict, expression.restrict, vertex, vertex.restrict, fragment, fragment.restrict,
+    /// mesh, task; all but the last two when none is given, and the first three with --explore, --baseline and --emit diff.
     #[arg(long, value_name = "FORM", value_delimiter = ',')]
     pub form: Vec<Form>,
     /// A folder with Mesas whose drivers make the compile-only devices: the root of a system, or what `ci/compilers` makes.

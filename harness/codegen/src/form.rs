@@ -2,8 +2,9 @@
 //!
 //! Compilers infer from what a shader does not write, and from what it does with what it reads. So the same role is compiled in
 //! company of the others (merged) and alone (split), with references that may alias and with references declared, as most shaders
-//! leave them, not to; with a result in memory for each value that it read, or with one for all of them (expression); and as a
-//! vertex or fragment shader, which hands its results on to the pipeline and writes no memory for them.
+//! leave them, not to; with a result in memory for each value that it read, or with one for all of them (expression); as a
+//! vertex or fragment shader, which hands its results on to the pipeline and writes no memory for them; and as a mesh or task shader, whose
+//! workgroups a compiler may run in another way than those of compute.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,11 +35,28 @@ pub enum Form {
     Fragment,
     /// The same with references that are declared not to alias.
     FragmentRestrict,
+    /// As [`Form::Merged`], in mesh shaders.
+    Mesh,
+    /// As [`Form::Merged`], in task shaders.
+    Task,
 }
 
 impl Form {
     /// All forms.
-    pub const ALL: [Form; 8] = [
+    pub const ALL: [Form; 10] = [
+        Form::Merged,
+        Form::Split,
+        Form::Restrict,
+        Form::Expression,
+        Form::Vertex,
+        Form::VertexRestrict,
+        Form::Fragment,
+        Form::FragmentRestrict,
+        Form::Mesh,
+        Form::Task,
+    ];
+    /// Those that a campaign asks about where none is named: what every chip of a vendor has.
+    pub const USUAL: [Form; 8] = [
         Form::Merged,
         Form::Split,
         Form::Restrict,
@@ -63,11 +81,18 @@ impl Form {
             Form::VertexRestrict => "vertex.restrict",
             Form::Fragment => "fragment",
             Form::FragmentRestrict => "fragment.restrict",
+            Form::Mesh => "mesh",
+            Form::Task => "task",
         }
     }
 
+    /// Whether threads that run at the same time share a kernel.
+    pub fn is_merged(self) -> bool {
+        matches!(self, Form::Merged | Form::Mesh | Form::Task)
+    }
+
     fn pipelines(self) -> Pipelines {
-        if self == Form::Merged { Pipelines::Merged } else { Pipelines::Split }
+        if self.is_merged() { Pipelines::Merged } else { Pipelines::Split }
     }
 
     /// How its references are told, and in which stage, besides what is told anyway.
@@ -76,9 +101,12 @@ impl Form {
             Form::Merged | Form::Split | Form::Restrict | Form::Expression => told.stage,
             Form::Vertex | Form::VertexRestrict => Stage::Vertex,
             Form::Fragment | Form::FragmentRestrict => Stage::Fragment,
+            Form::Mesh => Stage::Mesh,
+            Form::Task => Stage::Task,
         };
         let references = match self {
-            Form::Merged | Form::Split | Form::Vertex | Form::Fragment => told.references,
+            Form::Merged | Form::Mesh | Form::Task => told.references,
+            Form::Split | Form::Vertex | Form::Fragment => told.references,
             Form::Restrict | Form::Expression | Form::VertexRestrict | Form::FragmentRestrict => {
                 References::Restrict
             }
@@ -89,7 +117,7 @@ impl Form {
     /// How the threads leave their results.
     pub fn results(self) -> Leaving {
         match self {
-            Form::Merged | Form::Split | Form::Restrict => Leaving::Words,
+            Form::Merged | Form::Mesh | Form::Task | Form::Split | Form::Restrict => Leaving::Words,
             Form::Expression => Leaving::Expression,
             Form::Vertex | Form::VertexRestrict | Form::Fragment | Form::FragmentRestrict => Leaving::Output,
         }
@@ -199,7 +227,7 @@ pub struct Sizes {
 pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Program, CompileError> {
     if told.stage != Stage::Compute {
         return Err(CompileError::NotPlaceable {
-            rule: "machine code of a variant in a graphics stage not available: --form vertex or fragment"
+            rule: "machine code of a variant in a graphics stage not available: --form vertex, fragment, mesh or task"
                 .to_owned(),
         });
     }

@@ -1,6 +1,6 @@
 //! Kernels of graphics stages: their pipelines, what they are drawn into, and how a draw is recorded.
 
-use ash::vk;
+use ash::{ext, vk};
 use plan::{DeviceError, Drawing, Kernel, Stage, Stages};
 
 use crate::error::failed;
@@ -13,6 +13,8 @@ pub(crate) fn stage_flag(stage: &Stage) -> vk::ShaderStageFlags {
         Stage::Vertex => vk::ShaderStageFlags::VERTEX,
         Stage::Fragment { .. } => vk::ShaderStageFlags::FRAGMENT,
         Stage::VertexAndFragment { .. } => vk::ShaderStageFlags::VERTEX | vk::ShaderStageFlags::FRAGMENT,
+        Stage::Mesh => vk::ShaderStageFlags::MESH_EXT,
+        Stage::Task { .. } => vk::ShaderStageFlags::TASK_EXT,
     }
 }
 
@@ -22,6 +24,8 @@ pub(crate) fn pipeline_stages(stages: Stages) -> vk::PipelineStageFlags {
         (Stages::COMPUTE, vk::PipelineStageFlags::COMPUTE_SHADER),
         (Stages::VERTEX, vk::PipelineStageFlags::VERTEX_SHADER),
         (Stages::FRAGMENT, vk::PipelineStageFlags::FRAGMENT_SHADER),
+        (Stages::MESH, vk::PipelineStageFlags::MESH_SHADER_EXT),
+        (Stages::TASK, vk::PipelineStageFlags::TASK_SHADER_EXT),
         (Stages::TRANSFER, vk::PipelineStageFlags::TRANSFER),
         (Stages::HOST, vk::PipelineStageFlags::HOST),
         (Stages::ALL, vk::PipelineStageFlags::ALL_COMMANDS),
@@ -58,23 +62,26 @@ impl Maker {
         // SAFETY: the device lives; a render pass may have no attachment, and every device draws to ones of this format.
         pipeline.render_pass =
             unsafe { self.raw.create_render_pass(&info, None) }.map_err(failed("vkCreateRenderPass"))?;
-        let Some(vertex) = kernel.stage.vertex() else {
-            let stages = [shader(vk::ShaderStageFlags::VERTEX, module)];
-            return self.create_graphics(&stages, !shown, flags, pipeline);
+        let stage = &kernel.stage;
+        let beside = [(stage.vertex(), vk::ShaderStageFlags::VERTEX), (stage.mesh(), MESH)];
+        let Some((words, beside)) = beside.into_iter().find_map(|(words, flag)| Some((words?, flag))) else {
+            return self.create_graphics(&[shader(stage_flag(stage), module)], !shown, flags, pipeline);
         };
-        let info = vk::ShaderModuleCreateInfo::default().code(vertex);
+        let info = vk::ShaderModuleCreateInfo::default().code(words);
         // SAFETY: as for the kernel's own module.
-        let vertex = unsafe { self.raw.create_shader_module(&info, None) };
-        let vertex = vertex.map_err(failed("vkCreateShaderModule"))?;
-        let stages =
-            [shader(vk::ShaderStageFlags::VERTEX, vertex), shader(vk::ShaderStageFlags::FRAGMENT, module)];
-        let made = self.create_graphics(&stages, false, flags, pipeline);
+        let other = unsafe { self.raw.create_shader_module(&info, None) };
+        let other = other.map_err(failed("vkCreateShaderModule"))?;
+        let discards = beside == MESH && !shown;
+        let own =
+            if beside == MESH { vk::ShaderStageFlags::TASK_EXT } else { vk::ShaderStageFlags::FRAGMENT };
+        let stages = [shader(beside, other), shader(own, module)];
+        let made = self.create_graphics(&stages, discards, flags, pipeline);
         // SAFETY: a module is needed only while pipelines are made from it.
-        unsafe { self.raw.destroy_shader_module(vertex, None) };
+        unsafe { self.raw.destroy_shader_module(other, None) };
         made
     }
 
-    /// A pipeline that draws a list of points without vertex buffers and attachments.
+    /// A pipeline that draws a list of points without vertex buffers and attachments, or what a mesh shader gives.
     fn create_graphics(
         &self,
         stages: &[vk::PipelineShaderStageCreateInfo<'_>],
@@ -128,6 +135,8 @@ impl Maker {
     }
 }
 
+const MESH: vk::ShaderStageFlags = vk::ShaderStageFlags::MESH_EXT;
+
 /// Whether a pipeline is made to be looked at.
 fn is_shown(flags: vk::PipelineCreateFlags) -> bool {
     flags.contains(vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR)
@@ -150,6 +159,14 @@ fn shader(
     module: vk::ShaderModule,
 ) -> vk::PipelineShaderStageCreateInfo<'static> {
     vk::PipelineShaderStageCreateInfo::default().stage(stage).module(module).name(c"main")
+}
+
+/// What is drawn.
+pub(crate) enum Drawn<'a> {
+    /// So many points, one a vertex.
+    Points(u32),
+    /// So many workgroups of a mesh or task shader.
+    Workgroups(&'a ext::mesh_shader::Device, u32),
 }
 
 /// What a step draws into: a framebuffer without attachments, of the size that it was made for last.
@@ -196,7 +213,7 @@ impl Canvas {
         device: &ash::Device,
         commands: vk::CommandBuffer,
         render_pass: vk::RenderPass,
-        points: u32,
+        drawn: &Drawn<'_>,
     ) {
         let (width, height) = self.extent;
         let area = vk::Rect2D::default().extent(vk::Extent2D { width, height });
@@ -205,11 +222,14 @@ impl Canvas {
             .framebuffer(self.raw)
             .render_area(area);
         // SAFETY: the command buffer is being recorded, on a queue with graphics, outside of a render pass; the framebuffer was made
-        // for this render pass or an equal one.
+        // for this render pass or an equal one. Calls for mesh shaders are there where the device has them, which plans are checked for.
         unsafe {
             device.cmd_set_scissor(commands, 0, &[area]);
             device.cmd_begin_render_pass(commands, &info, vk::SubpassContents::INLINE);
-            device.cmd_draw(commands, points, 1, 0, 0);
+            match drawn {
+                Drawn::Points(points) => device.cmd_draw(commands, *points, 1, 0, 0),
+                Drawn::Workgroups(calls, count) => calls.cmd_draw_mesh_tasks(commands, *count, 1, 1),
+            }
             device.cmd_end_render_pass(commands);
         }
     }

@@ -27,6 +27,7 @@ pub(crate) struct Features {
     reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'static>,
     subgroup_rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'static>,
     interlock: vk::PhysicalDeviceFragmentShaderInterlockFeaturesEXT<'static>,
+    mesh: vk::PhysicalDeviceMeshShaderFeaturesEXT<'static>,
     executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'static>,
     split_barrier: SplitBarrierFeatures,
     coherent_memory: vk::PhysicalDeviceCoherentMemoryFeaturesAMD<'static>,
@@ -185,6 +186,11 @@ impl Features {
         self.coherent_memory.device_coherent_memory == vk::TRUE
     }
 
+    /// There are mesh shaders.
+    pub(crate) fn mesh(&self) -> bool {
+        self.mesh.mesh_shader == vk::TRUE
+    }
+
     /// Pipelines can be asked for the code that was made of them.
     pub(crate) fn executables(&self) -> bool {
         self.executables.pipeline_executable_info == vk::TRUE
@@ -298,6 +304,10 @@ features! {
         fragment_shader_sample_interlock = "fragmentShaderSampleInterlock",
         fragment_shader_pixel_interlock = "fragmentShaderPixelInterlock",
         fragment_shader_shading_rate_interlock = "fragmentShaderShadingRateInterlock",
+    }
+    mesh: 0, ext::mesh_shader::NAME => {
+        mesh_shader = "meshShader",
+        task_shader = "taskShader",
     }
     executables: 0, khr::pipeline_executable_properties::NAME => {
         pipeline_executable_info = "pipelineExecutableInfo",

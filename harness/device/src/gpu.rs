@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex};
 
+use ash::ext::mesh_shader;
+
 use crate::memory::Heap;
 use crate::physical::ComputeFamily;
 use crate::pipelines::Pipelines;
@@ -21,6 +23,8 @@ pub(crate) struct Gpu {
     pub(crate) max_workgroups: u32,
     /// How dependencies are recorded.
     pub(crate) scoped: Scoped,
+    /// Launches mesh and task shaders, where the device has them.
+    pub(crate) mesh: Option<mesh_shader::Device>,
     /// Held by whoever submits: threads of the host do so too.
     pub(crate) submitting: Arc<Mutex<()>>,
     abandoned: Cell<bool>,
@@ -32,7 +36,7 @@ impl Gpu {
         pipelines: Pipelines,
         families: Vec<ComputeFamily>,
         (timestamp_period, max_workgroups): (f32, u32),
-        scoped: Scoped,
+        (scoped, mesh): (Scoped, Option<mesh_shader::Device>),
     ) -> Gpu {
         Gpu {
             raw: heap.raw.clone(),
@@ -42,6 +46,7 @@ impl Gpu {
             timestamp_period,
             max_workgroups,
             scoped,
+            mesh,
             submitting: Arc::default(),
             abandoned: Cell::new(false),
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ash::vk;
 use plan::{
     BufferId, DependencyKind, DeviceError, Drawing, HostPlay, ImageShape, Kernel, Memory, MemoryProperties,
-    Plan, Prepared, Progress, QueueId, Step,
+    Plan, Prepared, Progress, QueueId, Stages, Step,
 };
 
 use crate::draw::Canvas;
@@ -48,8 +48,8 @@ pub(crate) struct VulkanPrepared<'d> {
     events: Vec<vk::Event>,
     /// What is drawn into, by the number of the step.
     canvases: Vec<Canvas>,
-    /// The queues of the plan on which something is drawn.
-    draws: Vec<bool>,
+    /// The graphics stages that run on each queue of the plan.
+    graphics: Vec<Stages>,
     submissions: Vec<Submission>,
     /// What was copied last for [`Prepared::fetch`], and the commands that copy.
     fetched: Option<(Words, vk::CommandBuffer)>,
@@ -87,12 +87,13 @@ impl<'d> VulkanPrepared<'d> {
             players: host_stage(plan).zip(plan.hosts.as_ref().map(Players::new)),
             events: vec![vk::Event::null(); plan.steps.len()],
             canvases: vec![Canvas::default(); plan.steps.len()],
-            draws: (0..).take(plan.queues.len()).map(|queue| plan.draws_on(QueueId(queue))).collect(),
+            graphics: (0..).take(plan.queues.len()).map(|queue| plan.graphics_on(QueueId(queue))).collect(),
             submissions: submissions(plan),
             fetched: None,
             state: State::NeverSubmitted,
         };
-        let drawing = plan.queues.iter().zip(&prepared.draws).filter(|(_, draws)| **draws);
+        let drawing = plan.queues.iter().zip(&prepared.graphics);
+        let drawing = drawing.filter(|(_, stages)| **stages != Stages::NONE);
         let drawing: Vec<u32> = drawing.map(|(queue, _)| queue.family).collect();
         let places = assign_queues(&plan.queues, &drawing, &gpu.families)?;
         let mut families: Vec<u32> = places.iter().map(|place| place.family.index).collect();
@@ -255,10 +256,15 @@ impl<'d> VulkanPrepared<'d> {
     /// Records what has changed since it was recorded. Nothing may be in flight.
     fn record(&mut self) -> Result<(), DeviceError> {
         for (step, canvas) in self.steps.iter().zip(&mut self.canvases) {
-            if let Step::Draw { kernel, drawing, .. } = step
-                && let Some(pipeline) = self.pipelines.get(kernel.0 as usize)
-            {
-                canvas.resize(&self.gpu.raw, pipeline.render_pass, drawing.extent)?;
+            let (kernel, extent) = match step {
+                Step::Draw { kernel, drawing, .. } => (kernel, drawing.extent),
+                // Workgroups of a graphics stage, of which nothing is rasterized.
+                Step::Dispatch { kernel, .. } => (kernel, (1, 1)),
+                _ => continue,
+            };
+            let pipeline = self.pipelines.get(kernel.0 as usize);
+            if let Some(pipeline) = pipeline.filter(|own| own.render_pass != vk::RenderPass::null()) {
+                canvas.resize(&self.gpu.raw, pipeline.render_pass, extent)?;
             }
         }
         let families: Vec<u32> = self.queues.iter().map(QueueUse::family).collect();
@@ -273,7 +279,8 @@ impl<'d> VulkanPrepared<'d> {
             sets: &self.sets,
             events: &self.events,
             canvases: &self.canvases,
-            draws: &self.draws,
+            graphics: &self.graphics,
+            mesh: self.gpu.mesh.as_ref(),
             scoped: &self.gpu.scoped,
             families: &families,
         };
@@ -437,8 +444,8 @@ impl<'d> VulkanPrepared<'d> {
         }
         let from = self.buffers.get(buffer.0 as usize).ok_or_else(|| out_of_reach(buffer))?;
         let (to, commands) = self.fetched.as_ref().ok_or_else(|| out_of_reach(buffer))?;
-        let draws = self.draws.first().copied().unwrap_or(false);
-        record_copy_out(&self.gpu.raw, *commands, from, to, (words, draws))?;
+        let graphics = self.graphics.first().copied().unwrap_or_default();
+        record_copy_out(&self.gpu.raw, *commands, from, to, (words, graphics))?;
         let (raw, fences, commands) = (&self.gpu.raw, [queue.fence], [*commands]);
         let info = [vk::SubmitInfo::default().command_buffers(&commands)];
         // SAFETY: nothing of this plan is in flight, so that nothing uses its fence or these commands, which were recorded

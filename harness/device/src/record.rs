@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use ash::ext::mesh_shader;
 use ash::vk;
 use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, QueueId, Stage, Stages, Step};
 
-use crate::draw::{Canvas, pipeline_stages, stage_flag};
+use crate::draw::{Canvas, Drawn, pipeline_stages, stage_flag};
 use crate::error::failed;
 use crate::image::{Texels, record_from_image, record_to_image};
 use crate::memory::{Heap, Words};
@@ -40,8 +41,10 @@ pub(crate) struct Recorder<'a> {
     pub(crate) events: &'a [vk::Event],
     /// What is drawn into, by the number of the step.
     pub(crate) canvases: &'a [Canvas],
-    /// The queues of the plan on which something is drawn.
-    pub(crate) draws: &'a [bool],
+    /// The graphics stages that run on each queue of the plan.
+    pub(crate) graphics: &'a [Stages],
+    /// Launches mesh and task shaders, where the device has them.
+    pub(crate) mesh: Option<&'a mesh_shader::Device>,
     /// How dependencies are recorded.
     pub(crate) scoped: &'a Scoped,
     /// The queue families of the queues of the plan.
@@ -97,16 +100,27 @@ impl Recorder<'_> {
                 record_from_image(raw, commands, self.image(*from)?, self.buffer(*to)?);
             }
             Step::Dispatch { kernel, workgroups, push_constants, .. } => {
-                self.bind(commands, number, kernel.0 as usize, push_constants)?;
+                let pipeline = self.bind(commands, number, kernel.0 as usize, push_constants)?;
                 let interface = self.kernels.get(kernel.0 as usize).and_then(|own| own.interface.as_ref());
                 let [y, z] = interface.map_or([1, 1], |interface| interface.layers);
-                // SAFETY: the command buffer is being recorded, on a queue with compute; what the kernel needs is bound.
-                unsafe { raw.cmd_dispatch(commands, *workgroups, y, z) };
+                if pipeline.render_pass == vk::RenderPass::null() {
+                    // SAFETY: the command buffer is being recorded, on a queue with compute; what the kernel needs is bound.
+                    unsafe { raw.cmd_dispatch(commands, *workgroups, y, z) };
+                } else {
+                    let calls = self.mesh.ok_or_else(|| nothing("mesh shader for step", number))?;
+                    let canvas = self.canvas(number)?;
+                    canvas.record(
+                        raw,
+                        commands,
+                        pipeline.render_pass,
+                        &Drawn::Workgroups(calls, *workgroups),
+                    );
+                }
             }
             Step::Draw { kernel, drawing, push_constants, .. } => {
                 let pipeline = self.bind(commands, number, kernel.0 as usize, push_constants)?;
-                let canvas = self.canvases.get(number).ok_or_else(|| nothing("canvas for step", number))?;
-                canvas.record(raw, commands, pipeline.render_pass, drawing.points);
+                let drawn = Drawn::Points(drawing.points);
+                self.canvas(number)?.record(raw, commands, pipeline.render_pass, &drawn);
             }
             Step::Barrier { queue } => {
                 let work = self.work(*queue);
@@ -204,8 +218,11 @@ impl Recorder<'_> {
 
     /// Where kernels and copies of a queue happen.
     fn work(&self, queue: QueueId) -> vk::PipelineStageFlags {
-        let draws = self.draws.get(queue.0 as usize).copied().unwrap_or(false);
-        if draws { WORK | pipeline_stages(Stages::VERTEX.with(Stages::FRAGMENT)) } else { WORK }
+        WORK | pipeline_stages(self.graphics.get(queue.0 as usize).copied().unwrap_or_default())
+    }
+
+    fn canvas(&self, step: usize) -> Result<&Canvas, DeviceError> {
+        self.canvases.get(step).ok_or_else(|| nothing("canvas for step", step))
     }
 
     /// Binds the pipeline of a kernel with what a step gives it.
@@ -302,13 +319,9 @@ pub(crate) fn record_copy_out(
     commands: vk::CommandBuffer,
     from: &Words,
     to: &Words,
-    (words, draws): (u64, bool),
+    (words, graphics): (u64, Stages),
 ) -> Result<(), DeviceError> {
-    let drawn = if draws {
-        pipeline_stages(Stages::VERTEX.with(Stages::FRAGMENT))
-    } else {
-        vk::PipelineStageFlags::empty()
-    };
+    let drawn = pipeline_stages(graphics);
     let begin = vk::CommandBufferBeginInfo::default();
     let none = vk::DependencyFlags::empty();
     let barrier = |accesses| [vk::MemoryBarrier::default().src_access_mask(WRITES).dst_access_mask(accesses)];

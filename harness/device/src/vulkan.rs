@@ -137,6 +137,7 @@ impl VulkanDevice {
             (true, vk::API_VERSION_1_3..) => Scoped::Core,
             (true, _) => Scoped::Extension(khr::synchronization2::Device::new(&instance.raw, &raw)),
         };
+        let mesh = physical.features.mesh().then(|| ext::mesh_shader::Device::new(&instance.raw, &raw));
         let maker = Maker { raw: raw.clone(), may_require_subgroup_size: physical.may_require_subgroup_size };
         let heap = Heap {
             raw,
@@ -152,7 +153,7 @@ impl VulkanDevice {
             executables,
             identity: physical.identity,
             capabilities: physical.capabilities,
-            gpu: Gpu::new(heap, Pipelines::new(maker), physical.families, figures, scoped),
+            gpu: Gpu::new(heap, Pipelines::new(maker), physical.families, figures, (scoped, mesh)),
             instance,
         })
     }
@@ -179,6 +180,8 @@ impl VulkanDevice {
                 Stage::Compute => "COMPUTE",
                 Stage::Vertex => "VERTEX",
                 Stage::Fragment { .. } | Stage::VertexAndFragment { .. } => "FRAGMENT",
+                Stage::Mesh => "MESH",
+                Stage::Task { .. } => "TASK",
             };
             let (found, output) = crate::capture::output_of(ask);
             let mut found = found?;

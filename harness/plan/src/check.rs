@@ -288,7 +288,7 @@ impl Plan {
         let number = kernel.0;
         let kernel = usize::try_from(number).ok().and_then(|index| self.kernels.get(index));
         let kernel = kernel.ok_or_else(|| format!("no kernel {number}"))?;
-        if (kernel.stage == Stage::Compute) != dispatched {
+        if kernel.stage.has_workgroups() != dispatched {
             let what = if dispatched { "a dispatch" } else { "a draw" };
             return Err(format!("{what} of kernel {number}, which is of another stage"));
         }
@@ -309,9 +309,17 @@ impl Plan {
         bindings.iter().try_for_each(|buffer| self.has_buffer(*buffer))
     }
 
-    /// Whether something is drawn on a queue: then its family needs graphics.
-    pub fn draws_on(&self, queue: QueueId) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Draw { queue: own, .. } if *own == queue))
+    /// The graphics stages that run on a queue: where there are some, its family needs graphics.
+    pub fn graphics_on(&self, queue: QueueId) -> Stages {
+        let kernels = self.steps.iter().filter_map(|step| match step {
+            Step::Dispatch { queue: own, kernel, .. } | Step::Draw { queue: own, kernel, .. }
+                if *own == queue =>
+            {
+                self.kernels.get(kernel.0 as usize)
+            }
+            _ => None,
+        });
+        kernels.fold(Stages::NONE, |all, kernel| all.with(kernel.stage.set().graphics()))
     }
 
     fn has_queue(&self, queue: QueueId) -> Result<(), String> {
@@ -410,6 +418,9 @@ impl Kernel {
         }
         if self.stage.vertex().is_some_and(|vertex| vertex.first() != Some(&SPIRV_MAGIC)) {
             return Err("the words of its vertex shader are no SPIR-V module".to_owned());
+        }
+        if self.stage.mesh().is_some_and(|mesh| mesh.first() != Some(&SPIRV_MAGIC)) {
+            return Err("the words of its mesh shader are no SPIR-V module".to_owned());
         }
         if let Some(interface) = &self.interface {
             interface.validate()?;

@@ -205,7 +205,7 @@ pub enum Step {
         /// The buffer that is written.
         to: BufferId,
     },
-    /// Runs a compute kernel.
+    /// Runs a kernel with workgroups; one of a graphics stage in a render pass of its own without attachments.
     Dispatch {
         /// The queue that does it.
         queue: QueueId,
@@ -218,7 +218,7 @@ pub enum Step {
         /// Push constants; exactly [`Kernel::push_constant_bytes`] bytes.
         push_constants: Vec<u8>,
     },
-    /// Runs a kernel of a graphics stage, in a render pass of its own without attachments.
+    /// Runs a kernel of a graphics stage without workgroups, in a render pass of its own without attachments.
     Draw {
         /// The queue that does it.
         queue: QueueId,

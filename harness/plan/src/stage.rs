@@ -22,9 +22,22 @@ pub enum Stage {
         /// own words are the fragment shader.
         vertex: Vec<u32>,
     },
+    /// Workgroups of a mesh shader that gives no primitive. They are [dispatched](crate::Step::Dispatch).
+    Mesh,
+    /// Workgroups of a task shader that launches no mesh shader. They are [dispatched](crate::Step::Dispatch).
+    Task {
+        /// SPIR-V words of the mesh shader that a pipeline has behind it; its entry point is `main`, and it has no bindings and no push
+        /// constants.
+        mesh: Vec<u32>,
+    },
 }
 
 impl Stage {
+    /// Whether its invocations are of workgroups, which are dispatched; those of others are drawn.
+    pub fn has_workgroups(&self) -> bool {
+        matches!(self, Stage::Compute | Stage::Mesh | Stage::Task { .. })
+    }
+
     /// The stage as a set.
     pub fn set(&self) -> Stages {
         match self {
@@ -32,10 +45,12 @@ impl Stage {
             Stage::Vertex => Stages::VERTEX,
             Stage::Fragment { .. } => Stages::FRAGMENT,
             Stage::VertexAndFragment { .. } => Stages::VERTEX.with(Stages::FRAGMENT),
+            Stage::Mesh => Stages::MESH,
+            Stage::Task { .. } => Stages::TASK,
         }
     }
 
-    /// The Vulkan features that let its invocations store.
+    /// The Vulkan features that it needs for its invocations to be there and to store.
     pub fn features(&self) -> &'static [&'static str] {
         const BOTH: [&str; 2] = ["vertexPipelineStoresAndAtomics", "fragmentStoresAndAtomics"];
         match self {
@@ -43,22 +58,29 @@ impl Stage {
             Stage::Vertex => &BOTH[..1],
             Stage::Fragment { .. } => &BOTH[1..],
             Stage::VertexAndFragment { .. } => &BOTH,
+            Stage::Mesh => &["meshShader"],
+            Stage::Task { .. } => &["taskShader", "meshShader"],
         }
     }
 
     /// SPIR-V words of the vertex shader of fragments.
     pub fn vertex(&self) -> Option<&[u32]> {
         match self {
-            Stage::Compute | Stage::Vertex => None,
+            Stage::Compute | Stage::Vertex | Stage::Mesh | Stage::Task { .. } => None,
             Stage::Fragment { positions } => Some(positions),
             Stage::VertexAndFragment { vertex } => Some(vertex),
         }
+    }
+
+    /// SPIR-V words of the mesh shader behind a task shader.
+    pub fn mesh(&self) -> Option<&[u32]> {
+        if let Stage::Task { mesh } = self { Some(mesh) } else { None }
     }
 }
 
 /// A set of stages, as dependencies name them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Stages(u8);
+pub struct Stages(u16);
 
 impl Stages {
     /// No stage.
@@ -79,7 +101,15 @@ impl Stages {
     pub const TOP: Stages = Stages(64);
     /// `BOTTOM_OF_PIPE`.
     pub const BOTTOM: Stages = Stages(128);
+    /// Mesh shaders.
+    pub const MESH: Stages = Stages(256);
+    /// Task shaders.
+    pub const TASK: Stages = Stages(512);
+    /// Those that every device has. Mesh and task shaders are commands too, which only their own dependencies name: no call of a test
+    /// stands beside them.
     const COMMANDS: Stages = Stages(1 | 2 | 4 | 8);
+    const SHADERS: Stages = Stages(1 | 2 | 4 | 256 | 512);
+    const GRAPHICS: Stages = Stages(2 | 4 | 256 | 512);
 
     /// The stages that make accesses of these kinds, where no shader does.
     pub fn of(accesses: Accesses) -> Stages {
@@ -94,10 +124,9 @@ impl Stages {
 
     /// Whether each of some accesses is one that some of these stages make (VUID-VkMemoryBarrier2-srcAccessMask-03900 to 03917).
     pub const fn make(self, accesses: Accesses) -> bool {
-        let shaders = Stages::COMPUTE.with(Stages::VERTEX).with(Stages::FRAGMENT);
         let of_shaders = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE).with(Accesses::UNIFORM_READ);
         let of_transfers = Accesses::TRANSFER_READ.with(Accesses::TRANSFER_WRITE);
-        (!accesses.intersects(of_shaders) || self.intersects(shaders.with(Stages::ALL)))
+        (!accesses.intersects(of_shaders) || self.intersects(Stages::SHADERS.with(Stages::ALL)))
             && (!accesses.intersects(of_transfers) || self.intersects(Stages::TRANSFER.with(Stages::ALL)))
             && (!accesses.intersects(Accesses::HOST) || self.intersects(Stages::HOST))
     }
@@ -107,7 +136,7 @@ impl Stages {
     pub const fn as_source(self) -> Stages {
         let all = self.intersects(Stages::ALL.with(Stages::BOTTOM));
         let earlier = if self.intersects(Stages::FRAGMENT) { Stages::VERTEX } else { Stages::NONE };
-        let named = Stages(self.0 & Stages::COMMANDS.with(Stages::HOST).0);
+        let named = self.named();
         named.with(earlier).with(if all { Stages::COMMANDS } else { Stages::NONE })
     }
 
@@ -116,8 +145,19 @@ impl Stages {
     pub const fn as_target(self) -> Stages {
         let all = self.intersects(Stages::ALL.with(Stages::TOP));
         let later = if self.intersects(Stages::VERTEX) { Stages::FRAGMENT } else { Stages::NONE };
-        let named = Stages(self.0 & Stages::COMMANDS.with(Stages::HOST).0);
+        let named = self.named();
         named.with(later).with(if all { Stages::COMMANDS } else { Stages::NONE })
+    }
+
+    /// Those of commands and of the host.
+    const fn named(self) -> Stages {
+        Stages(self.0 & Stages::COMMANDS.with(Stages::HOST).with(Stages::SHADERS).0)
+    }
+
+    /// Those of graphics shaders among them.
+    #[must_use]
+    pub const fn graphics(self) -> Stages {
+        Stages(self.0 & Stages::GRAPHICS.0)
     }
 
     /// Both sets together.

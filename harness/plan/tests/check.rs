@@ -218,7 +218,7 @@ fn draws_are_checked() {
     let good = of(Stage::Vertex, draw(5, (1, 1), 8));
     assert_eq!(good.validate(), Ok(()));
     assert_eq!(of(fragment(&kernel(1).words), draw(5, (4096, 2), 8)).validate(), Ok(()));
-    assert!(good.draws_on(QUEUE) && !plan().draws_on(QUEUE));
+    assert_eq!((good.graphics_on(QUEUE), plan().graphics_on(QUEUE)), (Stages::VERTEX, Stages::NONE));
     let table = [
         (of(Stage::Compute, draw(5, (1, 1), 8)), "step 0: a draw of kernel 0, which is of another stage"),
         (

@@ -22,7 +22,7 @@ impl Drawn {
     /// Of a kernel; `None` where it is dispatched.
     pub fn of(kernel: &Kernel) -> Option<Drawn> {
         match &kernel.carrier {
-            Carrier::Compute => None,
+            Carrier::Compute | Carrier::Mesh | Carrier::Task { .. } => None,
             Carrier::Vertex | Carrier::VertexBesideFragments { .. } => {
                 Some(Drawn::Vertices(kernel.workgroup_size))
             }
@@ -84,6 +84,8 @@ pub(crate) fn stage(kernel: &Kernel) -> Stage {
         Carrier::Compute => Stage::Compute,
         Carrier::Vertex | Carrier::VertexBesideFragments { .. } => Stage::Vertex,
         Carrier::Fragment { positions, .. } => Stage::Fragment { positions: positions.clone() },
+        Carrier::Mesh => Stage::Mesh,
+        Carrier::Task { mesh } => Stage::Task { mesh: mesh.clone() },
     }
 }
 

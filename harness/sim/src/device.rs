@@ -207,6 +207,15 @@ impl<'d> SimPrepared<'d> {
             let of_plan = match &kernel.stage {
                 plan::Stage::Compute => Stage::Compute,
                 plan::Stage::Vertex => Stage::Vertex,
+                plan::Stage::Mesh => Stage::Mesh,
+                plan::Stage::Task { mesh } => {
+                    // Nothing of it runs, since nothing launches it.
+                    if lower::load(mesh, None, device.fault).map_err(told)?.stage != Stage::Mesh {
+                        let why = format!("kernel {number}: the mesh shader behind it is none");
+                        return Err(DeviceError::InvalidPlan(why));
+                    }
+                    Stage::Task
+                }
                 plan::Stage::Fragment { positions } => {
                     let positions = lower::load(positions, None, device.fault).map_err(told)?;
                     if positions.stage != Stage::Vertex || !positions.memory.is_empty() {

@@ -95,6 +95,8 @@ pub const OPCODES: &[Op] = &[
     Op::BranchConditional,
     Op::Switch,
     Op::Return,
+    Op::SetMeshOutputsEXT,
+    Op::EmitMeshTasksEXT,
     Op::AccessChain,
     Op::ArrayLength,
     Op::CompositeConstruct,

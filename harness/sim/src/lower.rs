@@ -157,7 +157,9 @@ impl Lowering<'_> {
         let module = self.module;
         self.program.stage = module.stage;
         let [x, y, z] = match module.stage {
-            Stage::Compute => module.workgroup_size.ok_or_else(|| malformed(0, "no LocalSize"))?,
+            Stage::Compute | Stage::Mesh | Stage::Task => {
+                module.workgroup_size.ok_or_else(|| malformed(0, "no LocalSize"))?
+            }
             // These have no workgroups.
             Stage::Vertex | Stage::Fragment => [1, 1, 1],
         };
@@ -517,7 +519,9 @@ impl Lowering<'_> {
                 self.program.ops.push(Op::Branch { condition, yes, no });
             }
             Switch => self.switch(placed)?,
-            Return => self.program.ops.push(Op::Return),
+            Return | SpirvOp::EmitMeshTasksEXT => self.program.ops.push(Op::Return),
+            // Nothing is rasterized here.
+            SpirvOp::SetMeshOutputsEXT => {}
             SpirvOp::Undef => {
                 let to = self.late(placed, placed.result()?)?;
                 for word in 0..self.width_of(placed.result()?) {
@@ -608,7 +612,7 @@ impl Lowering<'_> {
         // that play nothing leave before.
         let body = || self.module.body.iter();
         let end = match self.module.stage {
-            Stage::Compute => body().filter(|p| p.op() == SpirvOp::Label).nth(1),
+            Stage::Compute | Stage::Mesh | Stage::Task => body().filter(|p| p.op() == SpirvOp::Label).nth(1),
             Stage::Vertex | Stage::Fragment => body().find(|p| touches_memory(p.op())),
         };
         let defined = body().find(|p| p.instruction.result_id == Some(selector_id));

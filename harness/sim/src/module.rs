@@ -290,6 +290,8 @@ fn stage(entry: &Placed) -> Result<Stage, LoadError> {
         Some(Operand::ExecutionModel(ExecutionModel::GLCompute)) => Ok(Stage::Compute),
         Some(Operand::ExecutionModel(ExecutionModel::Vertex)) => Ok(Stage::Vertex),
         Some(Operand::ExecutionModel(ExecutionModel::Fragment)) => Ok(Stage::Fragment),
+        Some(Operand::ExecutionModel(ExecutionModel::MeshEXT)) => Ok(Stage::Mesh),
+        Some(Operand::ExecutionModel(ExecutionModel::TaskEXT)) => Ok(Stage::Task),
         Some(Operand::ExecutionModel(other)) => Err(LoadError::Lacks(format!("the stage {other:?}"))),
         _ => Err(malformed(entry.word, "an entry point of no stage")),
     }

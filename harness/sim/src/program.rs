@@ -49,6 +49,10 @@ pub(crate) enum Stage {
     Vertex,
     /// Fragments.
     Fragment,
+    /// Those of workgroups of a mesh shader.
+    Mesh,
+    /// Those of workgroups of a task shader.
+    Task,
 }
 
 /// A kernel.

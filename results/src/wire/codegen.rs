@@ -68,7 +68,7 @@ pub struct CodegenWithout {
 /// A kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenKernel {
-    /// Its form: `merged`, `split`, `split.restrict`, `expression.restrict`, `vertex`, `vertex.restrict`, `fragment` or `fragment.restrict`.
+    /// Its form: `merged`, `split`, `split.restrict`, `expression.restrict`, `vertex`, `vertex.restrict`, `fragment`, `fragment.restrict`, `mesh` or `task`.
     pub form: String,
     /// The threads that it plays: `P0,P1`.
     pub kernel: String,

@@ -12,8 +12,16 @@ use super::{Checker, ModuleFault, Number};
 use crate::reader::{Reader, ids};
 
 /// The stages that kernels are made for.
-const STAGES: [ExecutionModel; 3] =
-    [ExecutionModel::GLCompute, ExecutionModel::Vertex, ExecutionModel::Fragment];
+const STAGES: [ExecutionModel; 5] = [
+    ExecutionModel::GLCompute,
+    ExecutionModel::Vertex,
+    ExecutionModel::Fragment,
+    ExecutionModel::MeshEXT,
+    ExecutionModel::TaskEXT,
+];
+/// Those that have workgroups.
+const OF_WORKGROUPS: [ExecutionModel; 3] =
+    [ExecutionModel::GLCompute, ExecutionModel::MeshEXT, ExecutionModel::TaskEXT];
 
 impl Checker<'_> {
     /// What is wrong with a declaration, or with an instruction for what it needs to be declared.
@@ -95,15 +103,16 @@ impl Checker<'_> {
         }
     }
 
-    /// A workgroup's size is of compute shaders alone, and fragment shaders alone say where their coordinates begin.
+    /// A workgroup's size is of stages that have some, what a mesh shader gives of that stage, and fragment shaders alone say where their coordinates begin.
     fn modes(&self, entry_point: &Instruction, model: ExecutionModel, report: &mut impl FnMut(ModuleFault)) {
         let own = |mode: &&Instruction| mode.operands.first() == entry_point.operands.get(1);
         let modes = self.reader.module.execution_modes.iter().filter(own);
         let modes: Vec<_> = modes.filter_map(|mode| mode.operands.get(1)).collect();
         let has = |mode| modes.contains(&&Operand::ExecutionMode(mode));
-        let sized = has(ExecutionMode::LocalSize) && model != ExecutionModel::GLCompute;
+        let sized = has(ExecutionMode::LocalSize) && !OF_WORKGROUPS.contains(&model);
+        let mesh = has(ExecutionMode::OutputPrimitivesEXT) != (model == ExecutionModel::MeshEXT);
         let placed = has(ExecutionMode::OriginUpperLeft) != (model == ExecutionModel::Fragment);
-        if STAGES.contains(&model) && (sized || placed) {
+        if STAGES.contains(&model) && (sized || placed || mesh) {
             report(ModuleFault::StageModes(model));
         }
     }
@@ -126,6 +135,7 @@ impl Checker<'_> {
             }
             Capability::StorageBuffer8BitAccess if self.version() < (1, 5) => "SPV_KHR_8bit_storage",
             Capability::SplitBarrierINTEL => "SPV_EXT_split_barrier",
+            Capability::MeshShadingEXT => "SPV_EXT_mesh_shader",
             Capability::FragmentShaderPixelInterlockEXT
             | Capability::FragmentShaderSampleInterlockEXT
             | Capability::FragmentShaderShadingRateInterlockEXT => "SPV_EXT_fragment_shader_interlock",

@@ -79,6 +79,8 @@ impl Emitter<'_> {
         let variant = self.config.variant;
         match variant.stage {
             Stage::Compute => Carrier::Compute,
+            Stage::Mesh => Carrier::Mesh,
+            Stage::Task => Carrier::Task { mesh: carrier::no_primitive() },
             Stage::Vertex | Stage::VertexFragment => match self.company.points {
                 Some(Points { cells, workgroups_of_group }) => {
                     Carrier::VertexBesideFragments { cells, workgroups_of_group }
@@ -135,6 +137,8 @@ impl Emitter<'_> {
             Stage::Compute => {
                 EntryPoint::Compute { workgroup_size: self.layout.shape, reconverges: self.uses.reconverges }
             }
+            Stage::Mesh => EntryPoint::Mesh { workgroup_size: self.layout.shape },
+            Stage::Task => EntryPoint::Task { workgroup_size: self.layout.shape },
             Stage::Vertex | Stage::VertexFragment => EntryPoint::Vertex,
             Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => {
                 EntryPoint::Fragment(self.interlock_mode())
@@ -153,7 +157,7 @@ impl Emitter<'_> {
     /// Declares the inputs.
     pub(super) fn inputs(&mut self) -> Inputs {
         match self.config.variant.stage {
-            Stage::Compute => Inputs::Compute {
+            Stage::Compute | Stage::Mesh | Stage::Task => Inputs::Compute {
                 workgroup: self.module.built_in_vector(BuiltIn::WorkgroupId),
                 local: self.module.built_in_word(BuiltIn::LocalInvocationIndex),
             },
@@ -268,6 +272,18 @@ impl Emitter<'_> {
         let [before, size] = [cells.size - cells.margin, cells.size].map(|value| self.module.constant(value));
         let behind = self.add(within, before);
         self.remainder(behind, size)
+    }
+
+    /// Ends an invocation that has played.
+    pub(super) fn end(&mut self) {
+        match self.config.variant.stage {
+            Stage::Task => carrier::launch_no_mesh(&mut self.module),
+            Stage::Mesh => {
+                carrier::give_no_primitive(&mut self.module);
+                self.module.effect(Op::Return, []);
+            }
+            _ => self.module.effect(Op::Return, []),
+        }
     }
 
     /// The number of the invocation in its workgroup.

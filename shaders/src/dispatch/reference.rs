@@ -13,7 +13,7 @@ use crate::memory::{Element, Kind, Path, Target, image_type, spirv_class};
 use crate::program::Leaving;
 use crate::rules::Rule;
 use crate::stress;
-use crate::variant::{Images, MemoryModel, Pointers, References, Stage, WorkgroupMemory};
+use crate::variant::{Images, MemoryModel, Pointers, References, WorkgroupMemory};
 
 /// Memory as a workgroup makes it in each round.
 #[derive(Clone, Copy)]
@@ -70,7 +70,7 @@ impl Emitter<'_> {
             self.bindings.push(Binding::Scratch);
             self.scratch_buffer = Some(stress::scratch(&mut self.module, number, variant.model));
         }
-        if variant.stage != Stage::Compute && self.company.fixed.is_none() {
+        if !variant.stage.has_workgroups() && self.company.fixed.is_none() {
             self.claims_buffer = Some(self.buffer(Binding::Claims, "claims"));
         }
         for (path, kind) in &paths {

@@ -16,7 +16,6 @@ use crate::segments;
 use crate::semantics::semantics_word;
 use crate::stress::Pressure;
 use crate::thread::{Registers, scope_operand};
-use crate::variant::Stage;
 
 /// What surrounds the rounds: made in the first block.
 pub(super) struct Rounds {
@@ -46,7 +45,7 @@ impl Emitter<'_> {
     pub(super) fn is_parallel(&self, only: &Between) -> bool {
         let parts = &only.parts;
         self.config.parallel
-            && self.config.variant.stage == Stage::Compute
+            && self.config.variant.stage.has_workgroups()
             && self.company.classes.is_none()
             && only.barrier.is_none()
             && only.shared.is_none()

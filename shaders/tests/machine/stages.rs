@@ -33,7 +33,7 @@ pub fn invocations(
     };
     for workgroup in 0..workgroups {
         match &kernel.carrier {
-            Carrier::Compute => (0..size).for_each(|local| shade(workgroup, local, (0, 0), false)),
+            Carrier::Compute | Carrier::Mesh | Carrier::Task { .. } => (0..size).for_each(|local| shade(workgroup, local, (0, 0), false)),
             // A kernel of a draw with another is none of one dispatch.
             Carrier::VertexBesideFragments { .. } => {}
             Carrier::Vertex => (0..size).for_each(|local| shade(workgroup, local, (0, 0), true)),
@@ -51,7 +51,7 @@ pub fn invocations(
 
 /// Those that played, one for each place, in the order of places, without their claims. Whoever came second did nothing and is counted.
 pub fn played(kernel: &Kernel, all: Vec<Invocation>, claims: &[u32]) -> Vec<Invocation> {
-    if kernel.carrier == Carrier::Compute {
+    if kernel.variant.stage.has_workgroups() {
         return all;
     }
     let mut places: BTreeMap<(u32, u32), Invocation> = BTreeMap::new();

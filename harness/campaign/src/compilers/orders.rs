@@ -1,7 +1,7 @@
 //! What became of each order that a test asks for.
 
 use codegen::order::{self, AskedOrder, FoundOrder, OrderKept};
-use codegen::{Form, FormKernel, LineSource, Machine, align};
+use codegen::{FormKernel, LineSource, Machine, align};
 use litmus::{AccessKind, MemoryAccess, Test};
 use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 
@@ -30,9 +30,7 @@ pub fn orders(
         second: source_text(test, asked.second),
         code: ordered(order::check(&asked, machine, &alignment, compiler_target)),
         nir: nir
-            .filter(|_| {
-                unit.form != Form::Merged && is_load(test, asked.first) && is_load(test, asked.second)
-            })
+            .filter(|_| !unit.form.is_merged() && is_load(test, asked.first) && is_load(test, asked.second))
             .and_then(|(_, text)| order::check_nir(&asked, text, loads))
             .map(ordered),
     };

@@ -210,8 +210,11 @@ fn extension(file: &str) -> &str {
     Path::new(file).extension().and_then(OsStr::to_str).unwrap_or_default()
 }
 
-/// Whether an argument names a shader.
+/// Whether an argument names a shader. `barrier/MP+cbar@size-33.mesh` ends as one and names a test, unless there is such a file.
 pub fn is_shader(argument: &str) -> bool {
+    if argument.contains('@') && !Path::new(argument).is_file() {
+        return false;
+    }
     let extension = extension(argument);
     MODULES.contains(&extension) || COMPILERS.iter().any(|compiler| compiler.extensions.contains(&extension))
 }

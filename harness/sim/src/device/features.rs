@@ -1,7 +1,7 @@
 //! What the machine has, in Vulkan's names.
 
 /// Vulkan's names of what the machine has.
-pub(super) const FEATURES: [&str; 59] = [
+pub(super) const FEATURES: [&str; 61] = [
     "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
     "VK_SUBGROUP_FEATURE_BALLOT_BIT",
     "VK_SUBGROUP_FEATURE_BASIC_BIT",
@@ -20,6 +20,7 @@ pub(super) const FEATURES: [&str; 59] = [
     "fragmentStoresAndAtomics",
     "largePoints",
     "maintenance4",
+    "meshShader",
     "shaderBufferFloat32AtomicAdd",
     "shaderBufferFloat32AtomicMinMax",
     "shaderBufferFloat32Atomics",
@@ -49,6 +50,7 @@ pub(super) const FEATURES: [&str; 59] = [
     "storageBuffer16BitAccess",
     "storageBuffer8BitAccess",
     "subgroupSizeControl",
+    "taskShader",
     "timelineSemaphore",
     "uniformAndStorageBuffer16BitAccess",
     "uniformAndStorageBuffer8BitAccess",

@@ -96,5 +96,12 @@ fn ids(placed: &Placed) -> impl Iterator<Item = u32> {
 }
 
 fn ends_block(op: SpirvOp) -> bool {
-    matches!(op, SpirvOp::Branch | SpirvOp::BranchConditional | SpirvOp::Switch | SpirvOp::Return)
+    matches!(
+        op,
+        SpirvOp::Branch
+            | SpirvOp::BranchConditional
+            | SpirvOp::Switch
+            | SpirvOp::Return
+            | SpirvOp::EmitMeshTasksEXT
+    )
 }

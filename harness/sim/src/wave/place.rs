@@ -12,7 +12,7 @@ impl Wave {
     pub fn keys(&mut self, surroundings: &mut Surroundings<'_>) -> Vec<Vec<u32>> {
         let program = surroundings.program;
         match program.stage {
-            Stage::Compute => self.run_first_block(surroundings),
+            Stage::Compute | Stage::Mesh | Stage::Task => self.run_first_block(surroundings),
             Stage::Vertex | Stage::Fragment => self.run_without_memory(surroundings),
         }
         let value = |register: &Register, lane: usize| {

@@ -8,8 +8,11 @@ use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run_variant, stress};
 
+/// Those whose invocations may be shaded again.
 const STAGES: [Stage; 5] =
     [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers, Stage::VertexFragment, Stage::FragmentVertex];
+/// Those with workgroups, whose invocations are there once.
+const WORKGROUPS: [Stage; 2] = [Stage::Mesh, Stage::Task];
 
 fn of_corpus(id: &str) -> litmus::Test {
     let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
@@ -27,7 +30,7 @@ fn the_weak_shapes_show_in_every_stage() {
     for id in ["mp/MP+rlx-rlx", "sb/SB+relacq-relacq", "lb/LB+rlx-rlx", "2+2w/2+2W+rlx-rlx", "iriw/IRIW+rlx"]
     {
         let test = of_corpus(id);
-        for stage in STAGES {
+        for stage in STAGES.into_iter().chain(WORKGROUPS) {
             let seen = run_variant(&device, &test, instances(60_000), 5, in_stage(stage)).unwrap().unwrap();
             let meets = |outcome: &litmus::Outcome| {
                 let question = test.question.as_ref();
@@ -119,7 +122,13 @@ fn sections_of_one_pixel_exclude_each_other() {
 fn a_dependency_orders_the_stages_that_it_names() {
     let test = of_corpus("ssw/MP+ssw");
     let prediction = prediction(&test).unwrap();
-    for (stage, own) in [(Stage::Vertex, Stages::VERTEX), (Stage::Fragment, Stages::FRAGMENT)] {
+    let stages = [
+        (Stage::Vertex, Stages::VERTEX),
+        (Stage::Fragment, Stages::FRAGMENT),
+        (Stage::Mesh, Stages::MESH),
+        (Stage::Task, Stages::TASK),
+    ];
+    for (stage, own) in stages {
         for (named, ordered) in [(own, true), (own.with(Stages::COMPUTE), true), (Stages::COMPUTE, false)] {
             let device = Renamed(SimDevice::new(Fault::None), named);
             let stress = stress(&device.0);
@@ -131,6 +140,29 @@ fn a_dependency_orders_the_stages_that_it_names() {
             let go_on = &mut |_: &runner::Progress<'_>| std::ops::ControlFlow::Continue(());
             let seen = runner::run_program(&device, &program, way, &test, &settings, go_on).unwrap();
             assert_eq!(exceptions(&test, &prediction, &seen).is_empty(), ordered, "{stage:?} {named:?}");
+        }
+    }
+}
+
+/// Workgroups of mesh and task shaders share memory and meet as those of compute do, each invocation is there once, and a device whose
+/// barriers do not wait shows it there.
+#[test]
+fn workgroups_of_mesh_and_task_shaders_meet() {
+    let run = |fault, id: &str, stage| {
+        let test = of_corpus(id);
+        let told = prediction(&test).unwrap();
+        let device = SimDevice::new(fault);
+        let seen = run_variant(&device, &test, instances(20_000), 5, in_stage(stage)).unwrap().unwrap();
+        assert_eq!((seen.repeated, seen.not_executed), (0, 0), "{id} {stage:?}");
+        exceptions(&test, &told, &seen)
+    };
+    for (id, stage) in ["barrier/MP+cbar", "classes/MP+cbar.sc1", "mp/MP+rel-acq.wg"]
+        .into_iter()
+        .flat_map(|id| WORKGROUPS.map(|stage| (id, stage)))
+    {
+        assert_eq!(run(Fault::None, id, stage), Vec::<String>::new(), "{id} {stage:?}");
+        if id.contains("cbar") {
+            assert!(!run(Fault::BarrierDoesNotWait, id, stage).is_empty(), "{id} {stage:?}");
         }
     }
 }
