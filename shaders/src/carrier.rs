@@ -148,6 +148,19 @@ impl Carrier {
         matches!(self, Carrier::Fragment { overlap: Some(_), .. })
     }
 
+    /// Bytes of memory that a workgroup shares at most, where the stage has a limit of its own: what every device with it has (Vulkan,
+    /// "Required Limits", `maxMeshSharedMemorySize` and `maxTaskSharedMemorySize`).
+    pub fn most_workgroup_bytes(&self) -> u32 {
+        match self {
+            Carrier::Mesh => 28_672,
+            Carrier::Task { .. } => 32_768,
+            Carrier::Compute
+            | Carrier::Vertex
+            | Carrier::VertexBesideFragments { .. }
+            | Carrier::Fragment { .. } => u32::MAX,
+        }
+    }
+
     /// Workgroups of so many invocations that one draw has at most; no bound of its own for a dispatch.
     pub fn most_workgroups(&self, invocations: u32) -> u32 {
         match self {

@@ -198,9 +198,11 @@ fn lacking_subgroups(kernel: &Kernel, capabilities: &Capabilities) -> Option<Str
 
 /// What of workgroup memory a program needs and a device lacks.
 fn lacking_workgroup_memory(program: &Program, capabilities: &Capabilities) -> Option<String> {
-    let needed = program.kernels().map(|kernel| kernel.requirements.workgroup_bytes).max()?;
-    let available = capabilities.max_workgroup_memory_bytes;
-    (needed > available).then(|| format!("{needed} bytes of workgroup memory (it has {available})"))
+    program.kernels().find_map(|kernel| {
+        let needed = kernel.requirements.workgroup_bytes;
+        let available = capabilities.max_workgroup_memory_bytes.min(kernel.carrier.most_workgroup_bytes());
+        (needed > available).then(|| format!("{needed} bytes of workgroup memory (it has {available})"))
+    })
 }
 
 /// Whether a device has a feature by Vulkan's name.
