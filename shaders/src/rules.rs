@@ -393,11 +393,10 @@ fn check_in_stage(kind: &InstructionKind, stage: Stage) -> Result<(), Rule> {
     if matches!(kind, InstructionKind::Interlock(_)) && !stage.is_fragment() {
         return Err(Rule::InterlockStage);
     }
-    match stage {
-        Stage::Compute => Ok(()),
-        _ if stage.has_workgroups() => check_without_subgroups(kind),
-        _ => check_without_workgroups(kind),
+    if !stage.has_workgroups() {
+        return check_without_workgroups(kind);
     }
+    if stage == Stage::Compute { Ok(()) } else { check_without_subgroups(kind) }
 }
 
 /// What an instruction cannot be in a stage without workgroups.

@@ -20,8 +20,7 @@ use shaders::{
     program,
 };
 
-const STAGES: [Stage; 5] =
-    [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers, Stage::Mesh, Stage::Task];
+const STAGES: [Stage; 5] = [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers, Stage::Mesh, Stage::Task];
 /// Threads in different stages.
 const MIXED: [Stage; 2] = [Stage::VertexFragment, Stage::FragmentVertex];
 
@@ -444,21 +443,11 @@ fn what_a_stage_has_not_is_refused_with_the_clause() {
             exists (P0:r0 == 0 /\\ P1:r0 == 0)"
         );
         let test = litmus::parse(&text, "T").unwrap();
-        [
-            Stage::Vertex,
-            Stage::Fragment,
-            Stage::FragmentHelpers,
-            MIXED[0],
-            MIXED[1],
-            Stage::Mesh,
-            Stage::Task,
-        ]
-        .map(|stage| {
-            match program(&test, &in_stage(LAVAPIPE, stage), Pipelines::Merged) {
+        [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers, MIXED[0], MIXED[1], Stage::Mesh, Stage::Task]
+            .map(|stage| match program(&test, &in_stage(LAVAPIPE, stage), Pipelines::Merged) {
                 Ok(_) => "told".to_owned(),
                 Err(error) => error.to_string(),
-            }
-        })
+            })
     };
     let cases = [
         (

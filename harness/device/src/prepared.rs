@@ -92,10 +92,9 @@ impl<'d> VulkanPrepared<'d> {
             fetched: None,
             state: State::NeverSubmitted,
         };
-        let drawing = plan.queues.iter().zip(&prepared.graphics);
-        let drawing = drawing.filter(|(_, stages)| **stages != Stages::NONE);
-        let drawing: Vec<u32> = drawing.map(|(queue, _)| queue.family).collect();
-        let places = assign_queues(&plan.queues, &drawing, &gpu.families)?;
+        let queues = plan.queues.iter().zip(&prepared.graphics);
+        let draws = queues.filter_map(|(queue, own)| (*own != Stages::NONE).then_some(queue.family));
+        let places = assign_queues(&plan.queues, &draws.collect::<Vec<u32>>(), &gpu.families)?;
         let mut families: Vec<u32> = places.iter().map(|place| place.family.index).collect();
         families.sort_unstable();
         families.dedup();

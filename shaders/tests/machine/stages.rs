@@ -33,7 +33,9 @@ pub fn invocations(
     };
     for workgroup in 0..workgroups {
         match &kernel.carrier {
-            Carrier::Compute | Carrier::Mesh | Carrier::Task { .. } => (0..size).for_each(|local| shade(workgroup, local, (0, 0), false)),
+            Carrier::Compute | Carrier::Mesh | Carrier::Task { .. } => {
+                (0..size).for_each(|local| shade(workgroup, local, (0, 0), false))
+            }
             // A kernel of a draw with another is none of one dispatch.
             Carrier::VertexBesideFragments { .. } => {}
             Carrier::Vertex => (0..size).for_each(|local| shade(workgroup, local, (0, 0), true)),
