@@ -5,7 +5,7 @@ use litmus::{Place, Placement, Scope, Test, ThreadId};
 use crate::flow;
 use crate::kernel::{CompileError, KernelConfig};
 use crate::rules::Rule;
-use crate::variant::{Stage, SubgroupSize};
+use crate::variant::{Filling, Stage, SubgroupSize};
 
 /// Where a thread runs, in terms of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,8 @@ impl Layout {
         }
         let size = config.variant.shape.size(config.max_workgroup_invocations, config.max_workgroup_size);
         let controlled = config.variant.subgroups != SubgroupSize::Usual;
-        if (size.is_some() || controlled) && config.variant.stage != Stage::Compute {
+        let shaped = size.is_some() || config.variant.filling != Filling::Drawn;
+        if (shaped || controlled) && config.variant.stage != Stage::Compute {
             return Err(Rule::StageShape.into());
         }
         // Class c is the c-th distinct workgroup in the order of the threads, and likewise for subgroups.
