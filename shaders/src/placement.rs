@@ -6,7 +6,7 @@ use crate::carrier::MOST_MESH_INVOCATIONS;
 use crate::flow;
 use crate::kernel::{CompileError, KernelConfig};
 use crate::rules::Rule;
-use crate::variant::{Stage, SubgroupSize};
+use crate::variant::{Filling, Stage, SubgroupSize};
 
 /// Where a thread runs, in terms of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +62,9 @@ impl Layout {
         }
         let size = config.variant.shape.size(config.max_workgroup_invocations, config.max_workgroup_size);
         let controlled = config.variant.subgroups != SubgroupSize::Usual;
+        let shaped = size.is_some() || config.variant.filling != Filling::Drawn;
         let stage = config.variant.stage;
-        if size.is_some() && !stage.has_workgroups() || controlled && stage != Stage::Compute {
+        if shaped && !stage.has_workgroups() || controlled && stage != Stage::Compute {
             return Err(Rule::StageShape.into());
         }
         // Class c is the c-th distinct workgroup in the order of the threads, and likewise for subgroups.

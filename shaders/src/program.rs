@@ -186,6 +186,13 @@ impl Program {
         parallel.map(|kernel| kernel.roles.classes.len() as u32).max().unwrap_or(1)
     }
 
+    /// Groups of every dispatch where the variant says how many workgroups play at once: as many whole ones as these hold in the phase
+    /// with the most of a group. `None` where the number is drawn.
+    pub fn groups_of_filling(&self) -> Option<u32> {
+        let workgroups = self.kernels().next()?.variant.filling.workgroups()?;
+        Some(workgroups / self.most_classes().max(1))
+    }
+
     /// Workgroups of a group in the phase with the most: what a dispatch of one group needs of a device.
     pub fn most_classes(&self) -> u32 {
         self.phases.iter().map(Phase::classes).max().unwrap_or(1)
@@ -227,9 +234,14 @@ impl From<Kernel> for Program {
 /// Compiles a test to kernels.
 ///
 /// # Errors
-/// As [`crate::compile`], for the parts; [`Rule::OneWorkgroup`] where roles cannot be split.
+/// As [`crate::compile`], for the parts; [`Rule::OneWorkgroup`] where roles cannot be split, [`Rule::TooFewWorkgroups`] where a variant
+/// says how many play.
 pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Result<Program, CompileError> {
-    with_parameters(test, config, pipelines, None)
+    let program = with_parameters(test, config, pipelines, None)?;
+    match program.groups_of_filling() {
+        Some(groups) if groups < program.least_groups() => Err(Rule::TooFewWorkgroups.into()),
+        _ => Ok(program),
+    }
 }
 
 /// As [`program()`], for kernels whose parameters are known, such as [`Fixed::SINGLE`].

@@ -260,12 +260,15 @@ pub enum Rule {
     /// A workgroup of the size that the variant says has fewer invocations than the test has threads in one.
     #[error("more threads than invocations in a workgroup of this size")]
     ShapeTooSmall,
+    /// A dispatch of as many workgroups as the variant says has none for some thread of the test.
+    #[error("more workgroups in the test than in a dispatch of so many")]
+    TooFewWorkgroups,
     /// Threads share a workgroup and are placed by its subgroups, whose size the variant lets vary.
     #[error("threads placed by subgroups of varying size")]
     VaryingSubgroups,
-    /// Invocations of graphics stages have no workgroups whose size a shader could say, and the size of subgroups is asked for of compute
-    /// pipelines alone.
-    #[error("size of workgroups or subgroups in this stage")]
+    /// Invocations of graphics stages have no workgroups whose size a shader could say, or whose number a dispatch, and the size of
+    /// subgroups is asked for of compute pipelines alone.
+    #[error("size or number of workgroups or subgroups in this stage")]
     StageShape,
     /// Memory semantics that Vulkan does not let an instruction have.
     #[error("{0}")]

@@ -1,9 +1,11 @@
-//! Sizes of workgroups: what a variant makes of them, whatever the threads of a test take.
+//! Sizes of workgroups, and how many of them play at once: what a variant makes of them, whatever the threads of a test take.
 //!
-//! The model knows no size, so that a test means the same in every shape. What may differ is what a compiler and a device make of
-//! workgroups that are no whole number of subgroups, of a single invocation, of as many as there may be, or of several dimensions.
+//! The model knows no size and no number, so that a test means the same in every shape. What may differ is what a compiler and a device
+//! make of workgroups that are no whole number of subgroups, of a single invocation, of as many as there may be, or of several dimensions;
+//! and how a device does when it is nearly empty, and when it is full.
 
 use std::fmt;
+use std::num::NonZeroU16;
 use std::str::FromStr;
 
 /// The size of a workgroup.
@@ -81,6 +83,59 @@ impl fmt::Display for WorkgroupShape {
     }
 }
 
+/// How many workgroups play at once: in a dispatch, and in the others that are dispatched with it and nothing between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Filling {
+    /// As many as whoever dispatches draws.
+    #[default]
+    Drawn,
+    /// `workgroups-256`: so many; of a test that takes several, as many whole groups of those as are no more.
+    Workgroups(NonZeroU16),
+}
+
+/// What words of fillings begin with.
+const FILLING: &str = "workgroups-";
+
+impl Filling {
+    /// Examples of the words, each kind once.
+    pub const EXAMPLES: [(&'static str, Filling); 1] =
+        [("workgroups-256", Filling::Workgroups(NonZeroU16::MIN.saturating_add(255)))];
+
+    /// The number of workgroups; `None` where it is drawn.
+    pub fn workgroups(self) -> Option<u32> {
+        match self {
+            Filling::Drawn => None,
+            Filling::Workgroups(count) => Some(u32::from(count.get())),
+        }
+    }
+}
+
+/// A word that is no filling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no number of workgroups")]
+pub struct NoFilling;
+
+impl FromStr for Filling {
+    type Err = NoFilling;
+
+    fn from_str(word: &str) -> Result<Filling, NoFilling> {
+        let text = word.strip_prefix(FILLING).ok_or(NoFilling)?;
+        let count: NonZeroU16 = text.parse().map_err(|_| NoFilling)?;
+        // Each number has one name.
+        if count.to_string() == text { Ok(Filling::Workgroups(count)) } else { Err(NoFilling) }
+    }
+}
+
+/// The word; empty where the number is drawn.
+impl fmt::Display for Filling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Filling::Drawn => Ok(()),
+            Filling::Workgroups(count) => write!(f, "{FILLING}{count}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +162,21 @@ mod tests {
         assert_eq!(WorkgroupShape::Limit.size(1024, [512, 512, 64]), Some([512, 1, 1]));
         assert_eq!(WorkgroupShape::Limit.size(128, [512, 512, 64]), Some([128, 1, 1]));
         assert_eq!(WorkgroupShape::Fitting.size(128, [128; 3]), None);
+    }
+
+    #[test]
+    fn words_and_fillings_correspond() {
+        for (word, filling) in Filling::EXAMPLES {
+            assert_eq!(word.parse(), Ok(filling));
+            assert_eq!(filling.to_string(), word);
+        }
+        for (word, count) in [("workgroups-1", 1), ("workgroups-65535", 65_535)] {
+            assert_eq!(word.parse::<Filling>().unwrap().workgroups(), Some(count));
+        }
+        for word in
+            ["", "workgroups-", "workgroups-0", "workgroups-07", "workgroups-+7", "workgroups-65536", "256"]
+        {
+            assert_eq!(word.parse::<Filling>(), Err(NoFilling), "{word}");
+        }
     }
 }

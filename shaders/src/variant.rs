@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-pub use crate::shape::WorkgroupShape;
+pub use crate::shape::{Filling, WorkgroupShape};
 
 /// How a test is told. The default changes nothing: SPIR-V 1.5, the Vulkan memory model.
 ///
@@ -34,6 +34,8 @@ pub struct Variant {
     pub interlock: Interlock,
     /// The size of its workgroups.
     pub shape: WorkgroupShape,
+    /// How many workgroups play at once. Its kernels are the same whatever it says.
+    pub filling: Filling,
     /// The size of its subgroups, where a device has several.
     pub subgroups: SubgroupSize,
 }
@@ -52,6 +54,7 @@ pub const DEFAULT: Variant = Variant {
     stage: Stage::Compute,
     interlock: Interlock::Pixel,
     shape: WorkgroupShape::Fitting,
+    filling: Filling::Drawn,
     subgroups: SubgroupSize::Usual,
 };
 
@@ -269,7 +272,7 @@ pub struct UnknownVariant {
     pub word: String,
 }
 
-/// Every word, with the variant that it makes of the default one; of the sizes of workgroups some.
+/// Every word, with the variant that it makes of the default one; of the sizes and numbers of workgroups some.
 pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
     let d = Variant::default();
     [
@@ -302,6 +305,7 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
     ]
     .into_iter()
     .chain(WorkgroupShape::EXAMPLES.map(|(word, shape)| (word, Variant { shape, ..DEFAULT })))
+    .chain(Filling::EXAMPLES.map(|(word, filling)| (word, Variant { filling, ..DEFAULT })))
 }
 
 impl Variant {
@@ -324,6 +328,7 @@ impl Variant {
             stage: choose(self.stage, other.stage),
             interlock: choose(self.interlock, other.interlock),
             shape: choose(self.shape, other.shape),
+            filling: choose(self.filling, other.filling),
             subgroups: choose(self.subgroups, other.subgroups),
         }
     }
@@ -336,7 +341,9 @@ impl FromStr for Variant {
         let mut variant = Variant::default();
         for part in text.split('.').filter(|part| !part.is_empty()) {
             let shape = || part.parse().ok().map(|shape| Variant { shape, ..DEFAULT });
-            let found = words().find(|(word, _)| *word == part).map(|(_, one)| one).or_else(shape);
+            let filling = || part.parse().ok().map(|filling| Variant { filling, ..DEFAULT });
+            let found = words().find(|(word, _)| *word == part).map(|(_, one)| one);
+            let found = found.or_else(shape).or_else(filling);
             variant = variant.with(found.ok_or_else(|| UnknownVariant { word: part.to_owned() })?);
         }
         Ok(variant)
@@ -346,10 +353,11 @@ impl FromStr for Variant {
 /// The words in the order of [`words`]; empty for the default.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fitting = Variant { shape: WorkgroupShape::Fitting, ..*self };
-        let named = words().filter(|(_, one)| fitting.with(*one) == fitting).map(|(word, _)| word.to_owned());
-        let shape = Some(self.shape.to_string()).filter(|word| !word.is_empty());
-        f.write_str(&named.chain(shape).collect::<Vec<_>>().join("."))
+        let plain = Variant { shape: WorkgroupShape::Fitting, filling: Filling::Drawn, ..*self };
+        let named = words().filter(|(_, one)| plain.with(*one) == plain).map(|(word, _)| word.to_owned());
+        let numbers = [self.shape.to_string(), self.filling.to_string()];
+        let numbers = numbers.into_iter().filter(|word| !word.is_empty());
+        f.write_str(&named.chain(numbers).collect::<Vec<_>>().join("."))
     }
 }
 

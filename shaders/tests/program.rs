@@ -9,7 +9,15 @@ use std::path::{Path, PathBuf};
 use common::{LAVAPIPE, NARROW, Validator};
 use litmus::{AccessMask, Observable, Test, ThreadId};
 use shaders::program::part_of;
-use shaders::{CompileError, Dependency, Pipelines, Program, ResultSlot, program};
+use shaders::variant::Filling;
+use shaders::{CompileError, Dependency, KernelConfig, Pipelines, Program, ResultSlot, Variant, program};
+
+/// Message passing between workgroups.
+const MESSAGE: &str = "VULKAN T { x = 0; f = 0; }
+P0@sg 0, wg 0, qf 0            | P1@sg 0, wg 1, qf 0             ;
+st.av.dv.sc0 x, 1              | ld.atom.acq.dv.sc0.semsc0 r0, f ;
+st.atom.rel.dv.sc0.semsc0 f, 1 | ld.vis.dv.sc0 r1, x             ;
+exists (P1:r0 == 1 /\\ P1:r1 == 0)";
 
 fn parse(text: &str) -> Test {
     litmus::parse(text, "T").unwrap()
@@ -26,6 +34,43 @@ fn refused(text: &str, pipelines: Pipelines) -> String {
         Err(CompileError::NotPlaceable { rule }) => rule,
         other => format!("{other:?}"),
     }
+}
+
+/// How many workgroups play changes no kernel, but not every test has room in a few.
+#[test]
+fn a_dispatch_has_whole_groups_of_as_many_workgroups_as_a_variant_says() {
+    let parallel = KernelConfig { parallel: true, ..LAVAPIPE };
+    for (word, pipelines, config, groups) in [
+        ("", Pipelines::Merged, LAVAPIPE, Some(None)),
+        ("workgroups-1", Pipelines::Merged, LAVAPIPE, None),
+        ("workgroups-1", Pipelines::Split, LAVAPIPE, None),
+        ("workgroups-1", Pipelines::Merged, parallel, None),
+        ("workgroups-2", Pipelines::Merged, LAVAPIPE, Some(Some(1))),
+        ("workgroups-2", Pipelines::Merged, parallel, Some(Some(2))),
+        ("workgroups-5", Pipelines::Split, LAVAPIPE, Some(Some(2))),
+        ("size-7.workgroups-65535", Pipelines::Merged, LAVAPIPE, Some(Some(32_767))),
+    ] {
+        let variant: Variant = word.parse().unwrap();
+        let config = KernelConfig { variant, ..config };
+        match program(&parse(MESSAGE), &config, pipelines) {
+            Ok(program) => {
+                assert_eq!(Some(program.groups_of_filling()), groups, "{word}");
+                let plain = Variant { filling: Filling::Drawn, ..variant };
+                let config = KernelConfig { variant: plain, ..config };
+                let drawn = shaders::program(&parse(MESSAGE), &config, pipelines).unwrap();
+                assert!(program.kernels().map(|one| &one.words).eq(drawn.kernels().map(|one| &one.words)));
+            }
+            Err(error) => {
+                assert_eq!(groups, None, "{word}: {error}");
+                assert!(
+                    error.to_string().contains("more workgroups in the test than in a dispatch of so many")
+                );
+            }
+        }
+    }
+    let vertices = KernelConfig { variant: "vertex.workgroups-4".parse().unwrap(), ..LAVAPIPE };
+    let refused = program(&parse(MESSAGE), &vertices, Pipelines::Merged).unwrap_err().to_string();
+    assert!(refused.contains("size or number of workgroups or subgroups in this stage"), "{refused}");
 }
 
 /// Every kernel holds exactly the events of its threads, and results and classes are numbered without gaps.

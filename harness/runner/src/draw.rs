@@ -36,6 +36,8 @@ pub(crate) struct Bounds {
     pub least_groups: u32,
     /// Smallest and largest number of groups.
     pub groups: (u32, u32),
+    /// Groups that a dispatch has at least however long a round of them takes.
+    pub kept_groups: u32,
     /// Units of the location buffer.
     pub location_units: u64,
     /// Words of a unit of location memory.
@@ -68,7 +70,8 @@ impl Bounds {
     /// What bounds `program` on a device under `stress`.
     ///
     /// # Errors
-    /// [`Cause::TooSmall`] when the device cannot hold one group, [`Cause::Kernel`] for a kernel without threads.
+    /// [`Cause::TooSmall`] when the device cannot hold one group, or all that the variant asks for; [`Cause::Kernel`] for a kernel without
+    /// threads.
     pub fn new(
         program: &Program,
         capabilities: &plan::Capabilities,
@@ -96,12 +99,14 @@ impl Bounds {
         let max_workgroups = capabilities.max_workgroups.min(drawn::most_workgroups(program));
         let by_count = u64::from(max_workgroups / classes);
         let most = u32::try_from(by_memory.min(by_count)).unwrap_or(MAX_GROUPS).min(MAX_GROUPS);
-        if most < least {
+        let filling = program.groups_of_filling();
+        let kept = filling.unwrap_or(least).max(least);
+        if most < kept {
             return Err(Cause::TooSmall(format!(
-                "{least} groups of {classes} workgroups with {lanes} lanes, {storages} locations and {slots} results"
+                "{kept} groups of {classes} workgroups with {lanes} lanes, {storages} locations and {slots} results"
             )));
         }
-        let wanted = if classes == 1 && least == 1 { stress.groups_within } else { stress.groups };
+        let wanted = filling.map_or(usual_groups(program, stress), |groups| (groups, groups));
         let groups = (wanted.0.clamp(least, most), wanted.1.clamp(least, most));
 
         // The largest dispatch that can be drawn; drawing keeps to whatever is granted here.
@@ -121,6 +126,7 @@ impl Bounds {
             slots,
             least_groups: least,
             groups,
+            kept_groups: kept,
             location_units: whole_rows(instances.saturating_mul(stride).clamp(1, locations), by_images),
             result_words: instances.saturating_mul(u64::from(slots)).min(results),
             rendezvous_words: u64::from(groups.1) * u64::from(RENDEZVOUS_SPACING),
@@ -143,6 +149,7 @@ pub(crate) fn adapted(program: &Program, settings: &Settings) -> Settings {
     let mut stress = settings.stress.clone();
     host::align(program, &mut stress);
     single_rounds(program, &mut stress);
+    filled_rounds(program, &mut stress);
     Settings { stress, ..settings.clone() }
 }
 
@@ -159,6 +166,27 @@ fn single_rounds(program: &Program, stress: &mut Stress) {
     }
     if program.kernels().any(asks) {
         stress.rounds = (1, 1);
+    }
+}
+
+/// Groups that a dispatch is drawn to have.
+fn usual_groups(program: &Program, stress: &Stress) -> (u32, u32) {
+    if program.most_classes() == 1 && program.least_groups() == 1 {
+        stress.groups_within
+    } else {
+        stress.groups
+    }
+}
+
+/// Where the variant asks for more groups than a dispatch may have else, it has as many fewer rounds, so that it has no more to do.
+fn filled_rounds(program: &Program, stress: &mut Stress) {
+    let (_, most) = usual_groups(program, stress);
+    if let Some(groups) = program.groups_of_filling().filter(|groups| *groups > most) {
+        let part = |rounds: u32| {
+            let rounds = u64::from(rounds) * u64::from(most) / u64::from(groups);
+            u32::try_from(rounds).unwrap_or(u32::MAX).max(1)
+        };
+        stress.rounds = (part(stress.rounds.0), part(stress.rounds.1));
     }
 }
 

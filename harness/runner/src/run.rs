@@ -643,7 +643,7 @@ impl<'d> Run<'d> {
             }
         }
         if self.calibration.stuck(dispatch.parameters.rounds, own) {
-            self.most_groups = (self.most_groups / 2).max(self.bounds.least_groups);
+            self.most_groups = (self.most_groups / 2).max(self.bounds.kept_groups);
         }
         if tally.dispatches == 1 && self.calibration.on {
             tally.warm_up = tally.elapsed();

@@ -81,6 +81,10 @@ impl Variant {
 
     /// Why no program is run on a device in this way, whatever the test; `None` where it may be.
     pub fn refused(&self, capabilities: &Capabilities) -> Option<String> {
+        let most = capabilities.max_workgroups;
+        if let Some(wanted) = self.told.filling.workgroups().filter(|wanted| *wanted > most) {
+            return Some(format!("{wanted} workgroups in a dispatch (it has {most})"));
+        }
         let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.holds(*own));
         self.memory.filter(|kind| !offered(kind)).map(|kind| kind.to_string())
     }
@@ -278,7 +282,8 @@ mod tests {
     fn texts_and_variants_correspond() {
         let texts =
             ["", "split", "event", "split.fence", "split.event.nonlocal", "cached", "nonlocal-payload"];
-        for text in texts.into_iter().chain(["split.event.nonlocal.volatile.phi", "glsl450"]) {
+        let more = ["split.event.nonlocal.volatile.phi", "glsl450", "split.size-3.workgroups-17"];
+        for text in texts.into_iter().chain(more) {
             assert_eq!(text.parse::<Variant>().unwrap().to_string(), text);
         }
         let unknown = "split.fast".parse::<Variant>().unwrap_err().to_string();
@@ -309,6 +314,16 @@ mod tests {
         }
         let needs = ["shaderInt64".to_owned()];
         assert_eq!(Variant::default().lacking(&program, &needs, &device).as_deref(), Some("shaderInt64"));
+    }
+
+    #[test]
+    fn more_workgroups_than_a_device_takes_are_named() {
+        let refused = |text: &str, max_workgroups| {
+            text.parse::<Variant>().unwrap().refused(&Capabilities { max_workgroups, ..capable() })
+        };
+        assert_eq!(refused("workgroups-256", 256), None);
+        let lack = refused("split.size-3.workgroups-257", 256);
+        assert_eq!(lack.as_deref(), Some("257 workgroups in a dispatch (it has 256)"));
     }
 
     #[test]

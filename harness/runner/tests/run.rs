@@ -11,6 +11,7 @@ use common::{Fake, Happening, kernel, play, serve, store_buffering};
 use litmus::{Observation, Outcome, Value};
 use plan::{DeviceError, Step};
 use runner::{Budget, Cause, Exercise, MemoryStress, Parts, RunError, Settings, Stress, canary, run};
+use shaders::Kernel;
 
 const IS_CPU: [bool; 2] = [true, false];
 
@@ -269,6 +270,66 @@ fn groups_are_drawn_for_each_dispatch() {
     observe(&device, &settings(5_000)).unwrap();
     let drawn = device.drawn.borrow();
     assert!(drawn.iter().any(|p| p.groups != drawn[0].groups));
+}
+
+/// A kernel of two workgroups a group, of which so many play at once.
+fn filling(workgroups: u16) -> Kernel {
+    let filling = format!("workgroups-{workgroups}").parse().unwrap();
+    let mut kernel = kernel();
+    kernel.variant = shaders::Variant { filling, ..shaders::Variant::default() };
+    kernel
+}
+
+fn observe_filled(device: &Fake, workgroups: u16, settings: &Settings) -> Result<Observation, RunError> {
+    run(device, &filling(workgroups), &store_buffering(), settings, &mut |_| ControlFlow::Continue(()))
+}
+
+/// The device asserts that dispatches have the workgroups of these groups.
+#[test]
+fn a_variant_says_how_many_workgroups_play_whatever_is_drawn() {
+    for preset in ["sim", "gpu", "swiftshader"] {
+        let stress = Stress { memory_stress: None, ..Stress::preset(preset).unwrap() };
+        let classify = runner::Classify::Host;
+        let settings = Settings { stress: Stress { classify, ..stress }, ..settings(9_000) };
+        let usual = u64::from(settings.stress.groups.1) * u64::from(settings.stress.rounds.1);
+        for workgroups in [2, 5, 64, 513, 2_048] {
+            let device = Fake::conforming(false);
+            let seen = observe_filled(&device, workgroups, &settings).unwrap();
+            assert!(seen.instances() >= 9_000);
+            let groups = u32::from(workgroups) / 2;
+            for drawn in device.drawn.borrow().iter() {
+                assert_eq!(drawn.groups, groups, "{preset} {workgroups}");
+                // There is no more to do than else, and always a round.
+                let all = u64::from(drawn.groups) * u64::from(drawn.rounds);
+                assert!(all <= usual.max(groups.into()), "{preset} {workgroups}: {all}");
+            }
+        }
+    }
+}
+
+#[test]
+fn workgroups_that_a_variant_asks_for_stay_however_long_a_round_takes() {
+    let mut device = Fake::conforming(false);
+    device.takes = Duration::from_millis(2);
+    let stress = Stress { submission_ms: 1, calibrate: true, ..Stress::preset("sim").unwrap() };
+    let settings = Settings { stress, ..settings(2_000) };
+    observe_filled(&device, 64, &settings).unwrap();
+    let drawn = device.drawn.borrow();
+    assert!(drawn.len() > 4 && drawn.iter().all(|p| p.groups == 32), "{drawn:?}");
+    drop(drawn);
+    observe(&device, &settings).unwrap();
+    assert_eq!(device.drawn.borrow().last().unwrap().groups, 1, "those that nobody asks for are halved");
+}
+
+#[test]
+fn workgroups_that_there_is_no_room_for_are_refused() {
+    let device = Fake::conforming(false);
+    let error = observe_filled(&device, 65_535, &settings(1)).unwrap_err();
+    assert_eq!(
+        error.cause,
+        Cause::TooSmall("32767 groups of 2 workgroups with 4 lanes, 2 locations and 3 results".into())
+    );
+    assert!(device.drawn.borrow().is_empty());
 }
 
 /// Memory stress of every kind.

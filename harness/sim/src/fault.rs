@@ -150,6 +150,9 @@ faults! {
     BarrierPartialSubgroup "cbar-partial-subgroup"
         "control barriers of workgroups that are no whole number of subgroups open when the whole ones have arrived"
         Some("KhronosGroup/MoltenVK#2711"), Violates;
+    BarrierSlotsRunOut "cbar-slots-run-out"
+        "of the workgroups that meet at once, those past the first 256 do not wait at control barriers"
+        Some("Mesa, pvr"), Violates;
     "split barriers":
     SplitArrivalForgotten "split-arrival-forgotten"
         "an arrival at a split barrier is not counted now and then, and the waits of its round never end"

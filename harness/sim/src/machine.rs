@@ -17,12 +17,27 @@ use crate::random::{Random, lanes};
 use crate::wave::{Dispatch, Surroundings, Wave};
 pub(crate) use sections::Sections;
 
-/// Blocks that all waves together may run while nothing is stored.
-const IDLE_BUDGET: u64 = 1 << 18;
-/// Blocks that all waves together may run in one submission.
-const WHOLE_BUDGET: u64 = 1 << 27;
-/// Choices in a row that may come to nothing.
-const PATIENCE: u32 = 1 << 14;
+/// What waves may do at most; more where there are more of them, since chance comes to each the more seldom.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Blocks that all waves together may run while nothing is stored.
+    idle: u64,
+    /// Blocks that all waves together may run from the start of a phase to its end.
+    whole: u64,
+    /// Choices in a row that may come to nothing.
+    patience: u64,
+}
+
+impl Limits {
+    /// For so many waves: all have the least up to 128 of them, and from there on each has its part.
+    fn of(waves: usize) -> Limits {
+        let waves = (waves as u64).max(128);
+        Limits { idle: waves << 11, whole: waves << 20, patience: waves << 7 }
+    }
+}
+
+/// Workgroups that may meet at once; for a fault.
+const BARRIER_SLOTS: u32 = 256;
 
 /// How far a machine has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +114,8 @@ struct Meeting {
     /// Arrivals at all its barriers so far, those that are one instruction and split ones. Nobody is more than one ahead of
     /// another, since who arrives again has waited for all: so a sum says which round is full.
     arrived: [u32; 2],
+    /// Whether it has one of the slots that barriers wait in; for a fault.
+    has_slot: bool,
 }
 
 /// A read-modify-write of which only the read was done, or a store of which only the low half was; a fault.
@@ -142,9 +159,12 @@ pub(crate) struct Machine {
     halves: Vec<Half>,
     /// What read-modify-writes have given vertices: by dispatch, vertex, operation and address; a fault.
     given: HashMap<(usize, u32, u16, u32), u32>,
-    idle: u32,
+    limits: Limits,
+    idle: u64,
     idle_budget: u64,
     budget: u64,
+    /// Workgroups that may still meet beside those that do; for a fault.
+    barrier_slots: u32,
     /// Whether any line can be in a cache at all.
     caches: bool,
     /// By dispatch: references that an invocation's own cache may hold.
@@ -162,6 +182,7 @@ impl Machine {
         let mut random = Random::new(0);
         let mut memory = Memory::default();
         memory.fault = fault;
+        let limits = Limits::of(0);
         Machine {
             memory,
             mood: Mood::draw(&mut random),
@@ -182,8 +203,10 @@ impl Machine {
             halves: Vec::new(),
             given: HashMap::new(),
             idle: 0,
-            idle_budget: IDLE_BUDGET,
-            budget: WHOLE_BUDGET,
+            limits,
+            idle_budget: limits.idle,
+            budget: limits.whole,
+            barrier_slots: BARRIER_SLOTS,
             caches: false,
             cached: Vec::new(),
             stuck: None,
@@ -207,7 +230,7 @@ impl Machine {
             meetings.clear();
             meetings.resize(count, Meeting::default());
         }
-        self.budget = WHOLE_BUDGET;
+        self.budget = self.limits.whole;
         self.stuck = None;
     }
 
@@ -231,7 +254,9 @@ impl Machine {
         self.current = 0;
         self.last_round = 0;
         self.idle = 0;
-        self.idle_budget = IDLE_BUDGET;
+        self.limits = Limits::of(self.waves.len());
+        (self.idle_budget, self.budget) = (self.limits.idle, self.limits.whole);
+        self.barrier_slots = BARRIER_SLOTS;
         self.halves.clear();
         self.given.clear();
         self.alone = alone(&self.waves);
@@ -254,7 +279,7 @@ impl Machine {
             }
             if !self.choose(programs, dispatches) {
                 self.idle += 1;
-                if self.idle > PATIENCE {
+                if self.idle > self.limits.patience {
                     return State::OutOfBudget;
                 }
             } else {
@@ -330,7 +355,9 @@ impl Machine {
             self.live.retain(|live| *live != number);
             moved = true;
         }
-        if moved {
+        // Nobody else's round has ended by what this wave did.
+        let wave = &self.waves[number];
+        if moved && (wave.ended || wave.rounds > self.last_round) {
             self.next_round();
         }
         moved
@@ -361,7 +388,7 @@ impl Machine {
         let moved = self.waves[number].run(&mut surroundings);
         self.budget = self.budget.saturating_sub(before - self.idle_budget);
         if stored {
-            self.idle_budget = IDLE_BUDGET;
+            self.idle_budget = self.limits.idle;
         }
         moved
     }
@@ -389,6 +416,7 @@ impl Machine {
                 fault if fault == half_opens => size.div_ceil(2),
                 _ => size,
             };
+            let runs_out = self.fault == Fault::BarrierSlotsRunOut && op.execution == WORKGROUP && !op.split;
             for lane in lanes(*mask).filter(|_| op.tangled) {
                 let meeting = tangled.get(wave.meeting(*slot, lane) as usize);
                 if meeting.is_some_and(|meeting| meeting.arrived[0] < full(meeting.size)) {
@@ -398,10 +426,12 @@ impl Machine {
             for lane in lanes(*mask).filter(|_| !op.tangled) {
                 let group = wave.paths.get(lane).map_or(0, |path| path[level]);
                 let meeting = meetings.get(level - 1).and_then(|meetings| meetings.get(group as usize));
+                let without_slot = |meeting: &Meeting| runs_out && !meeting.has_slot;
                 let open = meeting.is_none_or(|meeting| {
                     let before = tickets[series][level - 1][lane].saturating_sub(1);
-                    meeting.arrived[series]
-                        >= before.wrapping_mul(meeting.size).wrapping_add(full(meeting.size))
+                    without_slot(meeting)
+                        || meeting.arrived[series]
+                            >= before.wrapping_mul(meeting.size).wrapping_add(full(meeting.size))
                 });
                 if !open {
                     *mask &= !(1 << lane);
@@ -412,7 +442,7 @@ impl Machine {
     }
 
     fn arrive(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp) {
-        self.idle_budget = IDLE_BUDGET;
+        self.idle_budget = self.limits.idle;
         let (level, series) = (usize::from(op.execution), usize::from(op.split));
         let (wave, tickets) = (&self.waves[number], &mut self.tickets[number]);
         for lane in lanes(mask) {
@@ -425,6 +455,10 @@ impl Machine {
             let of_level = self.meetings.get_mut(level - 1);
             let Some(meeting) = of_level.and_then(|meetings| meetings.get_mut(group)) else { continue };
             tickets[series][level - 1][lane] += 1;
+            if op.execution == WORKGROUP && !meeting.has_slot && self.barrier_slots > 0 {
+                meeting.has_slot = true;
+                self.barrier_slots -= 1;
+            }
             let forgotten = self.fault == Fault::SplitArrivalForgotten && op.split && self.random.chance(8);
             meeting.arrived[series] += u32::from(!forgotten);
         }

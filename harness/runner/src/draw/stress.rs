@@ -165,7 +165,7 @@ mod tests {
             prop_assert_eq!(stress.validate(), Ok(()));
             let most = *classes.last().unwrap();
             let bounds = Bounds {
-                classes: most, lanes: 4, storages: 2, slots: 2, least_groups: 1, groups: (groups, groups), location_units: 1 << 20,
+                classes: most, lanes: 4, storages: 2, slots: 2, least_groups: 1, groups: (groups, groups), kept_groups: 1, location_units: 1 << 20,
                 storage_words: 1, loop_turns: 0, meeting_turns: 0, result_words: 1 << 20, rendezvous_words: 1 << 16, claim_words: 0, loop_budget: budget,
                 idle_lanes, party: most, scratch_words: scratch, max_workgroups: 150,
                 class_counts: classes.iter().map(|count| 1 << count).sum(),
@@ -213,6 +213,7 @@ mod tests {
                 slots: 2,
                 least_groups: 1,
                 groups: (2, 2),
+                kept_groups: 1,
                 location_units: 1 << 20,
                 storage_words: 1,
                 loop_turns: 0,

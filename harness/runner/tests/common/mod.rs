@@ -148,6 +148,8 @@ pub struct Fake {
     /// Whether anything is executed, whatever the capabilities say.
     pub executes: bool,
     pub script: Script,
+    /// How long whoever waits for a dispatch waits.
+    pub takes: Duration,
     /// Submissions made.
     pub submissions: Cell<u64>,
     /// The parameters of each.
@@ -179,6 +181,7 @@ impl Fake {
             regroups: true,
             executes: true,
             script: Box::new(script),
+            takes: Duration::ZERO,
             submissions: Cell::default(),
             drawn: RefCell::default(),
             plan: RefCell::default(),
@@ -300,6 +303,7 @@ impl Prepared for FakePrepared<'_> {
             }
             Some(Happening::Lost) => Err(DeviceError::DeviceLost("vkWaitForFences")),
             Some(Happening::Ends) | None => {
+                std::thread::sleep(self.device.takes);
                 self.in_flight = None;
                 Ok(Progress::Finished { device_time: None })
             }

@@ -1,7 +1,7 @@
 //! A memory operation of some lanes as the machine performs it: loads, stores, read-modify-writes, and what barriers do to
 //! caches.
 
-use super::{Half, IDLE_BUDGET, Machine};
+use super::{Half, Machine};
 use crate::fault::Fault;
 use crate::memory::{Path, WHOLE};
 use crate::program::{IMAGE, INVOCATION, Kind, MemoryOp, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP};
@@ -65,7 +65,7 @@ impl Machine {
                 }
             }
             Kind::AtomicStore => {
-                self.idle_budget = IDLE_BUDGET;
+                self.idle_budget = self.limits.idle;
                 let level = self.atomic_scope(&op);
                 let kept = if self.mood.buffered > 0 { self.random.mask(self.mood.buffered) } else { 0 };
                 let group = self.group_of(number);
@@ -88,12 +88,12 @@ impl Machine {
             }
             Kind::Leave => self.synchronize(number, mask, &op),
             Kind::SectionBegin { .. } => {
-                self.idle_budget = IDLE_BUDGET;
+                self.idle_budget = self.limits.idle;
                 self.section(number, mask, true);
                 self.synchronize(number, mask, &op);
             }
             Kind::SectionEnd => {
-                self.idle_budget = IDLE_BUDGET;
+                self.idle_budget = self.limits.idle;
                 self.synchronize(number, mask, &op);
                 self.section(number, mask, false);
             }
@@ -173,7 +173,7 @@ impl Machine {
         let available = (op.available && self.fault != Fault::AvailableDropped).then(|| self.scope(op));
         let bypass = if self.mood.bypass > 0 { self.random.mask(self.mood.bypass) } else { 0 };
         if op.is_atomic() {
-            self.idle_budget = IDLE_BUDGET;
+            self.idle_budget = self.limits.idle;
         }
         let mut done = mask;
         for lane in lanes(mask) {
@@ -288,7 +288,7 @@ impl Machine {
         (op, change): (&MemoryOp, Rmw),
         reference: usize,
     ) -> u64 {
-        self.idle_budget = IDLE_BUDGET;
+        self.idle_budget = self.limits.idle;
         let level = self.atomic_scope(op);
         let mut done = mask;
         for lane in lanes(mask) {

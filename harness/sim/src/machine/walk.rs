@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{IDLE_BUDGET, Machine, Mood, State};
+use super::{Machine, Mood, State};
 use crate::program::{Application, Kind, MemoryOp, NONE, Op, Program, Register};
 use crate::progress::{Progress, Standing};
 use crate::random::lanes;
@@ -348,8 +348,8 @@ impl Machine {
     fn front(&mut self, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
         let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return false };
         let Some(program) = programs.get(dispatch.program) else { return false };
-        self.idle_budget = IDLE_BUDGET;
-        self.budget = IDLE_BUDGET;
+        self.idle_budget = self.limits.idle;
+        self.budget = self.limits.idle;
         self.waves[wave].may_run(self.last_round) && self.run_front(wave, program, dispatch)
     }
 

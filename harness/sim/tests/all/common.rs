@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use litmus::{Observation, Prediction, Race, Test};
 use model::{Model, Options, predict};
@@ -68,7 +69,9 @@ pub fn run_under(
     let needs = &test.metadata.needs;
     let lacking = runner::Variant::default().lacking(&program, needs, device.capabilities());
     assert!(lacking.is_none(), "{}: {lacking:?}", test.name);
-    let settings = Settings::new(stress, Budget::instances(instances), seed);
+    // It counts its own steps, however busy the machine is that it runs on.
+    let patience = Duration::from_secs(3600);
+    let settings = Settings { patience, ..Settings::new(stress, Budget::instances(instances), seed) };
     // Where a barrier does not do, as between queues, the first way that does.
     let join = match join {
         Join::Barrier if join.refused(&program).is_some() => {

@@ -54,6 +54,38 @@ fn nothing_forbidden_is_shown_under_stress() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Whoever waits for others has more of them to wait for: each dispatch ends all the same.
+#[test]
+fn a_full_device_ends_and_shows_nothing_forbidden() {
+    let device = SimDevice::new(Fault::None);
+    let variant: Variant = "workgroups-1024".parse().unwrap();
+    let (mut ran, mut wrong) = (0, Vec::new());
+    for test in tests_of("quick") {
+        let (stress, join) = (stress(&device), runner::Join::Barrier);
+        let Some(seen) = run_under(&device, &test, (1, 9), variant, stress, join) else { continue };
+        let seen = seen.map_err(|error| format!("{}: {error}", test.name)).unwrap();
+        let Some(prediction) = prediction(&test) else { continue };
+        ran += 1;
+        wrong.extend(exceptions(&test, &prediction, &seen));
+    }
+    assert!(ran > 90, "{ran}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Chance comes to each of 4,096 waves the more seldom: none of that counts as waiting for ever.
+#[test]
+fn thousands_of_waves_end() {
+    let device = SimDevice::new(Fault::None);
+    let variant: Variant = "size-limit.workgroups-256".parse().unwrap();
+    let test = tests_of("quick").into_iter().find(|test| test.name == "SB+cbar").unwrap();
+    for seed in 0..4 {
+        let (stress, join) = (stress(&device), runner::Join::Barrier);
+        let seen = run_under(&device, &test, (1, seed), variant, stress, join).unwrap().unwrap();
+        let prediction = prediction(&test).unwrap();
+        assert_eq!(exceptions(&test, &prediction, &seen), [""; 0]);
+    }
+}
+
 #[test]
 fn a_fault_is_found_under_stress() {
     let tests = tests_of("faults");
