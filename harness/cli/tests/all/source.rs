@@ -146,7 +146,7 @@ fn another_compiler_is_asked_where_one_refuses() {
     let makes = format!("while [ \"$1\" != -o ]; do shift; done; cp {module} \"$2\"");
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
     let ask = |flags: &[&str]| {
-        let mut command = vk_litmus(["check", "--format", "json", "exchange.wgsl"]);
+        let mut command = vk_litmus(["check", "--format", "json", "--grid", "2", "exchange.wgsl"]);
         Ran::of(command.args(flags).current_dir(FOLDER).env("PATH", &path))
     };
     program("naga", &refuses("first"));
