@@ -39,7 +39,7 @@ pub struct Asking<'b> {
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Whether the kernel races. `Unknown` where it was not asked, time ran out or loops were cut off, and where nothing races before a
-    /// divergent barrier.
+    /// divergent barrier, or it is not known whether some execution does something undefined.
     pub race: Race,
     /// Whether what is asked of final states holds.
     pub holds: Option<bool>,
@@ -109,13 +109,14 @@ impl std::fmt::Display for Identity {
 /// Where it is beyond the bounds of the engine.
 pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Answer, PredictError> {
     let mut all = verdict(lifted, model, asking)?;
-    all.findings = confirmed(lifted, model, asking.budget);
+    let (findings, open) = confirmed(lifted, model, asking.budget);
     // What comes after a barrier that not everybody comes to is not defined, and no run that was looked at has it.
-    if all.race == Race::Free
-        && lifted.findings.iter().any(|found| found.kind == FindingKind::DivergentBarrier)
-    {
+    let divergent = lifted.findings.iter().any(|found| found.kind == FindingKind::DivergentBarrier);
+    if all.race == Race::Free && (open || divergent) {
         all.race = Race::Unknown;
+        all.out_of_time |= open;
     }
+    all.findings = findings;
     if asking.places && all.race == Race::Racy {
         for case in &lifted.cases {
             all.race_found = locate(case, model, asking.budget)?;

@@ -61,7 +61,7 @@ pub(crate) fn case(
         });
         names.push(shown);
     }
-    let barriers = Barriers::new(invocations, setting, &walked);
+    let barriers = Barriers::new(invocations, &walked);
     barriers.report(findings, &walked);
     barriers.all_or_none(setting, &walked)?;
     let mut threads = Vec::with_capacity(walked.len());
@@ -153,7 +153,7 @@ struct Barriers {
 }
 
 impl Barriers {
-    fn new(invocations: &[Identity], setting: &Setting<'_>, walked: &[Walked]) -> Barriers {
+    fn new(invocations: &[Identity], walked: &[Walked]) -> Barriers {
         let mut barriers = Barriers { known: BTreeMap::new(), members: BTreeMap::new() };
         for (thread, walked) in walked.iter().enumerate() {
             for segment in &walked.segments {
@@ -163,12 +163,9 @@ impl Barriers {
                     barriers.known.entry(instance).or_insert_with(|| (barrier.clone(), BTreeSet::new()));
                 entry.1.insert(thread);
                 let me = &invocations[thread];
-                let subgroup = |of: &Identity| of.local_index / setting.subgroup_size;
                 let meets = |other: &Identity| match kind.execution_scope {
-                    Scope::Invocation => false,
-                    Scope::Subgroup => {
-                        me.workgroup_index == other.workgroup_index && subgroup(me) == subgroup(other)
-                    }
+                    // Of a subgroup nobody is waited for who does not come (VK-SW-10).
+                    Scope::Invocation | Scope::Subgroup => false,
                     Scope::Workgroup => me.workgroup_index == other.workgroup_index,
                     _ => true,
                 };

@@ -201,6 +201,7 @@ impl Walk<'_> {
             op if is_group(op) => Ok(Value::Opaque),
             Op::IsHelperInvocationEXT => Ok(Value::Known(0)),
             Op::ConvertFToS | Op::ConvertFToU => self.whole(state, instruction),
+            Op::ReadClockKHR => Ok(Value::Opaque),
             op if stage::is_derivative(op) => Ok(Value::Opaque),
             op if is_float(op) => Ok(Value::Opaque),
             op => self.elementwise(state, instruction, op),

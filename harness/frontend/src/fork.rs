@@ -63,10 +63,10 @@ impl Walk<'_> {
             let (left, right) = (Number::Register(register), Number::Known(value));
             self.emit(emit::branch(BranchRelation::Equal, left, right, label))?;
             let mut taken = state.clone();
-            Rc::make_mut(&mut taken.ranges).insert(register, Domain::one(value));
+            taken.narrow(register, &|held| held == value, 0);
             self.pending.push(Pending { segment: self.segment, label, state: taken });
         }
-        Rc::make_mut(&mut state.ranges).insert(register, Domain::one(last));
+        state.narrow(register, &|held| held == last, 0);
         Err(Stop::Again)
     }
 

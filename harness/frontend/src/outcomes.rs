@@ -124,8 +124,14 @@ fn all_finals(
         Ok(lifted) => lifted,
         Err(refusal) => return unknown(race_free, why_not(&judged, &refusal)),
     };
-    if let Some(found) = crate::suspicion::confirmed(&lifted, model, budget).first() {
-        return Finals::Undefined(format!("{}: {}", found.kind.name(), found.message));
+    match crate::suspicion::confirmed(&lifted, model, budget) {
+        (found, _) if !found.is_empty() => {
+            return Finals::Undefined(format!("{}: {}", found[0].kind.name(), found[0].message));
+        }
+        (_, true) => {
+            return unknown(race_free, "whether all of it is defined is not known in time".to_owned());
+        }
+        (_, false) => {}
     }
     let [case] = &lifted.cases[..] else {
         return unknown(race_free, "they depend on memory that nobody wrote".to_owned());

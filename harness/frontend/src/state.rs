@@ -11,6 +11,9 @@ use crate::value::{Cell, Domain, Number, Object, Truth, Value};
 /// Parts of private memory: bytes and value by place.
 pub(crate) type Memory = BTreeMap<(Object, u64), (u32, Value)>;
 
+/// Computations behind one another that are looked through for what a register may hold, at most.
+const DEPTH: u32 = 8;
+
 /// What a register was computed from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Definition {
@@ -119,7 +122,7 @@ impl State {
             Number::Register(register) => register,
         };
         let own = self.ranges.get(&register).cloned().unwrap_or(Domain::Any);
-        let Some(definition) = self.definitions.get(&register).filter(|_| depth < 8) else { return own };
+        let Some(definition) = self.definitions.get(&register).filter(|_| depth < DEPTH) else { return own };
         let left = self.domain_within(definition.left, depth + 1);
         let right = self.domain_within(definition.right, depth + 1);
         let ty = litmus::ScalarType::U32;
@@ -195,24 +198,39 @@ impl State {
         Rc::make_mut(&mut self.assumed).push((comparison.clone(), holds));
         let Truth::Compare { relation, left, right, bits } = comparison else { return };
         let (relation, bits) = (*relation, *bits);
-        let mut narrow = |register: u16, keep: &dyn Fn(u64) -> bool| {
-            let narrowed = self.domain(Number::Register(register)).filtered(keep);
-            Rc::make_mut(&mut self.ranges).insert(register, narrowed);
-        };
         match (*left, *right) {
             (Number::Register(register), Number::Known(other)) => {
-                narrow(register, &|value| relation.holds(value, other, bits) == holds);
+                self.narrow(register, &|value| relation.holds(value, other, bits) == holds, 0);
                 if relation == crate::value::Relation::Equal && holds {
                     Rc::make_mut(&mut self.ranges).insert(register, Domain::one(other));
                 }
             }
             (Number::Known(other), Number::Register(register)) => {
-                narrow(register, &|value| relation.holds(other, value, bits) == holds);
+                self.narrow(register, &|value| relation.holds(other, value, bits) == holds, 0);
                 if relation == crate::value::Relation::Equal && holds {
                     Rc::make_mut(&mut self.ranges).insert(register, Domain::one(other));
                 }
             }
             _ => {}
         }
+    }
+
+    /// Leaves a register only the values that are kept, and what it was computed from only those that lead there.
+    pub fn narrow(&mut self, register: u16, keep: &dyn Fn(u64) -> bool, depth: u32) {
+        let narrowed = self.domain(Number::Register(register)).filtered(keep);
+        let definition = self.definitions.get(&register).filter(|_| depth < DEPTH).copied();
+        if let (Some(Definition { operation, left, right }), Some(results)) = (definition, narrowed.values())
+        {
+            let result = |left: u64, right: u64| {
+                operation.apply(litmus::Value(left), litmus::Value(right), litmus::ScalarType::U32).0
+            };
+            if let (Number::Register(from), Some(right)) = (left, self.domain(right).single()) {
+                self.narrow(from, &|value| results.contains(&result(value, right)), depth + 1);
+            }
+            if let (Number::Register(from), Some(left)) = (right, self.domain(left).single()) {
+                self.narrow(from, &|value| results.contains(&result(left, value)), depth + 1);
+            }
+        }
+        Rc::make_mut(&mut self.ranges).insert(register, narrowed);
     }
 }

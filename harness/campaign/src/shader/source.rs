@@ -151,7 +151,7 @@ pub struct Compilation<'a> {
     pub defines: &'a [String],
     /// Folders of included files.
     pub includes: &'a [PathBuf],
-    /// The compiler's program; the first that is installed where none is named.
+    /// The compiler's program; where none is named the first that is installed and takes the source.
     pub compiler: Option<&'a str>,
 }
 
@@ -239,10 +239,20 @@ pub fn load(file: &str, given: &Compilation<'_>) -> Result<SourceModule, SourceE
         let known = listed(|compiler| format!("`{}`", compiler.program));
         return Err(SourceError::NotOfLanguage { file: file.to_owned(), program, known });
     }
+    let mut refused = None;
     for compiler in of_language().filter(chosen) {
-        if let Some(shader) = compiler.compile(file, given)? {
-            return Ok(shader);
+        match compiler.compile(file, given) {
+            Ok(Some(shader)) => return Ok(shader),
+            Ok(None) => {}
+            // Another may know what this one does not, as dxc knows the later HLSL and tint the extensions of WGSL.
+            Err(wrong @ SourceError::Wrong { .. }) => {
+                refused.get_or_insert(wrong);
+            }
+            Err(other) => return Err(other),
         }
+    }
+    if let Some(wrong) = refused {
+        return Err(wrong);
     }
     let wanted = listed(|compiler| format!("`{}` ({})", compiler.program, compiler.install));
     Err(SourceError::NoCompiler { file: file.to_owned(), wanted })

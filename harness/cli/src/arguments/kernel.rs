@@ -57,7 +57,7 @@ pub struct KernelArguments {
     #[arg(short = 'I', long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
     /// The compiler of a shader: glslangValidator or glslang for GLSL, these or dxc for HLSL, slangc for Slang, naga or tint for
-    /// WGSL; the first that is installed when not given.
+    /// WGSL; the first that is installed and takes the source when not given.
     #[arg(long, value_name = "PROGRAM")]
     pub compiler: Option<String>,
 }

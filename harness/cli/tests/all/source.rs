@@ -129,3 +129,34 @@ fn a_compiler_that_is_not_there_is_named() {
         assert!(rejected["error"].as_str().unwrap().contains(words), "{ran:?}");
     }
 }
+
+/// Which of two programs finds the source wrong, and which module the other makes of it.
+#[cfg(unix)]
+#[test]
+fn another_compiler_is_asked_where_one_refuses() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let module = format!("{FOLDER}/dispatch/racy.spvasm");
+    let program = |name: &str, does: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, format!("#!/bin/sh\n{does}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let refuses = |word: &str| format!("echo {word}; exit 1");
+    let makes = format!("while [ \"$1\" != -o ]; do shift; done; cp {module} \"$2\"");
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let ask = |flags: &[&str]| {
+        let mut command = vk_litmus(["check", "--format", "json", "--grid", "2", "exchange.wgsl"]);
+        Ran::of(command.args(flags).current_dir(FOLDER).env("PATH", &path))
+    };
+    program("naga", &refuses("first"));
+    program("tint", &refuses("second"));
+    let ran = ask(&[]);
+    assert!(ran.code == 2 && ran.stderr.contains("first") && !ran.stderr.contains("second"), "{ran:?}");
+    program("tint", &format!("[ \"$1\" = --version ] && exit; {makes}"));
+    let ran = ask(&[]);
+    assert_eq!((ran.code, &ran.json_lines()[0]["race"]), (1, &"racy".into()), "{ran:?}");
+    assert!(ran.stderr.contains("compiled by tint "), "{ran:?}");
+    let ran = ask(&["--compiler", "naga"]);
+    assert!(ran.code == 2 && ran.stderr.contains("first"), "{ran:?}");
+}

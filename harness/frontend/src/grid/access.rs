@@ -400,6 +400,7 @@ impl Machine<'_> {
             self.decides(here, pointer.taint, "an address")?;
             self.looks_outside(taint);
         }
+        let probes = self.probes();
         let Some(object) = self.object(here, pointer.object) else {
             self.finding(here, FindingKind::OutOfBounds, "a write through an address of nothing".to_owned());
             return Ok(());
@@ -414,6 +415,10 @@ impl Machine<'_> {
         }
         let (class, coherent) = (object.class, object.coherent);
         let changed = object.read(pointer.offset, bytes) != (bits, taint);
+        if class.is_some() && changed && probes {
+            self.changes += 1;
+            return Ok(());
+        }
         object.write(pointer.offset, bytes, bits, taint);
         if let Some(class) = class {
             self.changes += u64::from(changed);
@@ -465,7 +470,7 @@ impl Machine<'_> {
         if let Some(polled) = &mut self.polled {
             polled.push((manner.atomic, pointer.object, pointer.offset));
         }
-        if self.setup.blind {
+        if self.setup.blind || self.probes() {
             return false;
         }
         let at = class_index(class);

@@ -123,6 +123,10 @@ impl Machine<'_> {
             self.finding(here, FindingKind::UninitialisedRead, message);
         }
         let order = if compare && !writes { unequal } else { order };
+        if class.is_some() && writes && new != old && self.probes() {
+            self.changes += 1;
+            return self.set(here, inst, Value::Bits(old, taint));
+        }
         if let Some(class) = class {
             self.events += 1;
             let manner = Manner {
@@ -155,7 +159,7 @@ impl Machine<'_> {
                     me.see((key.0, key.1, key.2 / WORD), &found, at, order);
                 }
             }
-            if writes && !self.setup.blind {
+            if writes && !self.setup.blind && !self.probes() {
                 let mut carried = me.carried(class, at, order);
                 if reads {
                     carried.extend(found.iter().cloned());

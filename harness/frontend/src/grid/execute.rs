@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use arithmetic::mask;
 use litmus::InterlockEnd;
 use rspirv::spirv::{Op, StorageClass};
 
@@ -11,8 +12,10 @@ use crate::stage;
 
 use super::machine::{Doing, Here, Machine, Step, Stop};
 use super::program::{Family, Inst, Layout};
-use super::value::{LOCAL, OPAQUE, Pointer, UNDEFINED, Value};
+use super::value::{LOCAL, OPAQUE, OPEN, Pointer, UNDEFINED, Value};
 
+/// What a clock counts in a step of an invocation.
+const TICKS: u64 = 16;
 /// Bytes of a variable of a function at most.
 const MAX_OWN: usize = 1 << 18;
 
@@ -101,6 +104,16 @@ impl Machine<'_> {
             Op::CooperativeMatrixLoadKHR | Op::CooperativeMatrixStoreKHR => self.matrix(here, inst)?,
             Op::IsHelperInvocationEXT => Value::truth(false, 0),
             op if stage::is_derivative(op) => program.filled(inst.raw.ty, OPAQUE)?,
+            // Whoever looks at it looks at the order in which all go on.
+            Op::ReadClockKHR => {
+                let now = self.steps.wrapping_mul(TICKS);
+                match program.layout(inst.raw.ty)? {
+                    Layout::Vector { .. } => {
+                        Value::many([now & mask(32), now >> 32].map(|part| Value::Bits(part, OPEN)))
+                    }
+                    _ => Value::Bits(now, OPEN),
+                }
+            }
             Op::CooperativeMatrixMulAddKHR => Value::Nothing(OPAQUE),
             _ => match inst.family {
                 Family::Atomic => return self.atomic(here, inst),

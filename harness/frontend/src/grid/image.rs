@@ -378,6 +378,10 @@ impl Machine<'_> {
         self.decides(here, taint, "a coordinate of an image")?;
         // Writes beyond an image have no effect.
         let Some(offset) = place else { return Ok(()) };
+        if self.probes() {
+            self.changes += 1;
+            return Ok(());
+        }
         let value = self.operand(here, inst, 2)?;
         let of = self.program.type_of(self.program.module.operand(&inst.raw, 2)?);
         let (kind, bits) = self.program.numbers(of).map_or((Kind::Integer, 32), |of| (of.0, of.1));

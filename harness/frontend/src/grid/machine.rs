@@ -297,6 +297,11 @@ impl Machine<'_> {
         }
     }
 
+    /// Whether it is only looked whether a loop comes round: what others would see of it is not done.
+    pub fn probes(&self) -> bool {
+        self.polled.is_some()
+    }
+
     /// The number of the instruction where an invocation stands.
     pub fn site_of(&self, invocation: &Invocation) -> u32 {
         let Some(frame) = invocation.frames.last() else { return invocation.last };

@@ -14,6 +14,7 @@ use crate::order::{scope, semantics};
 
 use super::circle::Spin;
 use super::machine::{Doing, Found, Here, Invocation, Machine, Step, Stop, Workgroup};
+use super::program::Inst;
 use super::sync::{self, Barrier};
 use super::value::Value;
 
@@ -319,9 +320,7 @@ impl Machine<'_> {
                 waiting.iter().filter(|one| one.0 == instance).map(|one| one.1).collect();
             met = true;
             if op == Op::ControlBarrier {
-                if together.len() < lanes.len() {
-                    self.divergent(workgroup, &together, lanes.clone().collect(), "subgroup");
-                }
+                // Nobody waits for a lane that goes past it: in divergent control flow who executes it together meets (VK-SW-10).
                 self.pass(workgroup, &together, self.barrier_at(site)?.1, false);
             } else {
                 let done = self.together(workgroup, &together);
@@ -351,7 +350,7 @@ impl Machine<'_> {
         let together: Vec<usize> = waiting.iter().filter(|one| one.0 == instance).map(|one| one.1).collect();
         let all = workgroup.invocations.len();
         if together.len() < all {
-            self.divergent(workgroup, &together, (0..all).collect(), "workgroup");
+            self.divergent(workgroup, &together);
         }
         self.pass(workgroup, &together, self.barrier_at(site)?.1, together.len() == all);
         Ok(true)
@@ -372,15 +371,16 @@ impl Machine<'_> {
         self.changes += 1;
     }
 
-    fn divergent(&mut self, workgroup: &Workgroup, together: &[usize], all: Vec<usize>, who: &str) {
-        let missing: Vec<usize> = all.iter().copied().filter(|index| !together.contains(index)).collect();
-        let (Some(here), Some(other)) = (together.first(), missing.first()) else { return };
-        let (here, other) = (&workgroup.invocations[*here], &workgroup.invocations[*other]);
+    /// Some of a workgroup come to a barrier of it, and others do not.
+    fn divergent(&mut self, workgroup: &Workgroup, together: &[usize]) {
+        let all = workgroup.invocations.len();
+        let missing = (0..all).find(|index| !together.contains(index));
+        let (Some(here), Some(other)) = (together.first(), missing) else { return };
+        let (here, other) = (&workgroup.invocations[*here], &workgroup.invocations[other]);
         let what = if other.doing == Doing::Ended { "has ended" } else { "waits elsewhere" };
         let message = format!(
-            "control barrier in divergent control flow: {} of {} invocations of the {who} come to it; invocation {} {what}",
+            "control barrier in divergent control flow: {} of {all} invocations of the workgroup come to it; invocation {} {what}",
             together.len(),
-            all.len(),
             other.identity
         );
         let at = vec![(self.site_of(here), here.identity, None), (self.site_of(other), other.identity, None)];
@@ -428,7 +428,7 @@ impl Machine<'_> {
         (spins, all)
     }
 
-    /// Whether an invocation comes back to where it was with the same values, and where.
+    /// Whether an invocation comes back to where it was with the same values, and where. Nothing that others see is done.
     pub(super) fn comes_round(&mut self, here: &mut Here<'_>) -> Option<Spin> {
         let kept = here.workgroup.invocations[here.index].clone();
         let before = self.changes;
@@ -438,6 +438,18 @@ impl Machine<'_> {
         for _ in 0..COMES_ROUND {
             let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { break };
             let at = frame.at;
+            let code = self.program.functions.get(frame.function).map_or(&[][..], |function| &function.code);
+            let meets = |inst: &Inst| {
+                matches!(
+                    inst.raw.op,
+                    Op::ControlBarrierArriveINTEL
+                        | Op::BeginInvocationInterlockEXT
+                        | Op::EndInvocationInterlockEXT
+                )
+            };
+            if code.get(at).is_some_and(meets) {
+                break;
+            }
             let progress = self.step(here);
             if progress.is_err() || self.changes != before {
                 break;

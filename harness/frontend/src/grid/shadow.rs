@@ -229,6 +229,8 @@ impl Cell {
         let (view, fine) = (sight.view, sight.fine);
         let workgroup = new.moment.workgroup;
         if new.manner.writes && !new.manner.private {
+            let plain = Manner { writes: false, atomic: false, published: false, ..new.manner };
+            let read = Record { manner: plain, ..*new };
             self.records.retain(|record| {
                 let covered = record.mask & !new.mask == 0 && !record.manner.private;
                 let mine = record.moment.invocation == new.moment.invocation;
@@ -244,10 +246,12 @@ impl Cell {
                         }
                         Standing::Race | Standing::Unpublished => false,
                     };
-                // Whoever conflicts with the earlier is to conflict with the new one, which atomics do less.
+                // Whoever conflicts with the earlier is to conflict with the new one, which atomics do less, and nobody does with what is
+                // its own: a read of the invocation behind it may still not see the earlier.
                 let stronger =
                     !new.manner.atomic || record.manner.atomic && record.manner.scope == new.manner.scope;
-                !(covered && known && ordered && stronger)
+                let seen = mine || standing(record, &read, sight) == Standing::Ordered;
+                !(covered && known && ordered && stronger && seen)
             });
         }
         // What an atomic makes available is its place: what its invocation wrote there before as well. Whoever knows of one then knows of

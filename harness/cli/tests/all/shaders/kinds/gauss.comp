@@ -1,0 +1,19 @@
+// --grid 1 --buffer 0.0=floats:256
+// Clean: elimination, a row at a time; factors are read before their column is cleared.
+#version 450
+layout(local_size_x = 4, local_size_y = 4) in;
+layout(binding = 0) buffer A { float a[]; };
+shared float m[4][4];
+void main() {
+    uint r = gl_LocalInvocationID.y, c = gl_LocalInvocationID.x;
+    m[r][c] = a[r * 4 + c] + (r == c ? 8.0 : 0.0);
+    barrier();
+    for (uint p = 0; p < 3; p++) {
+        float f = m[r][p] / m[p][p];
+        float v = m[p][c];
+        barrier();
+        if (r > p) m[r][c] -= f * v;
+        barrier();
+    }
+    a[r * 4 + c] = m[r][c];
+}

@@ -1,0 +1,13 @@
+// --grid 3
+// Racy: atomics of WGSL order nothing but themselves.
+@group(0) @binding(0) var<storage, read_write> lock: atomic<u32>;
+@group(0) @binding(1) var<storage, read_write> sum: u32;
+@compute @workgroup_size(1)
+fn main() {
+    loop {
+        let r = atomicCompareExchangeWeak(&lock, 0u, 1u);
+        if (r.exchanged) { break; }
+    }
+    sum += 1u;
+    atomicStore(&lock, 0u);
+}
