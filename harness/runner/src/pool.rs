@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::wire::{Message, Request, VERSION};
+pub use worker::end_group;
 use worker::{Note, Worker};
 
 /// What bounds a pool.

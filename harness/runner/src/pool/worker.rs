@@ -149,8 +149,7 @@ impl Worker {
         while self.status.is_none() {
             match self.child.try_wait() {
                 Ok(Some(status)) => {
-                    #[cfg(unix)]
-                    self.end_group();
+                    end_group(&self.child);
                     self.status = Some(status);
                 }
                 Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
@@ -163,15 +162,21 @@ impl Worker {
         }
         self.status
     }
+}
 
+/// Ends what a process that has ended, and was the first of its group, has left there; nothing where there are no groups. Once
+/// only: the number may be another's later.
+pub fn end_group(child: &Child) {
     #[cfg(unix)]
-    fn end_group(&self) {
+    {
         use rustix::process::{Pid, Signal, kill_process_group};
         // Most leave nobody behind.
-        if kill_process_group(Pid::from_child(&self.child), Signal::KILL).is_ok() {
+        if kill_process_group(Pid::from_child(child), Signal::KILL).is_ok() {
             tracing::debug!("processes that a worker left behind are ended");
         }
     }
+    #[cfg(not(unix))]
+    let _ = child;
 }
 
 #[cfg(unix)]
