@@ -9,6 +9,7 @@
  *     no-device, list-fails  the driver lists nothing, or fails to
  *     fail:CALL              the call is out of memory
  *     crash:CALL, hang:CALL  the call does so
+ *     fork:CALL              the call leaves a process behind, which has everything open that the program has
  *
  * docs/faulty-drivers.md has what the program makes of each; a test builds this with `cc` and compares. It is not shipped.
  *
@@ -66,6 +67,10 @@ static Result fault(const char *call) {
     if (strcmp(what(), call) != 0) return SUCCESS;
     if (is("crash")) abort();
     while (is("hang")) sleep(1);
+    if (is("fork") && fork() == 0) {
+        sleep(600);
+        _exit(0);
+    }
     return is("fail") ? OUT_OF_DEVICE_MEMORY : SUCCESS;
 }
 

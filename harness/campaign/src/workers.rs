@@ -4,9 +4,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use device::{DriverEnvironment, Mesa};
+use runner::pool;
 
 use crate::Failure;
 
@@ -105,6 +106,9 @@ pub fn program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(Failure::environment_error)
 }
 
+/// How often it is looked whether a worker has ended whose output somebody else holds open.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// What a worker said that answers once.
 #[derive(Debug)]
 pub enum Said {
@@ -134,12 +138,32 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<Said, F
         // Whoever waited may have given up.
         let _ = sender.send(read.map(|_| bytes));
     });
-    let Ok(bytes) = receiver.recv_timeout(patience) else {
-        let _ = child.kill();
-        let _ = child.wait();
-        return Ok(Said::Nothing);
+    let deadline = Instant::now() + patience;
+    let mut ended = false;
+    let bytes = loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match receiver.recv_timeout(left.min(LOOK)) {
+            Ok(bytes) => break bytes,
+            Err(_) if left.is_zero() => {
+                let _ = child.kill();
+                let _ = child.wait();
+                pool::end_group(&child);
+                return Ok(Said::Nothing);
+            }
+            // What a driver forked has the output open too, and does not end by itself.
+            Err(_) if !ended => {
+                ended = child.try_wait().map_err(Failure::environment_error)?.is_some();
+                if ended {
+                    pool::end_group(&child);
+                }
+            }
+            Err(_) => {}
+        }
     };
     let status = child.wait().map_err(Failure::environment_error)?;
+    if !ended {
+        pool::end_group(&child);
+    }
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
     let answer = text.rsplit_once(SEPARATOR).map(|(_, line)| line.trim_end().to_owned());
     Ok(Said::Ended(answer, status))

@@ -173,7 +173,6 @@ fn answer(outcomes: &[(&[u64], u64)], failure: Option<Told>) -> Answer {
         observation: WireObservation::from(&seen),
         failure,
         twin: None,
-        twin_failure: None,
         validation: Vec::new(),
     }
 }

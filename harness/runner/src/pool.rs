@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::wire::{Message, Request, VERSION};
+pub use worker::end_group;
 use worker::{Note, Worker};
 
 /// What bounds a pool.
@@ -154,10 +155,14 @@ fn ended(signal: Option<i32>, code: Option<i32>) -> String {
 }
 
 fn said(stderr: &str) -> String {
-    match stderr.trim_end().lines().last() {
-        Some(line) => format!(": {line}"),
-        None => String::new(),
-    }
+    let mut lines = stderr.trim_end().lines();
+    // A panic says where and, on the next line, why; behind that come a backtrace and notes.
+    let panic = lines.clone().position(|line| line.contains(" panicked at "));
+    let line = match panic {
+        Some(place) => lines.nth(place + 1),
+        None => lines.last(),
+    };
+    line.map_or_else(String::new, |line| format!(": {line}"))
 }
 
 /// Why a job never began.
@@ -261,6 +266,9 @@ where
 /// that was never begun says nothing.
 const LATE: Duration = Duration::from_secs(2);
 
+/// How often it is looked whether a worker is gone whose output somebody else holds open.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Notes that wait for the pool at most; workers that say more wait themselves.
 const INBOX: usize = 256;
 
@@ -353,11 +361,14 @@ where
                 }
                 continue;
             };
-            match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            let wait = deadline.saturating_duration_since(Instant::now()).min(LOOK);
+            match self.inbox.recv_timeout(wait) {
                 Ok((generation, note)) => self.note(generation, note)?,
                 // The pool holds a sender itself.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
+            let workers = self.slots.iter_mut().filter_map(|slot| slot.worker.as_mut());
+            workers.for_each(Worker::end_the_rest_where_gone);
             // Where this process was stopped for a while, what its workers said meanwhile comes before any deadline.
             let waiting: Vec<_> = self.inbox.try_iter().take(INBOX).collect();
             for (generation, note) in waiting {

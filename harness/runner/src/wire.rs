@@ -131,12 +131,10 @@ pub struct Answer {
     pub peak_bytes: Option<u64>,
     /// What was seen of the test.
     pub observation: WireObservation,
-    /// Why the run ended before its time.
+    /// Why the run, or that of the twin behind it, ended before its time.
     pub failure: Option<Failure>,
     /// What was seen of the twin.
     pub twin: Option<WireObservation>,
-    /// Why the twin's run ended before its time.
-    pub twin_failure: Option<Failure>,
     /// Messages of the validation layers.
     pub validation: Vec<String>,
 }
@@ -208,6 +206,21 @@ impl Failure {
     /// Whether device and driver may be in a state that no further job should meet.
     pub fn spoils_worker(&self) -> bool {
         matches!(self, Failure::DeviceLost { .. } | Failure::TimedOut { .. } | Failure::Driver { .. })
+    }
+
+    /// The same, said of a test's twin.
+    pub(crate) fn of_the_twin(mut self) -> Failure {
+        match &mut self {
+            Failure::Test { message }
+            | Failure::NoDevice { message }
+            | Failure::Stress { message }
+            | Failure::DeviceLost { message }
+            | Failure::TimedOut { message }
+            | Failure::Driver { message }
+            | Failure::Internal { message } => message.insert_str(0, "with its twin: "),
+            Failure::NotPlaceable { .. } | Failure::Lacks { .. } | Failure::NullDevice => {}
+        }
+        self
     }
 }
 

@@ -314,7 +314,6 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> 
         observation: WireObservation::default(),
         failure: None,
         twin: None,
-        twin_failure: None,
         validation: Vec::new(),
     };
     if let Err(failure) = fill(&mut answer, job, devices, on_snapshot) {
@@ -406,8 +405,12 @@ fn fill(
             on_snapshot(&|| Snapshot { observation: first.clone(), twin: Some((&seen()).into()) })
         });
         answer.twin = Some((&attempt.seen).into());
-        answer.twin_failure = attempt.failure;
         answer.validation.extend(device.validation_messages());
+        match attempt.failure {
+            // A twin for which there is no room shows nothing, as one whose threads did not overlap.
+            None | Some(Failure::NotPlaceable { .. } | Failure::Lacks { .. }) => {}
+            Some(failure) => return Err(failure.of_the_twin()),
+        }
     }
     Ok(())
 }
@@ -476,8 +479,7 @@ fn seconds_to_duration(seconds: f64) -> Duration {
 
 impl pool::Answer for Answer {
     fn health(&self) -> Health {
-        let failures = [&self.failure, &self.twin_failure];
-        if failures.into_iter().flatten().any(Failure::spoils_worker) {
+        if self.failure.as_ref().is_some_and(Failure::spoils_worker) {
             Health::Bad
         } else if self.observation.dispatches > 0 {
             Health::Good

@@ -216,7 +216,6 @@ fn a_control_barrier_holds_and_its_twin_runs(driver: &str) {
     let reports = run(&[job(&text("barrier/MP+cbar.litmus"), driver, 50_000)], &mut |_| false);
     let answer = answer(&reports[0]);
     assert_sound(driver, answer, 50_000);
-    assert_eq!(answer.twin_failure, None);
     let twin = Observation::from(answer.twin.as_ref().unwrap());
     assert!(twin.instances() >= 12_500 && twin.unexpected.is_empty(), "{twin:?}");
 }

@@ -104,6 +104,31 @@ fn an_exit_without_an_answer_is_a_crash() {
     }
 }
 
+/// What a driver forks has the worker's output open.
+#[test]
+fn a_crash_is_told_though_what_it_forked_lives_on() {
+    let reports = run(&patient(), 2, "sleep 900 & next; [ $job = 0 ] && kill -SEGV $$; answer fine");
+    assert_eq!(ends(&reports), ["the worker ended with signal 11", "fine"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_that_a_worker_forked_is_left() {
+    let reports = run(&patient(), 1, "next; sleep 900 <&- >&- 2>&- & answer $!; next");
+    let status = format!("/proc/{}/stat", ends(&reports)[0]);
+    // Nobody may have collected it yet.
+    while std::fs::read_to_string(&status).is_ok_and(|stat| !stat.contains(") Z ")) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_panic_tells_its_message() {
+    let script =
+        "next; printf \"thread 'main' panicked at a.rs:1:2:\\nwhy\\nnote: run with more\\n\" >&2; exit 101";
+    assert_eq!(ends(&run(&patient(), 1, script)), ["the worker ended with exit code 101: why"]);
+}
+
 #[test]
 fn what_was_said_before_a_crash_is_kept() {
     let reports = run(&patient(), 1, "next; progress one; progress two; kill -KILL $$");

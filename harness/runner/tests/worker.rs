@@ -4,19 +4,51 @@
 #[expect(dead_code, reason = "kernels come from the compiler here")]
 mod common;
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Duration;
 
 use common::{Fake, Happening};
 use litmus::{Observation, Outcome, Value};
-use plan::{Device, DeviceError};
+use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
 use runner::Parts;
 use runner::pool::{self, Calls, End, Event, Limits, Report};
 use runner::wire::{Answer, Failure, Job, Snapshot};
 
 const STORE_BUFFERING: &str = include_str!("../../../litmus/corpus/sb/SB+rlx-rlx.litmus");
 const BARRIER: &str = include_str!("../../../litmus/corpus/barrier/MP+cbar.litmus");
+
+/// A device that is lost, or too small, as soon as a second program comes.
+struct OneProgram {
+    inner: Fake,
+    first: RefCell<Vec<u32>>,
+    then: fn() -> DeviceError,
+}
+
+impl Device for OneProgram {
+    fn identity(&self) -> &Identity {
+        self.inner.identity()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
+        let kernel = &plan.kernels[0];
+        // The canary has no parameters.
+        if kernel.push_constant_bytes > 0 {
+            let mut first = self.first.borrow_mut();
+            if first.is_empty() {
+                first.clone_from(&kernel.words);
+            } else if *first != kernel.words {
+                return Err((self.then)());
+            }
+        }
+        self.inner.prepare(plan)
+    }
+}
 
 /// Devices by what they do.
 fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
@@ -55,7 +87,12 @@ fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
     device.capabilities.full_subgroups = true;
     device.capabilities.subgroup_size_range = (4, 4);
     device.capabilities.max_workgroup_subgroups = 64;
-    Ok(Box::new(device))
+    let then: fn() -> DeviceError = match selector {
+        "lost with the twin" => || DeviceError::DeviceLost("vkQueueSubmit"),
+        "too small for the twin" => || DeviceError::Unsupported("room".into()),
+        _ => return Ok(Box::new(device)),
+    };
+    Ok(Box::new(OneProgram { inner: device, first: RefCell::default(), then }))
 }
 
 fn job(text: &str, device: &str) -> Job {
@@ -139,6 +176,19 @@ fn a_test_with_a_control_barrier_brings_its_twin() {
     let twin = Observation::from(answer(&reports[0]).twin.as_ref().unwrap());
     assert!(twin.instances() >= 5_000);
     assert_eq!(answer(&reports[1]).twin, None);
+}
+
+fn a_twin_that_fails_is_told_of() {
+    let reports =
+        run(&patient(), &[job(BARRIER, "lost with the twin"), job(BARRIER, "too small for the twin")]);
+    for report in &reports {
+        assert!(Observation::from(&answer(report).observation).instances() >= 20_000);
+        assert_eq!(Observation::from(answer(report).twin.as_ref().unwrap()).instances(), 0);
+    }
+    let Some(Failure::DeviceLost { message }) = &answer(&reports[0]).failure else { panic!("{reports:?}") };
+    assert!(message.starts_with("with its twin: ") && message.contains("vkQueueSubmit"), "{message}");
+    // What shows nothing is no failure.
+    assert_eq!(answer(&reports[1]).failure, None);
 }
 
 fn each_failure_has_its_kind() {
@@ -227,6 +277,7 @@ fn main() {
         a_job_is_run_and_answered,
         another_kernel_than_the_planned_one_is_not_run,
         a_test_with_a_control_barrier_brings_its_twin,
+        a_twin_that_fails_is_told_of,
         each_failure_has_its_kind,
         what_was_seen_before_a_failure_is_in_the_answer,
         a_crash_keeps_the_last_snapshot,

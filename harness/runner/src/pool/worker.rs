@@ -12,8 +12,8 @@ use crate::wire::RECORD_SEPARATOR;
 
 /// The longest line that a worker may send.
 const MAX_LINE_BYTES: u64 = 64 << 20;
-/// How much of the standard error is kept.
-const STDERR_BYTES: usize = 4096;
+/// How much of the standard error is kept: a panic's message stands before its backtrace.
+const STDERR_BYTES: usize = 16_384;
 /// How long an end is waited for before it is brought about.
 const LAST_WAIT: Duration = Duration::from_millis(500);
 
@@ -28,10 +28,12 @@ pub(super) enum Note {
     Ended,
 }
 
-/// A worker process.
+/// A worker process, the first of a group of its own: what a driver starts beside it ends when it does.
 #[derive(Debug)]
 pub(super) struct Worker {
     child: Child,
+    /// How it ended, once that is known: its group is ended then, and not again, as its number may be another's.
+    status: Option<ExitStatus>,
     generation: u64,
     requests: Sender<String>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
@@ -45,6 +47,8 @@ impl Worker {
         generation: u64,
         notes: &SyncSender<(u64, Note)>,
     ) -> io::Result<Worker> {
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let stdout = child.stdout.take();
@@ -73,7 +77,7 @@ impl Worker {
                 keep_tail(stream, &tail);
             }
         });
-        Ok(Worker { child, generation, requests, stderr, stderr_reader })
+        Ok(Worker { child, status: None, generation, requests, stderr, stderr_reader })
     }
 
     /// The number that its notes carry.
@@ -85,6 +89,12 @@ impl Worker {
     pub fn send(&self, line: String) {
         // A worker that is gone says so by the end of its output.
         let _ = self.requests.send(line);
+    }
+
+    /// Ends what is left of its group, where it has ended itself. A process that a driver forked holds the output open, whose end
+    /// would not come.
+    pub fn end_the_rest_where_gone(&mut self) {
+        self.wait_until(Instant::now());
     }
 
     /// Ends it at once.
@@ -136,9 +146,12 @@ impl Worker {
     }
 
     fn wait_until(&mut self, deadline: Instant) -> Option<ExitStatus> {
-        loop {
+        while self.status.is_none() {
             match self.child.try_wait() {
-                Ok(Some(status)) => return Some(status),
+                Ok(Some(status)) => {
+                    end_group(&self.child);
+                    self.status = Some(status);
+                }
                 Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
                 Ok(None) => return None,
                 Err(error) => {
@@ -147,7 +160,23 @@ impl Worker {
                 }
             }
         }
+        self.status
     }
+}
+
+/// Ends what a process that has ended, and was the first of its group, has left there; nothing where there are no groups. Once
+/// only: the number may be another's later.
+pub fn end_group(child: &Child) {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        // Most leave nobody behind.
+        if kill_process_group(Pid::from_child(child), Signal::KILL).is_ok() {
+            tracing::debug!("processes that a worker left behind are ended");
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = child;
 }
 
 #[cfg(unix)]
