@@ -81,3 +81,8 @@ fn of_differences() {
 fn of_a_patch() {
     assert!(hold("findings/F2-consumer-acquire.md") > 0);
 }
+
+#[test]
+fn of_mesh_shaders() {
+    assert!(hold("findings/F1-workgroup-release.md") > 0);
+}
