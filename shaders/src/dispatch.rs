@@ -29,7 +29,7 @@ use crate::program::{Fixed, Leaving};
 use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
-use crate::variant::{Images, Interlock, Loops, MemoryModel, Stage, SubgroupSize, Target as Version};
+use crate::variant::{Images, Interlock, Loops, MemoryModel, SubgroupSize, Target as Version};
 pub(crate) use carrier::Points;
 use place::Place;
 use reference::{Declared, WorkgroupStorage};
@@ -119,7 +119,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     let segments = segments::cut(test, &layout)?;
     let mut uses = Uses::of(test, variant)?;
     uses.storage_words = uses.storage_words.max(company.storage_words);
-    if matches!(variant.stage, Stage::Mesh | Stage::Task) && variant.target == Version::Vulkan11 {
+    if variant.stage.is_of_mesh() && variant.target == Version::Vulkan11 {
         return Err(Rule::StageTarget.into());
     }
     if variant.model == MemoryModel::Glsl450 {
@@ -248,7 +248,7 @@ fn preamble(
         // Points of a single pixel make no whole quad.
         features.push("largePoints");
     }
-    if matches!(variant.stage, Stage::Mesh | Stage::Task) {
+    if variant.stage.is_of_mesh() {
         extensions.push(MESH_EXTENSION);
         capabilities.push(Capability::MeshShadingEXT);
     }

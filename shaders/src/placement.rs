@@ -192,7 +192,7 @@ fn asks_about_subgroups(test: &Test) -> bool {
 
 /// The configuration with what every device with the stage has: mesh and task shaders have limits of their own.
 fn in_stage(config: &KernelConfig) -> KernelConfig {
-    if !matches!(config.variant.stage, Stage::Mesh | Stage::Task) {
+    if !config.variant.stage.is_of_mesh() {
         return *config;
     }
     let most = MOST_MESH_INVOCATIONS;

@@ -236,9 +236,14 @@ impl Stage {
         }
     }
 
+    /// Whether it is one of pipelines with mesh shaders, which have limits and an extension of their own.
+    pub fn is_of_mesh(self) -> bool {
+        matches!(self, Stage::Mesh | Stage::Task)
+    }
+
     /// Whether its invocations are of workgroups, which share memory and wait for one another.
     pub fn has_workgroups(self) -> bool {
-        matches!(self, Stage::Compute | Stage::Mesh | Stage::Task)
+        self == Stage::Compute || self.is_of_mesh()
     }
 
     /// Whether threads of a test are in different stages.

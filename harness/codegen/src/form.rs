@@ -55,19 +55,13 @@ impl Form {
         Form::Mesh,
         Form::Task,
     ];
-    /// Those that a campaign asks about where none is named: what every chip of a vendor has.
-    pub const USUAL: [Form; 8] = [
-        Form::Merged,
-        Form::Split,
-        Form::Restrict,
-        Form::Expression,
-        Form::Vertex,
-        Form::VertexRestrict,
-        Form::Fragment,
-        Form::FragmentRestrict,
-    ];
     /// Those of the kernels that `run` dispatches.
     pub const RUN: [Form; 3] = [Form::Merged, Form::Split, Form::Restrict];
+
+    /// Those that a campaign asks about where none is named: not every chip of a vendor has mesh and task shaders.
+    pub fn usual() -> Vec<Form> {
+        Form::ALL.into_iter().filter(|form| !matches!(form, Form::Mesh | Form::Task)).collect()
+    }
 
     /// Its word on the command line and in reports; the variant of `run` that plays these kernels, where it is one of [`Form::RUN`]
     /// but the first.

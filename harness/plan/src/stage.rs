@@ -105,9 +105,7 @@ impl Stages {
     pub const MESH: Stages = Stages(256);
     /// Task shaders.
     pub const TASK: Stages = Stages(512);
-    /// Those that every device has. Mesh and task shaders are commands too, which only their own dependencies name: no call of a test
-    /// stands beside them.
-    const COMMANDS: Stages = Stages(1 | 2 | 4 | 8);
+    const COMMANDS: Stages = Stages::TRANSFER.with(Stages::SHADERS);
     const SHADERS: Stages = Stages(1 | 2 | 4 | 256 | 512);
     const GRAPHICS: Stages = Stages(2 | 4 | 256 | 512);
 
@@ -135,23 +133,24 @@ impl Stages {
     #[must_use]
     pub const fn as_source(self) -> Stages {
         let all = self.intersects(Stages::ALL.with(Stages::BOTTOM));
-        let earlier = if self.intersects(Stages::FRAGMENT) { Stages::VERTEX } else { Stages::NONE };
-        let named = self.named();
-        named.with(earlier).with(if all { Stages::COMMANDS } else { Stages::NONE })
+        let of_fragments = if self.intersects(Stages::FRAGMENT) { Stages::GRAPHICS } else { Stages::NONE };
+        let of_mesh = if self.intersects(Stages::MESH) { Stages::TASK } else { Stages::NONE };
+        self.named().with(of_fragments).with(of_mesh).with(if all { Stages::COMMANDS } else { Stages::NONE })
     }
 
     /// The stages that wait for a dependency before these: the logically later ones too.
     #[must_use]
     pub const fn as_target(self) -> Stages {
         let all = self.intersects(Stages::ALL.with(Stages::TOP));
-        let later = if self.intersects(Stages::VERTEX) { Stages::FRAGMENT } else { Stages::NONE };
-        let named = self.named();
-        named.with(later).with(if all { Stages::COMMANDS } else { Stages::NONE })
+        let before_fragments = Stages::VERTEX.with(Stages::MESH).with(Stages::TASK);
+        let fragments = if self.intersects(before_fragments) { Stages::FRAGMENT } else { Stages::NONE };
+        let mesh = if self.intersects(Stages::TASK) { Stages::MESH } else { Stages::NONE };
+        self.named().with(fragments).with(mesh).with(if all { Stages::COMMANDS } else { Stages::NONE })
     }
 
     /// Those of commands and of the host.
     const fn named(self) -> Stages {
-        Stages(self.0 & Stages::COMMANDS.with(Stages::HOST).with(Stages::SHADERS).0)
+        Stages(self.0 & Stages::COMMANDS.with(Stages::HOST).0)
     }
 
     /// Those of graphics shaders among them.

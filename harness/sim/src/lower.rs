@@ -519,9 +519,13 @@ impl Lowering<'_> {
                 self.program.ops.push(Op::Branch { condition, yes, no });
             }
             Switch => self.switch(placed)?,
-            Return | SpirvOp::EmitMeshTasksEXT => self.program.ops.push(Op::Return),
-            // Nothing is rasterized here.
-            SpirvOp::SetMeshOutputsEXT => {}
+            Return => self.program.ops.push(Op::Return),
+            // Nothing is rasterized here, and nothing launched.
+            SpirvOp::SetMeshOutputsEXT => self.gives_nothing(placed, 2)?,
+            SpirvOp::EmitMeshTasksEXT => {
+                self.gives_nothing(placed, 3)?;
+                self.program.ops.push(Op::Return);
+            }
             SpirvOp::Undef => {
                 let to = self.late(placed, placed.result()?)?;
                 for word in 0..self.width_of(placed.result()?) {
@@ -622,6 +626,16 @@ impl Lowering<'_> {
         };
         if early && !self.loaded.contains(&selector) && !self.program.keys.contains(&selector) {
             self.program.keys.push(selector);
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the numbers of what a mesh or a task shader gives, so many, are the constant 0.
+    fn gives_nothing(&self, placed: &Placed, numbers: usize) -> Result<(), LoadError> {
+        for number in 0..numbers {
+            if self.module.constants.get(&placed.id(number)?).is_none_or(|(_, value)| *value != 0) {
+                return Err(LoadError::Lacks(format!("Op{:?} of something", placed.op())));
+            }
         }
         Ok(())
     }

@@ -391,6 +391,12 @@ mod tests {
     }
 
     #[test]
+    fn a_variant_of_a_test_is_no_shader() {
+        assert!(is_shader("a.mesh"));
+        assert!(!is_shader("barrier/MP+cbar@size-33.mesh"));
+    }
+
+    #[test]
     fn stages_are_named_by_extensions() {
         let cases =
             [("k.comp", "comp"), ("k.frag.glsl", "frag"), ("k.glsl", "comp"), ("a.vert/k.glsl", "comp")];

@@ -39,7 +39,7 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let forms = match arguments.form.as_slice() {
         // What is explored is the code of dispatches, and what is compared stays comparable.
         [] if looks_close => Form::RUN.to_vec(),
-        [] => Form::USUAL.to_vec(),
+        [] => Form::usual(),
         named => named.to_vec(),
     };
     let asked = Asked::new(items, targets, forms, arguments.lanes, arguments.tests.is_empty());

@@ -1,6 +1,7 @@
 //! Vertices and fragments: what is weak shows there as in dispatches, whoever is shaded again plays once, and helpers change nothing.
 
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared, Stages, Step};
+use rspirv::spirv::Op;
 use runner::{Budget, Join, Settings};
 use shaders::variant::Stage;
 use shaders::{KernelConfig, Pipelines, Variant};
@@ -129,7 +130,9 @@ fn a_dependency_orders_the_stages_that_it_names() {
         (Stage::Task, Stages::TASK),
     ];
     for (stage, own) in stages {
-        for (named, ordered) in [(own, true), (own.with(Stages::COMPUTE), true), (Stages::COMPUTE, false)] {
+        for (named, ordered) in
+            [(own, true), (own.with(Stages::COMPUTE), true), (Stages::ALL, true), (Stages::COMPUTE, false)]
+        {
             let device = Renamed(SimDevice::new(Fault::None), named);
             let stress = stress(&device.0);
             let config =
@@ -167,33 +170,48 @@ fn workgroups_of_mesh_and_task_shaders_meet() {
     }
 }
 
+/// A plan with the kernel of a stage, and nothing to do.
+fn plan_of(device: &SimDevice, stage: Stage) -> Plan {
+    let config =
+        KernelConfig { variant: in_stage(stage), ..stress(device).kernel_config(device.capabilities()) };
+    let kernel = shaders::compile(&of_corpus("mp/MP+rlx-rlx"), &config).unwrap();
+    let buffer = plan::Buffer { words: 64, memory: plan::Memory::Device, name: "memory" };
+    let bindings = kernel.bindings.len() as u32;
+    Plan {
+        buffers: vec![buffer; bindings as usize],
+        queues: vec![plan::Queue { family: 0 }],
+        kernels: vec![plan::Kernel {
+            push_constant_bytes: kernel.push_constant_bytes(),
+            words: kernel.words,
+            bindings,
+            ..plan::Kernel::default()
+        }],
+        ..Plan::default()
+    }
+}
+
+/// Nothing is rasterized or launched by the machine: what a mesh or a task shader would give is refused by name.
+#[test]
+fn what_gives_primitives_or_launches_is_refused() {
+    let device = SimDevice::new(Fault::None);
+    for (stage, op, told) in [
+        (Stage::Mesh, Op::SetMeshOutputsEXT, "OpSetMeshOutputsEXT of something"),
+        (Stage::Task, Op::EmitMeshTasksEXT, "OpEmitMeshTasksEXT of something"),
+    ] {
+        let mut plan = plan_of(&device, stage);
+        let words = &mut plan.kernels[0].words;
+        let given = words.iter().rposition(|word| word & 0xffff == op as u32 && word >> 16 >= 3).unwrap();
+        let is_constant = |words: &&[u32]| words[0] == (4 << 16) | Op::Constant as u32 && words[3] == 1;
+        let one = words.windows(4).find(is_constant).unwrap()[2];
+        words[given + 1] = one;
+        let error = device.prepare(&plan).err().unwrap().to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}
+
 #[test]
 fn a_kernel_of_another_stage_than_its_entry_point_is_refused() {
     let device = SimDevice::new(Fault::None);
-    let test = of_corpus("mp/MP+rlx-rlx");
-    let config = KernelConfig {
-        variant: in_stage(Stage::Vertex),
-        ..stress(&device).kernel_config(device.capabilities())
-    };
-    let kernel = shaders::compile(&test, &config).unwrap();
-    let buffer = plan::Buffer { words: 64, memory: plan::Memory::Device, name: "memory" };
-    let bindings = kernel.bindings.len() as u32;
-    let push_constant_bytes = kernel.push_constant_bytes();
-    let plan = Plan {
-        kernels: vec![plan::Kernel {
-            words: kernel.words,
-            bindings,
-            images: Vec::new(),
-            push_constant_bytes,
-            addresses: Vec::new(),
-            subgroups: plan::Subgroups::Any,
-            stage: plan::Stage::Compute,
-            interface: None,
-        }],
-        buffers: vec![buffer; bindings as usize],
-        queues: vec![plan::Queue { family: 0 }],
-        ..Plan::default()
-    };
     let why = "kernel 0: an entry point of another stage than the kernel".to_owned();
-    assert_eq!(device.prepare(&plan).err(), Some(DeviceError::InvalidPlan(why)));
+    assert_eq!(device.prepare(&plan_of(&device, Stage::Vertex)).err(), Some(DeviceError::InvalidPlan(why)));
 }
