@@ -6,6 +6,8 @@
  *     early-fence:N          the fence of one submission in N is signalled before its work, which is done with the next one
  *     device-lost:N          the submission with this number loses the device
  *     garbage:N              from the wait with this number on, whatever the host can read is overwritten before it does
+ *     zeros:N                the same, with zero
+ *     memory-types           the driver says that it has 1,000 memory types
  *     no-device, list-fails  the driver lists nothing, or fails to
  *     fail:CALL              the call is out of memory
  *     crash:CALL, hang:CALL  the call does so
@@ -75,17 +77,18 @@ static Result fault(const char *call) {
 }
 
 static Result (*enumerate)(Handle, uint32_t *, Handle *);
+static void (*memory_properties)(Handle, uint32_t *);
 
 /* Memory that the program can read. */
 
 static struct { uint64_t memory, size; void *pointer; } mapped[4096];
 static unsigned mapped_count;
 
-static void spoil(void) {
+static void spoil(uint32_t with) {
     for (unsigned i = 0; i < mapped_count; i++)
         if (mapped[i].pointer)
             for (uint64_t at = 0; at + 4 <= mapped[i].size; at += 4)
-                *(uint32_t *)((char *)mapped[i].pointer + at) = 0x5eed1234u;
+                *(uint32_t *)((char *)mapped[i].pointer + at) = with;
 }
 
 /* Work whose fence is signalled already. */
@@ -192,7 +195,10 @@ static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_
     result = ((Result(*)(Handle, uint32_t, const uint64_t *, uint32_t, uint64_t))below(handle, "vkWaitForFences"))(
         handle, count, fences, all, time);
     static unsigned long waits;
-    if (result == SUCCESS && ++waits >= number() && is("garbage")) spoil();
+    if (result == SUCCESS && ++waits >= number()) {
+        if (is("garbage")) spoil(0x5eed1234u);
+        if (is("zeros")) spoil(0);
+    }
     return result;
 }
 
@@ -207,10 +213,19 @@ static Result layer_vkEnumeratePhysicalDevices(Handle instance, uint32_t *count,
     return enumerate(instance, count, found);
 }
 
+/* The number of memory types is the first of what is told of memory. */
+static void layer_vkGetPhysicalDeviceMemoryProperties(Handle device, uint32_t *told) {
+    memory_properties(device, told);
+    if (is("memory-types")) *told = 1000;
+}
+
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
     Result result = fault("vkCreateInstance");
     if (result == SUCCESS) result = make_instance(info, allocator, made);
-    if (result == SUCCESS) OF_INSTANCE(enumerate, "vkEnumeratePhysicalDevices");
+    if (result == SUCCESS) {
+        OF_INSTANCE(enumerate, "vkEnumeratePhysicalDevices");
+        OF_INSTANCE(memory_properties, "vkGetPhysicalDeviceMemoryProperties");
+    }
     return result;
 }
 
@@ -229,5 +244,6 @@ static Function own(const char *name) {
     OWN(vkQueueSubmit)
     OWN(vkWaitForFences)
     OWN(vkEnumeratePhysicalDevices)
+    OWN(vkGetPhysicalDeviceMemoryProperties)
     return NULL;
 }

@@ -88,6 +88,7 @@ impl Physical {
                 raw.get_physical_device_memory_properties(handle),
             )
         };
+        is_sound(&memory)?;
         let full = Available { version: core.api_version, extensions: names(&extensions) };
         let properties = Properties::query(instance, handle, &full);
         let software = match properties.driver_id {
@@ -257,6 +258,23 @@ fn identity(
         device_id: core.device_id,
         uuid: properties.uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
     }
+}
+
+/// Refuses what no driver may say of its memory, before anyone indexes by it: all who ask get the same answer.
+fn is_sound(memory: &vk::PhysicalDeviceMemoryProperties) -> Result<(), DeviceError> {
+    let (types, heaps) = (memory.memory_type_count as usize, memory.memory_heap_count as usize);
+    let wrong = |what: String| {
+        let call = "vkGetPhysicalDeviceMemoryProperties";
+        Err(DeviceError::Driver { call, code: format!("says that there are {what}") })
+    };
+    if types > vk::MAX_MEMORY_TYPES {
+        return wrong(format!("{types} memory types, where {} is the most", vk::MAX_MEMORY_TYPES));
+    }
+    if heaps > vk::MAX_MEMORY_HEAPS {
+        return wrong(format!("{heaps} memory heaps, where {} is the most", vk::MAX_MEMORY_HEAPS));
+    }
+    let outside = memory.memory_types_as_slice().iter().find(|kind| kind.heap_index as usize >= heaps);
+    outside.map_or(Ok(()), |kind| wrong(format!("memory of heap {}, and {heaps} heaps", kind.heap_index)))
 }
 
 /// Whether a device compiles and never executes: Mesa's null back ends say so by name, and nothing runs without memory.

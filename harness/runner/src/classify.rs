@@ -23,6 +23,10 @@ pub enum Classify {
     Both,
 }
 
+/// What a [`shaders::ResultSlot::Done`] holds.
+pub(crate) const DONE: u32 = 0x600d_600d;
+/// What result memory is filled with unless the test may show it.
+pub(crate) const POISON: u32 = 0xa7c5_3d91;
 /// One dispatch in so many is counted by the host as well.
 pub(crate) const COMPARED: u32 = 64;
 /// Invocations of a workgroup of the counting kernels.
@@ -141,6 +145,16 @@ pub(crate) fn classifier(
     let numbers = numbers(program, &settings.plausible);
     let rows = (numbers.as_slice(), stress.rounds.1);
     Classifier::new(counter, program, capabilities, bounds, rows, stress.classify).map(Some)
+}
+
+/// A word that no instance of the test may show.
+pub(crate) fn poison(program: &Program, plausible: &[u32]) -> u32 {
+    let initial = |word: u32| program.initial.iter().any(|bits| words_of(*bits).contains(&word));
+    let taken = |word: u32| word == DONE || plausible.contains(&word) || initial(word);
+    // Steps of an odd number reach every word, so that one that is free is found.
+    std::iter::successors(Some(POISON), |word| Some(word.wrapping_add(0x9e37_79b9)))
+        .find(|word| !taken(*word))
+        .unwrap_or(POISON)
 }
 
 #[cfg(test)]

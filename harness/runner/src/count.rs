@@ -530,8 +530,7 @@ mod tests {
     use shaders::{KernelConfig, Pipelines};
 
     use super::*;
-
-    const POISON: u32 = 0xa7c5_3d91;
+    use crate::classify::POISON;
 
     fn parameters(rounds: u32) -> Parameters {
         Parameters { groups: 1, rounds, poison: POISON, ..Parameters::SINGLE }

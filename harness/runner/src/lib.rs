@@ -20,6 +20,7 @@ mod error;
 mod exercise;
 mod host;
 mod join;
+mod mark;
 mod memory;
 pub mod native;
 mod overlap;

@@ -21,6 +21,7 @@ use crate::classify::Classifier;
 use crate::draw::Bounds;
 use crate::drawn::{self, Claims, Drawn};
 use crate::join::{Join, accesses};
+use crate::mark::Mark;
 
 const QUEUE: QueueId = QueueId(0);
 pub(crate) const LOCATIONS: BufferId = BufferId(0);
@@ -63,6 +64,8 @@ impl Sharing {
 pub(crate) struct Layout {
     /// The plan.
     pub plan: Plan,
+    /// What says that a submission was executed to its end.
+    pub mark: Mark,
     /// The steps that dispatch.
     dispatches: Vec<Dispatch>,
     /// The step of memory stress on another queue.
@@ -398,16 +401,19 @@ impl Layout {
                 steps.extend([barrier, copy(COUNTERS, COUNTERS_BACK), to_host(COUNTERS_BACK)]);
             }
         }
+        let mut plan = Plan {
+            kernels,
+            buffers,
+            images: images.images,
+            queues: program.queues.iter().map(|family| Queue { family: *family }).collect(),
+            semaphores,
+            hosts,
+            steps,
+        };
+        let mark = Mark::add(&mut plan, QUEUE);
         Layout {
-            plan: Plan {
-                kernels,
-                buffers,
-                images: images.images,
-                queues: program.queues.iter().map(|family| Queue { family: *family }).collect(),
-                semaphores,
-                hosts,
-                steps,
-            },
+            plan,
+            mark,
             elsewhere,
             apart,
             claims,
@@ -526,6 +532,7 @@ impl Layout {
         instances: usize,
         slots: usize,
     ) -> Result<(), DeviceError> {
+        self.mark.clear(prepared)?;
         match self.sharing {
             Sharing::Direct => {
                 start_of(prepared.write(RESULTS)?, slots * instances).fill(parameters.poison);

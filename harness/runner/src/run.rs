@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
 
 use crate::calibration::Calibration;
-use crate::classify::{COMPARED, Classifier, classifier, numbers, words_of};
+use crate::classify::{COMPARED, Classifier, DONE, POISON, classifier, numbers, poison};
 use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
 use crate::draw::{self, Bounds, Draw};
@@ -227,10 +227,6 @@ const LEAST_TIME: Duration = Duration::from_millis(20);
 const SHORT: Duration = Duration::from_millis(1);
 /// How long a wait lasts before the progress callback is called again.
 const WAIT: Duration = Duration::from_millis(50);
-/// What a [`shaders::ResultSlot::Done`] holds.
-const DONE: u32 = 0x600d_600d;
-/// What result memory is filled with unless the test may show it.
-const POISON: u32 = 0xa7c5_3d91;
 
 /// The callback that sees a run going on.
 type OnProgress<'a> = &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>;
@@ -630,8 +626,9 @@ impl<'d> Run<'d> {
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;
-        tally.repeated += place.layout.claims.repeated(place.prepared.as_mut())?;
+        let written = place.layout.mark.is_written(place.prepared.as_mut())?;
         match &self.classifier {
+            _ if !written => tally.note(instances as u64),
             Some(classifier) => {
                 let drawn = self.comparing.random_range(0..COMPARED) == 0;
                 let compared = drawn || tally.dispatches == 0 || classifier.always_compared;
@@ -641,6 +638,9 @@ impl<'d> Run<'d> {
                 let not_executed = place.count(&dispatch.parameters, instances, &mut tally.counter)?;
                 tally.note(not_executed);
             }
+        }
+        if written {
+            tally.repeated += place.layout.claims.repeated(place.prepared.as_mut())?;
         }
         if self.calibration.stuck(dispatch.parameters.rounds, own) {
             self.most_groups = (self.most_groups / 2).max(self.bounds.kept_groups);
@@ -687,14 +687,4 @@ pub(crate) fn kernels(
     Layout::new((program, hosts), way, &bounds, workgroups, sharing, counter.reads_locations(), POISON)
         .plan
         .kernels
-}
-
-/// A word that no instance of the test may show.
-fn poison(program: &Program, plausible: &[u32]) -> u32 {
-    let initial = |word: u32| program.initial.iter().any(|bits| words_of(*bits).contains(&word));
-    let taken = |word: u32| word == DONE || plausible.contains(&word) || initial(word);
-    // Steps of an odd number reach every word, so that one that is free is found.
-    std::iter::successors(Some(POISON), |word| Some(word.wrapping_add(0x9e37_79b9)))
-        .find(|word| !taken(*word))
-        .unwrap_or(POISON)
 }

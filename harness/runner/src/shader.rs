@@ -19,6 +19,7 @@ use plan::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::Cause;
+use crate::mark::Mark;
 use crate::stress::Stress;
 use contents::Counted;
 use hammer::Hammer;
@@ -169,6 +170,8 @@ struct Layout {
     initial: Vec<BufferId>,
     /// The steps that keep memory busy.
     hammers: Vec<usize>,
+    /// What says that a submission was executed to its end.
+    mark: Mark,
 }
 
 impl Layout {
@@ -234,7 +237,8 @@ impl Layout {
         let hammers = busy.iter().map(|step| step + prepare.len()).collect();
         run.push(Step::Barrier { queue: QUEUE });
         plan.steps = prepare.into_iter().chain(run).chain(keep).collect();
-        Layout { plan, read, initial, hammers }
+        let mark = Mark::add(&mut plan, QUEUE);
+        Layout { plan, read, initial, hammers, mark }
     }
 }
 
@@ -308,6 +312,7 @@ fn go(
         for buffer in layout.read.iter().flatten() {
             prepared.write(*buffer)?.fill(POISON);
         }
+        layout.mark.clear(prepared.as_mut())?;
         let began = Instant::now();
         if let Err(cause) = once(prepared.as_mut(), settings.patience) {
             if !matches!(cause, Cause::NullDevice) {
@@ -318,8 +323,9 @@ fn go(
         }
         let took = began.elapsed();
         counted.took(took);
+        let written = layout.mark.is_written(prepared.as_mut())?;
         for back in layout.read.iter().take(left.map_or(usize::MAX, |left| left as usize)) {
-            count(prepared.as_mut(), back, counted)?;
+            count(prepared.as_mut(), if written { back } else { &[] }, counted)?;
         }
         if on_run(&|| counted.seen()).is_break() {
             break;
@@ -372,7 +378,7 @@ fn once(prepared: &mut dyn Prepared, patience: Duration) -> Result<(), Cause> {
     }
 }
 
-/// Counts what a dispatch left.
+/// Counts what a dispatch left; where nothing is read back, as not executed.
 fn count(prepared: &mut dyn Prepared, back: &[BufferId], counted: &mut Counted) -> Result<(), DeviceError> {
     let mut all = counted.room();
     for buffer in back {

@@ -15,8 +15,6 @@ use crate::count::{Counted, Dispatched};
 use crate::stress::Stress;
 
 const QUEUE: QueueId = QueueId(0);
-const POISON: u32 = 0xa7c5_3d91;
-const DONE: u32 = 0x600d_600d;
 const BUFFERS: [Shown; 4] = [Shown::Results, Shown::Counters, Shown::Locations, Shown::Texels];
 const TESTS: [(&str, &str); 6] = [
     ("SB+rlx-rlx", include_str!("../../../../litmus/corpus/sb/SB+rlx-rlx.litmus")),
