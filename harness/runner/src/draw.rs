@@ -5,7 +5,7 @@ mod stress;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
-use shaders::variant::{Images, WorkgroupMemory};
+use shaders::variant::{Images, Stage, WorkgroupMemory};
 use shaders::{ImageBinding, Kernel, Parameters, Program, StressParameters};
 
 use crate::drawn;
@@ -113,9 +113,12 @@ impl Bounds {
         let instances = u64::from(groups.1) * lanes * u64::from(stress.rounds.1);
         let stride = u64::from(storages) * u64::from(stress.spacing.1) + u64::from(stress.padding.1);
         // Where a workgroup does not fill its last subgroup, a driver may let the idle lanes run the wait as well, and they
-        // never see anybody come: their loads count beside those of the others.
+        // never see anybody come: their loads count beside those of the others. Those of helpers, whose coming nobody sees, do so too.
         let subgroup_size = capabilities.subgroup_size.max(1);
-        let idle_lanes = program.kernels().any(|kernel| !kernel.workgroup_size.is_multiple_of(subgroup_size));
+        let idle_lanes = program.kernels().any(|kernel| {
+            let helpers = kernel.variant.stage == Stage::FragmentHelpers;
+            helpers || !kernel.workgroup_size.is_multiple_of(subgroup_size)
+        });
         Ok(Bounds {
             classes,
             lanes: program.lanes,
@@ -558,6 +561,28 @@ mod tests {
             // A turn more of each loop is the one that ends it.
             let used = rounds * (1 + turns + loops);
             assert!((60_000..65_535).contains(&used), "{loops}: {used}");
+        }
+    }
+
+    /// Helpers wait as long as anybody, and beside those whom somebody sees come.
+    #[test]
+    fn waits_of_helpers_fit_the_loop_budget_of_a_driver() {
+        let variant = shaders::Variant { stage: Stage::FragmentHelpers, ..Default::default() };
+        let kernel = Kernel { variant, ..kernel(2, 8, 2) };
+        let stress = Stress::preset("lavapipe").unwrap();
+        let capabilities = plan::Capabilities {
+            max_workgroups: 9,
+            max_storage_buffer_bytes: 1 << 27,
+            subgroup_size: 8,
+            loop_budget: Some(65_535),
+            ..Default::default()
+        };
+        let bounds = Bounds::new(&kernel.into(), &capabilities, &stress).unwrap();
+        let mut draw = Draw::new(1, stress, bounds, 0, 0);
+        for _ in 0..100 {
+            let drawn = draw.parameters(1, 1.0, u64::MAX, u32::MAX, None);
+            let fit = rounds_within(65_535, 2 * drawn.spin, drawn.interval, drawn.hold, 1);
+            assert!(drawn.rounds <= fit, "{drawn:?}");
         }
     }
 
