@@ -8,8 +8,11 @@ use frontend::{Module, Options, Place, Problem, Refusal};
 
 use crate::similar::meant;
 
-/// The inputs with each entry point of a module, or with the one that they name.
-pub fn entries(module: &Module, options: &Options) -> Vec<Options> {
+/// The inputs with each entry point of a module, or with the one that they name. What of them is not the module's is told.
+pub fn entries(file: &str, module: &Module, options: &Options) -> Vec<Options> {
+    for foreign in module.foreign(options) {
+        tracing::warn!("{file} is given {foreign}");
+    }
     let named = match &options.entry {
         Some(entry) => vec![entry.clone()],
         None => module.entry_points().into_iter().map(str::to_owned).collect(),

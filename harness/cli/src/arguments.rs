@@ -262,6 +262,9 @@ pub struct Race {
     /// Print the smallest litmus test of each race instead: of the two invocations alone, which the model calls racy as well.
     #[arg(long, value_enum, conflicts_with = "format")]
     pub emit: Option<RaceEmit>,
+    /// The file for the litmus test, and for each further one a file beside it with a number; printed is the first alone.
+    #[arg(long, value_name = "FILE", requires = "emit")]
+    pub out: Option<PathBuf>,
     /// Orders of the invocations that are tried where the order decides, all of them whatever earlier ones show; 12, until
     /// something is found, when not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

@@ -50,6 +50,7 @@ mod dispatch;
 mod emit;
 mod error;
 mod execute;
+mod foreign;
 mod fork;
 pub mod grid;
 mod guards;

@@ -249,7 +249,8 @@ where
         earlier: (0..jobs).map(|_| Vec::new()).collect(),
         done: (0..jobs).map(|_| None).collect(),
         delivered: 0,
-        slots: (0..limits.workers.max(1)).map(|_| Slot::default()).collect(),
+        // Nobody beyond the last job has anything to do.
+        slots: (0..(limits.workers as usize).clamp(1, jobs.max(1))).map(|_| Slot::default()).collect(),
         notes,
         inbox,
         generation: 0,

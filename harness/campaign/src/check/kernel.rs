@@ -53,7 +53,7 @@ pub fn check(
         Ok(module) => module,
         Err(refusal) => return vec![refused(&refusal)],
     };
-    let entries = entries(&module, options);
+    let entries = entries(file, &module, options);
     if entries.is_empty() {
         return vec![rejected(module.no_entry_point())];
     }
@@ -179,7 +179,7 @@ pub fn explained(
     let shader = load(file, given).map_err(|error| error.failure())?;
     let module = frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
     let (mut text, mut outcome) = (String::new(), Conclusion::Success);
-    for options in entries(&module, options) {
+    for options in entries(file, &module, options) {
         let compiler = shader.compiler.as_deref();
         let explain = |options: &Options| match frontend::lift(&module, options) {
             Ok(lifted) => {

@@ -74,7 +74,7 @@ pub fn lines(
         Ok(module) => module,
         Err(why) => return refused("", format!("{file}:{why}")),
     };
-    let entries = entries(&module, options);
+    let entries = entries(file, &module, options);
     if entries.is_empty() {
         return refused("", format!("{file}: {}", module.no_entry_point()));
     }

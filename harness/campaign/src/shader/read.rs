@@ -48,7 +48,7 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
     let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
     let shader = load(file, &given.compilation).map_err(|error| error.failure())?;
     let module = Arc::new(frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?);
-    let entries = entries(&module, given.options);
+    let entries = entries(file, &module, given.options);
     if entries.is_empty() {
         return Err(wrong(format!(" {}", module.no_entry_point())));
     }

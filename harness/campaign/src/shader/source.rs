@@ -3,6 +3,7 @@
 //! Compilers are programs of the environment, the ones that users build their shaders with: none is built in, so that what is
 //! judged is what they ship, and its name, version and flags stand in every answer.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use rspirv::spirv::{Decoration, Op};
 
 use crate::Failure;
 
@@ -36,6 +39,8 @@ struct Compiler {
     /// What it is given; `{in}`, `{out}`, `{entry}` and `{stage}` stand for what they say. What makes it write lines is last
     /// before the files.
     flags: &'static [&'static str],
+    /// What it is given besides where registers of several kinds (`t0`, `u0`) are one binding: the bindings of each kind begin elsewhere.
+    apart: &'static [&'static str],
     /// What stands before a definition and a folder of included files, where it knows these.
     preprocessor: Option<[&'static str; 2]>,
     /// Where one gets it.
@@ -49,12 +54,27 @@ const GLSLANG: &[&str] = &["-V", "--target-env", "vulkan1.3", "-S", "{stage}", "
 const GLSLANG_HLSL: &[&str] =
     &["-V", "-D", "--target-env", "vulkan1.3", "-S", "comp", "-e", "{entry}", "-g", "{in}", "-o", "{out}"];
 
+/// Where bindings of each kind begin in HLSL, where registers of several kinds share their numbers: constants at 0, textures and what is
+/// read only (`t`) at 100, samplers at 200, what is written (`u`) at 300.
+const GLSLANG_APART: &[&str] = &[
+    "--hlsl-iomap",
+    "--shift-texture-binding",
+    "100",
+    "--shift-sampler-binding",
+    "200",
+    "--shift-UAV-binding",
+    "300",
+];
+const DXC_APART: &[&str] =
+    &["-fvk-t-shift", "100", "all", "-fvk-s-shift", "200", "all", "-fvk-u-shift", "300", "all"];
+
 /// The compilers, for each language in the order in which they are looked for.
 const COMPILERS: [Compiler; 8] = [
     Compiler {
         program: "glslangValidator",
         extensions: GLSL,
         flags: GLSLANG,
+        apart: &[],
         preprocessor: Some(["-D", "-I"]),
         install: "the package glslang-tools, or the Vulkan SDK",
         tested: true,
@@ -63,6 +83,7 @@ const COMPILERS: [Compiler; 8] = [
         program: "glslang",
         extensions: GLSL,
         flags: GLSLANG,
+        apart: &[],
         preprocessor: Some(["-D", "-I"]),
         install: "the Vulkan SDK",
         tested: false,
@@ -71,6 +92,7 @@ const COMPILERS: [Compiler; 8] = [
         program: "glslangValidator",
         extensions: &["hlsl"],
         flags: GLSLANG_HLSL,
+        apart: GLSLANG_APART,
         preprocessor: Some(["-D", "-I"]),
         install: "the package glslang-tools, or the Vulkan SDK",
         tested: true,
@@ -79,6 +101,7 @@ const COMPILERS: [Compiler; 8] = [
         program: "glslang",
         extensions: &["hlsl"],
         flags: GLSLANG_HLSL,
+        apart: GLSLANG_APART,
         preprocessor: Some(["-D", "-I"]),
         install: "the Vulkan SDK",
         tested: false,
@@ -99,6 +122,7 @@ const COMPILERS: [Compiler; 8] = [
             "-Fo",
             "{out}",
         ],
+        apart: DXC_APART,
         preprocessor: Some(["-D", "-I"]),
         install: "the Vulkan SDK",
         tested: false,
@@ -120,6 +144,7 @@ const COMPILERS: [Compiler; 8] = [
             "-o",
             "{out}",
         ],
+        apart: &[],
         preprocessor: Some(["-D", "-I"]),
         install: "the Vulkan SDK",
         tested: false,
@@ -128,6 +153,7 @@ const COMPILERS: [Compiler; 8] = [
         program: "naga",
         extensions: &["wgsl"],
         flags: &["-g", "{in}", "{out}"],
+        apart: &[],
         preprocessor: None,
         install: "`cargo install naga-cli`",
         tested: true,
@@ -136,6 +162,7 @@ const COMPILERS: [Compiler; 8] = [
         program: "tint",
         extensions: &["wgsl"],
         flags: &["--format", "spirv", "{in}", "-o", "{out}"],
+        apart: &[],
         preprocessor: None,
         install: "Dawn",
         tested: false,
@@ -171,6 +198,9 @@ pub enum SourceError {
     /// A file cannot be read or written.
     #[error("{file}: {error}")]
     File { file: String, error: std::io::Error },
+    /// It has no extension of a language.
+    #[error("{file}: no shader by its extension")]
+    NoShader { file: String },
     /// No compiler for the language is there.
     #[error("{file}: no compiler for it is installed: {wanted}")]
     NoCompiler { file: String, wanted: String },
@@ -239,9 +269,18 @@ pub fn load(file: &str, given: &Compilation<'_>) -> Result<SourceModule, SourceE
         let known = listed(|compiler| format!("`{}`", compiler.program));
         return Err(SourceError::NotOfLanguage { file: file.to_owned(), program, known });
     }
+    if of_language().next().is_none() {
+        return Err(SourceError::NoShader { file: file.to_owned() });
+    }
     let mut refused = None;
     for compiler in of_language().filter(chosen) {
-        match compiler.compile(file, given) {
+        let made = match compiler.compile(file, given, &[]) {
+            Ok(Some(shader)) if !compiler.apart.is_empty() && has_shared_binding(&shader.bytes) => {
+                compiler.compile(file, given, compiler.apart)
+            }
+            made => made,
+        };
+        match made {
             Ok(Some(shader)) => return Ok(shader),
             Ok(None) => {}
             // Another may know what this one does not, as dxc knows the later HLSL and tint the extensions of WGSL.
@@ -259,8 +298,13 @@ pub fn load(file: &str, given: &Compilation<'_>) -> Result<SourceModule, SourceE
 }
 
 impl Compiler {
-    /// Compiles a file; none where the program is not there.
-    fn compile(&self, file: &str, given: &Compilation<'_>) -> Result<Option<SourceModule>, SourceError> {
+    /// Compiles a file with flags besides its own; none where the program is not there.
+    fn compile(
+        &self,
+        file: &str,
+        given: &Compilation<'_>,
+        besides: &[&str],
+    ) -> Result<Option<SourceModule>, SourceError> {
         let failed =
             |what: String| SourceError::Failed { file: file.to_owned(), compiler: self.program, what };
         let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir();
@@ -275,6 +319,7 @@ impl Compiler {
             None if given.defines.is_empty() && given.includes.is_empty() => {}
             None => return Err(SourceError::NoPreprocessor { file: file.to_owned(), program: self.program }),
         }
+        flags.extend(besides.iter().map(|flag| (*flag).to_owned()));
         let mut arguments = Vec::new();
         for flag in self.flags {
             match *flag {
@@ -310,6 +355,31 @@ impl Compiler {
         let first = said.lines().next().unwrap_or_default();
         first.rsplit(' ').next().unwrap_or_default().to_owned()
     }
+}
+
+/// Whether two variables of a binary module have the same set and binding.
+fn has_shared_binding(module: &[u8]) -> bool {
+    let words: Vec<u32> =
+        module.chunks_exact(4).filter_map(|word| word.try_into().ok()).map(u32::from_le_bytes).collect();
+    let mut places: BTreeMap<u32, [Option<u32>; 2]> = BTreeMap::new();
+    let mut rest = words.get(5..).unwrap_or_default();
+    while let Some(first) = rest.first() {
+        let Some((instruction, others)) = rest.split_at_checked((first >> 16).max(1) as usize) else { break };
+        rest = others;
+        let [_, id, decoration, value] = instruction else { continue };
+        if first & 0xffff != Op::Decorate as u32 {
+            continue;
+        }
+        let [set, binding] = places.entry(*id).or_default();
+        if *decoration == Decoration::DescriptorSet as u32 {
+            *set = Some(*value);
+        } else if *decoration == Decoration::Binding as u32 {
+            *binding = Some(*value);
+        }
+    }
+    let mut bound: Vec<_> = places.into_values().filter(|[_, binding]| binding.is_some()).collect();
+    bound.sort_unstable();
+    bound.windows(2).any(|two| matches!(two, [one, next] if one == next))
 }
 
 /// The stage of a GLSL file.

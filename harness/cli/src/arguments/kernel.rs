@@ -21,7 +21,7 @@ pub struct KernelArguments {
     #[arg(long, value_name = "X,Y,Z", value_parser = grid)]
     pub grid: Option<[u32; 3]>,
     /// Invocations of a subgroup; all of a workgroup when not given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=128))]
+    #[arg(long, value_name = "N", value_parser = subgroup_size)]
     pub subgroup_size: Option<u32>,
     /// A specialization constant.
     #[arg(long, value_name = "ID=V", value_parser = pair)]
@@ -64,12 +64,21 @@ pub struct KernelArguments {
 
 fn grid(text: &str) -> Result<[u32; 3], String> {
     let numbers: Vec<u32> = text.split(',').map_while(|part| part.trim().parse().ok()).collect();
+    if numbers.contains(&0) {
+        return Err("a dispatch of no workgroup".to_owned());
+    }
     match numbers[..] {
         [x] => Ok([x, 1, 1]),
         [x, y] => Ok([x, y, 1]),
         [x, y, z] => Ok([x, y, z]),
         _ => Err("expected one to three numbers, such as 4,1,1".to_owned()),
     }
+}
+
+/// What devices have (Vulkan, `subgroupSize`).
+fn subgroup_size(text: &str) -> Result<u32, String> {
+    let size = text.parse().ok().filter(|size: &u32| size.is_power_of_two() && *size <= 128);
+    size.ok_or_else(|| "expected a power of two up to 128".to_owned())
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -206,6 +215,9 @@ impl KernelArguments {
             let (mut at, bytes) = match text.split_once('=') {
                 Some((offset, values)) => {
                     let at = integer(offset).ok_or_else(|| wrong("--push", offset, "no offset"))?;
+                    if !at.is_multiple_of(4) {
+                        return Err(wrong("--push", offset, "no multiple of 4"));
+                    }
                     let mut bytes = Vec::new();
                     for value in values.split(',') {
                         let value =

@@ -1,5 +1,6 @@
 //! `race`: what is wrong with shaders, over whole grids.
 
+use campaign::compilers::kernels::numbered;
 use campaign::shader::race::{lines, page_of};
 use campaign::shader::source::load;
 use frontend::Options;
@@ -10,7 +11,8 @@ use results::write::{race::text, sarif};
 
 use crate::arguments::{Race, RaceFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, say};
+
+use crate::output::{Data, cannot_print, say, write_file};
 
 /// Runs the command.
 ///
@@ -25,6 +27,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let (mut out, mut outcome) = (Data::new(), Outcome::Success);
     let (mut log, mut page) = (sarif::Check::new(Vec::new()), Vec::new());
     let asked = (arguments.timeout, arguments.emit.is_some());
+    let mut emitted = Vec::new();
     for file in &arguments.shaders {
         let shader = load(file, &arguments.kernel.compilation());
         // A compiler that is missing is no mistake of the shader.
@@ -42,7 +45,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
             if arguments.emit.is_some() {
                 for (test, finding) in tests.iter().zip(&line.findings) {
                     match test {
-                        Some(test) => out.print(&litmus::print(test))?,
+                        Some(test) => emitted.push(litmus::print(test)),
                         None if quiet => {}
                         None => say(&format!("no litmus test of two invocations: {}", finding.message)),
                     }
@@ -56,6 +59,20 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
                 RaceFormat::Html => page.push(page_of(&line)),
             }
         }
+    }
+    match (&arguments.out, &emitted[..]) {
+        (Some(path), all) => {
+            for (number, text) in all.iter().enumerate() {
+                write_file(&numbered(path, number), text.as_bytes())?;
+            }
+        }
+        (None, [first, others @ ..]) => {
+            out.print(first)?;
+            if !others.is_empty() && !quiet {
+                say(&format!("{} more: --out writes each to a file of its own", others.len()));
+            }
+        }
+        (None, []) => {}
     }
     match arguments.format {
         RaceFormat::Sarif if arguments.emit.is_none() => {

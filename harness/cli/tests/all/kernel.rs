@@ -393,6 +393,17 @@ fn what_a_walk_finds_is_explained() {
     }
 }
 
+/// What a shader does not have is not asked of it in silence.
+#[test]
+fn inputs_of_nothing_are_told() {
+    let foreign = ["--buffer", "9.9=zeros", "--image", "0.7=4x4", "--spec", "7=1", "--push", "0=1"];
+    let ran = Ran::of(vk_litmus(["race", &shader("reduce"), "--grid", "1"]).args(foreign));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for told in ["a buffer for 9.9", "an image for 0.7", "specialization constant 7", "push constants"] {
+        assert!(ran.stderr.contains(told), "{told}: {ran:?}");
+    }
+}
+
 /// Of a pair that a walk found there is a litmus test of two threads, which the model calls racy too.
 #[test]
 fn races_as_litmus_tests() {
@@ -400,14 +411,21 @@ fn races_as_litmus_tests() {
     for (name, workgroups) in
         [("reduce", "64"), ("divergent", "1"), ("lock", "40"), ("message-not-coherent", "2")]
     {
-        let ran = Ran::of(&mut vk_litmus(["race", &shader(name), "--grid", workgroups, "--emit", "litmus"]));
+        let emit = ["race", &shader(name), "--grid", workgroups, "--emit", "litmus"];
+        let first = folder.path().join(format!("{name}.litmus"));
+        let ran = Ran::of(vk_litmus(emit).arg("--out").arg(&first));
         assert_eq!(ran.code, 1, "{ran:?}");
-        let tests = ran.stdout.match_indices("VULKAN ").map(|(at, _)| at).collect::<Vec<_>>();
-        assert!(!tests.is_empty(), "{name}: {ran:?}");
-        for (number, at) in tests.iter().enumerate() {
-            let text = &ran.stdout[*at..tests.get(number + 1).copied().unwrap_or(ran.stdout.len())];
-            let file = folder.path().join(format!("{name}-{number}.litmus"));
-            std::fs::write(&file, text).unwrap();
+        // What is printed is a test: the first one.
+        let ran = Ran::of(&mut vk_litmus(emit));
+        assert_eq!((ran.code, &ran.stdout), (1, &std::fs::read_to_string(&first).unwrap()), "{ran:?}");
+        let several = ran.stderr.contains("--out writes each to a file of its own");
+        assert_eq!(several, first.with_extension("1.litmus").exists(), "{ran:?}");
+        for number in 0.. {
+            let file = match number {
+                0 => first.clone(),
+                number => first.with_extension(format!("{number}.litmus")),
+            };
+            let Ok(text) = std::fs::read_to_string(&file) else { break };
             let ran = Ran::of(&mut vk_litmus(["check", file.to_str().unwrap(), "--format", "json"]));
             assert_eq!((ran.code, &ran.json_lines()[0]["race"]), (0, &"racy".into()), "{text}");
             assert!(text.contains("P1@") && !text.contains("P2@"), "{text}");
