@@ -402,6 +402,26 @@ fn walks_say_what_the_model_says_of_barriers_of_subgroups() {
     compared(Meeting::Subgroups, &[]);
 }
 
+/// The aim of what a walk keeps: bytes for each byte that is accessed, also under locks and where little of a large buffer is accessed.
+#[test]
+fn at_most_32_bytes_are_kept_of_a_byte() {
+    let shaders = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders");
+    let read = |path: std::path::PathBuf| frontend::read(&std::fs::read(path).unwrap()).unwrap();
+    let lock = Options { grid: Some([256, 1, 1]), ..Options::default() };
+    let mut all = vec![("lock-right", read(shaders.join("lock-right.spvasm")), lock)];
+    if let Some(corpora) = std::env::var_os("VK_LITMUS_CORPORA") {
+        let folder = std::path::PathBuf::from(corpora).join("kernels/granite_binning");
+        let case = std::fs::read_to_string(folder.join("case.toml")).unwrap();
+        let case = frontend::inputs::case_file(&case, &|name| Err(name.to_owned())).unwrap();
+        all.push(("granite_binning", read(folder.join("k.spv")), case.options));
+    }
+    for (name, module, options) in all {
+        let walked = grid::walk(&module, &Options { schedules: Some(1), ..options }).unwrap();
+        let (kept, accessed) = (walked.shadow_bytes, walked.accessed_bytes);
+        assert!(accessed > 0 && kept <= 32 * accessed, "{name}: {kept} of {accessed}");
+    }
+}
+
 /// A kernel that races for the model alone, and why a walk does not come to it.
 struct Beyond {
     seed: u64,
