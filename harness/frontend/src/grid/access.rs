@@ -623,8 +623,8 @@ impl Machine<'_> {
         };
         let size = setup.subgroup_size;
         let not_given = match setup.stage {
-            Stage::Compute => super::value::UNDEFINED,
-            Stage::Vertex | Stage::Fragment => super::value::OPAQUE,
+            Stage::Compute | Stage::Task => super::value::UNDEFINED,
+            Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,
         };
         let Some(built_in) = self.program.module.decorations(variable).built_in else {
             return self.program.filled(ty, not_given);

@@ -534,6 +534,12 @@ impl Machine<'_> {
             }
             // Nothing that a helper does has an effect.
             Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => Err(Stop::Ended),
+            Op::EmitMeshTasksEXT if self.setup.stage == Stage::Task => Err(Stop::Ended),
+            // How many vertices and primitives are used is nothing of memory.
+            Op::SetMeshOutputsEXT if self.setup.stage == Stage::Mesh => {
+                here.frame()?.at += 1;
+                Ok(())
+            }
             _ => self.execute(here, inst),
         }
     }
