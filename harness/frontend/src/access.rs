@@ -11,7 +11,7 @@ use crate::layout::Part;
 use crate::lift::FindingKind;
 use crate::module::{Instruction, Type};
 use crate::order::MemoryOperands;
-use crate::stage::{self, Stage};
+use crate::stage;
 use crate::state::State;
 use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};
 use crate::walk::{SCRATCH, Step, Walk};
@@ -417,7 +417,7 @@ impl Walk<'_> {
             let value = self.built_in(built_in)?;
             return Ok(spec.scalar_at(&value, at.ty, offset - at.offset)?);
         }
-        if self.setting.stage != Stage::Compute {
+        if self.setting.stage.is_given() {
             return Ok(self.given(decorations.location, ty, offset)?);
         }
         Ok(Value::Undefined(Origin::Memory(object, offset, Some(self.thread))))

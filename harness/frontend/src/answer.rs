@@ -96,7 +96,9 @@ impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let ([a, b, c], [x, y, z]) = (self.workgroup, self.local);
         match self.stage {
-            Stage::Compute => write!(f, "({x},{y},{z}) of workgroup ({a},{b},{c})"),
+            Stage::Compute | Stage::Task | Stage::Mesh => {
+                write!(f, "({x},{y},{z}) of workgroup ({a},{b},{c})")
+            }
             Stage::Vertex => write!(f, "vertex {a} of instance {b}"),
             Stage::Fragment => write!(f, "fragment {c} of pixel ({a},{b})"),
         }

@@ -41,7 +41,7 @@ pub fn wider(module: &Module, options: &Options) -> Option<String> {
     }
     let stage = module.entry(options.entry.as_deref()).ok()?.stage();
     let (grid, words) = match stage {
-        Stage::Compute => ([2, 1, 1], "2 workgroups (--grid 2)"),
+        Stage::Compute | Stage::Task | Stage::Mesh => ([2, 1, 1], "2 workgroups (--grid 2)"),
         Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
         Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
     };

@@ -288,8 +288,9 @@ impl<'a> Setting<'a> {
     }
 
     pub fn is_built_in(&self, variable: u32) -> bool {
+        let input = |v: &crate::module::Variable| v.initializer == 0 && v.class != StorageClass::Workgroup;
         self.module().decorations(variable).built_in.is_some()
-            && self.module().variables.get(&variable).is_some_and(|v| v.initializer == 0)
+            && self.module().variables.get(&variable).is_some_and(input)
     }
 
     pub fn is_descriptor_array(&self, variable: u32, ty: u32) -> bool {
@@ -488,7 +489,7 @@ fn lift_entry(
     };
     let all = local_size.iter().product::<u32>();
     let subgroup_size = options.subgroup_size.or(config.map(|config| config[0])).unwrap_or(all).max(1);
-    let subgroup_size = if stage == Stage::Compute { subgroup_size } else { 1 };
+    let subgroup_size = if stage.has_workgroups() { subgroup_size } else { 1 };
 
     let mut buffers: HashMap<u32, &[u8]> = HashMap::new();
     let mut canonical = HashMap::new();

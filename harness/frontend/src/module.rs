@@ -440,6 +440,11 @@ impl Module {
                     .ok_or_else(|| unsupported(format!("execution model {model}")))?;
                 let name = string_of(operands.get(2..).unwrap_or_default()).0;
                 self.entry_points.push(EntryPoint { name, model, function: operand(1)? });
+                // Their outputs and payloads are memory of another kind than those of other stages.
+                let mesh = |entry: &EntryPoint| entry.model == ExecutionModel::MeshEXT;
+                if self.entry_points.iter().any(mesh) && !self.entry_points.iter().all(mesh) {
+                    return Err(unsupported("a mesh shader beside other stages in one module"));
+                }
             }
             Op::ExecutionMode | Op::ExecutionModeId => {
                 let mode = ExecutionMode::from_u32(operand(1)?);
@@ -463,7 +468,7 @@ impl Module {
                 let Some(Type::Pointer { class, to }) = self.types.get(&instruction.ty) else {
                     return Err(malformed("a variable whose type is no pointer"));
                 };
-                let class = StorageClass::from_u32(operand(0)?).unwrap_or(*class);
+                let class = StorageClass::from_u32(operand(0)?).map_or(*class, |class| self.shared_as(class));
                 let initializer = operands.get(1).copied().unwrap_or(0);
                 self.variables.insert(result, Variable { ty: *to, class, initializer });
                 self.variable_types.insert(result, instruction.ty);
@@ -575,12 +580,24 @@ impl Module {
                 let class = operand(0)?;
                 let class = StorageClass::from_u32(class)
                     .ok_or_else(|| unsupported(format!("storage class {class}")))?;
-                Type::Pointer { class, to: operand(1)? }
+                Type::Pointer { class: self.shared_as(class), to: operand(1)? }
             }
             Op::TypeFunction => Type::Function { result: operand(0)? },
             _ if format!("{op:?}").starts_with("Type") => Type::Handle(op),
             _ => return Ok(None),
         }))
+    }
+
+    /// The class that memory of mesh and task shaders is like: what invocations of a workgroup share is workgroup memory, and what a mesh
+    /// shader is given an input.
+    fn shared_as(&self, class: StorageClass) -> StorageClass {
+        let mesh = self.entry_points.iter().any(|entry| entry.model == ExecutionModel::MeshEXT);
+        match class {
+            StorageClass::TaskPayloadWorkgroupEXT if mesh => StorageClass::Input,
+            StorageClass::TaskPayloadWorkgroupEXT => StorageClass::Workgroup,
+            StorageClass::Output if mesh => StorageClass::Workgroup,
+            other => other,
+        }
     }
 
     /// How deep types are in a type: what it consists of was declared before it.
@@ -660,7 +677,7 @@ impl Module {
         let other =
             |of: &EntryPoint| format!("; `{}` is of stage {:?}, which `lint` takes", of.name, of.model);
         let others: String = self.entry_points.iter().map(other).collect();
-        format!("no entry point of a compute, vertex or fragment shader{others}")
+        format!("no entry point of a compute, vertex, fragment, task or mesh shader{others}")
     }
 
     /// The source line of a [`crate::Spot`]; `None` where the module has none there.

@@ -60,7 +60,7 @@ impl Sections {
             };
             let why = match stage {
                 Stage::Fragment => "without an execution mode that says whom a section keeps apart",
-                Stage::Compute | Stage::Vertex => "outside of a fragment shader",
+                Stage::Compute | Stage::Vertex | Stage::Task | Stage::Mesh => "outside of a fragment shader",
             };
             unsupported(format!("Op{op:?} {why}"))
         })

@@ -7,6 +7,11 @@
 //!
 //! A grid counts vertices, and instances of a draw; or pixels in x and y that are covered, and the primitives that cover each. Every
 //! invocation is walked once and none as a helper: helpers have no effect on memory.
+//!
+//! Task and mesh shaders have workgroups as compute shaders have. The payload is memory that the workgroup of a task shader shares, and an
+//! input of a mesh shader. The outputs of a mesh shader are one for the whole workgroup, so that two invocations may write the same; no
+//! semantics but those of workgroup memory name them outside of tessellation (VK-SEM-12), so that what orders that memory is taken to
+//! order them too.
 
 use rspirv::spirv::{BuiltIn, ExecutionModel, Op};
 
@@ -23,6 +28,10 @@ pub enum Stage {
     Vertex,
     /// Fragment shaders.
     Fragment,
+    /// Task shaders.
+    Task,
+    /// Mesh shaders.
+    Mesh,
 }
 
 /// What a built-in variable holds: its components, each a number, or nothing where it is not followed.
@@ -35,8 +44,20 @@ impl Stage {
             ExecutionModel::GLCompute => Some(Stage::Compute),
             ExecutionModel::Vertex => Some(Stage::Vertex),
             ExecutionModel::Fragment => Some(Stage::Fragment),
+            ExecutionModel::TaskEXT => Some(Stage::Task),
+            ExecutionModel::MeshEXT => Some(Stage::Mesh),
             _ => None,
         }
+    }
+
+    /// Whether its invocations come in workgroups, with memory, barriers and subgroups of these.
+    pub fn has_workgroups(self) -> bool {
+        matches!(self, Stage::Compute | Stage::Task | Stage::Mesh)
+    }
+
+    /// Whether what it reads of its inputs is what somebody else gave.
+    pub(crate) fn is_given(self) -> bool {
+        matches!(self, Stage::Vertex | Stage::Fragment | Stage::Mesh)
     }
 
     /// What a built-in input of a graphics stage holds at a place of the grid; `None` where it is none of those. No component where
@@ -44,7 +65,8 @@ impl Stage {
     pub(crate) fn told(self, built_in: BuiltIn, [x, y, z]: [u32; 3]) -> Option<Told> {
         let middle = |pixel: u32| Some((pixel as f32 + 0.5).to_bits());
         Some(match (self, built_in) {
-            (Stage::Compute, _) => return None,
+            (Stage::Task | Stage::Mesh, BuiltIn::DrawIndex) => vec![Some(0)],
+            (Stage::Compute | Stage::Task | Stage::Mesh, _) => return None,
             (Stage::Vertex, BuiltIn::VertexIndex) => vec![Some(x)],
             (Stage::Vertex, BuiltIn::InstanceIndex) => vec![Some(y)],
             (Stage::Vertex, BuiltIn::BaseVertex | BuiltIn::BaseInstance | BuiltIn::DrawIndex) => {
@@ -74,7 +96,7 @@ impl Stage {
         let [x, y, z] = grid;
         let of = |count: u32, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
         match self {
-            Stage::Compute => None,
+            Stage::Compute | Stage::Task | Stage::Mesh => None,
             Stage::Vertex if y == 1 => Some(of(x, "vertex").replace("vertexs", "vertices")),
             Stage::Vertex => Some(format!("{x} vertices of each of {y} instances")),
             Stage::Fragment => Some(format!("{x} by {y} pixels, {} of each", of(z, "fragment"))),
@@ -113,7 +135,7 @@ pub(crate) fn share_of(all: &[u8], size: u64, invocation: u32) -> Option<&[u8]> 
 /// The first such instruction, by name and with its place.
 pub(crate) fn check(module: &Module, stage: Stage, grid: Option<[u32; 3]>) -> Result<(), Refusal> {
     let word = match stage {
-        Stage::Compute => return Ok(()),
+        Stage::Compute | Stage::Task | Stage::Mesh => return Ok(()),
         Stage::Vertex => "vertex",
         Stage::Fragment => "fragment",
     };

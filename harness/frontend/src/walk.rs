@@ -17,6 +17,7 @@ use crate::layout::{Specialized, part};
 use crate::lift::{Finding, FindingKind, Identity, Setting};
 use crate::module::{Instruction, Type};
 use crate::section::Side;
+use crate::stage::Stage;
 use crate::state::{Frame, Loop, State};
 use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};
 
@@ -471,6 +472,9 @@ impl<'a> Walk<'a> {
             }
             // Nothing that a helper does has an effect.
             Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => self.finish(state),
+            Op::EmitMeshTasksEXT if self.setting.stage == Stage::Task => self.finish(state),
+            // How many vertices and primitives are used is nothing of memory.
+            Op::SetMeshOutputsEXT if self.setting.stage == Stage::Mesh => self.next(state),
             Op::Unreachable => {
                 let message = "control reaches OpUnreachable".to_owned();
                 self.suspect(state, FindingKind::UndefinedBehaviour, message)?;

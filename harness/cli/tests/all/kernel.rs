@@ -141,7 +141,7 @@ fn what_would_decide_is_told() {
             "points.geom",
             "layout(points) in; layout(points, max_vertices = 1) out; void main() {}",
             &["check", "race", "run"][..],
-            "no entry point of a compute, vertex or fragment shader; `main`",
+            "no entry point of a compute, vertex, fragment, task or mesh shader; `main`",
         ),
     ];
     let asked = shaders.iter().flat_map(|(name, text, commands, words)| {

@@ -71,7 +71,20 @@ fn shaders_of_many_kinds() {
     if !installed("glslangValidator") || !installed("naga") {
         return;
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/kinds");
+    insta::assert_snapshot!(table_of("kinds"));
+}
+
+#[test]
+fn task_and_mesh_shaders() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    insta::assert_snapshot!(table_of("mesh"));
+}
+
+/// What is said of each shader of a folder.
+fn table_of(folder: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders").join(folder);
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let mut table = String::new();
@@ -98,5 +111,5 @@ fn shaders_of_many_kinds() {
             writeln!(table, "    mended: {}", said(&ran.json_lines()[0])).unwrap();
         }
     }
-    insta::assert_snapshot!(table);
+    table
 }

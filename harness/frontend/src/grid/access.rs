@@ -13,7 +13,7 @@ use super::clock::{Moment, class_index};
 use super::machine::{Here, Machine, SHARED, Step, Workgroup};
 use super::memory::{ADDRESS_BITS, Object};
 use super::program::{Inst, Kind, Layout, Program};
-use super::shadow::{Manner, Record, Sight};
+use super::shadow::{Manner, Record, Sight, Way};
 use super::value::{LOCAL, NOWHERE, OUTSIDE, Pointer, Taint, Value};
 
 /// Records at the words of one object at most.
@@ -478,7 +478,7 @@ impl Machine<'_> {
         let site = self.site_of(&here.workgroup.invocations[here.index]);
         let me = &here.workgroup.invocations[here.index];
         let moment =
-            Moment { invocation: me.number, workgroup: me.identity.workgroup_index, time: me.time, epoch };
+            Moment { invocation: me.number, workgroup: me.identity.workgroup_index, time: me.now(), epoch };
         let (subgroup, identity) = (me.subgroup, me.identity);
         let calls = me.frames.last().map_or(0, |frame| frame.calls);
         let place = self.place_of(here, pointer.object);
@@ -490,19 +490,18 @@ impl Machine<'_> {
         };
         let Some(object) = object else { return false };
         let (view, fine) = (&me.views[at], self.setup.fine);
+        let shape = self.setup.shape();
         let changes = manner.writes && !self.again;
         let end = pointer.offset + u64::from(bytes);
-        let mut unordered = false;
-        let mut conflict = None;
-        let sees = self.setup.mixed && manner.published && reads;
-        let mut seen = Vec::new();
+        let (mut unordered, mut conflict) = (false, None);
+        let (sees, mut seen) = (self.setup.mixed && manner.published && reads, Vec::new());
         for word in pointer.offset / WORD..end.div_ceil(WORD) {
             let first = pointer.offset.max(word * WORD) - word * WORD;
             let last = end.min((word + 1) * WORD) - word * WORD;
             let covered = (mask(last as u32) & !mask(first as u32)) as u8;
-            let record = Record { moment, subgroup, site, calls, manner, mask: covered };
+            let record = Record { moment, subgroup, way: Way { site, calls, manner, mask: covered } };
             let seen_here = me.seen.get(&(place.0, place.1, word));
-            let sight = Sight { view, seen: seen_here, fine, released: me.last_release };
+            let sight = Sight { view, seen: seen_here, fine, released: me.last_release, shape };
             let cell = object.shadow.cell(word);
             if sees {
                 seen.extend(cell.seen_by(&record, sight).map(|write| (word, write)));
@@ -515,6 +514,9 @@ impl Machine<'_> {
             if let (Some((earlier, standing)), None) = (met.conflict, &conflict) {
                 conflict = Some((earlier, record, standing, word));
             }
+        }
+        if self.setup.mixed && manner.writes {
+            invocations[here.index].stamp += 1;
         }
         for (word, (invocation, time)) in seen {
             let known = &mut invocations[here.index].seen;
@@ -621,8 +623,8 @@ impl Machine<'_> {
         };
         let size = setup.subgroup_size;
         let not_given = match setup.stage {
-            Stage::Compute => super::value::UNDEFINED,
-            Stage::Vertex | Stage::Fragment => super::value::OPAQUE,
+            Stage::Compute | Stage::Task => super::value::UNDEFINED,
+            Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,
         };
         let Some(built_in) = self.program.module.decorations(variable).built_in else {
             return self.program.filled(ty, not_given);

@@ -55,7 +55,7 @@ impl Machine<'_> {
                 lane,
                 frames: vec![frame],
                 locals,
-                time: 0,
+                stamp: 0,
                 views: Default::default(),
                 doing: Doing::Runs,
                 released: Vec::new(),

@@ -22,7 +22,7 @@ pub(super) fn class_index(class: StorageClass) -> usize {
 pub(super) struct Moment {
     pub invocation: u32,
     pub workgroup: u32,
-    /// Steps of the invocation.
+    /// Of the invocation, by what it had released.
     pub time: u32,
     /// Barriers of its workgroup for the class.
     pub epoch: u32,
@@ -33,7 +33,7 @@ type Known = Vec<(u32, u32)>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Others {
-    /// For each invocation the step up to which it is known.
+    /// For each invocation the time up to which it is known.
     invocations: Known,
     /// For each workgroup the barriers before which everything of it is known.
     workgroups: Known,
@@ -148,7 +148,7 @@ impl Clock {
         }
     }
 
-    /// Learns of an invocation up to a step.
+    /// Learns of an invocation up to a time.
     pub fn learn(&mut self, invocation: u32, time: u32) {
         learn(&mut Rc::make_mut(self.others.get_or_insert_with(Rc::default)).invocations, invocation, time);
     }
@@ -171,7 +171,7 @@ pub(super) struct View {
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     pub invocation: u32,
-    /// Steps of the invocation.
+    /// Of the invocation, by what it had released.
     pub time: u32,
     /// Whether it is the atomic's own release, not that of a barrier before it.
     pub own: bool,

@@ -7,7 +7,6 @@ use litmus::Scope;
 
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::FindingKind;
-use crate::stage::Stage;
 
 use super::compute::flattened;
 use super::machine::{Here, Machine, Step};
@@ -75,9 +74,10 @@ impl Machine<'_> {
     /// The first location of which nothing says what a vertex or a fragment is given there.
     fn not_given(&self) -> Option<u32> {
         let module = self.program.module;
-        let inputs = module.variables.iter().filter(|(_, variable)| {
-            variable.class == StorageClass::Input && self.setup.stage != Stage::Compute
-        });
+        let inputs = module
+            .variables
+            .iter()
+            .filter(|(_, variable)| variable.class == StorageClass::Input && self.setup.stage.is_given());
         let locations = inputs.filter_map(|(id, _)| module.decorations(*id).location);
         locations.filter(|location| !self.setup.given.contains_key(location)).min()
     }

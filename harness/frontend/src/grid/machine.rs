@@ -15,7 +15,7 @@ use crate::stage::Stage;
 use super::clock::{Message, View};
 use super::memory::Object;
 use super::program::{GLOBAL, Inst, NONE, Program};
-use super::shadow::{Record, Seen, Standing};
+use super::shadow::{Record, Seen, Shape, Standing};
 use super::value::{FIRST_OUTSIDE, LOCAL, OPAQUE, OPEN, OUTSIDE, Taint, UNDEFINED, Value};
 
 /// What is said of two lanes that only lockstep would order.
@@ -63,7 +63,6 @@ pub(super) struct Invocation {
     pub lane: u32,
     pub frames: Vec<Frame>,
     pub locals: Vec<Object>,
-    pub time: u32,
     pub views: [View; 3],
     pub doing: Doing,
     /// Releases of memory barriers, for the atomics and barriers that follow.
@@ -75,7 +74,10 @@ pub(super) struct Invocation {
     pub seen: BTreeMap<(u32, u32, u64), Seen>,
     /// How often it has arrived at split barriers and waited there, of its subgroup and of its workgroup.
     pub split: [(u32, u32); 2],
-    /// The step of its last release.
+    /// Counts its releases, and where reads may see more by themselves its writes: what others know of it is up to a release, so that
+    /// accesses between two of them need not be told apart.
+    pub stamp: u32,
+    /// What it was at its last release.
     pub last_release: u32,
     /// Where it stands to its interlocked section.
     pub section: Side,
@@ -127,6 +129,13 @@ pub(super) struct Setup {
     pub mixed: bool,
     /// Whether accesses are not looked at.
     pub blind: bool,
+}
+
+impl Setup {
+    /// How invocations are numbered.
+    pub fn shape(&self) -> Shape {
+        Shape { local: self.local_size.iter().product(), subgroup: self.subgroup_size }
+    }
 }
 
 /// Everything of one walk.
@@ -340,7 +349,7 @@ impl Machine<'_> {
         later: (&Record, Identity),
         standing: Standing,
     ) {
-        let does = |record: &Record| match (record.manner.atomic, record.manner.writes) {
+        let does = |record: &Record| match (record.way.manner.atomic, record.way.manner.writes) {
             (true, true) => "atomically writes",
             (true, false) => "atomically reads",
             (false, true) => "writes",
@@ -351,14 +360,14 @@ impl Machine<'_> {
                 FindingKind::UnpublishedRead,
                 "the write happens before, but is not made available and visible to the read",
             ),
-            _ if earlier.0.manner.atomic && later.0.manner.atomic => {
+            _ if earlier.0.way.manner.atomic && later.0.way.manner.atomic => {
                 (FindingKind::Race, "both are atomic, but not in each other's scope or of one size")
             }
             _ if (earlier.0.moment.workgroup, earlier.0.subgroup)
                 == (later.0.moment.workgroup, later.0.subgroup) =>
             {
                 // What one instruction does for all lanes at once has no order in lockstep either.
-                let lockstep = earlier.0.site != later.0.site && self.setup.subgroups > 1;
+                let lockstep = earlier.0.way.site != later.0.way.site && self.setup.subgroups > 1;
                 match lockstep {
                     true => (FindingKind::Lockstep, LOCKSTEP),
                     false => (FindingKind::Race, "nothing orders the two, lanes of one subgroup as they are"),
@@ -366,7 +375,7 @@ impl Machine<'_> {
             }
             _ => (FindingKind::Race, "nothing orders the two"),
         };
-        let writes = |record: &Record| record.manner.writes && !record.manner.atomic;
+        let writes = |record: &Record| record.way.manner.writes && !record.way.manner.atomic;
         let same = match self.again && writes(earlier.0) && writes(later.0) {
             true => "; it is the value that is there already, which makes it no less a race",
             false => "",
@@ -375,13 +384,14 @@ impl Machine<'_> {
             "data race on `{name}`: invocation {} {} it{}, invocation {} {} it{}, and {why}{same}",
             earlier.1,
             does(earlier.0),
-            self.called(earlier.0.calls),
+            self.called(earlier.0.way.calls),
             later.1,
             does(later.0),
-            self.called(later.0.calls)
+            self.called(later.0.way.calls)
         );
-        let spot =
-            |(record, identity): (&Record, Identity)| (record.site, identity, Some(record.manner.writes));
+        let spot = |(record, identity): (&Record, Identity)| {
+            (record.way.site, identity, Some(record.way.manner.writes))
+        };
         self.found(Found { kind, message, at: vec![spot(earlier), spot(later)] });
     }
 
@@ -456,7 +466,6 @@ impl Machine<'_> {
         };
         let site = function.first_site as usize + frame.at;
         self.steps += 1;
-        here.me().time += 1;
         if let Some(done) = self.quickly(here, function, inst) {
             return done;
         }
@@ -525,6 +534,12 @@ impl Machine<'_> {
             }
             // Nothing that a helper does has an effect.
             Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => Err(Stop::Ended),
+            Op::EmitMeshTasksEXT if self.setup.stage == Stage::Task => Err(Stop::Ended),
+            // How many vertices and primitives are used is nothing of memory.
+            Op::SetMeshOutputsEXT if self.setup.stage == Stage::Mesh => {
+                here.frame()?.at += 1;
+                Ok(())
+            }
             _ => self.execute(here, inst),
         }
     }

@@ -444,7 +444,12 @@ impl<'m> Program<'m> {
                 match inst.raw.op {
                     Op::Label => here = reached.get(site).copied().unwrap_or_default(),
                     _ if here => _ = come.insert(inst.raw.line),
-                    Op::Branch | Op::Return | Op::Unreachable | Op::Kill | Op::TerminateInvocation => {}
+                    Op::Branch
+                    | Op::Return
+                    | Op::Unreachable
+                    | Op::Kill
+                    | Op::TerminateInvocation
+                    | Op::EmitMeshTasksEXT => {}
                     _ => _ = left.insert(inst.raw.line),
                 }
             }

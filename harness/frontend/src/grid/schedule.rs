@@ -362,7 +362,7 @@ impl Machine<'_> {
         }
         for index in together {
             let me = &mut workgroup.invocations[*index];
-            me.last_release = me.time;
+            me.releases();
             me.doing = Doing::Runs;
             if let Some(frame) = me.frames.last_mut() {
                 frame.at += 1;

@@ -68,7 +68,7 @@ pub(super) fn with<T>(
         return Err(nowhere(Problem::Budget { what: "invocations", bound: bound as usize }));
     }
     let subgroup_size = options.subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
-    let subgroup_size = if stage == Stage::Compute { subgroup_size } else { 1 };
+    let subgroup_size = if stage.has_workgroups() { subgroup_size } else { 1 };
     let Some(entry) = program.by_id.get(&function).copied() else {
         return Err(nowhere(malformed("the entry point is no function")));
     };

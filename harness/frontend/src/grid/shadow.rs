@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use litmus::Scope;
+use rustc_hash::FxHashMap;
 
 use super::access::WORD;
 use super::clock::{Moment, View, reaches};
@@ -35,6 +36,18 @@ pub(super) struct Manner {
 pub(super) struct Record {
     pub moment: Moment,
     pub subgroup: u32,
+    pub way: Way,
+}
+
+impl Record {
+    fn who(&self) -> (u32, u32, u32) {
+        (self.moment.invocation, self.moment.workgroup, self.subgroup)
+    }
+}
+
+/// What accesses of several invocations may have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Way {
     pub site: u32,
     /// The calls that led there, by their number.
     pub calls: u32,
@@ -43,10 +56,67 @@ pub(super) struct Record {
     pub mask: u8,
 }
 
-impl Record {
-    fn who(&self) -> (u32, u32, u32) {
-        (self.moment.invocation, self.moment.workgroup, self.subgroup)
+impl Way {
+    /// Whether what is kept of one access does for the other, wherever they stand in the shader.
+    fn alike(&self, other: &Way) -> bool {
+        self.manner == other.manner && self.mask == other.mask
     }
+}
+
+/// How many invocations share a group: their numbers differ in the bits below.
+const TOGETHER: u32 = u32::BITS;
+
+/// Accesses that differ in their invocations alone.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    /// The first of the numbers that it has room for.
+    first: u32,
+    /// A bit for each that is in it.
+    lanes: u32,
+    time: u32,
+    epoch: u32,
+    way: Way,
+}
+
+impl Group {
+    fn of(record: &Record) -> Group {
+        let Moment { invocation, time, epoch, .. } = record.moment;
+        let lane = invocation % TOGETHER;
+        Group { first: invocation - lane, lanes: 1 << lane, time, epoch, way: record.way }
+    }
+
+    /// The bit of an invocation; 0 where it is not in it.
+    fn bit(&self, invocation: u32) -> u32 {
+        let room = invocation.checked_sub(self.first).filter(|lane| *lane < TOGETHER);
+        room.map_or(0, |lane| self.lanes & 1 << lane)
+    }
+
+    fn joins(&self, other: &Group) -> bool {
+        (self.first, self.time, self.epoch) == (other.first, other.time, other.epoch) && self.way == other.way
+    }
+
+    /// Its accesses, with the bit of each.
+    fn members(self, shape: Shape) -> impl Iterator<Item = (u32, Record)> {
+        let Group { first, time, epoch, way, mut lanes } = self;
+        std::iter::from_fn(move || {
+            let lane = (lanes != 0).then(|| lanes.trailing_zeros())?;
+            lanes &= lanes - 1;
+            let invocation = first + lane;
+            let workgroup = invocation / shape.local;
+            let subgroup = invocation % shape.local / shape.subgroup;
+            let moment = Moment { invocation, workgroup, time, epoch };
+            Some((1 << lane, Record { moment, subgroup, way }))
+        })
+    }
+}
+
+/// How invocations are numbered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Invocations of a workgroup.
+    pub local: u32,
+    /// Invocations of a subgroup.
+    pub subgroup: u32,
 }
 
 /// How two accesses stand to each other.
@@ -60,7 +130,7 @@ pub(super) enum Standing {
     Unpublished,
 }
 
-/// For invocations up to which of their steps what they wrote at a place is seen there.
+/// For invocations up to which of their times what they wrote at a place is seen there.
 pub(super) type Seen = BTreeMap<u32, u32>;
 
 /// What decides how accesses stand to each other.
@@ -71,21 +141,22 @@ pub(super) struct Sight<'v> {
     pub seen: Option<&'v Seen>,
     /// Whether more than barriers of workgroups orders invocations.
     pub fine: bool,
-    /// The step of the invocation at which it released something last.
+    /// The time of the invocation at which it released something last.
     pub released: u32,
+    pub shape: Shape,
 }
 
 /// How an access stands to an earlier one.
 pub(super) fn standing(earlier: &Record, later: &Record, sight: Sight<'_>) -> Standing {
     let view = sight.view;
-    let (a, b) = (&earlier.manner, &later.manner);
+    let (a, b) = (&earlier.way.manner, &later.way.manner);
     let same = earlier.moment.invocation == later.moment.invocation;
-    if same || earlier.mask & later.mask == 0 || !a.writes && !b.writes {
+    if same || earlier.way.mask & later.way.mask == 0 || !a.writes && !b.writes {
         return Standing::Ordered;
     }
     let (one, other) = (earlier.who(), later.who());
     let joined = reaches(a.scope, one, other) && reaches(b.scope, one, other);
-    if a.atomic && b.atomic && joined && earlier.mask == later.mask && a.wide == b.wide {
+    if a.atomic && b.atomic && joined && earlier.way.mask == later.way.mask && a.wide == b.wide {
         return Standing::Mutual;
     }
     let workgroup = later.moment.workgroup;
@@ -115,53 +186,94 @@ pub(super) fn standing(earlier: &Record, later: &Record, sight: Sight<'_>) -> St
 /// Who was at a word.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
-    records: Vec<Record>,
+    groups: Vec<Group>,
     writes: bool,
     /// One more than the number of the invocation that changed it last; 0 for nobody.
     changed_by: u32,
 }
 
-/// Words of a page.
-const PAGE: usize = 32;
+/// Words of a page: a bit each.
+const PAGE: u64 = u32::BITS as u64;
+
+/// Who was at the words of a part of an object.
+#[derive(Clone, Debug, Default)]
+struct Page {
+    /// A bit for each word at which somebody was.
+    words: u32,
+    /// Of these alone, in their order.
+    cells: Vec<Cell>,
+}
+
+impl Page {
+    /// Where the cell of a word is, or has to be.
+    fn index(&self, word: u64) -> (bool, usize) {
+        let bit = 1 << (word % PAGE);
+        (self.words & bit != 0, (self.words & (bit - 1)).count_ones() as usize)
+    }
+
+    fn cell(&mut self, word: u64) -> &mut Cell {
+        let (there, index) = self.index(word);
+        if !there {
+            self.words |= 1 << (word % PAGE);
+            room_for_one(&mut self.cells);
+            self.cells.insert(index, Cell::default());
+        }
+        &mut self.cells[index]
+    }
+}
+
+/// Grows by less than vectors do by themselves: there are many, and most are short.
+fn room_for_one<T>(all: &mut Vec<T>) {
+    if all.len() == all.capacity() {
+        all.reserve_exact(1 + all.len() / 4);
+    }
+}
 
 /// Who was at the words of an object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shadow {
-    /// Empty where nobody was.
-    pages: Vec<Vec<Cell>>,
+    /// Where somebody was first, by its number: many objects have no other.
+    near: (u32, Page),
+    far: FxHashMap<u32, Page>,
 }
 
 impl Shadow {
     /// The word of that number.
     pub fn cell(&mut self, word: u64) -> &mut Cell {
-        let (page, at) = (word as usize / PAGE, word as usize % PAGE);
-        if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, Vec::new);
+        let number = (word / PAGE) as u32;
+        if self.near.1.words == 0 {
+            self.near.0 = number;
         }
-        let page = &mut self.pages[page];
-        if page.is_empty() {
-            page.resize_with(PAGE, Cell::default);
-        }
-        &mut page[at]
+        let page = match self.near.0 == number {
+            true => &mut self.near.1,
+            false => self.far.entry(number).or_default(),
+        };
+        page.cell(word)
     }
 
     /// Who changed the word of a byte last, and the instruction that did so.
     pub fn changed(&self, offset: u64) -> Option<(u32, u32)> {
-        let word = (offset / WORD) as usize;
-        let cell = self.pages.get(word / PAGE)?.get(word % PAGE)?;
+        let word = offset / WORD;
+        let number = (word / PAGE) as u32;
+        let page = if self.near.0 == number { &self.near.1 } else { self.far.get(&number)? };
+        let (there, index) = page.index(word);
+        let cell = page.cells.get(index).filter(|_| there)?;
         let who = cell.changed_by.checked_sub(1)?;
-        let writes = |record: &&Record| record.manner.writes && record.moment.invocation == who;
-        let last = cell.records.iter().filter(writes).max_by_key(|record| record.moment.time)?;
-        Some((who, last.site))
+        let writes = |group: &&Group| group.way.manner.writes && group.bit(who) != 0;
+        let last = cell.groups.iter().filter(writes).max_by_key(|group| group.time)?;
+        Some((who, last.way.site))
     }
 
     /// Bytes that were accessed, and bytes that it takes to know by whom.
     pub fn taken(&self) -> (u64, u64) {
         let mut accessed = 0;
-        let mut bytes = self.pages.capacity() * size_of::<Vec<Cell>>();
-        for cell in self.pages.iter().flatten() {
-            accessed += cell.records.iter().fold(0, |all, record| all | record.mask).count_ones();
-            bytes += size_of::<Cell>() + cell.records.capacity() * size_of::<Record>();
+        let mut bytes = self.far.capacity() * size_of::<(u32, Page)>();
+        for page in std::iter::once(&self.near.1).chain(self.far.values()) {
+            bytes += page.cells.capacity() * size_of::<Cell>();
+            for cell in &page.cells {
+                accessed += cell.groups.iter().fold(0, |all, group| all | group.way.mask).count_ones();
+                bytes += cell.groups.capacity() * size_of::<Group>();
+            }
         }
         (u64::from(accessed), bytes as u64)
     }
@@ -184,26 +296,13 @@ impl Cell {
     /// Looks at all who were here, and stays.
     pub fn meet(&mut self, new: &Record, sight: Sight<'_>) -> Met {
         let mut met = Met::default();
-        if self.writes || new.manner.writes {
-            for record in &self.records {
-                match standing(record, new, sight) {
-                    Standing::Ordered => {}
-                    Standing::Mutual => {
-                        let known = sight.view.before.knows(new.moment.workgroup, &record.moment);
-                        let same =
-                            record.manner.operation == new.manner.operation && new.manner.operation != 0;
-                        met.unordered |= !known && !same && record.manner.writes;
-                    }
-                    found => {
-                        let better = match &met.conflict {
-                            None => true,
-                            Some((_, Standing::Unpublished)) => found == Standing::Race,
-                            Some(_) => false,
-                        };
-                        if better {
-                            met.conflict = Some((*record, found));
-                        }
-                    }
+        if self.writes || new.way.manner.writes {
+            for group in &self.groups {
+                if group.ignores(new) {
+                    continue;
+                }
+                for (_, record) in group.members(sight.shape) {
+                    met.with(&record, new, sight);
                 }
             }
         }
@@ -211,96 +310,174 @@ impl Cell {
         met
     }
 
-    /// Whose writes, of which step, a read sees by itself: later ones of its invocation see them as well.
+    /// Whose writes, and when, a read sees by itself: later ones of its invocation see them as well.
     pub fn seen_by(&self, read: &Record, sight: Sight<'_>) -> impl Iterator<Item = (u32, u32)> {
-        let read = Record { manner: Manner { writes: false, atomic: false, ..read.manner }, ..*read };
-        let others = self
-            .records
-            .iter()
-            .filter(move |record| record.manner.writes && record.moment.invocation != read.moment.invocation);
-        others
-            .filter(move |record| {
-                standing(record, &read, sight) == Standing::Ordered && record.mask & read.mask != 0
+        let manner = Manner { writes: false, atomic: false, ..read.way.manner };
+        let read = Record { way: Way { manner, ..read.way }, ..*read };
+        let groups = self.groups.iter();
+        let writes =
+            groups.filter(move |group| group.way.manner.writes && group.way.mask & read.way.mask != 0);
+        writes
+            .flat_map(move |group| group.members(sight.shape))
+            .filter(move |(_, record)| {
+                record.moment.invocation != read.moment.invocation
+                    && standing(record, &read, sight) == Standing::Ordered
             })
-            .map(|record| (record.moment.invocation, record.moment.time))
+            .map(|(_, record)| (record.moment.invocation, record.moment.time))
     }
 
     fn keep(&mut self, new: &Record, sight: Sight<'_>) {
-        let (view, fine) = (sight.view, sight.fine);
-        let workgroup = new.moment.workgroup;
-        if new.manner.writes && !new.manner.private {
-            let plain = Manner { writes: false, atomic: false, published: false, ..new.manner };
-            let read = Record { manner: plain, ..*new };
-            self.records.retain(|record| {
-                let covered = record.mask & !new.mask == 0 && !record.manner.private;
-                let mine = record.moment.invocation == new.moment.invocation;
-                let known = mine || view.before.knows(workgroup, &record.moment);
-                let ordered = mine
-                    || match standing(record, new, sight) {
-                        Standing::Ordered => true,
-                        // Of atomics as well that took turns, as with a lock: who comes behind the new one comes behind both, and who
-                        // does not is as little in order with the new one.
-                        Standing::Mutual => {
-                            let alike = [0, record.manner.operation].contains(&new.manner.operation);
-                            alike && (record.manner.published || !record.manner.writes)
-                        }
-                        Standing::Race | Standing::Unpublished => false,
-                    };
-                // Whoever conflicts with the earlier is to conflict with the new one, which atomics do less, and nobody does with what is
-                // its own: a read of the invocation behind it may still not see the earlier.
-                let stronger =
-                    !new.manner.atomic || record.manner.atomic && record.manner.scope == new.manner.scope;
-                let seen = mine || standing(record, &read, sight) == Standing::Ordered;
-                !(covered && known && ordered && stronger && seen)
-            });
+        let Record { moment, way, .. } = *new;
+        if way.manner.writes && !way.manner.private {
+            self.cover(new, sight);
         }
-        // What an atomic makes available is its place: what its invocation wrote there before as well. Whoever knows of one then knows of
-        // the other, where nothing was released between.
-        if new.manner.writes && new.manner.atomic {
-            for record in &mut self.records {
-                let mine = record.moment.invocation == new.moment.invocation;
-                let plain = !record.manner.atomic && !record.manner.private && !record.manner.published;
-                let covered = record.mask & !new.mask == 0 && record.moment.time > sight.released;
-                if mine && plain && covered && record.manner.writes {
-                    let manner = Manner { published: true, scope: new.manner.scope, ..record.manner };
-                    *record = Record { moment: new.moment, manner, ..*record };
-                }
-            }
+        if way.manner.writes && way.manner.atomic {
+            self.publish(new, sight);
         }
-        let alike = |record: &Record| record.manner == new.manner && record.mask == new.mask;
-        let mut workgroups: Vec<u32> = Vec::new();
-        let mut each = 0;
-        for record in &mut self.records {
-            if !alike(record) {
-                continue;
-            }
-            if record.moment.invocation == new.moment.invocation {
-                *record = *new;
+        let mut mine = self.groups.iter_mut().filter(|group| group.way.alike(&way));
+        if let Some(group) = mine.find(|group| group.bit(moment.invocation) != 0) {
+            if group.time == moment.time && group.epoch == moment.epoch && group.way == way {
                 return;
             }
-            if fine {
-                continue;
-            }
-            if record.moment.workgroup == workgroup {
-                if record.moment.epoch < new.moment.epoch && !new.manner.private && !new.manner.writes {
-                    *record = *new;
-                    return;
-                }
-                each += 1;
-            } else if !workgroups.contains(&record.moment.workgroup) {
-                workgroups.push(record.moment.workgroup);
-            }
-        }
-        if !fine && (each >= EACH || each == 0 && workgroups.len() >= WORKGROUPS) {
+            group.lanes &= !group.bit(moment.invocation);
+            self.groups.retain(|group| group.lanes != 0);
+            self.add(new);
             return;
         }
-        if self.records.len() < MAX_RECORDS {
-            self.writes |= new.manner.writes;
-            // Most words have one record or two.
-            if self.records.len() == self.records.capacity() && self.records.len() < 4 {
-                self.records.reserve_exact(1);
+        if !sight.fine && !self.wanted(new, sight.shape) {
+            return;
+        }
+        if self.groups.iter().map(|group| group.lanes.count_ones() as usize).sum::<usize>() < MAX_RECORDS {
+            self.writes |= way.manner.writes;
+            self.add(new);
+        }
+    }
+
+    /// Drops those for whom a write does as well.
+    fn cover(&mut self, new: &Record, sight: Sight<'_>) {
+        let plain = Manner { writes: false, atomic: false, published: false, ..new.way.manner };
+        let read = Record { way: Way { manner: plain, ..new.way }, ..*new };
+        for group in &mut self.groups {
+            let (old, by) = (group.way, new.way);
+            // Whoever conflicts with the earlier is to conflict with the new one, which atomics do less, and nobody does with what is
+            // its own: a read of the invocation behind it may still not see the earlier.
+            let stronger = !by.manner.atomic || old.manner.atomic && old.manner.scope == by.manner.scope;
+            if old.mask & !by.mask != 0 || old.manner.private || !stronger {
+                continue;
             }
-            self.records.push(*new);
+            for (bit, record) in group.members(sight.shape) {
+                let mine = record.moment.invocation == new.moment.invocation;
+                let known = mine || sight.view.before.knows(new.moment.workgroup, &record.moment);
+                let ordered = mine
+                    || known
+                        && match standing(&record, new, sight) {
+                            Standing::Ordered => true,
+                            // Of atomics as well that took turns, as with a lock: who comes behind the new one comes behind both, and who
+                            // does not is as little in order with the new one.
+                            Standing::Mutual => {
+                                let alike = [0, old.manner.operation].contains(&by.manner.operation);
+                                alike && (old.manner.published || !old.manner.writes)
+                            }
+                            Standing::Race | Standing::Unpublished => false,
+                        };
+                if ordered && (mine || standing(&record, &read, sight) == Standing::Ordered) {
+                    group.lanes &= !bit;
+                }
+            }
+        }
+        self.groups.retain(|group| group.lanes != 0);
+    }
+
+    /// What an atomic makes available is its place: what its invocation wrote there before as well. Whoever knows of one then knows of
+    /// the other, where nothing was released between.
+    fn publish(&mut self, new: &Record, sight: Sight<'_>) {
+        let mut moved = Vec::new();
+        for group in &mut self.groups {
+            let Manner { writes, atomic, private, published, .. } = group.way.manner;
+            let covered = group.way.mask & !new.way.mask == 0 && group.time > sight.released;
+            let bit = group.bit(new.moment.invocation);
+            if bit != 0 && covered && writes && !atomic && !private && !published {
+                group.lanes &= !bit;
+                let manner = Manner { published: true, scope: new.way.manner.scope, ..group.way.manner };
+                moved.push(Record { way: Way { manner, ..group.way }, ..*new });
+            }
+        }
+        if !moved.is_empty() {
+            self.groups.retain(|group| group.lanes != 0);
+            moved.iter().for_each(|record| self.add(record));
+        }
+    }
+
+    /// Whether a record is kept where barriers of workgroups alone order, by how many there are of its kind; those of an earlier barrier
+    /// make room.
+    fn wanted(&mut self, new: &Record, shape: Shape) -> bool {
+        let mut workgroups: Vec<u32> = Vec::new();
+        let mut each = 0;
+        for group in self.groups.iter_mut().filter(|group| group.way.alike(&new.way)) {
+            for (bit, record) in group.members(shape) {
+                if record.moment.workgroup != new.moment.workgroup {
+                    if !workgroups.contains(&record.moment.workgroup) {
+                        workgroups.push(record.moment.workgroup);
+                    }
+                    continue;
+                }
+                if record.moment.epoch < new.moment.epoch && !new.way.manner.private && !new.way.manner.writes
+                {
+                    group.lanes &= !bit;
+                    self.groups.retain(|group| group.lanes != 0);
+                    return true;
+                }
+                each += 1;
+            }
+        }
+        each < EACH && (each > 0 || workgroups.len() < WORKGROUPS)
+    }
+
+    fn add(&mut self, new: &Record) {
+        let one = Group::of(new);
+        if let Some(group) = self.groups.iter_mut().find(|group| group.joins(&one)) {
+            group.lanes |= one.lanes;
+            return;
+        }
+        room_for_one(&mut self.groups);
+        self.groups.push(one);
+    }
+}
+
+impl Group {
+    /// Whether nothing comes of an access, whoever the invocations are.
+    fn ignores(&self, new: &Record) -> bool {
+        let (a, b) = (&self.way.manner, &new.way.manner);
+        let everywhere = |scope: Scope| reaches(scope, (0, 0, 0), (1, 1, 1));
+        let same = a.operation == b.operation && a.operation != 0 || !a.writes;
+        let mutual = a.atomic && b.atomic && self.way.mask == new.way.mask && a.wide == b.wide;
+        !a.writes && !b.writes
+            || self.way.mask & new.way.mask == 0
+            || mutual && same && everywhere(a.scope) && everywhere(b.scope)
+    }
+}
+
+impl Met {
+    /// Looks at one who was there.
+    fn with(&mut self, record: &Record, new: &Record, sight: Sight<'_>) {
+        match standing(record, new, sight) {
+            Standing::Ordered => {}
+            Standing::Mutual => {
+                let known = sight.view.before.knows(new.moment.workgroup, &record.moment);
+                let (old, by) = (record.way.manner, new.way.manner);
+                let same = old.operation == by.operation && by.operation != 0;
+                self.unordered |= !known && !same && old.writes;
+            }
+            found => {
+                let better = match &self.conflict {
+                    None => true,
+                    Some((_, Standing::Unpublished)) => found == Standing::Race,
+                    Some(_) => false,
+                };
+                if better {
+                    self.conflict = Some((*record, found));
+                }
+            }
         }
     }
 }

@@ -25,22 +25,33 @@ impl Invocation {
         (self.number, self.identity.workgroup_index, self.subgroup)
     }
 
+    /// When an access of it happens that happens now.
+    pub fn now(&self) -> u32 {
+        self.stamp + 1
+    }
+
+    /// Tells what it did from what it will do.
+    pub fn releases(&mut self) {
+        self.stamp += 1;
+        self.last_release = self.stamp;
+    }
+
     /// What a release of this invocation gives. What it makes available stays so for later ones.
     pub fn message(&mut self, scope: Scope, semantics: Semantics) -> Rc<Message> {
-        self.last_release = self.time;
+        self.releases();
         let known = [0, 1, 2].map(|class: usize| {
             let view = &mut self.views[class];
             let mut before = view.before.clone();
             if semantics.classes.contains(CLASSES[class]) {
-                before.learn(self.number, self.time);
+                before.learn(self.number, self.stamp);
                 if semantics.make_available {
-                    view.available.learn(self.number, self.time);
+                    view.available.learn(self.number, self.stamp);
                 }
             }
             (before, view.available.clone())
         });
         let (invocation, workgroup, subgroup) = self.who();
-        let (classes, time, known) = (semantics.classes, self.time, Rc::new(known));
+        let (classes, time, known) = (semantics.classes, self.stamp, Rc::new(known));
         Rc::new(Message { invocation, time, own: false, workgroup, subgroup, scope, classes, known })
     }
 

@@ -76,7 +76,12 @@ impl<'m> Code<'m> {
         code.iter().any(|at| {
             matches!(
                 op(at),
-                Op::Return | Op::ReturnValue | Op::Kill | Op::TerminateInvocation | Op::Unreachable
+                Op::Return
+                    | Op::ReturnValue
+                    | Op::Kill
+                    | Op::TerminateInvocation
+                    | Op::EmitMeshTasksEXT
+                    | Op::Unreachable
             )
         })
     }

@@ -363,6 +363,7 @@ fn ends(op: Op) -> bool {
             | Op::Return
             | Op::ReturnValue
             | Op::Kill
+            | Op::EmitMeshTasksEXT
             | Op::Unreachable
     )
 }
