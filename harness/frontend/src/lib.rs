@@ -66,6 +66,7 @@ mod order;
 mod outcomes;
 mod overwritten;
 mod question;
+mod quiet;
 mod relation;
 mod section;
 mod smallest;
