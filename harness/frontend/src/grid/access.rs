@@ -84,8 +84,8 @@ impl Machine<'_> {
     pub(super) fn beyond_end(&mut self, here: &mut Here<'_>, what: &str, pointer: &Pointer) -> String {
         let program = self.program;
         let Some(object) = self.object(here, pointer.object) else { return what.to_owned() };
-        let (own, bytes, named) = (object.name.clone(), object.bytes.len(), object.class.is_some());
-        let given = object.given;
+        let (is_given, own, bytes, named) =
+            (object.given, object.name.clone(), object.bytes.len(), object.class.is_some());
         let name = match (own.as_str(), object.variable) {
             // Variables of invocations are too many to have their names with them.
             ("", variable) if program.module.variables.contains_key(&variable) => {
@@ -100,11 +100,11 @@ impl Machine<'_> {
             return format!("{what} beyond the end of an array in `{name}`{}", element.unwrap_or_default());
         }
         let offset = pointer.offset as i64;
-        if !given {
+        if !is_given {
             return match offset {
-                ..0 => format!(
-                    "{what} below the beginning of `{name}`, or, where its index is unsigned, beyond all that a buffer can have"
-                ),
+                ..0 => {
+                    format!("{what} before byte 0 of `{name}`, or, by an unsigned index, beyond any buffer")
+                }
                 _ => format!("{what} at byte {offset} of `{name}`, beyond all that a buffer can have"),
             };
         }
