@@ -103,7 +103,7 @@ impl Machine<'_> {
         if !is_given {
             return match offset {
                 ..0 => {
-                    format!("{what} before byte 0 of `{name}`, or, by an unsigned index, beyond any buffer")
+                    format!("{what} before byte 0 of `{name}`, or beyond any buffer")
                 }
                 _ => format!("{what} at byte {offset} of `{name}`, beyond all that a buffer can have"),
             };
