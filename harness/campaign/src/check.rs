@@ -29,6 +29,11 @@ pub enum Checked {
 }
 
 impl Checked {
+    /// Whether something is wrong.
+    fn has_findings(&self) -> bool {
+        matches!(self, Checked::Answered(line, ..) if line.findings.as_ref().is_some_and(|all| !all.is_empty()))
+    }
+
     /// Whether it is not known if there is a race.
     fn is_unknown(&self) -> bool {
         matches!(self, Checked::Answered(line, ..) if line.race == RaceWord::Unknown)

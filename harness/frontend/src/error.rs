@@ -94,13 +94,16 @@ pub enum Problem {
         what: String,
     },
     /// More than the lifter takes on.
-    #[error("cannot lift: more than {bound} {what}; lower --grid or --unroll")]
+    #[error("cannot lift: more than {bound} {what}{}", fewer(what))]
     Budget {
         /// Of what.
         what: &'static str,
         /// How many at most.
         bound: usize,
     },
+    /// More than there was time for: see `Options::deadline`.
+    #[error("the time was up")]
+    OutOfTime,
     /// An annotation that is not understood.
     #[error("annotation: {0}")]
     Annotation(String),
@@ -121,7 +124,43 @@ pub enum Problem {
     },
 }
 
+/// Of what there is too much, where a single workgroup has more invocations than are taken on.
+pub(crate) const ONE_WORKGROUP: &str = "invocations, of which one workgroup alone has more";
+
+/// What makes fewer of them, in words.
+fn fewer(what: &str) -> &'static str {
+    match what {
+        "invocations" => "; lower --grid",
+        "steps of an invocation"
+        | "paths of an invocation"
+        | "instructions of a thread"
+        | "registers of a thread" => "; lower --unroll",
+        "paths of all invocations" | "rounds of values" | "locations" => "; lower --grid or --unroll",
+        _ => "",
+    }
+}
+
 impl Problem {
+    /// Whether nothing is wrong with the module, and only time or steps were too few to follow its paths to their ends.
+    pub fn is_exhausted(&self) -> bool {
+        match self {
+            Problem::OutOfTime => true,
+            Problem::Budget { what, .. } => {
+                matches!(
+                    *what,
+                    "steps"
+                        | "steps of an invocation"
+                        | "paths of an invocation"
+                        | "paths of all invocations"
+                        | "instructions of a thread"
+                        | "registers of a thread"
+                        | "rounds of values"
+                )
+            }
+            _ => false,
+        }
+    }
+
     /// The refusal at a place.
     pub fn at(self, place: Place) -> Refusal {
         Refusal { place, what: self }

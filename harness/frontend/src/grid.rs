@@ -220,7 +220,10 @@ pub(crate) fn walk_within(module: &Module, options: &Options, most: u64) -> Resu
                 report.finals = machine.finals();
             }
             if let Err(refusal) = walked {
-                if order > 0 && matches!(refusal.what, Problem::Budget { .. }) && report.findings.is_empty() {
+                if order > 0
+                    && matches!(refusal.what, Problem::Budget { .. } | Problem::OutOfTime)
+                    && report.findings.is_empty()
+                {
                     // Fewer orders than there might be.
                     report.orders -= 1;
                     break;
@@ -238,7 +241,9 @@ pub(crate) fn walk_within(module: &Module, options: &Options, most: u64) -> Resu
         report.verdict = match (report.findings.is_empty(), &report.why) {
             (false, _) => Verdict::Racy,
             (true, None) => Verdict::Clean,
-            (true, Some(Refusal { what: Problem::Budget { .. }, .. })) => Verdict::Undecided,
+            (true, Some(Refusal { what: Problem::Budget { .. } | Problem::OutOfTime, .. })) => {
+                Verdict::Undecided
+            }
             (true, Some(refusal)) => return Err(refusal.clone()),
         };
         if report.verdict == Verdict::Clean {

@@ -67,6 +67,7 @@ mod order;
 mod outcomes;
 mod overwritten;
 mod question;
+mod quiet;
 mod relation;
 mod section;
 mod smallest;

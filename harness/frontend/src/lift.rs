@@ -10,7 +10,7 @@ use rspirv::spirv::StorageClass;
 
 use crate::annotations::{Formula, Initial};
 use crate::assemble;
-use crate::error::{Place, Problem, Refusal, malformed};
+use crate::error::{ONE_WORKGROUP, Place, Problem, Refusal, malformed};
 use crate::grid::Sampler;
 use crate::inputs::{AddressInput, ImageInput};
 use crate::layout::{Specialized, known};
@@ -84,6 +84,8 @@ pub struct Options {
     pub seed: u64,
     /// The invocations that are lifted, where it is not all of them: what they do with nobody else there.
     pub only: Vec<Identity>,
+    /// When lifting and walking are given up ([`Problem::OutOfTime`]); never where there is none.
+    pub deadline: Option<std::time::Instant>,
 }
 
 /// Where an invocation is.
@@ -214,6 +216,8 @@ pub(crate) struct Setting<'a> {
     pub unroll: Option<u32>,
     /// Bodies of a loop that depends on what is read.
     pub unroll_open: u32,
+    /// When lifting is given up.
+    pub deadline: Option<std::time::Instant>,
     /// Whether accesses stay that one invocation alone is about.
     pub keep_all: bool,
     /// Whether final contents of buffers are asked about.
@@ -427,6 +431,7 @@ pub(crate) fn with_setting<T>(
         subgroup_size: options.subgroup_size.unwrap_or(1).max(1),
         unroll: options.unroll,
         unroll_open: options.open_bodies(),
+        deadline: None,
         keep_all: false,
         keep_final: false,
         observed: BTreeSet::new(),
@@ -513,6 +518,7 @@ fn lift_entry(
         subgroup_size,
         unroll: options.unroll,
         unroll_open: options.open_bodies(),
+        deadline: options.deadline,
         keep_all: options.keep_all,
         keep_final: options.keep_final,
         observed: BTreeSet::new(),
@@ -714,7 +720,11 @@ pub(crate) fn local_size(
 fn invocations(grid: [u32; 3], local: [u32; 3], stage: Stage) -> Result<Vec<Identity>, Problem> {
     let count = grid.iter().chain(&local).try_fold(1_u64, |product, n| product.checked_mul(u64::from(*n)));
     if count.is_none_or(|count| count > MAX_INVOCATIONS as u64) {
-        return Err(Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS });
+        let bound = MAX_INVOCATIONS;
+        let each = local.iter().try_fold(1_u64, |product, n| product.checked_mul(u64::from(*n)));
+        let alone = each.is_none_or(|each| each > bound as u64);
+        let what = if alone { ONE_WORKGROUP } else { "invocations" };
+        return Err(Problem::Budget { what, bound });
     }
     let each = |size: [u32; 3]| {
         (0..size[2])

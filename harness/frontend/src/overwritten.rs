@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use rspirv::spirv::Op;
 
 use crate::module::{Function, Module};
+use crate::quiet::quiet;
 
 /// What a block does to variables, and where control goes from it.
 #[derive(Default)]
@@ -18,7 +19,7 @@ struct Block {
     next: Vec<u32>,
 }
 
-/// The variables of a function that are written before they are read from this block on. Those of which more is done than loading and
+/// The variables of a function that are written before they are read from this block on, or decide nothing. Those of which more is done than loading and
 /// storing them whole are not among them.
 pub(crate) fn overwritten(module: &Module, function: &Function, header: u32) -> HashSet<u32> {
     let declared = function.code.iter().filter(|one| one.op == Op::Variable);
@@ -65,6 +66,7 @@ pub(crate) fn overwritten(module: &Module, function: &Function, header: u32) -> 
         }
     }
     let read = read.remove(&header).unwrap_or_default();
-    plain.retain(|id| !read.contains(id));
+    let quiet = quiet(module, function, true);
+    plain.retain(|id| !read.contains(id) || quiet.contains(id));
     plain
 }

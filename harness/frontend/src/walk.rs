@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
+use std::time::Instant;
 
 use arithmetic::mask;
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
@@ -26,6 +27,8 @@ mod turn;
 
 /// Instructions that one invocation executes at most, over all of its paths.
 const MAX_STEPS: usize = 4_000_000;
+/// Steps after which it is looked whether the time is up.
+const TICK: usize = 1 << 10;
 /// Paths of an invocation at most.
 const MAX_PATHS: usize = 4_096;
 /// Calls in calls at most; SPIR-V has no recursion.
@@ -316,6 +319,10 @@ impl<'a> Walk<'a> {
             self.steps += 1;
             if self.steps > MAX_STEPS {
                 return Err(Problem::Budget { what: "steps of an invocation", bound: MAX_STEPS });
+            }
+            let late = |deadline| self.steps.is_multiple_of(TICK) && Instant::now() > deadline;
+            if self.setting.deadline.is_some_and(late) {
+                return Err(Problem::OutOfTime);
             }
             match self.step(state) {
                 Ok(()) | Err(Stop::Again) => {}

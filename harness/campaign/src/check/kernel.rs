@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use frontend::{Asking, Finding, FindingKind, Lifted, Module, Options, Place, Refusal, Spot};
+use frontend::{Asking, Finding, FindingKind, Lifted, Module, Options, Place, Problem, Refusal, Spot};
 use litmus::Race;
 use model::Budget;
 use model::progress::{Limits, terminates};
@@ -68,7 +68,9 @@ pub fn check(
             // Whole grids are walked, and so is what the model does not answer for.
             let walked = Walked { file, module: &module, compiler, options: &options };
             let lifted = |options: &Options| -> Result<_, Refusal> {
-                let lifted = frontend::lift(&module, options)?;
+                // The other half is for the walk.
+                let deadline = Some(started + asked.timeout / 2);
+                let lifted = frontend::lift(&module, &Options { deadline, ..options.clone() })?;
                 let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
                 let answered = kernel.answered(model, asked, started);
                 let open = answered.as_ref().map_or(true, |answered| kernel.leaves_open(answered));
@@ -76,18 +78,40 @@ pub fn check(
             };
             let found = deepened(&options, asked, started, lifted);
             let open = found.as_ref().map_or(true, |(_, open)| *open);
-            let walked = open.then(|| walked.answered(model, asked, started)).flatten();
+            let (walked, why) = match open.then(|| walked.answered(model, asked, started)) {
+                Some(Ok(walked)) => (Some(walked), None),
+                Some(Err(why)) => (None, why),
+                None => (None, None),
+            };
             let walked = walked.filter(|walked| !walked.is_unknown() || !matches!(&found, Ok((Ok(_), _))));
             let unknown = match (&walked, &found) {
                 (Some(checked), _) | (None, Ok((Ok(checked), _))) => checked.is_unknown(),
                 (None, _) => false,
             };
             let undecided = Undecided { module: &module, options: &options, model, timeout: asked.timeout };
-            let words = unknown.then(|| undecided.words(found.as_ref().map(|(answered, _)| answered)));
+            // Beside something that is wrong, what the model lacks is no matter.
+            let wrong = walked.as_ref().is_some_and(Checked::has_findings);
+            let told = !(wrong && matches!(&found, Err(refusal) if !is_limit(refusal)));
+            let asks = || undecided.words(found.as_ref().map(|(answered, _)| answered));
+            let words = (unknown && told).then(asks);
             let mut checked = match (walked, found) {
                 (Some(walked), _) => walked,
                 (None, Ok((answered, _))) => answered.unwrap_or_else(rejected),
-                (None, Err(refusal)) => refused(&refusal),
+                (None, Err(refusal)) => {
+                    // The grid may be too large for the model, and something else keeps the walk from it.
+                    let exhausted = refusal.what.is_exhausted();
+                    let told = why.filter(|why| why.what.is_exhausted() || !exhausted && is_limit(&refusal));
+                    match told {
+                        None if exhausted => {
+                            let words = undecided.words(Err(&refusal)).unwrap_or_default();
+                            endless(file, &options, model, (started, words))
+                        }
+                        Some(why) if exhausted || why.what.is_exhausted() => {
+                            endless(file, &options, model, (started, undecided.walk(&why)))
+                        }
+                        told => refused(&told.unwrap_or(refusal)),
+                    }
+                }
             };
             if let (Some(words), Checked::Answered(_, warnings, _)) = (words.flatten(), &mut checked) {
                 warnings.push(format!("{file}: {words}"));
@@ -95,6 +119,31 @@ pub fn check(
             checked
         })
         .collect()
+}
+
+/// Whether the lifter refuses a module for its size alone.
+fn is_limit(refusal: &Refusal) -> bool {
+    matches!(refusal.what, Problem::Budget { .. } | Problem::OutOfTime)
+}
+
+/// The line of an entry point whose end neither the lifter nor the walk comes to, with why.
+fn endless(
+    file: &str,
+    options: &Options,
+    model: &model::Model,
+    (started, why): (Instant, String),
+) -> Checked {
+    let queries = options.assertion.iter();
+    let queries =
+        queries.map(|claim| Query { text: format!("forall ({claim})"), holds: None, expected: Some(true) });
+    let entry = options.entry.as_deref().unwrap_or("main");
+    let line = CheckLine {
+        queries: queries.collect(),
+        findings: Some(Vec::new()),
+        bound: options.unroll.unwrap_or(options.open_bodies()),
+        ..entry_line(file, entry, model, Race::Unknown, started)
+    };
+    Checked::Answered(Box::new(line), vec![format!("{file}: {why}")], Conclusion::Environment)
 }
 
 /// The line of an entry point, of which only race and time are known.

@@ -1,11 +1,12 @@
 //! What would decide about a shader that stays unknown: what stopped the model, and the option that moves it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use frontend::{Asking, FindingKind, Module, Options, Place, Problem, Refusal};
 use model::{Budget, Model};
 
 use super::Checked;
+use crate::shader::words;
 
 /// How much longer the model is asked, where the time was up.
 const LONGER: u32 = 6;
@@ -39,12 +40,12 @@ impl Undecided<'_> {
                 if line.findings.iter().flatten().any(|found| found.kind == divergent) {
                     return None;
                 }
-                let seconds = (self.timeout * LONGER).as_secs().max(1);
-                ("the time of the model was up".to_owned(), format!("`--timeout {seconds}s` asks it on"))
+                self.later()
             }
             Ok(Ok(_)) => return None,
             Ok(Err(why)) => (format!("the model cannot be asked, as {why}"), self.fewer_bodies(self.options)),
-            Err(Refusal { what: Problem::Budget { what: "invocations", bound }, .. }) => {
+            Err(Refusal { what: Problem::OutOfTime, .. }) => self.later(),
+            Err(Refusal { what: Problem::Budget { what, bound }, .. }) if what.starts_with("invocations") => {
                 let why = format!("the model is asked of at most {bound} invocations");
                 (why, self.fewer_invocations(*bound))
             }
@@ -58,16 +59,43 @@ impl Undecided<'_> {
                     self.fewer_bodies(self.options),
                 )
             }
-            Err(_) => return None,
+            Err(Refusal { what, place }) => {
+                let at = match place {
+                    Place::Line(line) => format!("line {line}: "),
+                    Place::Word(_) | Place::Module => String::new(),
+                };
+                let why = words(&what.clone().at(Place::Module));
+                return Some(format!("unknown: the model cannot be asked: {at}{why}"));
+            }
         };
         Some(format!("unknown: {why}; {option}"))
+    }
+
+    /// What stopped the walk over the whole grid, in words.
+    pub fn walk(&self, refusal: &Refusal) -> String {
+        match &refusal.what {
+            Problem::Budget { bound, .. } => {
+                format!("unknown: the walk over the whole grid does not end within {bound} steps")
+            }
+            _ => {
+                let (why, option) = self.later();
+                format!("unknown: {why}; {option}")
+            }
+        }
+    }
+
+    /// The time was up, and what gives it more.
+    fn later(&self) -> (String, String) {
+        let seconds = (self.timeout * LONGER).as_secs().max(1);
+        ("the time of the model was up".to_owned(), format!("`--timeout {seconds}s` asks it on"))
     }
 
     /// The largest bound of loops under which the model takes the kernel.
     fn fewer_bodies(&self, options: &Options) -> String {
         let stop = || false;
+        let deadline = Some(Instant::now() + self.timeout / 2);
         let taken = |bodies: &&u32| {
-            let options = Options { unroll: Some(**bodies), ..options.clone() };
+            let options = Options { unroll: Some(**bodies), deadline, ..options.clone() };
             let Ok(lifted) = frontend::lift(self.module, &options) else { return false };
             let budget = Budget::until(&stop).at_most(FEW_STEPS);
             let asking = Asking { budget, race: true, question: true, places: false };
@@ -85,9 +113,10 @@ impl Undecided<'_> {
 
     /// The largest grid that the model takes.
     fn fewer_invocations(&self, bound: usize) -> String {
-        let options = Options { grid: Some([1, 1, 1]), ..self.options.clone() };
+        let deadline = Some(Instant::now() + self.timeout);
+        let options = Options { grid: Some([1, 1, 1]), deadline, ..self.options.clone() };
         match frontend::lift(self.module, &options) {
-            Err(Refusal { what: Problem::Budget { what: "invocations", .. }, .. }) => {
+            Err(Refusal { what: Problem::Budget { what, .. }, .. }) if what.starts_with("invocations") => {
                 "one workgroup alone has more: `--spec` makes it smaller, where constants say its size"
                     .to_owned()
             }

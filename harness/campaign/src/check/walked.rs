@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use frontend::grid::{GridFinding, Verdict};
-use frontend::{DEFAULT_UNROLL, Identity, Module, Options};
+use frontend::{DEFAULT_UNROLL, Identity, Module, Options, Refusal};
 use litmus::Race;
 use model::Budget;
 use results::wire::{CheckLine, Executions, FindingRecord, Query};
@@ -57,16 +57,26 @@ impl Walked<'_> {
         Some((text, outcome, pairs))
     }
 
-    /// The answer; nothing where the walk has none either, or something else is asked than it knows.
-    pub fn answered(&self, model: &model::Model, asked: Asked, started: Instant) -> Option<Checked> {
+    /// The answer.
+    ///
+    /// # Errors
+    /// Why the walk has none either; nothing where something else is asked than it knows.
+    pub fn answered(
+        &self,
+        model: &model::Model,
+        asked: Asked,
+        started: Instant,
+    ) -> Result<Checked, Option<Refusal>> {
         // It knows the newest text, and no fairness.
         if model.name() != model::Model::default_for(litmus::Dialect::Vulkan) || asked.progress.is_some() {
-            return None;
+            return Err(None);
         }
         let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
-        let report = frontend::judge(self.module, self.options, model, Budget::until(&stop)).ok()?;
+        let deadline = (started + asked.timeout).max(Instant::now() + asked.timeout / 2);
+        let options = Options { deadline: Some(deadline), ..self.options.clone() };
+        let report = frontend::judge(self.module, &options, model, Budget::until(&stop)).map_err(Some)?;
         let race = match report.verdict {
-            Verdict::Undecided => return None,
+            Verdict::Undecided => return Err(report.why),
             _ if report.findings.iter().any(|found| found.kind.is_race()) => Race::Racy,
             Verdict::Clean if !report.ordered => Race::Free,
             // What comes after something undefined, and other orders than those that were tried, are not known.
@@ -95,6 +105,6 @@ impl Walked<'_> {
             wider: report.wider,
             ..entry_line(self.file, &report.entry, model, race, started)
         };
-        Some(Checked::Answered(Box::new(line), warnings, outcome))
+        Ok(Checked::Answered(Box::new(line), warnings, outcome))
     }
 }

@@ -107,7 +107,7 @@ fn what_would_decide_is_told() {
         ),
         (
             "mcs.comp",
-            &["--grid", "3"],
+            &["--grid", "3", "--timeout", "1000s"],
             "unknown: the model is asked of at most 65536 paths of all invocations; `--unroll 1` asks it about the first body of \
              each loop",
         ),

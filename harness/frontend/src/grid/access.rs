@@ -84,7 +84,8 @@ impl Machine<'_> {
     pub(super) fn beyond_end(&mut self, here: &mut Here<'_>, what: &str, pointer: &Pointer) -> String {
         let program = self.program;
         let Some(object) = self.object(here, pointer.object) else { return what.to_owned() };
-        let (own, bytes, named) = (object.name.clone(), object.bytes.len(), object.class.is_some());
+        let (is_given, own, bytes, named) =
+            (object.given, object.name.clone(), object.bytes.len(), object.class.is_some());
         let name = match (own.as_str(), object.variable) {
             // Variables of invocations are too many to have their names with them.
             ("", variable) if program.module.variables.contains_key(&variable) => {
@@ -99,6 +100,14 @@ impl Machine<'_> {
             return format!("{what} beyond the end of an array in `{name}`{}", element.unwrap_or_default());
         }
         let offset = pointer.offset as i64;
+        if !is_given {
+            return match offset {
+                ..0 => {
+                    format!("{what} before byte 0 of `{name}`, or beyond any buffer")
+                }
+                _ => format!("{what} at byte {offset} of `{name}`, beyond all that a buffer can have"),
+            };
+        }
         let element = if named && offset > 0 { self.element(here, pointer, pointer.offset) } else { own };
         let element = if element.contains('[') { format!(": `{element}`") } else { String::new() };
         format!("{what} at byte {offset} of `{name}`, which has {bytes}{element}")
@@ -270,8 +279,10 @@ impl Machine<'_> {
             return Ok(self.zero(pointer.ty, kind, pointer.taint));
         }
         if pointer.beyond || !object.holds(pointer.offset, bytes) {
-            let given = object.given || pointer.beyond;
-            self.note_unknown_length(here, pointer);
+            let given = object.given || object.ends_before(pointer, bytes);
+            if !given {
+                self.note_unknown_length(here, pointer);
+            }
             // Where nothing is said of the length, nothing is beyond it.
             let taint = match self.known_outside(here) {
                 _ if !given => 0,
@@ -325,15 +336,6 @@ impl Machine<'_> {
             return pointer.offset;
         }
         ((u64::from(pointer.object) + 1) << ADDRESS_BITS).wrapping_add(pointer.offset)
-    }
-
-    /// Says that the length of a buffer was assumed, where something lies beyond it.
-    fn note_unknown_length(&mut self, here: &mut Here<'_>, pointer: &Pointer) {
-        let unknown = self.object(here, pointer.object).filter(|object| !object.given);
-        if let Some(name) = unknown.map(|object| object.name.clone()) {
-            self.notes
-                .insert(format!("nothing is said of `{name}`, which is accessed beyond the bytes assumed"));
-        }
     }
 
     /// Writes a whole type.
@@ -406,11 +408,12 @@ impl Machine<'_> {
             return Ok(());
         };
         if pointer.beyond || !object.holds(pointer.offset, bytes) {
-            if object.given || pointer.beyond {
+            if object.given || object.ends_before(pointer, bytes) {
                 let message = self.beyond_end(here, "a write", pointer);
                 self.finding(here, FindingKind::OutOfBounds, message);
+            } else {
+                self.note_unknown_length(here, pointer);
             }
-            self.note_unknown_length(here, pointer);
             return Ok(());
         }
         let (class, coherent) = (object.class, object.coherent);

@@ -11,7 +11,7 @@ use super::access::WORD;
 use super::machine::{Here, Machine, Step};
 use super::program::{Inst, Kind, Layout};
 use super::shadow::Manner;
-use super::value::{LOCAL, OPEN, Taint, UNDEFINED, Value};
+use super::value::{LOCAL, NO_LANE, OPEN, Pointer, Taint, UNDEFINED, Value, source};
 
 /// What a read-modify-write stores.
 fn updated(op: Op, old: u64, value: u64, bits: u32) -> Option<u64> {
@@ -55,6 +55,15 @@ fn commuting(op: Op) -> u8 {
 }
 
 impl Machine<'_> {
+    /// Says that the length of a buffer was assumed, where something lies beyond it.
+    pub(super) fn note_unknown_length(&mut self, here: &mut Here<'_>, pointer: &Pointer) {
+        let unknown = self.object(here, pointer.object).filter(|object| !object.given);
+        if let Some(name) = unknown.map(|object| object.name.clone()) {
+            self.notes
+                .insert(format!("nothing is said of `{name}`, which is accessed beyond the bytes assumed"));
+        }
+    }
+
     pub(super) fn atomic(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
         let program = self.program;
         let op = inst.raw.op;
@@ -87,15 +96,11 @@ impl Machine<'_> {
             return self.set(here, inst, Value::Bits(0, UNDEFINED));
         };
         if pointer.beyond || !object.holds(pointer.offset, bytes) {
-            if object.given || pointer.beyond {
+            if object.given || object.ends_before(&pointer, bytes) {
                 let message = self.beyond_end(here, "an atomic", &pointer);
                 self.finding(here, FindingKind::OutOfBounds, message);
             } else {
-                let note = format!(
-                    "nothing is said of `{}`, which is accessed beyond the bytes assumed",
-                    object.name
-                );
-                self.notes.insert(note);
+                self.note_unknown_length(here, &pointer);
             }
             return self.set(here, inst, Value::Bits(0, UNDEFINED));
         }
@@ -115,10 +120,13 @@ impl Machine<'_> {
         let used = reads && !matches!(op, Op::AtomicLoad | Op::AtomicExchange);
         if (value_taint | expected_taint) & UNDEFINED != 0 || used && old_taint & UNDEFINED != 0 {
             let message = match used && old_taint & UNDEFINED != 0 {
-                true => {
+                true if old_taint & NO_LANE == 0 => {
                     format!("an atomic depends on what `{}` held before, which nobody wrote", object.name)
                 }
-                false => "an operand of an atomic depends on memory that nobody wrote".to_owned(),
+                true => format!("an atomic depends on {}", source(old_taint)),
+                false => {
+                    format!("an operand of an atomic depends on {}", source(value_taint | expected_taint))
+                }
             };
             self.finding(here, FindingKind::UninitialisedRead, message);
         }

@@ -25,7 +25,9 @@ impl Machine<'_> {
         let op = inst.raw.op;
         let operands = program.module.operands(&inst.raw);
         if operands.len() > MOST {
-            return Err(unsupported(format!("Op{op:?} of so many operands")).into());
+            let name = format!("Op{op:?}");
+            let ray = if name.starts_with("OpRayQuery") { ", as ray queries are not followed" } else { "" };
+            return Err(unsupported(name + ray).into());
         }
         let mut arguments = [&Value::Nothing(0); MOST];
         for (argument, id) in arguments.iter_mut().zip(operands) {
@@ -59,7 +61,7 @@ impl Machine<'_> {
         let one = |arguments: &[(u64, Taint)]| {
             let mut numbers = [0; MOST];
             numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);
-            let taint = of_result(op, arguments);
+            let taint = of_result(op, arguments, bits);
             match (computed(op, &numbers[..arguments.len()], kind, from, bits), op) {
                 (Some(result), _) => Ok(Value::Bits(result, taint)),
                 // Division by zero and the like.

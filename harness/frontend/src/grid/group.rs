@@ -9,7 +9,7 @@ use arithmetic::{bits_of, float_of, mask};
 use super::compute::flattened;
 use super::machine::{Doing, Here, Machine, Step};
 use super::program::{Inst, Kind};
-use super::value::{Taint, UNDEFINED, Value};
+use super::value::{NO_LANE, Taint, UNDEFINED, Value};
 
 /// Whether lanes have to come together for it.
 pub(super) fn is_collective(op: Op) -> bool {
@@ -155,7 +155,7 @@ impl Machine<'_> {
             let found = lanes.iter().find(|lane| u64::from(lane.lane) == wanted);
             match found {
                 Some(lane) => argument(lane, 1).tainted(more),
-                None => argument(from, 1).tainted(more | UNDEFINED),
+                None => argument(from, 1).tainted(more | UNDEFINED | NO_LANE),
             }
         };
         let every = |value: Value| Ok(vec![value; lanes.len()]);

@@ -129,6 +129,8 @@ pub(super) struct Setup {
     pub mixed: bool,
     /// Whether accesses are not looked at.
     pub blind: bool,
+    /// When walking is given up.
+    pub deadline: Option<std::time::Instant>,
 }
 
 impl Setup {
@@ -269,7 +271,7 @@ impl Machine<'_> {
         }
         self.looks_outside(taint);
         if taint & UNDEFINED != 0 {
-            let message = format!("{what} depends on memory that nobody wrote");
+            let message = format!("{what} depends on {}", super::value::source(taint));
             self.finding(here, FindingKind::UninitialisedRead, message);
         }
         self.open |= taint & OPEN != 0;

@@ -5,7 +5,7 @@ use litmus::StorageClass;
 
 use super::sampler::Sampler;
 use super::shadow::Shadow;
-use super::value::{Taint, UNDEFINED};
+use super::value::{Pointer, Taint, UNDEFINED};
 
 /// Bytes of all objects of a dispatch at most.
 pub(super) const MAX_BYTES: u64 = 1 << 31;
@@ -69,6 +69,15 @@ impl Object {
 
     pub fn holds(&self, offset: u64, bytes: u32) -> bool {
         offset.checked_add(u64::from(bytes)).is_some_and(|end| end <= self.bytes.len() as u64)
+    }
+
+    /// Whether bytes that a pointer into it leads to are beyond it, however long it is. The range of a descriptor is a number of bytes of
+    /// 32 bits (`maxStorageBufferRange`). An offset below 0 is of an index below 0 or, where the index is unsigned, of one of at least
+    /// 2^31, which is beyond for elements of two bytes or more.
+    pub fn ends_before(&self, pointer: &Pointer, bytes: u32) -> bool {
+        let end = pointer.offset.saturating_add(u64::from(bytes));
+        let beyond = if (pointer.offset as i64) < 0 { bytes > 1 } else { end > u64::from(u32::MAX) };
+        pointer.beyond || self.variable != 0 && beyond
     }
 
     /// A number; the caller has looked at the bounds.

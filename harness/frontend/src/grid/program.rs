@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Place, Problem, malformed, unsupported};
 use crate::layout::Specialized;
@@ -122,6 +122,8 @@ fn family(op: Op) -> Family {
 /// A function.
 #[derive(Debug, Default)]
 pub(super) struct Function {
+    /// For each slot whether what is in it decides nothing.
+    pub quiet: Vec<bool>,
     pub code: Vec<Inst>,
     pub labels: FxHashMap<u32, usize>,
     pub parameters: Vec<u32>,
@@ -142,6 +144,8 @@ pub(super) struct Program<'m> {
     pub module: &'m Module,
     pub specialized: &'m Specialized<'m>,
     pub functions: Vec<Function>,
+    /// Variables of functions that decide nothing.
+    pub quiet: FxHashSet<u32>,
     pub by_id: FxHashMap<u32, usize>,
     slots: Vec<u32>,
     types: Vec<u32>,
@@ -165,6 +169,7 @@ impl<'m> Program<'m> {
             module,
             specialized,
             functions: Vec::new(),
+            quiet: FxHashSet::default(),
             by_id: FxHashMap::default(),
             slots: vec![NONE; bound],
             types: vec![0; bound],
@@ -250,6 +255,16 @@ impl<'m> Program<'m> {
         ready.slots = own.len() as u32;
         ready.parameters =
             function.parameters.iter().map(|id| own.get(id).copied().unwrap_or(NONE)).collect();
+        let quiet = crate::quiet::quiet(self.module, function, false);
+        ready.quiet = vec![false; own.len()];
+        for id in quiet {
+            if let Some(slot) = own.get(&id) {
+                ready.quiet[*slot as usize] = true;
+            }
+            self.quiet.extend(
+                function.code.iter().any(|one| one.op == Op::Variable && one.result == id).then_some(id),
+            );
+        }
         for instruction in &function.code {
             let result = own.get(&instruction.result).copied().unwrap_or(NONE);
             ready.code.push(Inst {

@@ -323,7 +323,7 @@ impl Machine<'_> {
                 let (&Value::Bits(a, x), &Value::Bits(b, y)) = (value(left)?, value(right)?) else {
                     return None;
                 };
-                let taint = if x | y == 0 { 0 } else { of_result(inst.raw.op, &[(a, x), (b, y)]) };
+                let taint = if x | y == 0 { 0 } else { of_result(inst.raw.op, &[(a, x), (b, y)], bits) };
                 Value::Bits(computed(inst.raw.op, &[a, b], kind, from, bits)?, taint)
             }
             Quick::Unary { operand, kind, from, bits } => {

@@ -3,6 +3,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::rc::Rc;
+use std::time::Instant;
 
 use rspirv::spirv::Op;
 
@@ -14,7 +15,7 @@ use crate::order::{scope, semantics};
 
 use super::circle::Spin;
 use super::machine::{Doing, Found, Here, Invocation, Machine, Step, Stop, Workgroup};
-use super::program::Inst;
+use super::program::{Inst, Program};
 use super::sync::{self, Barrier};
 use super::value::Value;
 
@@ -209,6 +210,9 @@ impl Machine<'_> {
                 if self.steps > budget {
                     let bound = usize::try_from(budget).unwrap_or(usize::MAX);
                     return Err(Problem::Budget { what: "steps", bound }.at(Place::Module));
+                }
+                if self.setup.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                    return Err(Problem::OutOfTime.at(Place::Module));
                 }
                 let mut here = Here { workgroup, index };
                 self.go(&mut here, events)?;
@@ -456,7 +460,7 @@ impl Machine<'_> {
             }
             let me = &here.workgroup.invocations[here.index];
             let jumped_back = me.frames.last().is_some_and(|frame| frame.at < at);
-            if jumped_back && !seen.insert(fingerprint(me)) {
+            if jumped_back && !seen.insert(fingerprint(me, self.program)) {
                 found = Some(self.site_of(me));
                 break;
             }
@@ -472,7 +476,7 @@ impl Machine<'_> {
 }
 
 /// What of an invocation decides how it goes on.
-fn fingerprint(invocation: &Invocation) -> u64 {
+fn fingerprint(invocation: &Invocation, program: &Program<'_>) -> u64 {
     fn add(hasher: &mut DefaultHasher, value: &Value) {
         match value {
             Value::Bits(bits, _) => hasher.write_u64(*bits),
@@ -490,9 +494,12 @@ fn fingerprint(invocation: &Invocation) -> u64 {
     for frame in &invocation.frames {
         hasher.write_usize(frame.function);
         hasher.write_usize(frame.at);
-        frame.values.iter().for_each(|value| add(&mut hasher, value));
+        let quiet = program.functions.get(frame.function).map_or(&[][..], |function| &function.quiet);
+        let decides = |slot: usize| !quiet.get(slot).copied().unwrap_or(false);
+        let deciding = frame.values.iter().enumerate().filter(|(slot, _)| decides(*slot));
+        deciding.for_each(|(_, value)| add(&mut hasher, value));
     }
-    for object in &invocation.locals {
+    for object in invocation.locals.iter().filter(|object| !program.quiet.contains(&object.variable)) {
         hasher.write(&object.bytes);
     }
     hasher.finish()

@@ -7,7 +7,7 @@ use litmus::{Order, Scope};
 use rspirv::spirv::{MemoryAccess, Op, StorageClass};
 use rustc_hash::FxHashMap;
 
-use crate::error::{Place, Problem, Refusal, malformed, unsupported};
+use crate::error::{ONE_WORKGROUP, Place, Problem, Refusal, malformed, unsupported};
 use crate::inputs::{AddressPlace, ImageInput, TexelInput};
 use crate::layout::Specialized;
 use crate::lift::{Options, local_size, loops};
@@ -65,7 +65,8 @@ pub(super) fn with<T>(
     let all = grid.iter().fold(each, |all, n| all.saturating_mul(u64::from(*n)));
     if all > MAX_INVOCATIONS || each > MAX_WORKGROUP {
         let bound = if each > MAX_WORKGROUP { MAX_WORKGROUP } else { MAX_INVOCATIONS };
-        return Err(nowhere(Problem::Budget { what: "invocations", bound: bound as usize }));
+        let what = if each > MAX_WORKGROUP { ONE_WORKGROUP } else { "invocations" };
+        return Err(nowhere(Problem::Budget { what, bound: bound as usize }));
     }
     let subgroup_size = options.subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
     let subgroup_size = if stage.has_workgroups() { subgroup_size } else { 1 };
@@ -98,6 +99,7 @@ pub(super) fn with<T>(
         fine: orders_finely(module, &specialized),
         mixed: mixes_reads(module, &specialized),
         blind: options.blind,
+        deadline: options.deadline,
     };
     let machine = Machine {
         setup: &setup,

@@ -14,20 +14,34 @@ pub(super) const UNDEFINED: Taint = 1;
 pub(super) const OPEN: Taint = 2;
 /// It is not computed here: filtered texels, results of matrices.
 pub(super) const OPAQUE: Taint = 4;
+/// An operation of a subgroup gave it that takes it from a lane that is not active, or not there; beside [`UNDEFINED`].
+pub(super) const NO_LANE: Taint = 8;
 /// It was read beyond the end of its object: a bit for each place that does, the last for all further ones.
 pub(super) const OUTSIDE: Taint = 0xffff_ff00;
 /// The first of these bits.
 pub(super) const FIRST_OUTSIDE: u32 = 8;
 
-/// What is to be known of the result of an instruction on numbers, with what is of each of them. Of `a && b` and `a || b` one side
-/// may decide alone: compilers of HLSL compute both, so that `i < n && data[i] > 0` reads beyond the end, and nobody looks at it.
-pub(super) fn of_result(op: Op, numbers: &[(u64, Taint)]) -> Taint {
-    let decisive = match op {
-        Op::LogicalAnd => Some(false),
-        Op::LogicalOr => Some(true),
-        _ => None,
+/// What somebody depends on who depends on an undefined value of this taint.
+pub(super) fn source(taint: Taint) -> &'static str {
+    match taint & NO_LANE {
+        0 => "memory that nobody wrote",
+        _ => "what an operation of the subgroup takes from a lane that is not active or not there",
+    }
+}
+
+/// What is to be known of the result, which has that many bits, of an instruction on numbers, with what is of each of them. Of
+/// `a && b` and `a || b` one side may decide alone: compilers of HLSL compute both, so that `i < n && data[i] > 0` reads beyond the
+/// end, and nobody looks at it. An undefined number is some number, of which `* 0` and `& 0` make 0 all the same.
+pub(super) fn of_result(op: Op, numbers: &[(u64, Taint)], bits: u32) -> Taint {
+    let decides = |(number, taint): &&(u64, Taint)| {
+        let alone = match op {
+            Op::LogicalAnd | Op::BitwiseAnd | Op::IMul => *number == 0,
+            Op::LogicalOr => *number != 0,
+            Op::BitwiseOr => *number == arithmetic::mask(bits),
+            _ => false,
+        };
+        alone && taint & !OPEN == 0
     };
-    let decides = |(number, taint): &&(u64, Taint)| decisive == Some(*number != 0) && taint & !OPEN == 0;
     match numbers.iter().filter(decides).map(|(_, taint)| *taint).reduce(|one, other| one & other) {
         Some(decided) => decided,
         None => numbers.iter().fold(0, |all, (_, taint)| all | taint),

@@ -1,0 +1,117 @@
+//! Values of a function that decide nothing: neither where control goes, nor what is accessed, nor what others are given. A loop that
+//! changes nothing else waits, however far it counts.
+
+use std::collections::{HashMap, HashSet};
+
+use rspirv::spirv::{Op, StorageClass};
+
+use crate::module::{Function, Instruction, Module, Type};
+
+/// Memory of others.
+const SHARED: [StorageClass; 4] = [
+    StorageClass::StorageBuffer,
+    StorageClass::Uniform,
+    StorageClass::Workgroup,
+    StorageClass::PhysicalStorageBuffer,
+];
+
+/// Whether an instruction does nothing but compute its result from its operands.
+fn is_pure(op: Op) -> bool {
+    matches!(
+        op,
+        Op::IAdd
+            | Op::ISub
+            | Op::IMul
+            | Op::UDiv
+            | Op::SDiv
+            | Op::UMod
+            | Op::SRem
+            | Op::SMod
+            | Op::SNegate
+            | Op::Not
+            | Op::FAdd
+            | Op::FSub
+            | Op::FMul
+            | Op::FDiv
+            | Op::FNegate
+            | Op::BitwiseAnd
+            | Op::BitwiseOr
+            | Op::BitwiseXor
+            | Op::ShiftLeftLogical
+            | Op::ShiftRightLogical
+            | Op::ShiftRightArithmetic
+            | Op::ConvertUToF
+            | Op::ConvertSToF
+            | Op::ConvertFToU
+            | Op::ConvertFToS
+            | Op::Bitcast
+            | Op::CopyObject
+            | Op::CompositeConstruct
+            | Op::CompositeExtract
+            | Op::Select
+            | Op::Phi
+    )
+}
+
+/// The results and variables of a function that decide nothing. `stores` is whether what is written to memory of others decides
+/// something; where not, what is written outside of the function's loops decides nothing of them.
+pub(crate) fn quiet(module: &Module, function: &Function, stores: bool) -> HashSet<u32> {
+    let mut all: HashSet<u32> = HashSet::new();
+    // What the value of each result or variable is made of.
+    let mut made_of: HashMap<u32, Vec<u32>> = HashMap::new();
+    let mut deciding: Vec<u32> = Vec::new();
+    let is_declared = |id: &u32| function.code.iter().any(|one| one.op == Op::Variable && one.result == *id);
+    let jumps_back = |(at, one): (usize, &Instruction)| {
+        let targets = module.operands(one).iter().filter_map(|id| function.labels.get(id));
+        let jumps = matches!(one.op, Op::Branch | Op::BranchConditional | Op::Switch);
+        targets.filter(|to| jumps && **to <= at).min().map(|to| *to..=at)
+    };
+    let loops: Vec<_> = function.code.iter().enumerate().filter_map(jumps_back).collect();
+    for (at, instruction) in function.code.iter().enumerate() {
+        let operands = module.operands(instruction);
+        let once = !loops.iter().any(|turn| turn.contains(&at));
+        match (instruction.op, operands) {
+            (Op::Variable, _) => {
+                all.insert(instruction.result);
+            }
+            (Op::Load, [from, ..]) if is_declared(from) => {
+                all.insert(instruction.result);
+                made_of.entry(instruction.result).or_default().push(*from);
+            }
+            (Op::Store, [to, value, ..]) if is_declared(to) => made_of.entry(*to).or_default().push(*value),
+            (Op::Store, [to, value, ..]) if !stores && once && is_shared(module, function, *to) => {
+                deciding.push(*to);
+                // A pointer that is stored is one that leads somewhere.
+                deciding.extend(is_pointer(module, function, *value).then_some(*value));
+            }
+            (op, operands) if is_pure(op) => {
+                all.insert(instruction.result);
+                made_of.entry(instruction.result).or_default().extend(operands);
+            }
+            (_, operands) => deciding.extend(operands),
+        }
+    }
+    while let Some(id) = deciding.pop() {
+        if all.remove(&id) {
+            deciding.extend(made_of.get(&id).into_iter().flatten());
+        }
+    }
+    all
+}
+
+fn type_of<'m>(module: &'m Module, function: &Function, id: u32) -> Option<&'m Type> {
+    let ty = function.types.get(&id).copied();
+    module.types.get(&ty.or_else(|| module.variables.get(&id).map(|variable| variable.ty))?)
+}
+
+fn is_pointer(module: &Module, function: &Function, id: u32) -> bool {
+    matches!(type_of(module, function, id), Some(Type::Pointer { .. }))
+}
+
+/// Whether a pointer is to memory that invocations share.
+fn is_shared(module: &Module, function: &Function, pointer: u32) -> bool {
+    match type_of(module, function, pointer) {
+        Some(Type::Pointer { class, .. }) => SHARED.contains(class),
+        _ => false,
+    }
+}
