@@ -7,7 +7,7 @@ const WALL: u32 = 4;
 
 /// Says stop once the calling thread has used so much of a processor, or four times as much time is over; where the system does
 /// not tell what a thread has used, once the time is over. Asked on the thread that made it.
-pub fn patience(time: Duration) -> impl Fn() -> bool + Sync {
+pub fn patience(time: Duration) -> impl Fn() -> bool + Send + Sync {
     let (used, since) = (processor_time(), Instant::now());
     move || {
         let over = since.elapsed();

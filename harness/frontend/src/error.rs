@@ -101,7 +101,7 @@ pub enum Problem {
         /// How many at most.
         bound: usize,
     },
-    /// More than there was time for: see `Options::deadline`.
+    /// More than there was time for: see `Options::until`.
     #[error("the time was up")]
     OutOfTime,
     /// An annotation that is not understood.

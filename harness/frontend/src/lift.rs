@@ -20,6 +20,7 @@ use crate::question::Asked;
 use crate::section::Sections;
 use crate::stage::{self, Stage};
 use crate::state::State;
+use crate::until::Until;
 use crate::value::{Cell, Object, Origin};
 use crate::walk::{Knowledge, Round, Touch, Walk, Walked};
 use crate::word::number_of_extended;
@@ -85,7 +86,7 @@ pub struct Options {
     /// The invocations that are lifted, where it is not all of them: what they do with nobody else there.
     pub only: Vec<Identity>,
     /// When lifting and walking are given up ([`Problem::OutOfTime`]); never where there is none.
-    pub deadline: Option<std::time::Instant>,
+    pub until: Option<Until>,
 }
 
 /// Where an invocation is.
@@ -217,7 +218,7 @@ pub(crate) struct Setting<'a> {
     /// Bodies of a loop that depends on what is read.
     pub unroll_open: u32,
     /// When lifting is given up.
-    pub deadline: Option<std::time::Instant>,
+    pub until: Option<Until>,
     /// Whether accesses stay that one invocation alone is about.
     pub keep_all: bool,
     /// Whether final contents of buffers are asked about.
@@ -431,7 +432,7 @@ pub(crate) fn with_setting<T>(
         subgroup_size: options.subgroup_size.unwrap_or(1).max(1),
         unroll: options.unroll,
         unroll_open: options.open_bodies(),
-        deadline: None,
+        until: None,
         keep_all: false,
         keep_final: false,
         observed: BTreeSet::new(),
@@ -518,7 +519,7 @@ fn lift_entry(
         subgroup_size,
         unroll: options.unroll,
         unroll_open: options.open_bodies(),
-        deadline: options.deadline,
+        until: options.until.clone(),
         keep_all: options.keep_all,
         keep_final: options.keep_final,
         observed: BTreeSet::new(),

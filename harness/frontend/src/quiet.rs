@@ -60,16 +60,26 @@ pub(crate) fn quiet(module: &Module, function: &Function, stores: bool) -> HashS
     // What the value of each result or variable is made of.
     let mut made_of: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut deciding: Vec<u32> = Vec::new();
-    let is_declared = |id: &u32| function.code.iter().any(|one| one.op == Op::Variable && one.result == *id);
+    let declared: HashSet<u32> =
+        function.code.iter().filter(|one| one.op == Op::Variable).map(|one| one.result).collect();
+    let is_declared = |id: &u32| declared.contains(id);
     let jumps_back = |(at, one): (usize, &Instruction)| {
         let targets = module.operands(one).iter().filter_map(|id| function.labels.get(id));
         let jumps = matches!(one.op, Op::Branch | Op::BranchConditional | Op::Switch);
         targets.filter(|to| jumps && **to <= at).min().map(|to| *to..=at)
     };
-    let loops: Vec<_> = function.code.iter().enumerate().filter_map(jumps_back).collect();
+    // How many loops begin and end at each instruction.
+    let mut turns = vec![(0_u32, 0_u32); function.code.len()];
+    for turn in function.code.iter().enumerate().filter_map(jumps_back) {
+        turns[*turn.start()].0 += 1;
+        turns[*turn.end()].1 += 1;
+    }
+    let mut depth = 0;
     for (at, instruction) in function.code.iter().enumerate() {
         let operands = module.operands(instruction);
-        let once = !loops.iter().any(|turn| turn.contains(&at));
+        depth += turns[at].0;
+        let once = depth == 0;
+        depth -= turns[at].1;
         match (instruction.op, operands) {
             (Op::Variable, _) => {
                 all.insert(instruction.result);

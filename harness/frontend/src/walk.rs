@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
-use std::time::Instant;
 
 use arithmetic::mask;
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
@@ -20,6 +19,7 @@ use crate::module::{Instruction, Type};
 use crate::section::Side;
 use crate::stage::Stage;
 use crate::state::{Frame, Loop, State};
+use crate::until::Until;
 use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};
 
 mod barrier;
@@ -320,8 +320,8 @@ impl<'a> Walk<'a> {
             if self.steps > MAX_STEPS {
                 return Err(Problem::Budget { what: "steps of an invocation", bound: MAX_STEPS });
             }
-            let late = |deadline| self.steps.is_multiple_of(TICK) && Instant::now() > deadline;
-            if self.setting.deadline.is_some_and(late) {
+            let late = |until: &Until| self.steps.is_multiple_of(TICK) && until.is_over();
+            if self.setting.until.as_ref().is_some_and(late) {
                 return Err(Problem::OutOfTime);
             }
             match self.step(state) {

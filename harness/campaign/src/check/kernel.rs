@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use frontend::{Asking, Finding, FindingKind, Lifted, Module, Options, Place, Problem, Refusal, Spot};
+use frontend::{Asking, Finding, FindingKind, Lifted, Module, Options, Place, Problem, Refusal, Spot, Until};
 use litmus::Race;
 use model::Budget;
 use model::progress::{Limits, terminates};
@@ -68,9 +68,8 @@ pub fn check(
             // Whole grids are walked, and so is what the model does not answer for.
             let walked = Walked { file, module: &module, compiler, options: &options };
             let lifted = |options: &Options| -> Result<_, Refusal> {
-                // The other half is for the walk.
-                let deadline = Some(started + asked.timeout / 2);
-                let lifted = frontend::lift(&module, &Options { deadline, ..options.clone() })?;
+                let until = Some(Until::new(patience(asked.timeout.saturating_sub(started.elapsed()))));
+                let lifted = frontend::lift(&module, &Options { until, ..options.clone() })?;
                 let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
                 let answered = kernel.answered(model, asked, started);
                 let open = answered.as_ref().map_or(true, |answered| kernel.leaves_open(answered));

@@ -1,11 +1,12 @@
 //! What would decide about a shader that stays unknown: what stopped the model, and the option that moves it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use frontend::{Asking, FindingKind, Module, Options, Place, Problem, Refusal};
+use frontend::{Asking, FindingKind, Module, Options, Place, Problem, Refusal, Until};
 use model::{Budget, Model};
 
 use super::Checked;
+use crate::patience::patience;
 use crate::shader::words;
 
 /// How much longer the model is asked, where the time was up.
@@ -93,9 +94,9 @@ impl Undecided<'_> {
     /// The largest bound of loops under which the model takes the kernel.
     fn fewer_bodies(&self, options: &Options) -> String {
         let stop = || false;
-        let deadline = Some(Instant::now() + self.timeout / 2);
+        let until = Some(Until::new(patience(self.timeout / 2)));
         let taken = |bodies: &&u32| {
-            let options = Options { unroll: Some(**bodies), deadline, ..options.clone() };
+            let options = Options { unroll: Some(**bodies), until: until.clone(), ..options.clone() };
             let Ok(lifted) = frontend::lift(self.module, &options) else { return false };
             let budget = Budget::until(&stop).at_most(FEW_STEPS);
             let asking = Asking { budget, race: true, question: true, places: false };
@@ -113,8 +114,8 @@ impl Undecided<'_> {
 
     /// The largest grid that the model takes.
     fn fewer_invocations(&self, bound: usize) -> String {
-        let deadline = Some(Instant::now() + self.timeout);
-        let options = Options { grid: Some([1, 1, 1]), deadline, ..self.options.clone() };
+        let until = Some(Until::new(patience(self.timeout)));
+        let options = Options { grid: Some([1, 1, 1]), until, ..self.options.clone() };
         match frontend::lift(self.module, &options) {
             Err(Refusal { what: Problem::Budget { what, .. }, .. }) if what.starts_with("invocations") => {
                 "one workgroup alone has more: `--spec` makes it smaller, where constants say its size"

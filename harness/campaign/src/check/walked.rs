@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use frontend::grid::{GridFinding, Verdict};
-use frontend::{DEFAULT_UNROLL, Identity, Module, Options, Refusal};
+use frontend::{DEFAULT_UNROLL, Identity, Module, Options, Refusal, Until};
 use litmus::Race;
 use model::Budget;
 use results::wire::{CheckLine, Executions, FindingRecord, Query};
@@ -71,9 +71,10 @@ impl Walked<'_> {
         if model.name() != model::Model::default_for(litmus::Dialect::Vulkan) || asked.progress.is_some() {
             return Err(None);
         }
-        let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
-        let deadline = (started + asked.timeout).max(Instant::now() + asked.timeout / 2);
-        let options = Options { deadline: Some(deadline), ..self.options.clone() };
+        let left = asked.timeout.saturating_sub(started.elapsed());
+        let stop = patience(left);
+        let until = Some(Until::new(patience(left.max(asked.timeout / 2))));
+        let options = Options { until, ..self.options.clone() };
         let report = frontend::judge(self.module, &options, model, Budget::until(&stop)).map_err(Some)?;
         let race = match report.verdict {
             Verdict::Undecided => return Err(report.why),

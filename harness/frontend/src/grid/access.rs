@@ -101,12 +101,8 @@ impl Machine<'_> {
         }
         let offset = pointer.offset as i64;
         if !is_given {
-            return match offset {
-                ..0 => {
-                    format!("{what} before byte 0 of `{name}`, or beyond any buffer")
-                }
-                _ => format!("{what} at byte {offset} of `{name}`, beyond all that a buffer can have"),
-            };
+            let at = if offset < 0 { "before byte 0, or".to_owned() } else { format!("at byte {offset},") };
+            return format!("{what} of `{name}` {at} beyond any buffer");
         }
         let element = if named && offset > 0 { self.element(here, pointer, pointer.offset) } else { own };
         let element = if element.contains('[') { format!(": `{element}`") } else { String::new() };

@@ -11,6 +11,7 @@ use crate::error::{Place, Problem, malformed};
 use crate::lift::{FindingKind, Identity};
 use crate::section::{Sections, Side};
 use crate::stage::Stage;
+use crate::until::Until;
 
 use super::clock::{Message, View};
 use super::memory::Object;
@@ -130,7 +131,7 @@ pub(super) struct Setup {
     /// Whether accesses are not looked at.
     pub blind: bool,
     /// When walking is given up.
-    pub deadline: Option<std::time::Instant>,
+    pub until: Option<Until>,
 }
 
 impl Setup {

@@ -257,13 +257,11 @@ impl<'m> Program<'m> {
             function.parameters.iter().map(|id| own.get(id).copied().unwrap_or(NONE)).collect();
         let quiet = crate::quiet::quiet(self.module, function, false);
         ready.quiet = vec![false; own.len()];
-        for id in quiet {
-            if let Some(slot) = own.get(&id) {
+        for instruction in function.code.iter().filter(|one| quiet.contains(&one.result)) {
+            if let Some(slot) = own.get(&instruction.result) {
                 ready.quiet[*slot as usize] = true;
             }
-            self.quiet.extend(
-                function.code.iter().any(|one| one.op == Op::Variable && one.result == id).then_some(id),
-            );
+            self.quiet.extend((instruction.op == Op::Variable).then_some(instruction.result));
         }
         for instruction in &function.code {
             let result = own.get(&instruction.result).copied().unwrap_or(NONE);

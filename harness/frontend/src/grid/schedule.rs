@@ -3,7 +3,6 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::rc::Rc;
-use std::time::Instant;
 
 use rspirv::spirv::Op;
 
@@ -12,6 +11,7 @@ use litmus::Scope;
 use crate::error::{Place, Problem, Refusal, unsupported};
 use crate::lift::FindingKind;
 use crate::order::{scope, semantics};
+use crate::until::Until;
 
 use super::circle::Spin;
 use super::machine::{Doing, Found, Here, Invocation, Machine, Step, Stop, Workgroup};
@@ -211,7 +211,7 @@ impl Machine<'_> {
                     let bound = usize::try_from(budget).unwrap_or(usize::MAX);
                     return Err(Problem::Budget { what: "steps", bound }.at(Place::Module));
                 }
-                if self.setup.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                if self.setup.until.as_ref().is_some_and(Until::is_over) {
                     return Err(Problem::OutOfTime.at(Place::Module));
                 }
                 let mut here = Here { workgroup, index };

@@ -99,7 +99,7 @@ pub(super) fn with<T>(
         fine: orders_finely(module, &specialized),
         mixed: mixes_reads(module, &specialized),
         blind: options.blind,
-        deadline: options.deadline,
+        until: options.until.clone(),
     };
     let machine = Machine {
         setup: &setup,
