@@ -58,6 +58,7 @@ const GLSLANG_HLSL: &[&str] =
 /// read only (`t`) at 100, samplers at 200, what is written (`u`) at 300.
 const GLSLANG_APART: &[&str] = &[
     "--hlsl-iomap",
+    "--auto-map-bindings",
     "--shift-texture-binding",
     "100",
     "--shift-sampler-binding",
