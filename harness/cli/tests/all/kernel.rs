@@ -135,13 +135,49 @@ fn what_would_decide_is_told() {
             "fragment.frag",
             "void main() {}",
             &["run"][..],
-            "only compute shaders are dispatched: `main` is of",
+            (2, "only compute shaders are dispatched: `main` is of"),
         ),
         (
             "points.geom",
             "layout(points) in; layout(points, max_vertices = 1) out; void main() {}",
             &["check", "race", "run"][..],
-            "no entry point of a compute, vertex, fragment, task or mesh shader; `main`",
+            (2, "no entry point of a compute, vertex, fragment, task or mesh shader; `main`"),
+        ),
+        // Nothing is wrong with what is not followed to its end.
+        (
+            "endless.comp",
+            "layout(binding = 0) buffer B { uint end; };
+             void main() { uint i = 0; while (i < 100 || true) i++; end = i; }",
+            &["check"][..],
+            (3, "unknown: the time of the model was up; `--timeout 30s` asks it on"),
+        ),
+        (
+            "image.comp",
+            "layout(r32ui, binding = 0) coherent uniform uimage2D picture;
+             layout(binding = 1) coherent buffer B { uint flag; uint seen; };
+             void main() {
+                 if (gl_WorkGroupID.x == 0) {
+                     imageStore(picture, ivec2(3), uvec4(7));
+                     memoryBarrier();
+                     atomicAdd(flag, 1);
+                 } else if (atomicAdd(flag, 0) == 1) {
+                     memoryBarrier();
+                     seen = imageLoad(picture, ivec2(3)).x;
+                 }
+             }",
+            &["check"][..],
+            (0, "unknown: the model cannot be asked: line "),
+        ),
+        (
+            "rays.comp",
+            "#extension GL_EXT_ray_query : require
+             layout(binding = 0) uniform accelerationStructureEXT scene;
+             void main() {
+                 rayQueryEXT query;
+                 rayQueryInitializeEXT(query, scene, 0, 0xff, vec3(0), 0, vec3(1), 1);
+             }",
+            &["check", "race"][..],
+            (2, "cannot lift: OpRayQueryInitializeKHR"),
         ),
     ];
     let asked = shaders.iter().flat_map(|(name, text, commands, words)| {
@@ -149,13 +185,14 @@ fn what_would_decide_is_told() {
     });
     for (name, text, command, words) in asked {
         let shader = folder.path().join(name);
-        std::fs::write(&shader, format!("#version 450\n{text}\n")).unwrap();
+        std::fs::write(&shader, format!("#version 460\n{text}\n")).unwrap();
         let ran =
             Ran::of(vk_litmus([*command, shader.to_str().unwrap(), "--grid", "2"]).current_dir(&folder));
         // `race` says it beside its verdict.
         let said = format!("{}{}", ran.stdout, ran.stderr);
         let said = said.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
-        assert!(ran.code == 2 && said.contains(words), "{ran:?}");
+        let (code, words) = words;
+        assert!(ran.code == *code && said.contains(words), "{ran:?}");
     }
 }
 

@@ -233,8 +233,10 @@ fn ordering(plan: &Plan) -> Vec<usize> {
             Some(Dependency { queue: *queue, opens, closes, source, target })
         })
         .collect();
+    // What comes behind the first that is given to the host is ordered by that, and leads nowhere.
+    let before = plan.steps.iter().take_while(|step| !matches!(step, Step::ToHost { .. }));
     let launches: Vec<(usize, QueueId, Stages)> = (0..)
-        .zip(&plan.steps)
+        .zip(before)
         .filter_map(|(number, step)| Some((number, step.queue(), launched_stages(plan, step)?)))
         .collect();
     // The host is on its way always; beside its threads batches need not be in the order of the steps.
