@@ -12,8 +12,10 @@ use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termina
 use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
 use results::answer::{answer, expected_race, race_surprises, uninitialised_surprises};
 use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RaceWord, RejectedLine, ScheduleStep};
+use runner::Variant;
 
 use crate::choice::{self, Chosen};
+use crate::kinds::progress::placements;
 use crate::patience::patience;
 use crate::similar::similar;
 use crate::source::{Loaded, Rejected, TestSource};
@@ -180,6 +182,11 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         Ok(loaded) => loaded,
         Err(rejected) => return Checked::Rejected(rejected),
     };
+    // The way a test is told changes nothing that is said here, but has to be one.
+    let variant = &loaded.source.variant;
+    if let Some(error) = variant.parse::<Variant>().err().filter(|_| placements(variant).is_none()) {
+        return Checked::Rejected(Rejected::whole(&loaded.source.argument, error.to_string()));
+    }
     let refused = |failure: Failure| {
         let error = failure.report().to_string();
         let line = RejectedLine { file: file.clone(), error, line: 1, column: 1 };

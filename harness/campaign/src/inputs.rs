@@ -13,7 +13,6 @@ use litmus::corpus::{self, EmbeddedFile};
 use litmus::suite::{MAX_VARIANTS, alternatives};
 use litmus::syntax::MAX_TEXT_BYTES;
 use results::show;
-use runner::Variant;
 use walkdir::WalkDir;
 
 use crate::similar::{meant, similar};
@@ -121,9 +120,6 @@ pub fn of_argument(argument: &str) -> Vec<TestSource> {
                 let Some(variants) = alternatives(variant) else {
                     return vec![without_text(argument, format!("more than {MAX_VARIANTS} variants"))];
                 };
-                if let Some(error) = variants.iter().find_map(|variant| variant.parse::<Variant>().err()) {
-                    return vec![without_text(argument, error.to_string())];
-                }
                 let told = |source: &TestSource| -> Vec<TestSource> {
                     variants.iter().map(|variant| source.clone().told(variant)).collect()
                 };

@@ -148,7 +148,7 @@ struct Cell {
 }
 
 /// The placements that the words behind an `@` name.
-fn placements(variant: &str) -> Option<Vec<Placement>> {
+pub(crate) fn placements(variant: &str) -> Option<Vec<Placement>> {
     if variant.is_empty() {
         return Some(PLACEMENTS.iter().map(|(_, placement)| *placement).collect());
     }
