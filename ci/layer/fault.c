@@ -7,6 +7,9 @@
  *     device-lost:N          the submission with this number loses the device
  *     garbage:N              from the wait with this number on, whatever the host can read is overwritten before it does
  *     zeros:N                the same, with zero
+ *     twice:N                one submission in N executes twice, one after the other
+ *     no-dispatch:N          one dispatch in N is left out when it is recorded
+ *     no-fill:N, no-copy:N   the same of what fills a buffer, and of what copies one to another
  *     memory-types           the driver says that it has 1,000 memory types
  *     no-device, list-fails  the driver lists nothing, or fails to
  *     fail:CALL              the call is out of memory
@@ -151,6 +154,30 @@ static Result layer_vkMapMemory(
     return result;
 }
 
+/* Commands that are left out. */
+
+static int left_out(unsigned long *recorded) { return ++*recorded % number() == 0; }
+
+static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_t z) {
+    static unsigned long recorded;
+    if (is("no-dispatch") && left_out(&recorded)) return;
+    ((void (*)(Handle, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDispatch"))(commands, x, y, z);
+}
+
+static void layer_vkCmdFillBuffer(Handle commands, uint64_t buffer, uint64_t offset, uint64_t size, uint32_t with) {
+    static unsigned long recorded;
+    if (is("no-fill") && left_out(&recorded)) return;
+    ((void (*)(Handle, uint64_t, uint64_t, uint64_t, uint32_t))below(commands, "vkCmdFillBuffer"))(
+        commands, buffer, offset, size, with);
+}
+
+static void layer_vkCmdCopyBuffer(Handle commands, uint64_t from, uint64_t to, uint32_t count, const void *regions) {
+    static unsigned long recorded;
+    if (is("no-copy") && left_out(&recorded)) return;
+    ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
+        commands, from, to, count, regions);
+}
+
 static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *submits, uint64_t fence) {
     static unsigned long submissions;
     Result result = fault("vkQueueSubmit");
@@ -176,6 +203,11 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *su
             return submit(queue, 0, NULL, fence);
         }
         return submit(queue, count, submits, fence);
+    }
+    if (is("twice") && count == 1 && submits->wait_count == 0 && submits->signal_count == 0 && submissions % number() == 0) {
+        result = submit(queue, count, submits, 0);
+        if (result == SUCCESS) result = ((Result(*)(Handle))below(queue, "vkQueueWaitIdle"))(queue);
+        return result ? result : submit(queue, count, submits, fence);
     }
     if (!is("empty-submission") || submissions % number() != 0) return submit(queue, count, submits, fence);
     Submit *empty = calloc(count ? count : 1, sizeof *empty);
@@ -241,6 +273,9 @@ static Function own(const char *name) {
     OWN(vkAllocateMemory)
     OWN(vkFreeMemory)
     OWN(vkMapMemory)
+    OWN(vkCmdDispatch)
+    OWN(vkCmdFillBuffer)
+    OWN(vkCmdCopyBuffer)
     OWN(vkQueueSubmit)
     OWN(vkWaitForFences)
     OWN(vkEnumeratePhysicalDevices)
