@@ -1,5 +1,6 @@
 //! The clock of whoever asks the models: the models have none, and are told when to stop.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// An answer may take as long by the wall as this many times its processor time, so that a busy machine changes none.
@@ -16,6 +17,12 @@ pub fn patience(time: Duration) -> impl Fn() -> bool + Send + Sync {
             || processor_time().zip(used).is_none_or(|(now, before)| now.saturating_sub(before) >= time);
         over >= time && (over >= time.saturating_mul(WALL) || is_used())
     }
+}
+
+/// The same, from when it is first asked.
+pub fn patience_once_asked(time: Duration) -> impl Fn() -> bool + Send + Sync {
+    let begun = OnceLock::new();
+    move || begun.get_or_init(|| patience(time))()
 }
 
 /// What the thread has used of a processor.

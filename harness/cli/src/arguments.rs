@@ -265,14 +265,17 @@ pub struct Race {
     /// The file for the litmus test, and for each further one a file beside it with a number; printed is the first alone.
     #[arg(long, value_name = "FILE", requires = "emit")]
     pub out: Option<PathBuf>,
-    /// Orders of the invocations that are tried where the order decides, all of them whatever earlier ones show; 12, until
-    /// something is found, when not given.
+    /// Orders of the invocations that are tried where the order decides, all of them whatever earlier ones show; until something is
+    /// found 12, or up to 1000 of small grids, when not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub schedules: Option<u64>,
     /// What these orders are drawn from.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// Time for the model, which is asked of small grids where the walk leaves something open.
+    /// Time for the walks of an entry point; what is not found until then is undecided.
+    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = duration)]
+    pub time: Duration,
+    /// Time for the model, which is asked of small grids where the walk leaves something open, and for mends.
     #[arg(long, value_name = "DUR", default_value = "3s", value_parser = duration)]
     pub timeout: Duration,
     /// For shaders.

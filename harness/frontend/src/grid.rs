@@ -44,7 +44,13 @@ pub(crate) use setup::{assumed_image, first_texels};
 /// Steps of all walks of a kernel at most.
 const MAX_STEPS: u64 = 150_000_000;
 /// Orders that are tried where the order decides and nothing else is said.
-const ORDERS: u64 = 12;
+pub(crate) const ORDERS: u64 = 12;
+/// Orders that are tried where they cost next to nothing.
+const MANY_ORDERS: u64 = 1_000;
+/// Steps up to which they do, what a walk copies included.
+const FEW_STEPS: u64 = 2_000_000;
+/// Bytes of memory that are copied in the time of a step.
+const BYTES_A_STEP: u64 = 256;
 /// Ranges of lines that nobody came to, which are named.
 const MAX_RANGES: usize = 8;
 /// Findings at most.
@@ -175,6 +181,24 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
 
 /// The same with `most` steps at most.
 pub(crate) fn walk_within(module: &Module, options: &Options, most: u64) -> Result<Report, Refusal> {
+    walk_orders(module, options, most, options.schedules.unwrap_or(ORDERS))
+}
+
+/// Where nothing was found and the order decides, many orders where they cost little: many a bug of two invocations is in few of them.
+pub(crate) fn often(
+    module: &Module,
+    options: &Options,
+    walked: Result<Report, Refusal>,
+) -> Result<Report, Refusal> {
+    match &walked {
+        Ok(report) if report.verdict == Verdict::Clean && report.ordered && options.schedules.is_none() => {
+            walk_orders(module, options, FEW_STEPS, MANY_ORDERS).or(walked)
+        }
+        _ => walked,
+    }
+}
+
+fn walk_orders(module: &Module, options: &Options, most: u64, orders: u64) -> Result<Report, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
     let entry = module.entry(options.entry.as_deref()).map_err(nowhere)?;
     let (function, stage, name) = (entry.function, entry.stage(), entry.name.clone());
@@ -200,8 +224,8 @@ pub(crate) fn walk_within(module: &Module, options: &Options, most: u64) -> Resu
         };
         let mut notes = std::collections::BTreeSet::new();
         let mut reached = first.reached.clone();
-        let asked = options.schedules.unwrap_or(ORDERS).max(1);
-        for order in 0..asked {
+        let copied = first.objects.iter().map(|object| object.bytes.len() as u64).sum::<u64>() / BYTES_A_STEP;
+        for order in 0..orders.max(1) {
             let mut machine = first.clone();
             machine.rotation = order as u32 + 1;
             let plan = Plan::of(order, options.seed);
@@ -233,7 +257,7 @@ pub(crate) fn walk_within(module: &Module, options: &Options, most: u64) -> Resu
             }
             // One order that spends a large part of the steps leaves no room for others.
             let enough = options.schedules.is_none() && !report.findings.is_empty();
-            if !report.ordered || enough || report.steps > most / 2 {
+            if !report.ordered || enough || report.steps + report.orders * copied > most / 2 {
                 break;
             }
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::grid::{GridFinding, GridSpot, Report, Verdict};
-use frontend::{Module, Options, Place, Refusal, WalkedChange, WalkedMends, mend_walked};
+use frontend::{Module, Options, Place, Refusal, Until, WalkedChange, WalkedMends, mend_walked};
 use litmus::Test;
 use model::{Budget, Model};
 use results::wire::{
@@ -13,7 +13,7 @@ use results::wire::{
 
 use super::source::{SourceError, SourceModule};
 use super::{entries, placed};
-use crate::patience::patience;
+use crate::patience::{patience, patience_once_asked};
 
 /// What a page shows of an answer.
 pub fn page_of(line: &RaceLine) -> ShaderAnswer {
@@ -56,14 +56,24 @@ pub fn shown(
     ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
 }
 
-/// What is said of each entry point of a shader, or of the one that is asked for, each within a time; with `smallest` also a litmus
-/// test for each finding that has one.
+/// What is asked of an entry point.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// Time for its walks.
+    pub walks: Duration,
+    /// Time for the model, and as much for mends.
+    pub model: Duration,
+    /// Whether a litmus test is made of each finding that has one.
+    pub smallest: bool,
+}
+
+/// What is said of each entry point of a shader, or of the one that is asked for.
 pub fn lines(
     file: &str,
     shader: Result<SourceModule, SourceError>,
     options: &Options,
     model: &Model,
-    (time, smallest): (Duration, bool),
+    asked: Asked,
 ) -> Vec<(RaceLine, Vec<Option<Test>>)> {
     let refused = |entry: &str, why: String| vec![(refused(file, entry, options, why), Vec::new())];
     let shader = match shader {
@@ -79,7 +89,8 @@ pub fn lines(
         return refused("", format!("{file}: {}", module.no_entry_point()));
     }
     let judged = |options: Options| {
-        let stop = patience(time);
+        let options = Options { until: Some(Until::new(patience(asked.walks))), ..options };
+        let stop = patience_once_asked(asked.model);
         let report = match frontend::judge(&module, &options, model, Budget::until(&stop)) {
             Ok(report) => report,
             Err(refusal) => {
@@ -90,13 +101,14 @@ pub fn lines(
             }
         };
         let test = |(number, finding): (usize, &GridFinding)| {
+            let stop = patience(asked.model);
             let mut test = frontend::smallest(&module, &options, model, Budget::until(&stop), finding)?;
             test.name = format!("{}-{}", test.name, number + 1);
             Some(test)
         };
-        let wanted = report.findings.iter().enumerate().filter(|_| smallest);
+        let wanted = report.findings.iter().enumerate().filter(|_| asked.smallest);
         let tests = wanted.map(test).collect();
-        let mends = mend_walked(&module, &options, &report, &stop);
+        let mends = mend_walked(&module, &options, &report, &patience(asked.model));
         let mut line = answered(file, &module, report);
         mend(&mut line, &module, &mends);
         vec![(line, tests)]

@@ -1,7 +1,7 @@
 //! `race`: what is wrong with shaders, over whole grids.
 
 use campaign::compilers::kernels::numbered;
-use campaign::shader::race::{lines, page_of};
+use campaign::shader::race::{Asked, lines, page_of};
 use campaign::shader::source::load;
 use frontend::Options;
 use model::Model;
@@ -26,7 +26,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let model = model.map_err(|error| Failure::input_message(error.to_string()))?;
     let (mut out, mut outcome) = (Data::new(), Outcome::Success);
     let (mut log, mut page) = (sarif::Check::new(Vec::new()), Vec::new());
-    let asked = (arguments.timeout, arguments.emit.is_some());
+    let asked = Asked { walks: arguments.time, model: arguments.timeout, smallest: arguments.emit.is_some() };
     let mut emitted = Vec::new();
     for file in &arguments.shaders {
         let shader = load(file, &arguments.kernel.compilation());

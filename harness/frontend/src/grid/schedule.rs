@@ -39,7 +39,8 @@ pub(super) enum Plan {
     InTurn,
     /// At random, with changes at atomics and barriers.
     Random(u64),
-    /// The same with a subgroup, or one lane alone, far behind: it goes on where nobody else gets any further.
+    /// The same with a subgroup, or one lane alone, far behind, from the beginning or after some atomics and barriers: it goes on where
+    /// nobody else gets any further.
     Behind(u64),
 }
 
@@ -71,14 +72,20 @@ pub(super) struct Behind {
     pub lanes: Option<(u32, u32)>,
     /// Who of them is not.
     pub except: Option<u32>,
+    /// How many atomics and barriers they still come to before they are.
+    pub after: u64,
     /// Whether they go on now.
     pub goes: bool,
 }
 
 impl Behind {
-    fn holds(self, number: u32) -> bool {
+    fn among(self, number: u32) -> bool {
         let among = self.lanes.is_some_and(|(first, count)| number.wrapping_sub(first) < count);
-        !self.goes && among && self.except != Some(number)
+        among && self.except != Some(number)
+    }
+
+    fn holds(self, number: u32) -> bool {
+        !self.goes && self.after == 0 && self.among(number)
     }
 }
 
@@ -121,7 +128,7 @@ impl Machine<'_> {
                 random.shuffle(&mut left);
             }
             behind.goes = idle > 0;
-            left = self.round(left, plan, behind, &mut random, budget)?;
+            left = self.round(left, plan, &mut behind, &mut random, budget)?;
             if self.starve(&left) {
                 return Ok(());
             }
@@ -141,7 +148,7 @@ impl Machine<'_> {
         &mut self,
         left: Vec<u32>,
         plan: Plan,
-        behind: Behind,
+        behind: &mut Behind,
         random: &mut Random,
         budget: u64,
     ) -> Result<Vec<u32>, Refusal> {
@@ -176,7 +183,9 @@ impl Machine<'_> {
             0 => (first, size.min((workgroup + 1) * each - first)),
             _ => (workgroup * each + random.below(each as usize) as u32, 1),
         };
-        Behind { lanes: Some(lanes), ..Behind::default() }
+        // Few rather than many: what goes wrong within a few operations does so wherever they come.
+        let after = 1 << random.below(6);
+        Behind { lanes: Some(lanes), after: random.below(after) as u64, ..Behind::default() }
     }
 
     /// Lets the invocations of a workgroup go on until they end, or until all that go on only wait for memory.
@@ -184,13 +193,13 @@ impl Machine<'_> {
         &mut self,
         workgroup: &mut Workgroup,
         plan: Plan,
-        behind: Behind,
+        behind: &mut Behind,
         random: &mut Random,
         budget: u64,
     ) -> Result<(), Refusal> {
-        let goes =
-            |invocation: &Invocation| invocation.doing == Doing::Runs && !behind.holds(invocation.number);
         loop {
+            let goes =
+                |invocation: &Invocation| invocation.doing == Doing::Runs && !behind.holds(invocation.number);
             let mut order: Vec<usize> = (0..workgroup.invocations.len())
                 .filter(|index| goes(&workgroup.invocations[*index]))
                 .collect();
@@ -214,8 +223,17 @@ impl Machine<'_> {
                 if self.setup.until.as_ref().is_some_and(Until::is_over) {
                     return Err(Problem::OutOfTime.at(Place::Module));
                 }
+                let number = workgroup.invocations[index].number;
                 let mut here = Here { workgroup, index };
-                self.go(&mut here, events)?;
+                if behind.after == 0 || !behind.among(number) {
+                    if !behind.holds(number) {
+                        self.go(&mut here, events)?;
+                    }
+                    continue;
+                }
+                let before = self.events;
+                self.go(&mut here, events.min(behind.after))?;
+                behind.after = behind.after.saturating_sub(self.events - before);
             }
             let met = self.meet_subgroups(workgroup, false)?
                 | self.waited(workgroup)?

@@ -94,12 +94,12 @@ impl Machine<'_> {
     /// Goes on without the other lanes of the subgroup: where the one is in a loop that never ends.
     fn held_back(&mut self, mut left: Vec<u32>, wait: &Wait) -> Option<u32> {
         let (number, me) = wait.who;
-        let behind = Behind { lanes: Some(wait.lanes), except: Some(number), goes: false };
+        let mut behind = Behind { lanes: Some(wait.lanes), except: Some(number), ..Behind::default() };
         let mut random = Random::new(1);
         let mut idle = 0;
         while idle <= IDLE {
             let before = self.changes;
-            left = self.round(left, Plan::InTurn, behind, &mut random, MAX_STEPS).ok()?;
+            left = self.round(left, Plan::InTurn, &mut behind, &mut random, MAX_STEPS).ok()?;
             idle = if self.changes == before { idle + 1 } else { 0 };
             let invocations = &self.workgroups.get(&me.workgroup_index)?.invocations;
             if invocations.get(me.local_index as usize)?.doing != Doing::Runs {

@@ -80,6 +80,9 @@ pub fn mend_walked(
         return mends;
     }
     let most = MAX_STEPS.max(report.steps.saturating_mul(8));
+    // What one of many orders shows is gone where none of as many shows it.
+    let many = (report.orders > grid::ORDERS).then_some(report.orders);
+    let options = &Options { schedules: options.schedules.or(many), ..options.clone() };
     let mut search = Search { module, options, stop, steps: most, tried: 0, made: Vec::new() };
     let mut left: Vec<usize> = (0..report.findings.len()).collect();
     let mut hopeless = BTreeSet::new();
@@ -102,7 +105,8 @@ pub fn mend_walked(
     mends.tried = search.tried;
     // All of them together, by the walk as it was asked for.
     let all: Vec<&WalkedChange> = search.made.iter().collect();
-    let again = made(module, &all).and_then(|changed| grid::walk(&changed, options).ok());
+    let walked = |changed: Module| grid::often(&changed, options, grid::walk(&changed, options)).ok();
+    let again = made(module, &all).and_then(walked);
     mends.clean = !all.is_empty() && again.as_ref().is_some_and(|report| report.verdict == Verdict::Clean);
     for (finding, changes) in report.findings.iter().zip(&mut mends.of) {
         if again.as_ref().is_none_or(|again| again.findings.iter().any(|still| same(still, finding))) {
@@ -221,7 +225,8 @@ impl Search<'_> {
         let all: Vec<&WalkedChange> = self.made.iter().chain(changes.iter().copied()).collect();
         let Some(changed) = made(self.module, &all) else { return Some(None) };
         self.tried += 1;
-        let Ok(report) = grid::walk_within(&changed, self.options, self.steps) else { return Some(None) };
+        let walked = grid::walk_within(&changed, self.options, self.steps);
+        let Ok(report) = grid::often(&changed, self.options, walked) else { return Some(None) };
         self.steps = self.steps.saturating_sub(report.steps);
         let whole = report.why.is_none() && report.verdict != Verdict::Undecided;
         Some(whole.then_some(report.findings))
