@@ -192,7 +192,12 @@ pub(crate) fn often(
 ) -> Result<Report, Refusal> {
     match &walked {
         Ok(report) if report.verdict == Verdict::Clean && report.ordered && options.schedules.is_none() => {
-            walk_orders(module, options, FEW_STEPS, MANY_ORDERS).or(walked)
+            // Where they cost more, or the time is up, what is known stays.
+            let more = walk_orders(module, options, FEW_STEPS, MANY_ORDERS);
+            let says_more = |more: &Report| {
+                more.verdict == Verdict::Racy || more.why.is_none() && more.orders > report.orders
+            };
+            more.ok().filter(says_more).map_or(walked, Ok)
         }
         _ => walked,
     }
