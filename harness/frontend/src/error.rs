@@ -104,6 +104,14 @@ pub enum Problem {
     /// More than there was time for: see `Options::until`.
     #[error("the time was up")]
     OutOfTime,
+    /// Fewer orders of the invocations than were asked for (`Options::schedules`): time or steps were too few for all.
+    #[error("{tried} of the {asked} orders asked for were tried: time or steps were too few for all")]
+    Orders {
+        /// How many were tried.
+        tried: u64,
+        /// How many were asked for.
+        asked: u64,
+    },
     /// An annotation that is not understood.
     #[error("annotation: {0}")]
     Annotation(String),
@@ -141,10 +149,15 @@ fn fewer(what: &str) -> &'static str {
 }
 
 impl Problem {
+    /// Whether a limit of time or size was met, and nothing is said of the module.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Problem::Budget { .. } | Problem::OutOfTime | Problem::Orders { .. })
+    }
+
     /// Whether nothing is wrong with the module, and only time or steps were too few to follow its paths to their ends.
     pub fn is_exhausted(&self) -> bool {
         match self {
-            Problem::OutOfTime => true,
+            Problem::OutOfTime | Problem::Orders { .. } => true,
             Problem::Budget { what, .. } => {
                 matches!(
                     *what,

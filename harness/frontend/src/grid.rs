@@ -176,33 +176,23 @@ impl Report {
 /// # Errors
 /// What of it is malformed or beyond the walk, with its place, where nothing wrong was found before.
 pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
-    walk_within(module, options, MAX_STEPS)
+    walk_orders(module, options, MAX_STEPS, ORDERS)
+}
+
+/// The same, with many orders where they cost little: many a bug of two invocations is in few of them.
+///
+/// # Errors
+/// See [`walk`].
+pub fn walk_often(module: &Module, options: &Options) -> Result<Report, Refusal> {
+    often_within(module, options, MAX_STEPS)
 }
 
 /// The same with `most` steps at most.
-pub(crate) fn walk_within(module: &Module, options: &Options, most: u64) -> Result<Report, Refusal> {
-    walk_orders(module, options, most, options.schedules.unwrap_or(ORDERS))
+pub(crate) fn often_within(module: &Module, options: &Options, most: u64) -> Result<Report, Refusal> {
+    walk_orders(module, options, most, MANY_ORDERS)
 }
 
-/// Where nothing was found and the order decides, many orders where they cost little: many a bug of two invocations is in few of them.
-pub(crate) fn often(
-    module: &Module,
-    options: &Options,
-    walked: Result<Report, Refusal>,
-) -> Result<Report, Refusal> {
-    match &walked {
-        Ok(report) if report.verdict == Verdict::Clean && report.ordered && options.schedules.is_none() => {
-            // Where they cost more, or the time is up, what is known stays.
-            let more = walk_orders(module, options, FEW_STEPS, MANY_ORDERS);
-            let says_more = |more: &Report| {
-                more.verdict == Verdict::Racy || more.why.is_none() && more.orders > report.orders
-            };
-            more.ok().filter(says_more).map_or(walked, Ok)
-        }
-        _ => walked,
-    }
-}
-
+/// `orders` are those that are tried where `options` do not say how many: the first few whatever they cost, the others with few steps.
 fn walk_orders(module: &Module, options: &Options, most: u64, orders: u64) -> Result<Report, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
     let entry = module.entry(options.entry.as_deref()).map_err(nowhere)?;
@@ -230,7 +220,13 @@ fn walk_orders(module: &Module, options: &Options, most: u64, orders: u64) -> Re
         let mut notes = std::collections::BTreeSet::new();
         let mut reached = first.reached.clone();
         let copied = first.objects.iter().map(|object| object.bytes.len() as u64).sum::<u64>() / BYTES_A_STEP;
-        for order in 0..orders.max(1) {
+        let few = options.schedules.unwrap_or(ORDERS).max(1);
+        for order in 0..options.schedules.unwrap_or(orders).max(1) {
+            let most = if order < few { most } else { most.min(FEW_STEPS) };
+            // What spends a large part of the steps leaves no room for other orders.
+            if order > 0 && report.steps + report.orders * copied > most / 2 {
+                break;
+            }
             let mut machine = first.clone();
             machine.rotation = order as u32 + 1;
             let plan = Plan::of(order, options.seed);
@@ -249,10 +245,7 @@ fn walk_orders(module: &Module, options: &Options, most: u64, orders: u64) -> Re
                 report.finals = machine.finals();
             }
             if let Err(refusal) = walked {
-                if order > 0
-                    && matches!(refusal.what, Problem::Budget { .. } | Problem::OutOfTime)
-                    && report.findings.is_empty()
-                {
+                if order > 0 && refusal.what.is_limit() && report.findings.is_empty() {
                     // Fewer orders than there might be.
                     report.orders -= 1;
                     break;
@@ -260,19 +253,24 @@ fn walk_orders(module: &Module, options: &Options, most: u64, orders: u64) -> Re
                 report.why = Some(refusal);
                 break;
             }
-            // One order that spends a large part of the steps leaves no room for others.
             let enough = options.schedules.is_none() && !report.findings.is_empty();
-            if !report.ordered || enough || report.steps + report.orders * copied > most / 2 {
+            if !report.ordered || enough {
                 break;
             }
+        }
+        // Who asks for a number of orders is told where it was not reached.
+        if let Some(asked) = options.schedules.filter(|asked| report.ordered && report.orders < *asked)
+            && report.findings.is_empty()
+            && report.why.is_none()
+        {
+            let missed = Problem::Orders { tried: report.orders, asked };
+            report.why = Some(missed.at(Place::Module));
         }
         settle(&mut report.findings);
         report.verdict = match (report.findings.is_empty(), &report.why) {
             (false, _) => Verdict::Racy,
             (true, None) => Verdict::Clean,
-            (true, Some(Refusal { what: Problem::Budget { .. } | Problem::OutOfTime, .. })) => {
-                Verdict::Undecided
-            }
+            (true, Some(refusal)) if refusal.what.is_limit() => Verdict::Undecided,
             (true, Some(refusal)) => return Err(refusal.clone()),
         };
         if report.verdict == Verdict::Clean {

@@ -62,7 +62,7 @@ pub fn beside_races(module: &Module, options: &Options) -> Vec<GridFinding> {
 }
 
 fn judged(module: &Module, options: &Options, model: &Model, budget: Budget<'_>) -> Result<Report, Refusal> {
-    let walked = grid::often(module, options, grid::walk(module, options));
+    let walked = grid::walk_often(module, options);
     match &walked {
         Ok(report)
             if report.verdict == Verdict::Racy || report.verdict == Verdict::Clean && !report.ordered =>

@@ -1,6 +1,7 @@
 //! What walks over whole grids find, and what they do not: a kernel for each kind.
 
-use frontend::{FindingKind, Options, Refusal, grid};
+use frontend::grid::Verdict;
+use frontend::{FindingKind, Options, Refusal, Until, grid};
 
 /// A kernel of 64 invocations: declarations and body.
 fn kernel(body: &str) -> String {
@@ -213,26 +214,30 @@ fn atomics_and_spinning() {
     assert_eq!(found(&[sets, spin].concat(), 2), "");
 }
 
+/// A lock that guards nothing.
+const LOCK: &str = "OpBranch %loop\n%loop = OpLabel\nOpLoopMerge %done %more None\nOpBranch %body\n%body = OpLabel\n\
+                    %was = OpAtomicCompareExchange %u32 %flag %1 %0 %0 %1 %0\n%taken = OpINotEqual %bool %was %0\n\
+                    OpBranchConditional %taken %again %done\n%again = OpLabel\nOpBranch %more\n%more = OpLabel\nOpBranch %loop\n\
+                    %done = OpLabel\nOpMemoryBarrier %1 %72\nOpAtomicStore %flag %1 %0 %0\n";
+
+/// The lock where `who` says that it may be taken.
+fn by(who: &str) -> String {
+    format!(
+        "{who}OpSelectionMerge %m None\nOpBranchConditional %may %t %m\n%t = OpLabel\n{LOCK}OpBranch %m\n%m = OpLabel\n"
+    )
+}
+
 #[test]
 fn lanes_that_wait_for_lanes() {
-    let lock = "OpBranch %loop\n%loop = OpLabel\nOpLoopMerge %done %more None\nOpBranch %body\n%body = OpLabel\n\
-                %was = OpAtomicCompareExchange %u32 %flag %1 %0 %0 %1 %0\n%taken = OpINotEqual %bool %was %0\n\
-                OpBranchConditional %taken %again %done\n%again = OpLabel\nOpBranch %more\n%more = OpLabel\nOpBranch %loop\n\
-                %done = OpLabel\nOpMemoryBarrier %1 %72\nOpAtomicStore %flag %1 %0 %0\n";
-    let by = |who: &str| {
-        format!(
-            "{who}OpSelectionMerge %m None\nOpBranchConditional %may %t %m\n%t = OpLabel\n{lock}OpBranch %m\n%m = OpLabel\n"
-        )
-    };
     // By every lane, by one of each subgroup, by one of each workgroup.
     let elect = "%may = OpGroupNonUniformElect %bool %3\n";
     let first = "%may = OpIEqual %bool %me %0\n";
-    assert_eq!(found(lock, 1), "hang");
-    assert_eq!(found(lock, 2), "hang");
+    assert_eq!(found(LOCK, 1), "hang");
+    assert_eq!(found(LOCK, 2), "hang");
     assert_eq!(found(&by(elect), 2), "");
     assert_eq!(found(&by(first), 3), "");
     // A lock of its own for each lane.
-    let own = lock.replace("%flag", "%place");
+    let own = LOCK.replace("%flag", "%place");
     let own = ["%place = OpAccessChain %to_u32 %flags %0 %me\n", &own].concat();
     assert_eq!(found(&own, 1), "");
     let rules = |body: &str| {
@@ -240,7 +245,7 @@ fn lanes_that_wait_for_lanes() {
         let rules: Vec<&str> = frontend::lint(&module).iter().map(|lint| lint.rule).collect();
         rules.join(" ")
     };
-    assert_eq!(rules(lock), "lock-in-every-lane");
+    assert_eq!(rules(LOCK), "lock-in-every-lane");
     assert_eq!(rules(&by(elect)), "");
     assert_eq!(rules(&by(first)), "");
     assert_eq!(rules(&own), "");
@@ -305,6 +310,41 @@ fn deadlocks_name_the_whole_circle() {
         message.contains("invocation (63,0,0) of workgroup (0,0,0) waits for `flags[0]`, which (0,0,0) took"),
         "{message}"
     );
+}
+
+#[test]
+fn many_orders_where_they_cost_little() {
+    // The first of each workgroup takes a lock, which is right: nothing is found, and the order decides who waits.
+    let first = "%may = OpIEqual %bool %me %0\n";
+    let locked = kernel(&by(first)).replace("LocalSize 64", "LocalSize 4");
+    let module = frontend::read(locked.as_bytes()).expect("a module");
+    let of = |workgroups| Options { grid: Some([workgroups, 1, 1]), ..Options::default() };
+    let tried = |report: Result<grid::Report, Refusal>| {
+        let report = report.expect("a walk");
+        assert!(report.ordered && report.findings.is_empty(), "{:?}", report.findings);
+        let why = report.why.map(|why| why.to_string()).unwrap_or_default();
+        (report.verdict, report.orders, why)
+    };
+    let clean = |orders| (Verdict::Clean, orders, String::new());
+    assert_eq!(tried(grid::walk(&module, &of(2))), clean(12));
+    assert_eq!(tried(grid::walk_often(&module, &of(2))), clean(1_000));
+    // A few orders whatever they cost, though one alone takes more than the many may.
+    for workgroups in [160, 500] {
+        assert_eq!(tried(grid::walk_often(&module, &of(workgroups))), clean(12));
+    }
+    // Who asks for a number has it, or is told.
+    let asked = |schedules, workgroups| Options { schedules: Some(schedules), ..of(workgroups) };
+    assert_eq!(tried(grid::walk_often(&module, &asked(30, 16))), clean(30));
+    let short = |options: &Options| {
+        let looks = std::sync::atomic::AtomicU32::new(0);
+        let until = Until::new(move || looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 500);
+        tried(grid::walk_often(&module, &Options { until: Some(until), ..options.clone() }))
+    };
+    let (verdict, orders, why) = short(&of(16));
+    assert!(verdict == Verdict::Clean && (1..12).contains(&orders) && why.is_empty(), "{orders}: {why}");
+    let (verdict, orders, why) = short(&asked(30, 16));
+    assert_eq!(verdict, Verdict::Undecided);
+    assert!(why.contains(&format!("{orders} of the 30 orders asked for were tried")), "{why}");
 }
 
 #[test]

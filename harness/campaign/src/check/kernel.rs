@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use frontend::{Asking, Finding, FindingKind, Lifted, Module, Options, Place, Problem, Refusal, Spot, Until};
+use frontend::{Asking, Finding, FindingKind, Lifted, Module, Options, Place, Refusal, Spot, Until};
 use litmus::Race;
 use model::Budget;
 use model::progress::{Limits, terminates};
@@ -90,7 +90,7 @@ pub fn check(
             let undecided = Undecided { module: &module, options: &options, model, timeout: asked.timeout };
             // Beside something that is wrong, what the model lacks is no matter.
             let wrong = walked.as_ref().is_some_and(Checked::has_findings);
-            let told = !(wrong && matches!(&found, Err(refusal) if !is_limit(refusal)));
+            let told = !(wrong && matches!(&found, Err(refusal) if !refusal.what.is_limit()));
             let asks = || undecided.words(found.as_ref().map(|(answered, _)| answered));
             let words = (unknown && told).then(asks);
             let mut checked = match (walked, found) {
@@ -99,7 +99,8 @@ pub fn check(
                 (None, Err(refusal)) => {
                     // The grid may be too large for the model, and something else keeps the walk from it.
                     let exhausted = refusal.what.is_exhausted();
-                    let told = why.filter(|why| why.what.is_exhausted() || !exhausted && is_limit(&refusal));
+                    let told =
+                        why.filter(|why| why.what.is_exhausted() || !exhausted && refusal.what.is_limit());
                     match told {
                         None if exhausted => {
                             let words = undecided.words(Err(&refusal)).unwrap_or_default();
@@ -118,11 +119,6 @@ pub fn check(
             checked
         })
         .collect()
-}
-
-/// Whether the lifter refuses a module for its size alone.
-fn is_limit(refusal: &Refusal) -> bool {
-    matches!(refusal.what, Problem::Budget { .. } | Problem::OutOfTime)
 }
 
 /// The line of an entry point whose end neither the lifter nor the walk comes to, with why.

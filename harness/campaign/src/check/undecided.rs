@@ -45,7 +45,7 @@ impl Undecided<'_> {
             }
             Ok(Ok(_)) => return None,
             Ok(Err(why)) => (format!("the model cannot be asked, as {why}"), self.fewer_bodies(self.options)),
-            Err(Refusal { what: Problem::OutOfTime, .. }) => self.later(),
+            Err(Refusal { what: Problem::OutOfTime | Problem::Orders { .. }, .. }) => self.later(),
             Err(Refusal { what: Problem::Budget { what, bound }, .. }) if what.starts_with("invocations") => {
                 let why = format!("the model is asked of at most {bound} invocations");
                 (why, self.fewer_invocations(*bound))

@@ -1,5 +1,7 @@
 //! Atomic instructions.
 
+use std::rc::Rc;
+
 use rspirv::spirv::Op;
 
 use crate::error::{malformed, unsupported};
@@ -153,7 +155,7 @@ impl Machine<'_> {
             let alone = self.alone;
             let place = (self.place_of(here, pointer.object), pointer.offset);
             let key = (place.0.0, place.0.1, place.1);
-            let found = self.messages.get(&key).cloned().unwrap_or_default();
+            let found = self.messages.get(&key).cloned().unwrap_or_else(|| Rc::new([]));
             // Whose release it takes, and with it what is ordered, is a matter of the order; and so is whether a comparison
             // writes.
             self.open |= (compare || reads && !found.is_empty()) && !alone;
@@ -175,7 +177,7 @@ impl Machine<'_> {
                 match carried.is_empty() && found.is_empty() {
                     true => {}
                     false => {
-                        self.messages.insert(key, super::sync::gathered(carried));
+                        self.messages.insert(key, super::sync::carried_on(carried));
                     }
                 }
             }

@@ -60,6 +60,7 @@ impl Machine<'_> {
                 doing: Doing::Runs,
                 released: Vec::new(),
                 taken: Vec::new(),
+                received: None,
                 seen: BTreeMap::new(),
                 split: [(0, 0); 2],
                 last_release: 0,

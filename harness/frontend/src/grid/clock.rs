@@ -118,6 +118,16 @@ impl Clock {
             || known(&others.workgroups, moment.workgroup).is_some_and(|epoch| epoch > moment.epoch)
     }
 
+    /// Whether it knows all that another clock of its workgroup does.
+    fn includes(&self, other: &Clock) -> bool {
+        self.epoch >= other.epoch
+            && match (&self.others, &other.others) {
+                (_, None) => true,
+                (None, Some(_)) => false,
+                (Some(mine), Some(theirs)) => Rc::ptr_eq(mine, theirs) || mine.covers(theirs),
+            }
+    }
+
     /// Learns what another clock of a workgroup knows.
     pub fn join(&mut self, mine: u32, other: &Clock, theirs: u32) {
         if mine == theirs {
@@ -182,6 +192,17 @@ pub(super) struct Message {
     /// For each class what happened before, and what of it is available.
     pub known: Rc<[(Clock, Clock); 3]>,
 }
+
+impl Message {
+    /// Whether it gives all that another one of its subgroup gives, of the same scope and classes.
+    pub fn includes(&self, other: &Message) -> bool {
+        let mut both = self.known.iter().zip(other.known.iter());
+        both.all(|(mine, theirs)| mine.0.includes(&theirs.0) && mine.1.includes(&theirs.1))
+    }
+}
+
+/// What a write carries for whoever reads it: of the releases of a subgroup, several may be told as one.
+pub(super) type Carried = Rc<[Rc<Message>]>;
 
 /// Whether a scope of one joins it with another.
 pub(super) fn reaches(scope: Scope, one: (u32, u32, u32), other: (u32, u32, u32)) -> bool {

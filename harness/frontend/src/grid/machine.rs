@@ -13,7 +13,7 @@ use crate::section::{Sections, Side};
 use crate::stage::Stage;
 use crate::until::Until;
 
-use super::clock::{Message, View};
+use super::clock::{Carried, Message, View};
 use super::memory::Object;
 use super::program::{GLOBAL, Inst, NONE, Program};
 use super::shadow::{Record, Seen, Shape, Standing};
@@ -70,6 +70,8 @@ pub(super) struct Invocation {
     pub released: Vec<Rc<Message>>,
     /// What atomics and barriers took, for memory barriers that follow.
     pub taken: Vec<Rc<Message>>,
+    /// What an atomic found last, which is in `taken`.
+    pub received: Option<Carried>,
     /// Of places whose atomics name other classes than their own, or that others' reads see less of: up to which step of whom their
     /// writes there are seen.
     pub seen: BTreeMap<(u32, u32, u64), Seen>,
@@ -153,7 +155,7 @@ pub(super) struct Machine<'a> {
     /// By their coordinates, those in whose sections somebody was.
     pub pixels: BTreeMap<(u32, u32), super::section::Pixel>,
     /// What atomics stored releases, by object and offset.
-    pub messages: FxHashMap<(u32, u32, u64), Vec<Rc<Message>>>,
+    pub messages: FxHashMap<(u32, u32, u64), Carried>,
     pub found: Vec<Found>,
     pub known: std::collections::BTreeSet<(FindingKind, Vec<u32>)>,
     /// Whether the order of the invocations decides where control goes or what is accessed.

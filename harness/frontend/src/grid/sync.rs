@@ -1,11 +1,11 @@
 //! What orders invocations: releases and acquires of atomics, memory barriers and control barriers.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 use litmus::{Order, Scope, Semantics, StorageClass, StorageClassSet};
 
-use super::clock::{CLASSES, Clock, Message, class_index, reaches};
+use super::clock::{CLASSES, Carried, Clock, Message, class_index, reaches};
 use super::machine::{Invocation, Workgroup};
 
 /// No invocation: of what several gave.
@@ -149,17 +149,18 @@ impl Invocation {
     }
 
     /// An atomic read takes what the write carried.
-    pub fn receive(&mut self, messages: &[Rc<Message>], scope: Scope, semantics: Semantics) {
-        for message in messages {
-            if semantics.order.acquires() {
-                self.take(message, scope, semantics);
-            }
-            if message.invocation == self.number {
-                continue;
-            }
-            self.keep(message);
+    pub fn receive(&mut self, messages: &Carried, scope: Scope, semantics: Semantics) {
+        let acquires = semantics.order.acquires();
+        // Who waits finds the same again and again.
+        if !acquires && self.received.as_ref().is_some_and(|known| Rc::ptr_eq(known, messages)) {
+            return;
         }
-        if semantics.order.acquires() {
+        if acquires {
+            messages.iter().for_each(|message| self.take(message, scope, semantics));
+        }
+        self.keep(messages.iter().filter(|message| message.invocation != self.number).cloned().collect());
+        self.received = Some(messages.clone());
+        if acquires {
             self.see_what_is_known(scope, semantics);
         }
     }
@@ -178,22 +179,27 @@ impl Invocation {
     pub fn waits(&mut self, messages: &[Rc<Message>], barrier: Barrier) {
         let mine = self.subgroup;
         let reaches = |message: &&Rc<Message>| message.scope != Scope::Subgroup || message.subgroup == mine;
-        for message in messages.iter().filter(reaches) {
-            if barrier.semantics.order.acquires() {
-                self.take(message, barrier.scope, barrier.semantics);
-            }
-            self.keep(message);
+        let messages: Vec<Rc<Message>> = messages.iter().filter(reaches).cloned().collect();
+        if barrier.semantics.order.acquires() {
+            messages.iter().for_each(|message| self.take(message, barrier.scope, barrier.semantics));
         }
+        self.keep(messages);
         if barrier.semantics.order.acquires() {
             self.fence(barrier.scope, barrier.semantics);
         }
     }
 
     /// What a memory barrier behind it may still take.
-    fn keep(&mut self, message: &Rc<Message>) {
-        if !self.taken.iter().any(|known| Rc::ptr_eq(known, message)) {
-            self.taken.push(message.clone());
-            self.taken = gathered(std::mem::take(&mut self.taken));
+    fn keep(&mut self, messages: Vec<Rc<Message>>) {
+        if self.taken.len() + messages.len() > FEW {
+            let taken = std::mem::take(&mut self.taken);
+            self.taken = united(grouped(taken), grouped(messages));
+            return;
+        }
+        for message in messages {
+            if !self.taken.iter().any(|known| Rc::ptr_eq(known, &message)) {
+                self.taken.push(message);
+            }
         }
     }
 }
@@ -266,15 +272,13 @@ fn exchange(workgroup: &mut Workgroup, together: &[usize], own: Option<Barrier>)
     let merged = grouped(all);
     for index in together {
         let me = &mut workgroup.invocations[*index];
-        for message in &merged {
-            if message.scope == Scope::Subgroup && message.subgroup != me.subgroup {
-                continue;
-            }
-            if let Some(own) = own.filter(|own| own.semantics.order.acquires()) {
-                me.take(message, own.scope, own.semantics);
-            }
-            me.keep(message);
+        let reaches =
+            |message: &&Rc<Message>| message.scope != Scope::Subgroup || message.subgroup == me.subgroup;
+        let messages: Vec<Rc<Message>> = merged.iter().filter(reaches).cloned().collect();
+        if let Some(own) = own.filter(|own| own.semantics.order.acquires()) {
+            messages.iter().for_each(|message| me.take(message, own.scope, own.semantics));
         }
+        me.keep(messages);
     }
 }
 
@@ -294,21 +298,48 @@ fn merge(all: &[Rc<Message>]) -> Option<Rc<Message>> {
     Some(Rc::new(Message { invocation: NOBODY, own: false, known: Rc::new(known), ..(**first).clone() }))
 }
 
-/// Releases, those of one subgroup with the same scope and classes as one.
-fn grouped(all: Vec<Rc<Message>>) -> Vec<Rc<Message>> {
-    let mut groups = BTreeMap::new();
-    for message in all {
-        let classes = CLASSES.iter().filter(|class| message.classes.contains(**class));
-        let classes: Vec<usize> = classes.map(|class| class_index(*class)).collect();
-        let key = (message.workgroup, message.subgroup, message.scope, classes);
-        groups.entry(key).or_insert_with(Vec::new).push(message);
-    }
-    groups.into_values().filter_map(|all| merge(&all)).collect()
+/// Whose releases are told as one where they are not few.
+fn whose(message: &Message) -> (u32, u32, Scope, [bool; CLASSES.len()]) {
+    let classes = CLASSES.map(|class| message.classes.contains(class));
+    (message.workgroup, message.subgroup, message.scope, classes)
 }
 
-/// The same, where they are not few.
-pub(super) fn gathered(all: Vec<Rc<Message>>) -> Vec<Rc<Message>> {
-    if all.len() <= FEW { all } else { grouped(all) }
+/// Releases, those of one subgroup with the same scope and classes as one, in the order of [`whose`].
+fn grouped(mut all: Vec<Rc<Message>>) -> Vec<Rc<Message>> {
+    if all.is_sorted_by(|one, next| whose(one) < whose(next)) {
+        return all;
+    }
+    all.sort_by_key(|message| whose(message));
+    all.chunk_by(|one, other| whose(one) == whose(other)).filter_map(merge).collect()
+}
+
+/// The same of two that are grouped. What both have, and what one has of more than the other, is not made anew.
+fn united(one: Vec<Rc<Message>>, other: Vec<Rc<Message>>) -> Vec<Rc<Message>> {
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    let (mut left, mut right) = (one.into_iter().peekable(), other.into_iter().peekable());
+    loop {
+        let order = match (left.peek(), right.peek()) {
+            (Some(mine), Some(theirs)) => whose(mine).cmp(&whose(theirs)),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return all,
+        };
+        let mine = order.is_le().then(|| left.next()).flatten();
+        let theirs = order.is_ge().then(|| right.next()).flatten();
+        match (mine, theirs) {
+            (Some(mine), Some(theirs)) if Rc::ptr_eq(&mine, &theirs) || theirs.includes(&mine) => {
+                all.push(theirs)
+            }
+            (Some(mine), Some(theirs)) if mine.includes(&theirs) => all.push(mine),
+            (Some(mine), Some(theirs)) => all.extend(merge(&[mine, theirs])),
+            (one, other) => all.extend(one.or(other)),
+        }
+    }
+}
+
+/// What a write carries: each by itself where they are few.
+pub(super) fn carried_on(all: Vec<Rc<Message>>) -> Carried {
+    if all.len() <= FEW { all.into() } else { grouped(all).into() }
 }
 
 /// The classes of semantics, as those of the classes that are kept apart.

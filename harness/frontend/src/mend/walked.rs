@@ -105,7 +105,7 @@ pub fn mend_walked(
     mends.tried = search.tried;
     // All of them together, by the walk as it was asked for.
     let all: Vec<&WalkedChange> = search.made.iter().collect();
-    let walked = |changed: Module| grid::often(&changed, options, grid::walk(&changed, options)).ok();
+    let walked = |changed: Module| grid::walk_often(&changed, options).ok();
     let again = made(module, &all).and_then(walked);
     mends.clean = !all.is_empty() && again.as_ref().is_some_and(|report| report.verdict == Verdict::Clean);
     for (finding, changes) in report.findings.iter().zip(&mut mends.of) {
@@ -225,8 +225,7 @@ impl Search<'_> {
         let all: Vec<&WalkedChange> = self.made.iter().chain(changes.iter().copied()).collect();
         let Some(changed) = made(self.module, &all) else { return Some(None) };
         self.tried += 1;
-        let walked = grid::walk_within(&changed, self.options, self.steps);
-        let Ok(report) = grid::often(&changed, self.options, walked) else { return Some(None) };
+        let Ok(report) = grid::often_within(&changed, self.options, self.steps) else { return Some(None) };
         self.steps = self.steps.saturating_sub(report.steps);
         let whole = report.why.is_none() && report.verdict != Verdict::Undecided;
         Some(whole.then_some(report.findings))
