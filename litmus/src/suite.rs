@@ -5,7 +5,7 @@
 //! tests told in that way, and nothing else of them: `mp/*` and `mp/*@split` are different tests; `mp/*@size-{1,33}` is two ways. The order of lines has no
 //! bearing on the order of tests, but on that of the ways to tell one.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use miette::{Diagnostic, NamedSource};
 use thiserror::Error;
 
@@ -17,13 +17,17 @@ pub struct Suite {
     name: String,
     text: String,
     patterns: Vec<Pattern>,
+    /// The globs of the lines, by their place in it.
+    globs: GlobSet,
 }
 
 /// A line of a suite.
 #[derive(Clone, Debug)]
 struct Pattern {
     excludes: bool,
-    glob: GlobMatcher,
+    /// Which of the suite's globs, and its text.
+    glob: usize,
+    text: String,
     /// The words behind the `@`; empty where there is none.
     variant: String,
     span: Span,
@@ -79,6 +83,17 @@ pub enum SuiteError {
     },
 }
 
+impl SuiteError {
+    /// The line that it is about.
+    fn span(&self) -> Span {
+        match self {
+            SuiteError::MalformedGlob { span, .. }
+            | SuiteError::TooManyVariants { span }
+            | SuiteError::UnmatchedGlob { span, .. } => *span,
+        }
+    }
+}
+
 impl Suite {
     /// Reads a suite.
     ///
@@ -87,6 +102,7 @@ impl Suite {
     /// Every line that is no glob.
     pub fn parse(text: &str, name: &str) -> Result<Suite, SuiteErrors> {
         let mut patterns = Vec::new();
+        let mut globs = Vec::new();
         let mut errors = Vec::new();
         let mut offset = 0;
         for (index, line) in text.split_inclusive('\n').enumerate() {
@@ -113,20 +129,25 @@ impl Suite {
                 errors.push(SuiteError::TooManyVariants { span });
                 continue;
             };
-            match GlobBuilder::new(glob).literal_separator(true).build() {
-                Ok(glob) => {
-                    let glob = glob.compile_matcher();
-                    let of = |variant| Pattern { excludes, glob: glob.clone(), variant, span };
-                    patterns.extend(variants.into_iter().map(of));
-                }
-                Err(error) => {
-                    errors.push(SuiteError::MalformedGlob { why: error.kind().to_string(), span });
-                }
-            }
+            let of = |variant| Pattern { excludes, glob: globs.len(), text: glob.to_owned(), variant, span };
+            patterns.extend(variants.into_iter().map(of));
+            globs.push((glob, span));
         }
+        let malformed =
+            |error: globset::Error, span| SuiteError::MalformedGlob { why: error.kind().to_string(), span };
+        // All at once, which is faster than one by one; which of them it is where that fails.
+        let globs = glob_set(globs.iter().map(|(glob, _)| *glob)).unwrap_or_else(|error| {
+            let alone = globs.iter().filter_map(|(glob, span)| Some((glob_set([*glob]).err()?, *span)));
+            errors.extend(alone.map(|(error, span)| malformed(error, span)));
+            if let ([], Some((_, span))) = (&errors[..], globs.first()) {
+                errors.push(malformed(error, *span));
+            }
+            GlobSet::empty()
+        });
         if errors.is_empty() {
-            Ok(Suite { name: name.to_owned(), text: text.to_owned(), patterns })
+            Ok(Suite { name: name.to_owned(), text: text.to_owned(), patterns, globs })
         } else {
+            errors.sort_by_key(|error| error.span().offset);
             Err(SuiteErrors { text: NamedSource::new(name, text.to_owned()), errors })
         }
     }
@@ -147,8 +168,9 @@ impl Suite {
         for id in ids {
             // By variant, in the order of the lines: whether the last line about it chooses.
             let mut told: Vec<(&str, bool)> = vec![("", false)];
+            let globs = self.globs.matches(id);
             for (pattern, matched) in self.patterns.iter().zip(&mut matched) {
-                if pattern.glob.is_match(id) {
+                if globs.contains(&pattern.glob) {
                     *matched = true;
                     match told.iter_mut().find(|(variant, _)| *variant == pattern.variant) {
                         Some((_, choose)) => *choose = !pattern.excludes,
@@ -166,10 +188,7 @@ impl Suite {
             .iter()
             .zip(&matched)
             .filter(|(_, matched)| !**matched)
-            .map(|(pattern, _)| SuiteError::UnmatchedGlob {
-                glob: pattern.glob.glob().glob().to_owned(),
-                span: pattern.span,
-            })
+            .map(|(pattern, _)| SuiteError::UnmatchedGlob { glob: pattern.text.clone(), span: pattern.span })
             .collect();
         if errors.is_empty() {
             Ok(chosen)
@@ -177,6 +196,19 @@ impl Suite {
             Err(SuiteErrors { text: NamedSource::new(&self.name, self.text.clone()), errors })
         }
     }
+}
+
+/// What globs over ids match, together.
+///
+/// # Errors
+/// Of the first that is malformed, or where they are more than can be matched.
+pub fn glob_set<'a>(globs: impl IntoIterator<Item = &'a str>) -> Result<GlobSet, globset::Error> {
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        set.add(GlobBuilder::new(glob).literal_separator(true).build()?);
+    }
+    // Unlike a matcher of one glob, a set says where a glob is too large instead of ending the program.
+    set.build()
 }
 
 /// How many variants braces may stand for at most.
@@ -267,16 +299,11 @@ mod tests {
     #[test]
     fn mistakes_are_told_with_their_lines() {
         let errors = Suite::parse("mp/*\n  sb/[ab\n{x\n", "test").unwrap_err();
-        let places: Vec<u32> = errors
-            .errors()
-            .iter()
-            .map(|error| match error {
-                SuiteError::MalformedGlob { span, .. }
-                | SuiteError::TooManyVariants { span }
-                | SuiteError::UnmatchedGlob { span, .. } => span.line,
-            })
-            .collect();
+        let places: Vec<u32> = errors.errors().iter().map(|error| error.span().line).collect();
         assert_eq!(places, [2, 3]);
+        // More than can be matched.
+        let errors = Suite::parse(&format!("mp/*\n{}\n", "?*".repeat(60_000)), "test").unwrap_err();
+        assert!(matches!(errors.errors(), [SuiteError::MalformedGlob { span, .. }] if span.line == 2));
         let errors = Suite::parse("mp/*\nsb/NONE\n!lb/*", "test").unwrap().select(IDS).unwrap_err();
         let messages: Vec<String> = errors.errors().iter().map(ToString::to_string).collect();
         assert_eq!(messages, ["no test matches `sb/NONE`", "no test matches `lb/*`"]);

@@ -1,6 +1,6 @@
 //! Tests by the names of the Vulkan CTS.
 
-use globset::GlobBuilder;
+use globset::{Glob, GlobSet};
 use litmus::cts::{self, CtsCase, PREFIX};
 
 use crate::Failure;
@@ -13,14 +13,12 @@ use crate::source::{Origin, TestSource};
 /// When no name matches, or the glob is malformed.
 pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
     let bare = pattern.strip_prefix(PREFIX).unwrap_or(pattern);
-    let glob = GlobBuilder::new(bare)
-        .build()
-        .map_err(|error| Failure::input_message(format!("--cts-name: {error}")))?
-        .compile_matcher();
-    let full = GlobBuilder::new(pattern)
-        .build()
-        .map_err(|error| Failure::input_message(format!("--cts-name: {error}")))?
-        .compile_matcher();
+    let matcher = |glob: &str| {
+        let set = |glob| GlobSet::builder().add(glob).build();
+        let told = |error| Failure::input_message(format!("--cts-name: {error}"));
+        Glob::new(glob).and_then(set).map_err(told)
+    };
+    let (glob, full) = (matcher(bare)?, matcher(pattern)?);
     let found: Vec<TestSource> = cts::cases()
         .filter(|case| {
             let name = case.name();

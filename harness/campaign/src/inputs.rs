@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use globset::GlobBuilder;
 use litmus::Suite;
 use litmus::corpus::{self, EmbeddedFile};
 use litmus::suite::{MAX_VARIANTS, alternatives};
@@ -162,9 +161,8 @@ pub fn match_embedded(argument: &str) -> Vec<TestSource> {
     if let Some(exact) = all.iter().find(|source| source.id == argument) {
         return vec![exact.clone()];
     }
-    match GlobBuilder::new(argument).literal_separator(true).build() {
+    match litmus::suite::glob_set([argument]) {
         Ok(glob) => {
-            let glob = glob.compile_matcher();
             let all =
                 if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| glob.is_match(id)) } else { all };
             all.into_iter().filter(|source| glob.is_match(&source.id)).collect()
