@@ -29,6 +29,12 @@ pub fn words(refusal: &Refusal) -> String {
     format!("{refusal}{meant}")
 }
 
+/// What is wrong with the shader of a file, behind its name and the line.
+pub fn told(file: &str, refusal: &Refusal) -> String {
+    let blank = if matches!(refusal.place, Place::Line(_)) { "" } else { " " };
+    format!("{file}:{blank}{}", words(refusal))
+}
+
 /// The file and the line of a place in a module; `file` is that of the module itself.
 pub fn placed(file: &str, module: &Module, line: u32, place: Place) -> (String, Option<u32>) {
     let source = module.source_line(line);

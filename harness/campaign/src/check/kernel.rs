@@ -18,7 +18,7 @@ use super::walked::Walked;
 use super::{Asked, Checked};
 use crate::patience::patience;
 use crate::shader::source::{Compilation, load};
-use crate::shader::{entries, placed, race, words};
+use crate::shader::{entries, placed, race, told, words};
 use crate::source::Rejected;
 use crate::{Conclusion, Failure};
 
@@ -35,7 +35,7 @@ pub fn check(
             Place::Line(line) => line.max(1),
             Place::Word(_) | Place::Module => 1,
         };
-        let failure = Failure::input_message(format!("{file}:{}", words(refusal)));
+        let failure = Failure::input_message(told(file, refusal));
         let error = words(&Refusal { place: Place::Module, ..refusal.clone() });
         let line = RejectedLine { file: file.to_owned(), error, line, column: 1 };
         Checked::Rejected(Rejected { line, failure })
@@ -219,18 +219,18 @@ pub fn explained(
     model: &model::Model,
     time: Duration,
 ) -> Result<(String, Conclusion), Failure> {
-    let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
     let shader = load(file, given).map_err(|error| error.failure())?;
-    let module = frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
+    let module =
+        frontend::read(&shader.bytes).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
     let (mut text, mut outcome) = (String::new(), Conclusion::Success);
     for options in entries(file, &module, options) {
         let compiler = shader.compiler.as_deref();
         let explain = |options: &Options| match frontend::lift(&module, options) {
             Ok(lifted) => {
                 let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
-                kernel.explained(model, time).map_err(|error| format!(" {error}"))
+                kernel.explained(model, time).map_err(|error| format!("{file}: {error}"))
             }
-            Err(refusal) => Err(words(&refusal)),
+            Err(refusal) => Err(told(file, &refusal)),
         };
         let walked = Walked { file, module: &module, compiler, options: &options };
         let answer = explain(&options);
@@ -249,7 +249,7 @@ pub fn explained(
                 (text, outcome)
             }
             (None, Ok(said)) => (said.text, said.outcome),
-            (None, Err(why)) => return Err(wrong(why)),
+            (None, Err(why)) => return Err(Failure::input_message(why)),
         };
         text += &said;
         outcome.note(ended);

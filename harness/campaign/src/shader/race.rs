@@ -12,7 +12,7 @@ use results::wire::{
 };
 
 use super::source::{SourceError, SourceModule};
-use super::{entries, placed};
+use super::{entries, placed, told};
 use crate::patience::{patience, patience_once_asked};
 
 /// What a page shows of an answer.
@@ -82,7 +82,7 @@ pub fn lines(
     };
     let module = match frontend::read(&shader.bytes) {
         Ok(module) => module,
-        Err(why) => return refused("", format!("{file}:{why}")),
+        Err(why) => return refused("", told(file, &why)),
     };
     let entries = entries(file, &module, options);
     if entries.is_empty() {
@@ -122,7 +122,7 @@ fn worded(file: &str, module: &Module, refusal: &Refusal) -> String {
         Place::Line(line) => module.file_of(line),
         Place::Word(_) | Place::Module => None,
     };
-    format!("{}:{refusal}", source.unwrap_or(file))
+    told(source.unwrap_or(file), refusal)
 }
 
 fn refused(file: &str, entry: &str, options: &Options, why: String) -> RaceLine {

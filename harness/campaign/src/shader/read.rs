@@ -10,7 +10,7 @@ use runner::shader::{Input, InputImage, InputShape};
 
 use super::entries;
 use super::source::{Compilation, load};
-use super::words;
+use super::told;
 use crate::Failure;
 use crate::kinds::shader::{Expected, FinalNumber, Says, Shader, ShaderClaim};
 use crate::patience::patience;
@@ -45,12 +45,12 @@ pub fn name_apart(all: &mut [Shader]) {
 /// What is wrong with it; what is only not there yet stands in the shader.
 pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<Shader>, Failure> {
     let file = given.file;
-    let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
+    let wrong = |refusal: &Refusal| Failure::input_message(told(file, refusal));
     let shader = load(file, &given.compilation).map_err(|error| error.failure())?;
-    let module = Arc::new(frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?);
+    let module = Arc::new(frontend::read(&shader.bytes).map_err(|refusal| wrong(&refusal))?);
     let entries = entries(file, &module, given.options);
     if entries.is_empty() {
-        return Err(wrong(format!(" {}", module.no_entry_point())));
+        return Err(Failure::input_message(format!("{file}: {}", module.no_entry_point())));
     }
     let mut all = Vec::with_capacity(entries.len());
     for options in entries {
@@ -76,12 +76,12 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
         };
         match frontend::dispatch(&module, &options) {
             Ok(dispatch) => fill(&mut own, dispatch, &module, &options, model, longest)
-                .map_err(|refusal| wrong(words(&refusal)))?,
+                .map_err(|refusal| wrong(&refusal))?,
             // What is wrong with it is an error; what is not there yet is not.
             Err(Refusal { what: Problem::Unsupported(what), .. }) => {
                 own.unavailable = Some(format!("not available: {what}"));
             }
-            Err(refusal) => return Err(wrong(words(&refusal))),
+            Err(refusal) => return Err(wrong(&refusal)),
         }
         all.push(own);
     }

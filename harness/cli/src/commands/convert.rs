@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use campaign::inputs;
 use campaign::repro::shader;
 use campaign::shader::source::{is_shader, load};
+use campaign::shader::told;
 use campaign::source::TestSource;
 use litmus::convert::{to_khronos, to_vulkan};
 use litmus::glsl::to_glsl;
@@ -106,11 +107,11 @@ fn kernel(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     if arguments.out.is_some() {
         return Err(Failure::not_available("`--out` with a shader"));
     }
-    let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
+    let wrong = |refusal: &frontend::Refusal| Failure::input_message(told(file, refusal));
     let shader = load(file, &arguments.kernel.compilation()).map_err(|error| error.failure())?;
-    let module = frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
+    let module = frontend::read(&shader.bytes).map_err(|refusal| wrong(&refusal))?;
     let options = arguments.kernel.options(arguments.unroll)?;
-    let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(refusal.to_string()))?;
+    let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(&refusal))?;
     if let Some(case) = lifted.cases.first() {
         Data::new().print(&litmus::print(&case.test))?;
     }

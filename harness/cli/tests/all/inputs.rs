@@ -371,3 +371,16 @@ fn a_kernel_goes_to_a_file() {
     let ran = Ran::of(&mut vk_litmus(["compile", "sb/SB+rlx-rlx", "--emit", "spvasm"]));
     assert!(ran.stdout.contains("OpMemoryModel Logical Vulkan"), "{}", ran.stdout);
 }
+
+/// The library that matches globs ends a program that gives it this as it is.
+#[test]
+fn a_glob_too_large_to_match() {
+    let glob = "?*".repeat(60_000);
+    for arguments in
+        [vec!["run", &glob, "--device", "sim"], vec!["run", "--cts-name", &glob, "--device", "sim"]]
+    {
+        let ran = Ran::of(&mut vk_litmus(arguments));
+        assert_eq!(ran.code, 2, "{}", ran.stderr.chars().rev().take(300).collect::<String>());
+        assert!(!ran.stderr.contains("panicked"));
+    }
+}
