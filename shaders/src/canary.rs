@@ -1,14 +1,20 @@
-//! A kernel that shows whether a device executes anything: it stores two words.
+//! A kernel that shows whether a device executes what it is given: it answers to a word.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{AddressingModel, Capability, LoopControl, MemoryModel, Op, StorageClass};
 
 use crate::module::{Module, Preamble};
 
-/// What the first words of binding 0 hold behind a dispatch of the kernel: no two of a driver's own making.
-pub const STORED: [u32; 2] = [0x5ca1_ab1e, !0x5ca1_ab1e];
+/// Words of the kernel's buffer.
+pub const WORDS: u64 = 2;
 
-/// The words of the kernel, whose workgroups have one invocation. It needs nothing that any Vulkan device lacks.
+/// What the buffer holds behind a dispatch that found `asked` in its first word.
+pub const fn answered(asked: u32) -> [u32; 2] {
+    [asked, !asked]
+}
+
+/// The words of the kernel, whose workgroups have one invocation: it stores the bits of the first word of binding 0, turned over,
+/// into the second. It needs nothing that any Vulkan device lacks.
 pub fn kernel() -> Vec<u32> {
     let mut module = Module::new(Preamble {
         version: (1, 3),
@@ -19,14 +25,16 @@ pub fn kernel() -> Vec<u32> {
         loops: LoopControl::NONE,
     });
     let block = module.block_of(module.u32, 4, None);
-    let buffer = module.bound(StorageClass::StorageBuffer, block, 0, "stored");
+    let buffer = module.bound(StorageClass::StorageBuffer, block, 0, "asked and answered");
     let entry = module.id();
     module.begin(entry);
-    for (index, word) in (0..).zip(STORED) {
-        let [index, word] = [index, word].map(|word| module.constant(word));
-        let pointer = module.element(buffer, index);
-        module.effect(Op::Store, [pointer, word].map(Operand::IdRef));
-    }
+    let [asked, answer] = [0, 1].map(|index| {
+        let index = module.constant(index);
+        module.element(buffer, index)
+    });
+    let word = module.on_ids(Op::Load, module.u32, &[asked]);
+    let turned = module.on_ids(Op::Not, module.u32, &[word]);
+    module.effect(Op::Store, [answer, turned].map(Operand::IdRef));
     module.effect(Op::Return, []);
     module.finish(1)
 }

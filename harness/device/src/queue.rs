@@ -120,14 +120,17 @@ impl QueueUse {
         allocated.first().copied().ok_or(DeviceError::OutOfMemory("vkAllocateCommandBuffers"))
     }
 
-    /// Time between the two timestamps, whose ticks take `period` nanoseconds. The submission has ended.
+    /// Time between the two timestamps, whose ticks take `period` nanoseconds. The submission has ended; a device that has written
+    /// no timestamps by then has not executed it, which what it should have left tells.
     pub(crate) fn elapsed(&self, raw: &ash::Device, period: f32) -> Result<Option<Duration>, DeviceError> {
         let Some(clock) = self.clock else { return Ok(None) };
         let mut ticks = [0_u64; 2];
         let flags = vk::QueryResultFlags::TYPE_64;
         // SAFETY: the pool has two queries, both written by the submission that has ended.
-        unsafe { raw.get_query_pool_results(clock, 0, &mut ticks, flags) }
-            .map_err(failed("vkGetQueryPoolResults"))?;
+        match unsafe { raw.get_query_pool_results(clock, 0, &mut ticks, flags) } {
+            Err(vk::Result::NOT_READY) => return Ok(None),
+            answer => answer.map_err(failed("vkGetQueryPoolResults"))?,
+        }
         let [start, end] = ticks;
         let mask = u64::MAX >> (64 - self.place.family.timestamp_bits.clamp(1, 64));
         let nanoseconds = (end.wrapping_sub(start) & mask) as f64 * f64::from(period);

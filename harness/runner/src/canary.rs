@@ -1,17 +1,19 @@
-//! Whether a device executes at all, whatever it says of itself: before its first test, a kernel stores two words that are
+//! Whether a device executes at all, whatever it says of itself: before its first test, a kernel answers to a word, and both are
 //! read back. Drivers on a kernel device that is not there signal their fences and leave memory as it was, and some tests
 //! would call that a violation.
 
 use std::time::Duration;
 
 use plan::{Buffer, BufferId, Device, Kernel, KernelId, Memory, Plan, Progress, Queue, QueueId, Step};
-use shaders::canary::{STORED, kernel};
+use shaders::canary::{WORDS, answered, kernel};
 
 use crate::error::Cause;
 
 const STORE: BufferId = BufferId(0);
 const BACK: BufferId = BufferId(1);
 const QUEUE: QueueId = QueueId(0);
+/// What the kernel is asked: no word of a driver's own making.
+const ASKED: u32 = 0x5ca1_ab1e;
 
 /// Asks a device to execute something.
 ///
@@ -30,30 +32,20 @@ pub fn check(device: &dyn Device, patience: Duration) -> Result<(), Cause> {
             return Err(Cause::TimedOut { after: patience });
         }
     }
-    if prepared.read(BACK)?.starts_with(&STORED) { Ok(()) } else { Err(Cause::NullDevice) }
+    if prepared.read(BACK)?.starts_with(&answered(ASKED)) { Ok(()) } else { Err(Cause::NullDevice) }
 }
 
 fn plan() -> Plan {
-    let words = STORED.len() as u64;
     let barrier = Step::Barrier { queue: QUEUE };
     Plan {
-        kernels: vec![Kernel {
-            words: kernel(),
-            bindings: 1,
-            images: Vec::new(),
-            push_constant_bytes: 0,
-            addresses: Vec::new(),
-            subgroups: plan::Subgroups::Any,
-            stage: plan::Stage::Compute,
-            interface: None,
-        }],
+        kernels: vec![Kernel { words: kernel(), bindings: 1, ..Kernel::default() }],
         buffers: vec![
-            Buffer { words, memory: Memory::Device, name: "canary" },
-            Buffer { words, memory: Memory::Readback, name: "canary for the host" },
+            Buffer { words: WORDS, memory: Memory::Device, name: "canary" },
+            Buffer { words: WORDS, memory: Memory::Readback, name: "canary for the host" },
         ],
         queues: vec![Queue { family: 0 }],
         steps: vec![
-            Step::Fill { queue: QUEUE, buffer: STORE, value: 0 },
+            Step::Fill { queue: QUEUE, buffer: STORE, value: ASKED },
             Step::Fill { queue: QUEUE, buffer: BACK, value: 0 },
             barrier.clone(),
             Step::Dispatch {

@@ -5,6 +5,7 @@
 //! dispatch finds the buffers as the inputs say, and what it leaves in them is one outcome. Contents are kept apart as long as
 //! there is room; what they differ in is told element by element. No model is known here.
 
+mod canaries;
 mod contents;
 mod hammer;
 mod serve;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Cause;
 use crate::mark::Mark;
 use crate::stress::Stress;
+use canaries::{Canaries, Steps};
 use contents::Counted;
 use hammer::Hammer;
 
@@ -128,7 +130,7 @@ impl Shader {
 
     /// The plan of a single dispatch with nothing beside it, which a device takes or says what it lacks for.
     pub fn plan(&self) -> Plan {
-        Layout::new(self, 1, None).plan
+        Layout::new(self, 1, None, 0).plan
     }
 }
 
@@ -170,13 +172,18 @@ struct Layout {
     initial: Vec<BufferId>,
     /// The steps that keep memory busy.
     hammers: Vec<usize>,
+    /// What says that nothing of a submission was left out.
+    canaries: Canaries,
     /// What says that a submission was executed to its end.
     mark: Mark,
 }
 
+/// The kernel that keeps memory busy, behind the shader's and that of the canaries.
+const HAMMER: KernelId = KernelId(2);
+
 impl Layout {
     /// A plan of so many dispatches, each with buffers of its own; of a single one where there are images, which belong to kernels.
-    fn new(shader: &Shader, dispatches: u64, hammer: Option<&Hammer>) -> Layout {
+    fn new(shader: &Shader, dispatches: u64, hammer: Option<&Hammer>, turn: usize) -> Layout {
         let mut plan = Plan { queues: vec![Queue { family: 0 }], ..Plan::default() };
         plan.kernels.push(shader.kernel());
         let buffer = |plan: &mut Plan, words: u64, memory, name| {
@@ -186,59 +193,65 @@ impl Layout {
         let initial: Vec<BufferId> = (shader.buffers.iter())
             .map(|input| buffer(&mut plan, input.len(), Memory::Shared, "contents of a buffer at first"))
             .collect();
+        let mut canaries = Canaries::new(&mut plan, turn);
+        plan.kernels.extend(hammer.map(Hammer::kernel));
         let (mut prepare, mut run, mut keep) = (Vec::new(), Vec::new(), Vec::new());
         let mut read = Vec::new();
-        let mut busy = Vec::new();
         for _ in 0..dispatches {
+            let mut steps = Steps::default();
             let mut bindings = Vec::new();
             let mut back = Vec::new();
             for (input, from) in shader.buffers.iter().zip(&initial) {
                 let to = (!input.uniform).then(|| {
                     buffer(&mut plan, input.len(), Memory::Readback, "what a shader left, for the host")
                 });
-                let copy = match input.image.filter(|image| image.shape != InputShape::Texels) {
+                let (ready, copy) = match input.image.filter(|image| image.shape != InputShape::Texels) {
                     Some(image) => {
                         let own = picture(&mut plan, image, input.len(), None);
-                        prepare.push(Step::ToImage { queue: QUEUE, from: *from, to: own });
-                        to.map(|to| Step::FromImage { queue: QUEUE, from: own, to })
+                        let copy = to.map(|to| Step::FromImage { queue: QUEUE, from: own, to });
+                        (Step::ToImage { queue: QUEUE, from: *from, to: own }, copy)
                     }
                     None => {
                         let own = buffer(&mut plan, input.len(), Memory::Device, "buffer of a shader");
-                        prepare.push(Step::Copy { queue: QUEUE, from: *from, to: own });
                         match input.image {
                             Some(texels) => {
                                 picture(&mut plan, texels, input.len(), Some(own));
                             }
                             None => bindings.push(own),
                         }
-                        to.map(|to| Step::Copy { queue: QUEUE, from: own, to })
+                        let copy = to.map(|to| Step::Copy { queue: QUEUE, from: own, to });
+                        (Step::Copy { queue: QUEUE, from: *from, to: own }, copy)
                     }
                 };
-                keep.extend(copy);
-                keep.extend(to.map(|buffer| Step::ToHost { queue: QUEUE, buffer }));
+                steps.prepare.push(ready);
+                let shown = to.map(|buffer| Step::ToHost { queue: QUEUE, buffer });
+                steps.keep.extend(copy.zip(shown).map(<[Step; 2]>::from));
                 back.extend(to);
             }
             if let Some(hammer) = hammer {
                 let scratch = buffer(&mut plan, hammer.scratch_words(), Memory::Device, "scratch");
-                busy.push(run.len());
-                run.push(hammer.step(QUEUE, KernelId(1), scratch));
+                steps.run.push(hammer.step(QUEUE, HAMMER, scratch));
             }
-            run.push(Step::Dispatch {
+            steps.run.push(Step::Dispatch {
                 queue: QUEUE,
                 kernel: KernelId(0),
                 workgroups: shader.grid[0],
                 bindings,
                 push_constants: shader.push.clone(),
             });
+            canaries.add(&mut plan, &mut steps);
+            prepare.extend(steps.prepare);
+            run.extend(steps.run);
+            keep.extend(steps.keep.into_iter().flatten());
             read.push(back);
         }
-        plan.kernels.extend(hammer.map(Hammer::kernel));
         prepare.push(Step::Barrier { queue: QUEUE });
-        let hammers = busy.iter().map(|step| step + prepare.len()).collect();
         run.push(Step::Barrier { queue: QUEUE });
         plan.steps = prepare.into_iter().chain(run).chain(keep).collect();
+        let is_hammer = |step: &Step| matches!(step, Step::Dispatch { kernel, .. } if *kernel == HAMMER);
+        let hammers = (0..).zip(&plan.steps).filter(|(_, step)| is_hammer(step)).map(|(at, _)| at).collect();
         let mark = Mark::add(&mut plan, QUEUE);
-        Layout { plan, read, initial, hammers, mark }
+        Layout { plan, read, initial, hammers, canaries, mark }
     }
 }
 
@@ -291,13 +304,26 @@ fn go(
     let mut hammer = Hammer::new(settings.seed, &settings.stress, device.capabilities());
     let since = Instant::now();
     // The first one is alone: it is compiled then, and nobody knows yet how long it takes.
-    let mut layout = Layout::new(shader, 1, hammer.as_ref());
+    let mut dispatches = 1;
+    let mut layout = Layout::new(shader, dispatches, hammer.as_ref(), 0);
     let mut prepared = prepare(device, shader, &layout)?;
-    for submission in 0.. {
+    let mut took = Duration::ZERO;
+    for submission in 0_u64.. {
         let left = settings.instances.map(|wanted| wanted.saturating_sub(counted.dispatches()));
         let late = settings.time.is_some_and(|time| since.elapsed() >= time);
         if left == Some(0) || late || settings.time.is_none() && left.is_none() {
             break;
+        }
+        // The second tells how long one takes; all later ones are as large as that allows. They are recorded anew now and then: a
+        // device that leaves out one command in so many leaves out others each time.
+        if submission >= 2 && submission.is_power_of_two() {
+            if submission == 2 {
+                let fits = SUBMISSION.as_micros() / took.as_micros().max(1);
+                let fits = u64::try_from(fits).unwrap_or(u64::MAX);
+                dispatches = most.min(fits).min(left.unwrap_or(u64::MAX)).max(1);
+            }
+            layout = Layout::new(shader, dispatches, hammer.as_ref(), submission.ilog2() as usize);
+            prepared = prepare(device, shader, &layout)?;
         }
         device.reseed(settings.seed.wrapping_add(submission));
         if submission % REDRAWN == 0
@@ -312,6 +338,7 @@ fn go(
         for buffer in layout.read.iter().flatten() {
             prepared.write(*buffer)?.fill(POISON);
         }
+        layout.canaries.ask(prepared.as_mut(), submission)?;
         layout.mark.clear(prepared.as_mut())?;
         let began = Instant::now();
         if let Err(cause) = once(prepared.as_mut(), settings.patience) {
@@ -321,26 +348,18 @@ fn go(
             }
             return Err(cause);
         }
-        let took = began.elapsed();
+        took = began.elapsed();
         counted.took(took);
         let written = layout.mark.is_written(prepared.as_mut())?;
+        let whole = layout.canaries.answered(prepared.as_mut(), submission)?;
+        if written && !whole {
+            counted.left_out();
+        }
         for back in layout.read.iter().take(left.map_or(usize::MAX, |left| left as usize)) {
-            count(prepared.as_mut(), if written { back } else { &[] }, counted)?;
+            count(prepared.as_mut(), if written && whole { back } else { &[] }, counted)?;
         }
         if on_run(&|| counted.seen()).is_break() {
             break;
-        }
-        // The second tells how long one takes; all later ones are as large as that allows.
-        if submission == 1 {
-            let each = took.as_micros().max(1);
-            let fits = u64::try_from(SUBMISSION.as_micros() / each).unwrap_or(u64::MAX);
-            let left =
-                settings.instances.map_or(u64::MAX, |wanted| wanted.saturating_sub(counted.dispatches()));
-            let dispatches = most.min(fits).min(left);
-            if dispatches > 1 {
-                layout = Layout::new(shader, dispatches, hammer.as_ref());
-                prepared = prepare(device, shader, &layout)?;
-            }
         }
     }
     Ok(())

@@ -59,6 +59,9 @@ pub struct Seen {
     pub others: u64,
     /// Dispatches of which no contents came back; they count nowhere else.
     pub not_executed: u64,
+    /// Submissions that were executed to their end without all that they had. What the device leaves out there it may leave out
+    /// elsewhere unseen, so that no content is certain to be what a dispatch has left.
+    pub left_out: u64,
     /// Seconds of all submissions.
     pub seconds: f64,
 }
@@ -96,6 +99,7 @@ pub(super) struct Counted {
     dispatches: u64,
     others: u64,
     not_executed: u64,
+    left_out: u64,
     seconds: f64,
 }
 
@@ -130,6 +134,7 @@ impl Counted {
             dispatches: 0,
             others: 0,
             not_executed: 0,
+            left_out: 0,
             seconds: 0.0,
         }
     }
@@ -141,6 +146,11 @@ impl Counted {
 
     pub fn took(&mut self, time: Duration) {
         self.seconds += time.as_secs_f64();
+    }
+
+    /// A submission was executed to its end, but not all of it.
+    pub fn left_out(&mut self) {
+        self.left_out += 1;
     }
 
     /// Room for the words of a dispatch.
@@ -209,6 +219,7 @@ impl Counted {
             contents,
             others,
             not_executed: self.not_executed,
+            left_out: self.left_out,
             seconds: self.seconds,
         }
     }

@@ -260,7 +260,9 @@ impl Prepared for FakePrepared<'_> {
                 }
                 Step::Dispatch { bindings, push_constants, .. } if push_constants.is_empty() => {
                     if self.device.executes {
-                        self.buffers[bindings[0].0 as usize][..2].copy_from_slice(&shaders::canary::STORED);
+                        let words = &mut self.buffers[bindings[0].0 as usize];
+                        let asked = words[0];
+                        words[..2].copy_from_slice(&shaders::canary::answered(asked));
                     }
                 }
                 Step::Dispatch { workgroups, push_constants, .. } => {

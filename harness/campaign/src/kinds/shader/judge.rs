@@ -85,7 +85,7 @@ pub(super) fn judged(
             End::Failed(_) | End::NotRun(_) => attempt.snapshot.unwrap_or_default(),
         };
         // A violation once seen is never washed out by another try.
-        if found(shader, &own).forbidden.0 > 0 {
+        if own.left_out == 0 && found(shader, &own).forbidden.0 > 0 {
             violating = Some(own.clone());
         }
         if own.dispatches >= seen.dispatches {
@@ -119,13 +119,12 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
     };
     if let (count @ 1.., Some(what)) = &found.forbidden {
         let what = format!("{count} of {} dispatches left what no execution leaves: {what}", seen.dispatches);
-        return match bound {
-            None => Says { verdict: VerdictWord::Violates, reason: None, detail: Some(what) },
-            Some(budget) => Says::inconclusive(
-                Reason::NotExecuted,
-                format!("{what}; the device ends loops after {budget} iterations, which may be why"),
-            ),
+        let excuse = match (bound, seen.left_out) {
+            (None, 0) => return Says { verdict: VerdictWord::Violates, reason: None, detail: Some(what) },
+            (Some(budget), 0) => format!("the device ends loops after {budget} iterations"),
+            (_, _) => "the device leaves out copies or dispatches beside the shader's".to_owned(),
         };
+        return Says::inconclusive(Reason::NotExecuted, format!("{what}; {excuse}, which may be why"));
     }
     if let Some((reason, why)) = failure {
         return Says::inconclusive(reason, why);
@@ -139,7 +138,12 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
             detail: Some(format!("every content is allowed: {why}; {spread}")),
         },
         _ if dispatches == 0 || seen.not_executed > 0 => {
-            let why = format!("{} dispatches left nothing behind", seen.not_executed);
+            let why = match (seen.not_executed, seen.left_out) {
+                (dispatches, 0) => format!("{dispatches} dispatches left nothing behind"),
+                (dispatches, _) => format!(
+                    "{dispatches} dispatches were among copies and dispatches that the device left out, or left nothing behind"
+                ),
+            };
             Says::inconclusive(Reason::NotExecuted, why)
         }
         Expected::Unknown { why, .. } => Says::inconclusive(Reason::NotJudged, format!("{why}; {spread}")),
