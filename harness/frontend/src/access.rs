@@ -177,7 +177,13 @@ impl Walk<'_> {
     pub(crate) fn initial(&mut self, cell: Cell) -> Step<u64> {
         Ok(match self.setting.initial(cell)? {
             Some(value) => value,
-            None => self.setting.assigned(Origin::Memory(cell.object, cell.offset, None)),
+            None => {
+                // Workgroup memory is written before it is read, but where the walk of the whole grid says otherwise.
+                if self.setting.in_buffer(cell) {
+                    self.round.undefined.insert(Origin::of(cell));
+                }
+                self.setting.assigned_to(cell)
+            }
         })
     }
 

@@ -13,7 +13,7 @@ use crate::layout::Specialized;
 use crate::lift::{Case, Finding, FindingKind, Identity, Setting, Spot, is_descriptor_array};
 use crate::module::Type;
 use crate::question::Asked;
-use crate::value::{Cell, Number, Origin};
+use crate::value::{Cell, Number};
 use crate::walk::{END, ENTRY, Emitted, Round, Walked};
 
 /// Makes the test of a round.
@@ -127,7 +127,7 @@ pub(crate) fn case(
 fn initial_of(setting: &Setting<'_>, cell: Cell) -> Result<u64, Problem> {
     Ok(match setting.initial(cell)? {
         Some(value) => value,
-        None => setting.assigned(Origin::Memory(cell.object, cell.offset, None)),
+        None => setting.assigned_to(cell),
     })
 }
 

@@ -75,6 +75,7 @@ mod stage;
 mod state;
 mod suspicion;
 mod text;
+mod tried;
 mod until;
 mod value;
 mod walk;

@@ -20,6 +20,7 @@ use crate::question::Asked;
 use crate::section::Sections;
 use crate::stage::{self, Stage};
 use crate::state::State;
+use crate::tried::{self, Assignment};
 use crate::until::Until;
 use crate::value::{Cell, Object, Origin};
 use crate::walk::{Knowledge, Round, Touch, Walk, Walked};
@@ -31,10 +32,6 @@ pub(crate) const MAX_INVOCATIONS: usize = 16;
 const MAX_ROUNDS: usize = 400;
 /// Paths of all invocations in all rounds at most.
 const MAX_PATHS: usize = 1 << 16;
-/// Values that nobody gave which are tried with each of [`TRIED`] at most.
-const MAX_TRIED: usize = 4;
-/// What is tried for them.
-const TRIED: [u64; 2] = [0, 1];
 /// Bodies of a loop that depends on what is read, where nothing else is asked for.
 pub const DEFAULT_UNROLL: u32 = 2;
 /// Bytes of a buffer that nothing is said of.
@@ -225,7 +222,7 @@ pub(crate) struct Setting<'a> {
     pub keep_final: bool,
     /// Cells that are asked about.
     pub observed: BTreeSet<Cell>,
-    assignment: BTreeMap<Origin, u64>,
+    assignment: Assignment,
     inputs: HashMap<u32, &'a Initial>,
     buffers: HashMap<u32, &'a [u8]>,
     push: BTreeMap<u64, u64>,
@@ -290,6 +287,11 @@ impl<'a> Setting<'a> {
     /// The value that is taken for one that nobody gave.
     pub fn assigned(&self, origin: Origin) -> u64 {
         self.assignment.get(&origin).copied().unwrap_or(0)
+    }
+
+    /// The value that is taken for what memory holds at first that nobody gave.
+    pub fn assigned_to(&self, cell: Cell) -> u64 {
+        self.assigned(Origin::of(cell)) & mask(cell.bytes.saturating_mul(8))
     }
 
     pub fn is_built_in(&self, variable: u32) -> bool {
@@ -436,7 +438,7 @@ pub(crate) fn with_setting<T>(
         keep_all: false,
         keep_final: false,
         observed: BTreeSet::new(),
-        assignment: BTreeMap::new(),
+        assignment: Assignment::new(),
         inputs: HashMap::new(),
         buffers: HashMap::new(),
         push: BTreeMap::new(),
@@ -523,7 +525,7 @@ fn lift_entry(
         keep_all: options.keep_all,
         keep_final: options.keep_final,
         observed: BTreeSet::new(),
-        assignment: BTreeMap::new(),
+        assignment: Assignment::new(),
         inputs: named,
         buffers,
         push: BTreeMap::new(),
@@ -559,18 +561,22 @@ fn lift_entry(
     let mut undefined = BTreeSet::new();
     let first = case(&setting, function, name, &invocations, &question, &mut findings, &mut undefined)?;
     lifted.cases.push(first);
-    let tried: Vec<Origin> = undefined.iter().take(MAX_TRIED).copied().collect();
-    lifted.sampled = !undefined.is_empty();
-    let ways = TRIED.len().pow(tried.len() as u32);
-    for way in 1..ways {
-        let mut rest = way;
-        for origin in &tried {
-            setting.assignment.insert(*origin, TRIED[rest % TRIED.len()]);
-            rest /= TRIED.len();
+    // What is asked about may be what nobody wrote either.
+    for cell in &question.cells {
+        if setting.initial(*cell).map_err(nowhere)?.is_none() {
+            undefined.insert(Origin::of(*cell));
         }
+    }
+    lifted.sampled = !undefined.is_empty();
+    let values = tried::values(&setting, &question.numbers());
+    for way in tried::ways(&undefined, &values) {
+        setting.assignment = way;
         let mut more = BTreeSet::new();
         let next = case(&setting, function, name, &invocations, &question, &mut findings, &mut more)?;
-        lifted.cases.push(next);
+        // Most values lead the same way as others.
+        if lifted.cases.iter().all(|known| known.test != next.test) {
+            lifted.cases.push(next);
+        }
     }
     lifted.findings = findings.into_iter().collect();
     Ok(lifted)

@@ -187,6 +187,16 @@ impl Asked {
         Ok(Err(cell))
     }
 
+    /// The numbers that places are compared with.
+    pub fn numbers(&self) -> BTreeSet<u64> {
+        let mut numbers = BTreeSet::new();
+        let asked = self.question.iter().map(|(_, resolved, _)| resolved);
+        for resolved in asked.chain(&self.filter) {
+            resolved.numbers(&mut numbers);
+        }
+        numbers
+    }
+
     /// The question and the filter of the test.
     pub fn conditions(&self, locate: &impl Fn(Cell) -> Term) -> (Option<Question>, Option<Condition>) {
         let question = self.question.as_ref().map(|(kind, resolved, line)| Question {
@@ -199,10 +209,31 @@ impl Asked {
 }
 
 impl Resolved {
+    fn numbers(&self, numbers: &mut BTreeSet<u64>) {
+        match self {
+            Resolved::Known(_) => {}
+            Resolved::Not(inner) => inner.numbers(numbers),
+            Resolved::And(parts) | Resolved::Or(parts) => {
+                parts.iter().for_each(|part| part.numbers(numbers));
+            }
+            Resolved::Compare(left, _, right) => match (left, right) {
+                (Ok(number), Err(cell)) | (Err(cell), Ok(number)) => {
+                    let number = *number as u64 & mask(cell.bytes.saturating_mul(8));
+                    numbers.extend([number, number.wrapping_add(1)]);
+                }
+                _ => {}
+            },
+        }
+    }
+
     fn condition(&self, locate: &impl Fn(Cell) -> Term) -> Condition {
-        let term = |side: &Result<i64, Cell>| match side {
-            Ok(number) => Term::Constant(*number),
-            Err(cell) => locate(*cell),
+        // What a place holds has no sign, as wide as the place is.
+        let term = |side: &Result<i64, Cell>, other: &Result<i64, Cell>| match (side, other) {
+            (Ok(number), Err(cell)) => {
+                Term::Constant((*number as u64 & mask(cell.bytes.saturating_mul(8))) as i64)
+            }
+            (Ok(number), Ok(_)) => Term::Constant(*number),
+            (Err(cell), _) => locate(*cell),
         };
         let fold = |parts: &[Resolved], join: fn(Box<Condition>, Box<Condition>) -> Condition| {
             let mut parts = parts.iter().map(|part| part.condition(locate)).rev();
@@ -216,7 +247,8 @@ impl Resolved {
             Resolved::And(parts) => fold(parts, Condition::And),
             Resolved::Or(parts) => fold(parts, Condition::Or),
             Resolved::Compare(left, comparison, right) => {
-                Condition::Compare { left: term(left), comparison: *comparison, right: term(right) }
+                let (left, right) = (term(left, right), term(right, left));
+                Condition::Compare { left, comparison: *comparison, right }
             }
         }
     }

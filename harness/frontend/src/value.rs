@@ -35,6 +35,13 @@ pub(crate) enum Origin {
     Instruction(u32, u16),
 }
 
+impl Origin {
+    /// What this memory holds at first.
+    pub fn of(cell: Cell) -> Origin {
+        Origin::Memory(cell.object, cell.offset, None)
+    }
+}
+
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {

@@ -460,7 +460,11 @@ impl Kernel<'_> {
                 self.options.open_bodies()
             ),
         };
-        let values = if self.lifted.sampled { ", values that nobody gave tried as 0 and 1" } else { "" };
+        let values = if self.lifted.sampled {
+            ", values that nobody gave tried as 0, 1 and what the code or the question tells apart"
+        } else {
+            ""
+        };
         format!(
             "`{}` for these inputs, {count} invocation{}, {loops}{values}",
             self.lifted.entry,
