@@ -578,12 +578,12 @@ impl<'a> Walk<'a> {
         let loops = self.setting.loops(function);
         let (known, effects, memory) = (loops.get(&target).copied(), state.effects, state.memory.clone());
         let performed = state.performed.len();
-        // The loop that begins anew, and what was performed in this turn.
+        // The loop that begins anew, and what was performed in this turn, as far as no barrier has come between.
         let again = state.frames.last().filter(|_| back).and_then(|frame| {
             let index = frame.loops.iter().rposition(|active| active.header == target)?;
-            Some((index, state.performed.get(frame.loops[index].performed..)?))
+            Some((index, state.performed.get(frame.loops[index].performed..)))
         });
-        let put_back = again.and_then(|(_, since)| since.iter().map(|update| state.kept(update)).collect());
+        let put_back = again.and_then(|(_, since)| since?.iter().map(|update| state.kept(update)).collect());
         let again = again.map(|(index, _)| index);
         let values: Vec<Value> = phis.iter().map(|(_, value)| value.clone()).collect();
         let began = again.and_then(|index| Some(state.frames.last()?.loops.get(index)?.clone()));

@@ -377,8 +377,8 @@ fn undefined(report: &grid::Report) -> bool {
 
 /// Kernels that walk and model once differed on: a comparison that writes in one order alone, and a read that sees by an atomic
 /// before it at the same place what semantics of other classes hand over; a memory barrier that makes visible what a control barrier
-/// without visibility had ordered.
-const ONCE: [u64; 4] = [901, 1759, 5850, 25_919];
+/// without visibility had ordered; barriers in a loop behind an atomic of one lane.
+const ONCE: [u64; 5] = [901, 1759, 5850, 11_874, 25_919];
 
 #[test]
 fn walks_say_what_the_model_says() {
