@@ -120,8 +120,9 @@ impl Machine<'_> {
             let here = Here { workgroup, index: *index };
             let mut arguments = Vec::new();
             for (position, id) in operands.iter().enumerate() {
-                // The scope, and the literal of what kind of reduction it is.
-                let known = position > 0 && program.slot(*id) != super::program::NONE;
+                // The scope, which one operation alone has not, and the literal of what kind of reduction it is.
+                let scope = position == 0 && inst.raw.op != Op::GroupNonUniformPartitionNV;
+                let known = !scope && program.slot(*id) != super::program::NONE;
                 arguments.push(if known {
                     self.value(&here, *id).unwrap_or(Value::Nothing(0))
                 } else {
@@ -150,7 +151,13 @@ impl Machine<'_> {
             flattened(&argument(lane, index), &mut all);
             all.first().copied().unwrap_or((0, 0))
         };
-        let taint = lanes.iter().fold(0, |all, lane| all | argument(lane, 1).taint());
+        let numbers = |lane: &Lane, index: usize| {
+            let mut all = Vec::new();
+            flattened(&argument(lane, index), &mut all);
+            all.into_iter().map(|one| one.0).collect::<Vec<_>>()
+        };
+        let taint_of = |index: usize| lanes.iter().fold(0, |all, lane| all | argument(lane, index).taint());
+        let taint = taint_of(1);
         let of_lane = |wanted: u64, from: &Lane, more: Taint| {
             let found = lanes.iter().find(|lane| u64::from(lane.lane) == wanted);
             match found {
@@ -171,12 +178,9 @@ impl Machine<'_> {
                 every(Value::truth(lanes.iter().any(|lane| number(lane, 1).0 != 0), taint))
             }
             Op::GroupNonUniformAllEqual => {
-                let all = |lane: &Lane| {
-                    let mut all = Vec::new();
-                    flattened(&argument(lane, 1), &mut all);
-                    all.into_iter().map(|one| one.0).collect::<Vec<_>>()
-                };
-                every(Value::truth(lanes.iter().all(|lane| all(lane) == all(&lanes[0])), taint))
+                let first = lanes.first().map(|lane| numbers(lane, 1));
+                let same = lanes.iter().all(|lane| Some(numbers(lane, 1)) == first);
+                every(Value::truth(same, taint))
             }
             Op::GroupNonUniformBallot => {
                 let bits = lanes
@@ -196,21 +200,31 @@ impl Machine<'_> {
                     of_lane(wanted, lane, taint)
                 })
                 .collect()),
-            Op::GroupNonUniformShuffleXor
-            | Op::GroupNonUniformShuffleUp
-            | Op::GroupNonUniformShuffleDown
-            | Op::GroupNonUniformRotateKHR => Ok(lanes
+            Op::GroupNonUniformShuffleXor | Op::GroupNonUniformShuffleUp | Op::GroupNonUniformShuffleDown => {
+                Ok(lanes
+                    .iter()
+                    .map(|lane| {
+                        let ((by, taint), mine) = (number(lane, 2), u64::from(lane.lane));
+                        let wanted = match op {
+                            Op::GroupNonUniformShuffleXor => mine ^ by,
+                            Op::GroupNonUniformShuffleUp => mine.wrapping_sub(by),
+                            _ => mine.wrapping_add(by),
+                        };
+                        of_lane(wanted, lane, taint)
+                    })
+                    .collect())
+            }
+            Op::GroupNonUniformRotateKHR => Ok(lanes
                 .iter()
                 .map(|lane| {
                     let ((by, taint), mine) = (number(lane, 2), u64::from(lane.lane));
-                    let size = u64::from(self.setup.subgroup_size);
-                    let wanted = match op {
-                        Op::GroupNonUniformShuffleXor => mine ^ by,
-                        Op::GroupNonUniformShuffleUp => mine.wrapping_sub(by),
-                        Op::GroupNonUniformShuffleDown => mine.wrapping_add(by),
-                        _ => mine.wrapping_add(by) % size,
+                    // Around its cluster, which is the whole subgroup where none is named.
+                    let size = match operands.get(3) {
+                        Some(_) => number(lane, 3).0.max(1),
+                        None => u64::from(self.setup.subgroup_size),
                     };
-                    of_lane(wanted, lane, taint)
+                    let within = mine % size;
+                    of_lane(mine - within + within.wrapping_add(by) % size, lane, taint)
                 })
                 .collect()),
             Op::GroupNonUniformQuadBroadcast | Op::GroupNonUniformQuadSwap => Ok(lanes
@@ -229,9 +243,9 @@ impl Machine<'_> {
             Op::GroupNonUniformPartitionNV => Ok(lanes
                 .iter()
                 .map(|lane| {
-                    let mine = number(lane, 1).0;
-                    let alike = lanes.iter().filter(|other| number(other, 1).0 == mine);
-                    ballot(alike.fold(0, |all, lane| all | 1 << lane.lane), taint)
+                    let mine = numbers(lane, 0);
+                    let alike = lanes.iter().filter(|other| numbers(other, 0) == mine);
+                    ballot(alike.fold(0, |all, lane| all | 1 << lane.lane), taint_of(0))
                 })
                 .collect()),
             _ => self.reduced(inst, operands, lanes),

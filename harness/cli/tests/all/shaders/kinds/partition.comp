@@ -8,9 +8,11 @@
 layout(local_size_x = 64) in;
 layout(binding = 0) buffer O { uint v[]; };
 void main() {
-  uint k = v[gl_LocalInvocationIndex] % 4;
+  uint k = (v[gl_LocalInvocationIndex] + gl_LocalInvocationIndex) % 4;
   uvec4 m = subgroupPartitionNV(k);
   uint s = subgroupPartitionedAddNV(1u, m);
+  // Many write here, unless each sees the lanes of its own kind.
+  if (m.x != 0x11111111u << k || s != 8) v[0] = 1;
   uint n = 0;
   while (true) { uint first = subgroupBroadcastFirst(k); if (first == k) { n = subgroupBallotBitCount(subgroupBallot(true)); break; } }
   v[gl_LocalInvocationIndex] = s + n + subgroupShuffleUp(k, 1) + subgroupBroadcast(k, 3) + subgroupMin(k);
