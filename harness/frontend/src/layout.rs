@@ -310,6 +310,28 @@ impl<'m> Specialized<'m> {
         Ok(None)
     }
 
+    /// The scalars of a shaped value: offset, bytes and number of each that something is said of.
+    pub fn scalars(&self, initial: &Initial, ty: u32) -> Result<Vec<(u64, u32, u64)>, Problem> {
+        let mut found = Vec::new();
+        let mut open = vec![(initial, ty, 0_u64)];
+        while let Some((initial, ty, offset)) = open.pop() {
+            match initial {
+                Initial::Number(number) if self.is_scalar(ty)? => {
+                    let bytes = u32::try_from(self.size(ty)?).unwrap_or(0);
+                    found.push((offset, bytes, *number as u64 & mask(self.bits(ty)?)));
+                }
+                Initial::Parts(parts) if !self.is_scalar(ty)? => {
+                    for (index, part) in parts.iter().enumerate() {
+                        let place = self.part_of(ty, index as u64)?;
+                        open.push((part, place.ty, offset.saturating_add(place.offset)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
     /// The part of a type that an offset lies in, among the first `count`.
     pub fn part_at(&self, ty: u32, offset: u64, count: u64) -> Result<Option<(u64, Part)>, Problem> {
         if let Type::Struct { members } = self.module.ty(ty)? {

@@ -449,6 +449,59 @@ pub(crate) fn with_setting<T>(
     })
 }
 
+/// How a kernel is launched, as the options and the annotations of its text say.
+pub(crate) struct Launch<'a> {
+    /// What variables and constants hold.
+    pub inputs: HashMap<u32, &'a Initial>,
+    pub by_id: HashMap<u32, u64>,
+    pub by_result: HashMap<u32, Initial>,
+    pub local_size: [u32; 3],
+    pub grid: [u32; 3],
+    /// Invocations of a subgroup, subgroups of a workgroup and workgroups of an annotated text.
+    pub config: Option<[u32; 3]>,
+    pub annotated: bool,
+}
+
+impl<'a> Launch<'a> {
+    pub fn new(module: &'a Module, options: &Options, function: u32) -> Result<Launch<'a>, Problem> {
+        let annotations = &module.annotations;
+        let annotated = annotations != &crate::annotations::Annotations::default();
+        let inputs: HashMap<u32, &Initial> = annotations
+            .inputs
+            .iter()
+            .map(|(name, initial)| match module.id_of(name) {
+                Some(id) => Ok((id, initial)),
+                None => Err(Problem::Annotation(format!("no `%{name}` in the module"))),
+            })
+            .collect::<Result<_, _>>()?;
+        let by_result: HashMap<u32, Initial> = inputs
+            .iter()
+            .filter(|(id, _)| module.constants.contains_key(id))
+            .map(|(id, initial)| (*id, (*initial).clone()))
+            .collect();
+        // The local size may itself be specialized.
+        let mut by_id = options.specialization.clone();
+        let config = annotations.config.or(annotated.then_some([1, 1, 1]));
+        let local_size = match config.filter(|_| options.grid.is_none()) {
+            Some([invocations, subgroups, _]) => [invocations.saturating_mul(subgroups), 1, 1],
+            None => local_size(module, &by_id, &by_result, function)?,
+        };
+        let workgroups = config.map_or([1, 1, 1], |[_, _, workgroups]| [workgroups, 1, 1]);
+        let grid = options.grid.unwrap_or(workgroups);
+        for (number, operands) in &module.reflection {
+            if Some(*number) == number_of_extended("NonSemantic.ClspvReflection", "SpecConstantWorkgroupSize")
+            {
+                for (axis, id) in operands.iter().take(3).enumerate() {
+                    if let Some((_, Constant::Scalar(number))) = module.constants.get(id) {
+                        by_id.entry(*number as u32).or_insert(u64::from(local_size[axis]));
+                    }
+                }
+            }
+        }
+        Ok(Launch { inputs, by_id, by_result, local_size, grid, config, annotated })
+    }
+}
+
 fn lift_entry(
     module: &Module,
     options: &Options,
@@ -456,38 +509,8 @@ fn lift_entry(
     name: &str,
 ) -> Result<Lifted, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
-    let annotations = &module.annotations;
-    let annotated = annotations != &crate::annotations::Annotations::default();
-    let named: HashMap<u32, &Initial> = annotations
-        .inputs
-        .iter()
-        .map(|(name, initial)| match module.id_of(name) {
-            Some(id) => Ok((id, initial)),
-            None => Err(nowhere(Problem::Annotation(format!("no `%{name}` in the module")))),
-        })
-        .collect::<Result<_, _>>()?;
-    let by_result: HashMap<u32, Initial> = named
-        .iter()
-        .filter(|(id, _)| module.constants.contains_key(id))
-        .map(|(id, initial)| (*id, (*initial).clone()))
-        .collect();
-    // The local size may itself be specialized.
-    let mut by_id = options.specialization.clone();
-    let config = annotations.config.or(annotated.then_some([1, 1, 1]));
-    let local_size = match config.filter(|_| options.grid.is_none()) {
-        Some([invocations, subgroups, _]) => [invocations.saturating_mul(subgroups), 1, 1],
-        None => local_size(module, &by_id, &by_result, function).map_err(nowhere)?,
-    };
-    let grid = options.grid.unwrap_or(config.map_or([1, 1, 1], |[_, _, workgroups]| [workgroups, 1, 1]));
-    for (number, operands) in &module.reflection {
-        if Some(*number) == number_of_extended("NonSemantic.ClspvReflection", "SpecConstantWorkgroupSize") {
-            for (axis, id) in operands.iter().take(3).enumerate() {
-                if let Some((_, Constant::Scalar(number))) = module.constants.get(id) {
-                    by_id.entry(*number as u32).or_insert(u64::from(local_size[axis]));
-                }
-            }
-        }
-    }
+    let Launch { inputs, by_id, by_result, local_size, grid, config, annotated } =
+        Launch::new(module, options, function).map_err(nowhere)?;
     let specialized =
         Specialized::new(module, &by_id, &by_result, config.map(|_| local_size)).map_err(nowhere)?;
     let invocations = match options.only.len() {
@@ -526,7 +549,7 @@ fn lift_entry(
         keep_final: options.keep_final,
         observed: BTreeSet::new(),
         assignment: Assignment::new(),
-        inputs: named,
+        inputs,
         buffers,
         push: BTreeMap::new(),
         push_bytes: &options.push,
@@ -534,7 +557,7 @@ fn lift_entry(
         canonical,
         loops: loops(module),
     };
-    setting.push = reflected(&setting);
+    setting.push = reflected(&specialized, grid, local_size);
     let question = Asked::new(&setting, options)?;
     setting.observed = question.cells.clone();
 
@@ -780,24 +803,28 @@ pub(crate) fn loops(module: &Module) -> HashMap<u32, HashMap<u32, (u32, usize)>>
 }
 
 /// What clspv says that push constants hold: sizes and offsets of the grid.
-fn reflected(setting: &Setting<'_>) -> BTreeMap<u64, u64> {
+pub(crate) fn reflected(
+    specialized: &Specialized<'_>,
+    grid: [u32; 3],
+    local_size: [u32; 3],
+) -> BTreeMap<u64, u64> {
     let mut found = BTreeMap::new();
-    let total = |axis: usize| setting.grid[axis].wrapping_mul(setting.local_size[axis]);
+    let total = |axis: usize| grid[axis].wrapping_mul(local_size[axis]);
     let total = [total(0), total(1), total(2)];
     let known: [(&str, [u32; 3]); 6] = [
         ("PushConstantGlobalOffset", [0; 3]),
-        ("PushConstantEnqueuedLocalSize", setting.local_size),
+        ("PushConstantEnqueuedLocalSize", local_size),
         ("PushConstantGlobalSize", total),
         ("PushConstantRegionOffset", [0; 3]),
-        ("PushConstantNumWorkgroups", setting.grid),
+        ("PushConstantNumWorkgroups", grid),
         ("PushConstantRegionGroupOffset", [0; 3]),
     ];
-    for (number, operands) in &setting.module().reflection {
+    for (number, operands) in &specialized.module.reflection {
         let named = known
             .iter()
             .find(|(name, _)| number_of_extended("NonSemantic.ClspvReflection", name) == Some(*number));
         if let (Some((_, values)), Some(offset)) =
-            (named, operands.first().and_then(|id| setting.specialized.number(*id)))
+            (named, operands.first().and_then(|id| specialized.number(*id)))
         {
             for (axis, value) in values.iter().enumerate() {
                 found.insert(offset + 4 * axis as u64, u64::from(*value));

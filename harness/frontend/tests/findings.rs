@@ -385,3 +385,25 @@ fn what_is_not_computed_is_refused_where_it_decides() {
     let refused = walk(decides).expect_err("a refusal");
     assert!(refused.to_string().contains("an index is computed from floats"), "{refused}");
 }
+
+/// Nine threads of three workgroups take slots, of which there are eight: the sizes and first contents are those of the annotations.
+#[test]
+fn annotations_say_what_a_walk_begins_with() {
+    let text = include_str!("shaders/slots-too-few.spvasm");
+    let walk =
+        |text: &str| grid::walk(&frontend::read(text.as_bytes()).expect("a module"), &Options::default());
+    assert_eq!(walk(text).expect("a walk").findings[0].kind, FindingKind::Race);
+    let fewer = text.replace("@Config: 3, 1, 3", "@Config: 2, 2, 2");
+    assert!(walk(&fewer).expect("a walk").findings.is_empty());
+    // Two that write where the first contents are 5.
+    let compared = include_str!("../../cli/tests/all/shaders/annotated/unknown-compared.spvasm");
+    let found = |number: u32| {
+        let walked = walk(&format!("; @Input: %x = {number}\n{compared}")).expect("a walk");
+        walked.findings.iter().map(|found| found.kind).collect::<Vec<_>>()
+    };
+    assert_eq!((found(5), found(4)), (vec![FindingKind::Race], Vec::new()));
+    // Any value may stand in what nothing is said of.
+    let open = text.replace("; @Input: %C = {{0}}\n", "");
+    let refused = walk(&open).expect_err("a refusal");
+    assert!(refused.to_string().contains("`%C` without @Input, for a whole grid"), "{refused}");
+}

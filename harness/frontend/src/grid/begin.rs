@@ -93,6 +93,7 @@ impl Machine<'_> {
                 self.fill(&mut object, &Pointer::to(0, declared.ty), declared.ty, value)?;
             }
         }
+        object.say(self.setup.said.get(&variable));
         Ok(object)
     }
 

@@ -113,6 +113,8 @@ pub(super) struct Found {
 /// What decides how a walk goes on.
 pub(super) struct Setup {
     pub grid: [u32; 3],
+    /// By variable what annotations say that it holds at first: offset, bytes and number of each scalar.
+    pub said: FxHashMap<u32, Vec<(u64, u32, u64)>>,
     pub stage: Stage,
     /// As [`Options::given`](crate::Options::given).
     pub given: BTreeMap<u32, Vec<u8>>,

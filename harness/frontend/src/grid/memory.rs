@@ -52,6 +52,15 @@ impl Object {
         Object { variable, name, class, bytes, given: true, ..Object::default() }
     }
 
+    /// Gives scalars their first values: offset, bytes and number of each.
+    pub fn say(&mut self, scalars: Option<&Vec<(u64, u32, u64)>>) {
+        for (offset, bytes, number) in scalars.into_iter().flatten() {
+            if self.holds(*offset, *bytes) {
+                self.write(*offset, *bytes, *number, 0);
+            }
+        }
+    }
+
     /// Memory that nobody wrote yet.
     pub fn undefined(variable: u32, name: String, class: Option<StorageClass>, bytes: usize) -> Object {
         let taint = vec![UNDEFINED; bytes];

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{ONE_WORKGROUP, Place, Problem, Refusal, malformed, unsupported};
 use crate::inputs::{AddressPlace, ImageInput, TexelInput};
 use crate::layout::Specialized;
-use crate::lift::{Options, local_size, loops};
+use crate::lift::{Launch, Options, loops, reflected};
 use crate::module::{Module, Type};
 use crate::order::{scope, semantics};
 use crate::stage::{self, Stage};
@@ -50,17 +50,22 @@ pub(super) fn with<T>(
     then: impl FnOnce(&Machine<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
-    let by_id = &options.specialization;
-    let by_result = HashMap::new();
-    if module.annotations != crate::annotations::Annotations::default() {
-        return Err(nowhere(unsupported("annotations of a text, for a whole grid")));
-    }
     stage::check(module, stage, options.grid)?;
-    let local_size = local_size(module, by_id, &by_result, function).map_err(nowhere)?;
-    let specialized = Specialized::new(module, by_id, &by_result, Some(local_size)).map_err(nowhere)?;
+    let Launch { inputs, by_id, by_result, local_size, grid, config, annotated } =
+        Launch::new(module, options, function).map_err(nowhere)?;
+    let specialized = Specialized::new(module, &by_id, &by_result, Some(local_size)).map_err(nowhere)?;
+    let mut said = FxHashMap::default();
+    for (variable, declared) in &module.variables {
+        if let Some(initial) = inputs.get(variable) {
+            said.insert(*variable, specialized.scalars(initial, declared.ty).map_err(nowhere)?);
+        }
+    }
+    let mut push = options.push.clone();
+    for (offset, number) in reflected(&specialized, grid, local_size) {
+        push.extend((offset..).zip((number as u32).to_le_bytes()));
+    }
     let loops = loops(module);
     let program = Program::new(&specialized, &loops).map_err(nowhere)?;
-    let grid = options.grid.unwrap_or([1, 1, 1]);
     let each: u64 = local_size.iter().map(|n| u64::from(*n)).product();
     let all = grid.iter().fold(each, |all, n| all.saturating_mul(u64::from(*n)));
     if all > MAX_INVOCATIONS || each > MAX_WORKGROUP {
@@ -68,7 +73,8 @@ pub(super) fn with<T>(
         let what = if each > MAX_WORKGROUP { ONE_WORKGROUP } else { "invocations" };
         return Err(nowhere(Problem::Budget { what, bound: bound as usize }));
     }
-    let subgroup_size = options.subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
+    let subgroup_size = options.subgroup_size.or(config.map(|config| config[0]));
+    let subgroup_size = subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
     let subgroup_size = if stage.has_workgroups() { subgroup_size } else { 1 };
     let Some(entry) = program.by_id.get(&function).copied() else {
         return Err(nowhere(malformed("the entry point is no function")));
@@ -76,6 +82,9 @@ pub(super) fn with<T>(
     let mut building = Building {
         options,
         program: &program,
+        said: &said,
+        push: &push,
+        annotated,
         objects: Vec::new(),
         descriptors: FxHashMap::default(),
         bytes: 0,
@@ -87,6 +96,7 @@ pub(super) fn with<T>(
     let (objects, descriptors, notes) = (building.objects, building.descriptors, building.notes);
     let setup = Setup {
         grid,
+        said,
         stage,
         given: options.given.clone(),
         local_size,
@@ -132,6 +142,11 @@ pub(super) fn with<T>(
         looks: super::starve::Looks::default(),
     };
     then(&machine)
+}
+
+/// What stands in the way of a walk where annotations leave contents open: any value may be there, and it has one.
+fn unsaid(module: &Module, variable: u32) -> Problem {
+    unsupported(format!("`%{}` without @Input, for a whole grid", module.name(variable)))
 }
 
 /// Whether anything orders invocations but control barriers of whole workgroups.
@@ -224,6 +239,12 @@ fn reaching(class: litmus::StorageClass, scope: Scope) -> Scope {
 struct Building<'a> {
     options: &'a Options,
     program: &'a Program<'a>,
+    /// As [`Setup::said`].
+    said: &'a FxHashMap<u32, Vec<(u64, u32, u64)>>,
+    /// Bytes of push constants.
+    push: &'a BTreeMap<u64, u8>,
+    /// Whether inputs are those of annotations, where nothing is taken for what they do not say.
+    annotated: bool,
     objects: Vec<Object>,
     descriptors: FxHashMap<u32, Descriptors>,
     bytes: u64,
@@ -270,16 +291,21 @@ impl Building<'_> {
                 }
                 StorageClass::PushConstant => {
                     let size = program.size(declared.ty);
-                    if self.options.push.is_empty() {
+                    if self.push.is_empty() && self.annotated && !self.said.contains_key(variable) {
+                        return Err(unsaid(program.module, *variable));
+                    }
+                    if self.push.is_empty() && !self.annotated {
                         self.notes.insert("nothing is said of push constants, taken as zeros".to_owned());
                     }
                     let mut bytes = vec![0; self.room(size)?];
-                    for (at, byte) in &self.options.push {
+                    for (at, byte) in self.push {
                         if let Some(place) = usize::try_from(*at).ok().and_then(|at| bytes.get_mut(at)) {
                             *place = *byte;
                         }
                     }
-                    self.add(Object::new(*variable, program.module.name(*variable), None, bytes))
+                    let mut object = Object::new(*variable, program.module.name(*variable), None, bytes);
+                    object.say(self.said.get(variable));
+                    self.add(object)
                 }
                 class => {
                     let decorations = program.module.decorations(*variable);
@@ -369,9 +395,13 @@ impl Building<'_> {
             _ => None,
         };
         let size = program.size(ty);
-        let given = self.options.buffers.get(&at);
-        let (bytes, given) = match given {
+        let said = self.said.get(&variable);
+        let last =
+            said.into_iter().flatten().map(|(offset, bytes, _)| offset.saturating_add((*bytes).into())).max();
+        let (bytes, given) = match self.options.buffers.get(&at) {
             Some(bytes) => (bytes.clone(), true),
+            None if self.annotated && said.is_none() => return Err(unsaid(program.module, variable)),
+            None if self.annotated => (vec![0; self.room(size.max(last.unwrap_or(0)))?], true),
             None if has_open_array(program, ty) => (vec![0; DEFAULT_BYTES.max(size) as usize], false),
             None => {
                 let room = self.room(size)?;
@@ -380,7 +410,8 @@ impl Building<'_> {
         };
         self.room(bytes.len() as u64)?;
         let sampler = self.options.samplers.get(&at).copied();
-        let object = Object { given, sampler, ..Object::new(variable, name, shared, bytes) };
+        let mut object = Object { given, sampler, ..Object::new(variable, name, shared, bytes) };
+        object.say(said);
         Ok(self.add(object))
     }
 
