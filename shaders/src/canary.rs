@@ -5,16 +5,19 @@ use rspirv::spirv::{AddressingModel, Capability, LoopControl, MemoryModel, Op, S
 
 use crate::module::{Module, Preamble};
 
-/// Words of the kernel's buffer.
-pub const WORDS: u64 = 2;
+/// Words of the kernel's buffer: two that it leaves alone, and its answer.
+pub const WORDS: u64 = 4;
+/// Bytes of its push constants.
+pub const BYTES: u32 = 4;
 
-/// What the buffer holds behind a dispatch that found `asked` in its first word.
+/// What it writes into the last two words where it is asked this: what memory held before does not matter, so that a device which
+/// makes too little visible to it answers all the same.
 pub const fn answered(asked: u32) -> [u32; 2] {
     [asked, !asked]
 }
 
-/// The words of the kernel, whose workgroups have one invocation: it stores the bits of the first word of binding 0, turned over,
-/// into the second. It needs nothing that any Vulkan device lacks.
+/// The words of the kernel, whose workgroups have one invocation: it stores its push constant, and the same with its bits turned over.
+/// It needs nothing that any Vulkan device lacks.
 pub fn kernel() -> Vec<u32> {
     let mut module = Module::new(Preamble {
         version: (1, 3),
@@ -25,16 +28,17 @@ pub fn kernel() -> Vec<u32> {
         loops: LoopControl::NONE,
     });
     let block = module.block_of(module.u32, 4, None);
-    let buffer = module.bound(StorageClass::StorageBuffer, block, 0, "asked and answered");
+    let buffer = module.bound(StorageClass::StorageBuffer, block, 0, "answers");
+    let asked = module.push_constants(1, 0);
     let entry = module.id();
     module.begin(entry);
-    let [asked, answer] = [0, 1].map(|index| {
-        let index = module.constant(index);
-        module.element(buffer, index)
-    });
-    let word = module.on_ids(Op::Load, module.u32, &[asked]);
+    let word = module.push_constant(asked, 0);
     let turned = module.on_ids(Op::Not, module.u32, &[word]);
-    module.effect(Op::Store, [answer, turned].map(Operand::IdRef));
+    for (index, word) in [(2, word), (3, turned)] {
+        let index = module.constant(index);
+        let pointer = module.element(buffer, index);
+        module.effect(Op::Store, [pointer, word].map(Operand::IdRef));
+    }
     module.effect(Op::Return, []);
     module.finish(1)
 }

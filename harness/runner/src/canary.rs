@@ -1,11 +1,11 @@
-//! Whether a device executes at all, whatever it says of itself: before its first test, a kernel answers to a word, and both are
+//! Whether a device executes at all, whatever it says of itself: before its first test, a kernel answers to a word, which is
 //! read back. Drivers on a kernel device that is not there signal their fences and leave memory as it was, and some tests
 //! would call that a violation.
 
 use std::time::Duration;
 
 use plan::{Buffer, BufferId, Device, Kernel, KernelId, Memory, Plan, Progress, Queue, QueueId, Step};
-use shaders::canary::{WORDS, answered, kernel};
+use shaders::canary::{BYTES, WORDS, answered, kernel};
 
 use crate::error::Cause;
 
@@ -32,20 +32,25 @@ pub fn check(device: &dyn Device, patience: Duration) -> Result<(), Cause> {
             return Err(Cause::TimedOut { after: patience });
         }
     }
-    if prepared.read(BACK)?.starts_with(&answered(ASKED)) { Ok(()) } else { Err(Cause::NullDevice) }
+    if prepared.read(BACK)?.ends_with(&answered(ASKED)) { Ok(()) } else { Err(Cause::NullDevice) }
 }
 
 fn plan() -> Plan {
     let barrier = Step::Barrier { queue: QUEUE };
     Plan {
-        kernels: vec![Kernel { words: kernel(), bindings: 1, ..Kernel::default() }],
+        kernels: vec![Kernel {
+            words: kernel(),
+            bindings: 1,
+            push_constant_bytes: BYTES,
+            ..Kernel::default()
+        }],
         buffers: vec![
             Buffer { words: WORDS, memory: Memory::Device, name: "canary" },
             Buffer { words: WORDS, memory: Memory::Readback, name: "canary for the host" },
         ],
         queues: vec![Queue { family: 0 }],
         steps: vec![
-            Step::Fill { queue: QUEUE, buffer: STORE, value: ASKED },
+            Step::Fill { queue: QUEUE, buffer: STORE, value: 0 },
             Step::Fill { queue: QUEUE, buffer: BACK, value: 0 },
             barrier.clone(),
             Step::Dispatch {
@@ -53,7 +58,7 @@ fn plan() -> Plan {
                 kernel: KernelId(0),
                 workgroups: 1,
                 bindings: vec![STORE],
-                push_constants: Vec::new(),
+                push_constants: ASKED.to_le_bytes().to_vec(),
             },
             barrier,
             Step::Copy { queue: QUEUE, from: STORE, to: BACK },

@@ -248,11 +248,17 @@ impl Layout {
         prepare.push(Step::Barrier { queue: QUEUE });
         run.push(Step::Barrier { queue: QUEUE });
         plan.steps = prepare.into_iter().chain(run).chain(keep).collect();
-        let is_hammer = |step: &Step| matches!(step, Step::Dispatch { kernel, .. } if *kernel == HAMMER);
-        let hammers = (0..).zip(&plan.steps).filter(|(_, step)| is_hammer(step)).map(|(at, _)| at).collect();
+        let hammers = dispatches_of(&plan, HAMMER);
+        canaries.steps = dispatches_of(&plan, canaries::KERNEL);
         let mark = Mark::add(&mut plan, QUEUE);
         Layout { plan, read, initial, hammers, canaries, mark }
     }
+}
+
+/// The steps that dispatch a kernel.
+fn dispatches_of(plan: &Plan, wanted: KernelId) -> Vec<usize> {
+    let is_one = |step: &Step| matches!(step, Step::Dispatch { kernel, .. } if *kernel == wanted);
+    (0..).zip(&plan.steps).filter(|(_, step)| is_one(step)).map(|(at, _)| at).collect()
 }
 
 /// Adds an image, or the texels of a buffer.

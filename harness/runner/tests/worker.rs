@@ -37,8 +37,8 @@ impl Device for OneProgram {
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
         let kernel = &plan.kernels[0];
-        // The canary has no parameters.
-        if kernel.push_constant_bytes > 0 {
+        // The canary has one parameter.
+        if kernel.push_constant_bytes != shaders::canary::BYTES {
             let mut first = self.first.borrow_mut();
             if first.is_empty() {
                 first.clone_from(&kernel.words);

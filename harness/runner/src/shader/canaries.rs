@@ -3,17 +3,19 @@
 //! contents cannot tell that: it may leave what was there, and none of it has to be written by the dispatch that is looked at.
 
 use plan::{Buffer, BufferId, DeviceError, Kernel, KernelId, Memory, Plan, Prepared, Step};
-use shaders::canary::{WORDS, answered, kernel};
+use shaders::canary::{BYTES, WORDS, answered, kernel};
 
 use super::QUEUE;
 
 /// The kernel of all canaries.
-const KERNEL: KernelId = KernelId(1);
+pub(super) const KERNEL: KernelId = KernelId(1);
 
 /// The canaries of a plan.
 pub(super) struct Canaries {
-    /// The word that they are asked.
+    /// The word that they are asked, for the copies to their buffers; their dispatches have it as push constant.
     asked: BufferId,
+    /// Their dispatches, among the steps of the plan.
+    pub steps: Vec<usize>,
     /// By canary what it answered.
     answers: Vec<BufferId>,
     /// Moves the first one: how many plans were made before this one.
@@ -35,9 +37,14 @@ impl Canaries {
     /// None yet, in a plan that has the shader's kernel and was made after so many others.
     pub fn new(plan: &mut Plan, turn: usize) -> Canaries {
         debug_assert_eq!(plan.kernels.len(), KERNEL.0 as usize);
-        plan.kernels.push(Kernel { words: kernel(), bindings: 1, ..Kernel::default() });
+        plan.kernels.push(Kernel {
+            words: kernel(),
+            bindings: 1,
+            push_constant_bytes: BYTES,
+            ..Kernel::default()
+        });
         let asked = buffer(plan, Memory::Shared, "what canaries are asked");
-        Canaries { asked, answers: Vec::new(), turn }
+        Canaries { asked, steps: Vec::new(), answers: Vec::new(), turn }
     }
 
     /// Puts one more among the steps of a dispatch: each time at another place, so that a device that leaves out one in so many
@@ -54,7 +61,7 @@ impl Canaries {
             kernel: KERNEL,
             workgroups: 1,
             bindings: vec![own],
-            push_constants: Vec::new(),
+            push_constants: vec![0; BYTES as usize],
         };
         steps.run.insert(place(steps.run.len()), dispatch);
         steps.keep.insert(
@@ -74,7 +81,10 @@ impl Canaries {
     pub fn ask(&self, prepared: &mut dyn Prepared, submission: u64) -> Result<(), DeviceError> {
         prepared.write(self.asked)?.fill(word(submission));
         for answer in &self.answers {
-            prepared.write(*answer)?.fill(word(submission));
+            prepared.write(*answer)?.fill(!word(submission));
+        }
+        for step in &self.steps {
+            prepared.set_push_constants(*step, &word(submission).to_le_bytes())?;
         }
         Ok(())
     }
@@ -84,9 +94,10 @@ impl Canaries {
     /// # Errors
     /// When the device does not let the host read.
     pub fn answered(&self, prepared: &mut dyn Prepared, submission: u64) -> Result<bool, DeviceError> {
-        let expected = answered(word(submission));
+        let asked = word(submission);
+        let [first, second] = answered(asked);
         for answer in &self.answers {
-            if !prepared.read(*answer)?.starts_with(&expected) {
+            if !prepared.read(*answer)?.starts_with(&[asked, asked, first, second]) {
                 return Ok(false);
             }
         }

@@ -258,11 +258,13 @@ impl Prepared for FakePrepared<'_> {
                     let words = self.buffers[from.0 as usize].clone();
                     self.buffers[to.0 as usize][..words.len()].copy_from_slice(&words);
                 }
-                Step::Dispatch { bindings, push_constants, .. } if push_constants.is_empty() => {
+                Step::Dispatch { bindings, push_constants, .. }
+                    if push_constants.len() == shaders::canary::BYTES as usize =>
+                {
                     if self.device.executes {
-                        let words = &mut self.buffers[bindings[0].0 as usize];
-                        let asked = words[0];
-                        words[..2].copy_from_slice(&shaders::canary::answered(asked));
+                        let asked = u32::from_le_bytes(push_constants[..4].try_into().unwrap());
+                        self.buffers[bindings[0].0 as usize][2..4]
+                            .copy_from_slice(&shaders::canary::answered(asked));
                     }
                 }
                 Step::Dispatch { workgroups, push_constants, .. } => {
