@@ -11,7 +11,7 @@ use crate::stage::Stage;
 
 use super::clock::{Moment, class_index};
 use super::machine::{Here, Machine, SHARED, Step, Workgroup};
-use super::memory::{ADDRESS_BITS, Object};
+use super::memory::{Object, address, place};
 use super::program::{Inst, Kind, Layout, Program};
 use super::shadow::{Manner, Record, Sight, Way};
 use super::value::{LOCAL, NOWHERE, OUTSIDE, Pointer, Taint, Value};
@@ -316,14 +316,13 @@ impl Machine<'_> {
     }
 
     /// The pointer of an address.
-    pub(super) fn pointer_at(&self, address: u64, ty: u32, taint: Taint) -> Pointer {
-        let number = (address >> ADDRESS_BITS) as u32;
-        let object = match number.checked_sub(1) {
-            Some(index) if (index as usize) < self.objects.len() => index,
-            _ => NOWHERE,
-        };
-        let offset = address & mask(ADDRESS_BITS);
-        Pointer { offset, taint, ..Pointer::to(object, ty) }
+    pub(super) fn pointer_at(&self, number: u64, ty: u32, taint: Taint) -> Pointer {
+        match place(number) {
+            (Some(object), offset) if (object as usize) < self.objects.len() => {
+                Pointer { offset, taint, ..Pointer::to(object, ty) }
+            }
+            _ => Pointer { offset: number, taint, ..Pointer::to(NOWHERE, ty) },
+        }
     }
 
     /// The address of a pointer.
@@ -331,7 +330,7 @@ impl Machine<'_> {
         if pointer.object == NOWHERE {
             return pointer.offset;
         }
-        ((u64::from(pointer.object) + 1) << ADDRESS_BITS).wrapping_add(pointer.offset)
+        address(pointer.object, pointer.offset)
     }
 
     /// Writes a whole type.

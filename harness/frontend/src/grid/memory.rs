@@ -9,8 +9,20 @@ use super::value::{Pointer, Taint, UNDEFINED};
 
 /// Bytes of all objects of a dispatch at most.
 pub(super) const MAX_BYTES: u64 = 1 << 31;
-/// Where the addresses of one object end.
-pub(super) const ADDRESS_BITS: u32 = 32;
+/// Addresses of an object, which begins in their middle: shaders compute addresses before its beginning, and come back to it.
+const ADDRESS_BITS: u32 = 32;
+const MIDDLE: u64 = 1 << (ADDRESS_BITS - 1);
+
+/// The address of a byte of an object.
+pub(super) fn address(object: u32, offset: u64) -> u64 {
+    ((u64::from(object) + 1) << ADDRESS_BITS).wrapping_add(MIDDLE).wrapping_add(offset)
+}
+
+/// The object that an address is of, where that is one, and the byte of it, which wraps around where it lies before.
+pub(super) fn place(address: u64) -> (Option<u32>, u64) {
+    let object = u32::try_from(address >> ADDRESS_BITS).ok().and_then(|number| number.checked_sub(1));
+    (object, (address & (2 * MIDDLE - 1)).wrapping_sub(MIDDLE))
+}
 
 /// The texels of an image.
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ use crate::stage::{self, Stage};
 use super::clock::{CLASSES, class_index};
 use super::image::{TEXEL, component_bytes, texel_count};
 use super::machine::{Machine, SHARED, Setup};
-use super::memory::{ADDRESS_BITS, MAX_BYTES, Object, Texels};
+use super::memory::{MAX_BYTES, Object, Texels, address as address_of};
 use super::program::{Layout, Program};
 use super::value::{LOCAL, Pointer, Value};
 
@@ -38,6 +38,9 @@ pub(super) struct Descriptors {
     /// Whether nothing says how many there are.
     pub assumed: bool,
 }
+
+/// What is said where push constants are not.
+const NOTHING_PUSHED: &str = "nothing is said of push constants, taken as zeros";
 
 /// Descriptors of an array of which nothing says how many.
 const ASSUMED_DESCRIPTORS: u64 = 16;
@@ -295,7 +298,7 @@ impl Building<'_> {
                         return Err(unsaid(program.module, *variable));
                     }
                     if self.push.is_empty() && !self.annotated {
-                        self.notes.insert("nothing is said of push constants, taken as zeros".to_owned());
+                        self.notes.insert(NOTHING_PUSHED.to_owned());
                     }
                     let mut bytes = vec![0; self.room(size)?];
                     for (at, byte) in self.push {
@@ -467,6 +470,7 @@ impl Building<'_> {
     /// Makes the buffers that addresses point to, and writes the addresses.
     fn addresses(&mut self, globals: &[Value]) -> Result<(), Problem> {
         let mut named: HashMap<&str, u32> = HashMap::new();
+        let mut pushed = BTreeSet::new();
         let options = self.options;
         for address in &options.addresses {
             let number = match named.get(address.name.as_str()) {
@@ -478,7 +482,7 @@ impl Building<'_> {
                 }
             };
             named.insert(&address.name, number);
-            let value = (u64::from(number) + 1) << ADDRESS_BITS;
+            let value = address_of(number, 0);
             let mut placed = false;
             for (variable, slot) in &self.program.variables {
                 let Some(Value::Pointer(pointer)) = globals.get(*slot) else { continue };
@@ -486,10 +490,22 @@ impl Building<'_> {
                 if let Some(object) = self.objects.get_mut(pointer.object as usize) {
                     placed |= object.holds(offset, 8);
                     object.write(offset, 8, value, 0);
+                    let declared = self.program.module.variables.get(variable);
+                    if declared.is_some_and(|known| known.class == StorageClass::PushConstant) {
+                        pushed.insert(offset);
+                        if pushed.len() * 8 >= object.bytes.len() {
+                            self.notes.remove(NOTHING_PUSHED);
+                        }
+                    }
                 }
             }
             if !placed {
-                return Err(Problem::Input(format!("`{}`: no such place for an address", address.name)));
+                let place = match &address.at {
+                    AddressPlace::Push(offset) => format!("push@{offset}"),
+                    AddressPlace::Buffer((set, binding), offset) => format!("{set}.{binding}@{offset}"),
+                    AddressPlace::Member(path) => path.clone(),
+                };
+                return Err(Problem::Input(format!("`{place}`: no such place for an address")));
             }
         }
         Ok(())
