@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{ONE_WORKGROUP, Place, Problem, Refusal, malformed, unsupported};
 use crate::inputs::{AddressPlace, ImageInput, TexelInput};
+use crate::launch::{Launch, reflected};
 use crate::layout::Specialized;
-use crate::lift::{Launch, Options, loops, reflected};
+use crate::lift::{Options, loops};
 use crate::module::{Module, Type};
 use crate::order::{scope, semantics};
 use crate::stage::{self, Stage};

@@ -75,6 +75,8 @@ pub(super) fn judged(
     let failure = failure_of(&ending);
     let (mut seen, mut validation) = (Seen::default(), Vec::new());
     let mut violating = None;
+    // What was left out stays so, whichever attempt saw most.
+    let (mut not_executed, mut left_out) = (0, 0);
     let (target, shader, _) = run.plan.place(cell);
     for attempt in attempts {
         let own = match attempt.end {
@@ -84,6 +86,8 @@ pub(super) fn judged(
             }
             End::Failed(_) | End::NotRun(_) => attempt.snapshot.unwrap_or_default(),
         };
+        not_executed += own.not_executed;
+        left_out += own.left_out;
         // A violation once seen is never washed out by another try.
         if own.left_out == 0 && found(shader, &own).forbidden.0 > 0 {
             violating = Some(own.clone());
@@ -92,7 +96,11 @@ pub(super) fn judged(
             seen = own;
         }
     }
-    let seen = violating.unwrap_or(seen);
+    let is_violation = violating.is_some();
+    let mut seen = violating.unwrap_or(seen);
+    seen.not_executed = not_executed;
+    // A violation of an attempt that left out nothing is one.
+    seen.left_out = if is_violation { 0 } else { left_out };
     let missing = match &ending {
         Ok(_) => None,
         // The simulated GPU says so itself.

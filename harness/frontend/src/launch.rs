@@ -1,0 +1,95 @@
+//! How a kernel is launched: sizes, constants and first contents, from the command line and from the annotations of its text.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::annotations::Initial;
+use crate::error::Problem;
+use crate::layout::Specialized;
+use crate::lift::{Options, local_size};
+use crate::module::{Constant, Module};
+use crate::word::number_of_extended;
+
+/// How a kernel is launched, as the options and the annotations of its text say.
+pub(crate) struct Launch<'a> {
+    /// What variables and constants hold.
+    pub inputs: HashMap<u32, &'a Initial>,
+    pub by_id: HashMap<u32, u64>,
+    pub by_result: HashMap<u32, Initial>,
+    pub local_size: [u32; 3],
+    pub grid: [u32; 3],
+    /// Invocations of a subgroup, subgroups of a workgroup and workgroups of an annotated text.
+    pub config: Option<[u32; 3]>,
+    pub annotated: bool,
+}
+
+impl<'a> Launch<'a> {
+    pub fn new(module: &'a Module, options: &Options, function: u32) -> Result<Launch<'a>, Problem> {
+        let annotations = &module.annotations;
+        let annotated = annotations != &crate::annotations::Annotations::default();
+        let inputs: HashMap<u32, &Initial> = annotations
+            .inputs
+            .iter()
+            .map(|(name, initial)| match module.id_of(name) {
+                Some(id) => Ok((id, initial)),
+                None => Err(Problem::Annotation(format!("no `%{name}` in the module"))),
+            })
+            .collect::<Result<_, _>>()?;
+        let by_result: HashMap<u32, Initial> = inputs
+            .iter()
+            .filter(|(id, _)| module.constants.contains_key(id))
+            .map(|(id, initial)| (*id, (*initial).clone()))
+            .collect();
+        // The local size may itself be specialized.
+        let mut by_id = options.specialization.clone();
+        let config = annotations.config.or(annotated.then_some([1, 1, 1]));
+        let local_size = match config.filter(|_| options.grid.is_none()) {
+            Some([invocations, subgroups, _]) => [invocations.saturating_mul(subgroups), 1, 1],
+            None => local_size(module, &by_id, &by_result, function)?,
+        };
+        let workgroups = config.map_or([1, 1, 1], |[_, _, workgroups]| [workgroups, 1, 1]);
+        let grid = options.grid.unwrap_or(workgroups);
+        for (number, operands) in &module.reflection {
+            if Some(*number) == number_of_extended("NonSemantic.ClspvReflection", "SpecConstantWorkgroupSize")
+            {
+                for (axis, id) in operands.iter().take(3).enumerate() {
+                    if let Some((_, Constant::Scalar(number))) = module.constants.get(id) {
+                        by_id.entry(*number as u32).or_insert(u64::from(local_size[axis]));
+                    }
+                }
+            }
+        }
+        Ok(Launch { inputs, by_id, by_result, local_size, grid, config, annotated })
+    }
+}
+
+/// What clspv says that push constants hold: sizes and offsets of the grid.
+pub(crate) fn reflected(
+    specialized: &Specialized<'_>,
+    grid: [u32; 3],
+    local_size: [u32; 3],
+) -> BTreeMap<u64, u64> {
+    let mut found = BTreeMap::new();
+    let total = |axis: usize| grid[axis].wrapping_mul(local_size[axis]);
+    let total = [total(0), total(1), total(2)];
+    let known: [(&str, [u32; 3]); 6] = [
+        ("PushConstantGlobalOffset", [0; 3]),
+        ("PushConstantEnqueuedLocalSize", local_size),
+        ("PushConstantGlobalSize", total),
+        ("PushConstantRegionOffset", [0; 3]),
+        ("PushConstantNumWorkgroups", grid),
+        ("PushConstantRegionGroupOffset", [0; 3]),
+    ];
+    for (number, operands) in &specialized.module.reflection {
+        let named = known
+            .iter()
+            .find(|(name, _)| number_of_extended("NonSemantic.ClspvReflection", name) == Some(*number));
+        if let (Some((_, values)), Some(offset)) =
+            (named, operands.first().and_then(|id| specialized.number(*id)))
+        {
+            for (axis, value) in values.iter().enumerate() {
+                found.insert(offset + 4 * axis as u64, u64::from(*value));
+            }
+        }
+    }
+    found
+}
