@@ -9,6 +9,9 @@
  *     zeros:N                the same, with zero
  *     twice:N                one submission in N executes twice, one after the other
  *     no-dispatch:N          one dispatch in N is left out when it is recorded
+ *     twice-dispatch:N       one dispatch in N is recorded twice
+ *     half-dispatch:N        one dispatch in N of several workgroups has half of them
+ *     old-constants:N        one update of push constants in N is left out, so that those before it stay
  *     no-fill:N, no-copy:N   the same of what fills a buffer, and of what copies one to another
  *     memory-types           the driver says that it has 1,000 memory types
  *     no-device, list-fails  the driver lists nothing, or fails to
@@ -160,8 +163,20 @@ static int left_out(unsigned long *recorded) { return ++*recorded % number() == 
 
 static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_t z) {
     static unsigned long recorded;
+    void (*dispatch)(Handle, uint32_t, uint32_t, uint32_t) =
+        (void (*)(Handle, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDispatch");
     if (is("no-dispatch") && left_out(&recorded)) return;
-    ((void (*)(Handle, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDispatch"))(commands, x, y, z);
+    if (is("twice-dispatch") && left_out(&recorded)) dispatch(commands, x, y, z);
+    if (is("half-dispatch") && x > 1 && left_out(&recorded)) x /= 2;
+    dispatch(commands, x, y, z);
+}
+
+static void layer_vkCmdPushConstants(
+    Handle commands, uint64_t layout, uint32_t stages, uint32_t offset, uint32_t size, const void *values) {
+    static unsigned long recorded;
+    if (is("old-constants") && left_out(&recorded)) return;
+    ((void (*)(Handle, uint64_t, uint32_t, uint32_t, uint32_t, const void *))below(commands, "vkCmdPushConstants"))(
+        commands, layout, stages, offset, size, values);
 }
 
 static void layer_vkCmdFillBuffer(Handle commands, uint64_t buffer, uint64_t offset, uint64_t size, uint32_t with) {
@@ -274,6 +289,7 @@ static Function own(const char *name) {
     OWN(vkFreeMemory)
     OWN(vkMapMemory)
     OWN(vkCmdDispatch)
+    OWN(vkCmdPushConstants)
     OWN(vkCmdFillBuffer)
     OWN(vkCmdCopyBuffer)
     OWN(vkQueueSubmit)

@@ -7,7 +7,9 @@
 //! who finds the last counter above zero reads the memory itself.
 //!
 //! Both kernels take the push constants of the kernel whose memory they see, and go over all instances with a number of
-//! workgroups that does not change. Where things lie is said in [`crate::contract`].
+//! workgroups that does not change. Where things lie is said in [`crate::contract`]. Each of their workgroups leaves its receipt
+//! ([`Parameters::receipt`]) behind the counters, as those that play do: what is not made ready is not what the test asks, and what is
+//! not counted, or twice, is no count.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{
@@ -15,7 +17,7 @@ use rspirv::spirv::{
     Word,
 };
 
-use crate::contract::{Arithmetic, Operation, Parameter, Parameters, result_word, unit};
+use crate::contract::{Arithmetic, Operation, Parameter, Parameters, receipt, result_word, unit};
 use crate::loops::Loop;
 use crate::module::{Module, Preamble};
 
@@ -111,6 +113,9 @@ pub struct CountedMemory {
     pub workgroup_size: u32,
     /// Workgroups of every dispatch of these kernels.
     pub workgroups: u32,
+    /// The word of the counter buffer that the first receipt has: that of the first workgroup that makes memory ready. Those of the
+    /// workgroups that count come behind those of all that make ready.
+    pub first_receipt: u32,
     /// The device has `vulkanMemoryModelDeviceScope`.
     pub device_scope: bool,
 }
@@ -140,8 +145,8 @@ pub struct Helper {
 /// The kernel that fills the results of all instances with [`Parameters::poison`] and their locations with what they hold
 /// at first.
 pub fn reset(memory: &CountedMemory) -> Helper {
-    let mut code = Code::new(memory, vec![Shown::Results, Shown::Locations]);
-    code.begin();
+    let mut code = Code::new(memory, vec![Shown::Results, Shown::Locations, Shown::Counters]);
+    code.begin(memory.first_receipt);
     let poison = code.parameter(Parameter::Poison);
     for parameter in [Parameter::Stride, Parameter::Spacing] {
         code.parameter(parameter);
@@ -187,7 +192,7 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
         let array = code.module.array(code.module.u32, table.counters());
         code.module.global(StorageClass::Workgroup, array, "counters of the workgroup")
     });
-    code.begin();
+    code.begin(memory.first_receipt.saturating_add(memory.workgroups));
     for parameter in [Parameter::Poison, Parameter::Done, Parameter::Stride, Parameter::Spacing] {
         code.parameter(parameter);
     }
@@ -197,7 +202,7 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
     if let Some(local) = local {
         code.each(own, counters, size, |code, counter| {
             let pointer = code.local(local, counter);
-            code.atomic_store(pointer, zero);
+            code.atomic_store(pointer, zero, Scope::Workgroup);
         });
         code.meet();
     }
@@ -221,7 +226,7 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
         code.meet();
         code.each(own, counters, size, |code, counter| {
             let pointer = code.local(local, counter);
-            let sum = code.atomic_load(pointer);
+            let sum = code.atomic_load(pointer, Scope::Workgroup);
             let [some, rest] = [code.module.id(), code.module.id()];
             let any = code.module.truth(Op::INotEqual, &[sum, zero]);
             code.module.selection_merge(rest);
@@ -329,8 +334,8 @@ impl Code {
         }
     }
 
-    /// Begins the first block, with what all of the code needs.
-    fn begin(&mut self) {
+    /// Begins with what all of the code needs, and with the receipts of the workgroups, from this word of the counters on.
+    fn begin(&mut self, first_receipt: u32) {
         let entry = self.module.id();
         self.module.begin(entry);
         let [own, workgroup] = self.inputs;
@@ -340,6 +345,20 @@ impl Code {
         let lanes = self.module.constant(self.lanes);
         self.in_round = self.module.word(Op::IMul, &[groups, lanes]);
         self.total = self.module.word(Op::IMul, &[self.in_round, rounds]);
+        let receipt = receipt(self);
+        let [first, zero] = [first_receipt, 0].map(|word| self.module.constant(word));
+        let index = self.module.word(Op::IAdd, &[first, self.workgroup]);
+        let pointer = self.element(Shown::Counters, index);
+        let signs = self.module.truth(Op::IEqual, &[self.own, zero]);
+        let [signing, signed] = [self.module.id(), self.module.id()];
+        self.module.selection_merge(signed);
+        self.module.branch_if(signs, signing, signed);
+        self.module.begin(signing);
+        let before = self.atomic_load(pointer, Scope::Device);
+        let sum = self.module.word(Op::IAdd, &[before, receipt]);
+        self.atomic_store(pointer, sum, Scope::Device);
+        self.module.branch(signed);
+        self.module.begin(signed);
     }
 
     /// The first instance of an invocation, and how many lie between two of its own.
@@ -479,14 +498,14 @@ impl Code {
         );
     }
 
-    fn atomic_store(&mut self, pointer: Word, value: Word) {
-        let [scope, semantics] = self.relaxed(Scope::Workgroup);
+    fn atomic_store(&mut self, pointer: Word, value: Word, scope: Scope) {
+        let [scope, semantics] = self.relaxed(scope);
         self.module
             .effect(Op::AtomicStore, [Operand::IdRef(pointer), scope, semantics, Operand::IdRef(value)]);
     }
 
-    fn atomic_load(&mut self, pointer: Word) -> Word {
-        let [scope, semantics] = self.relaxed(Scope::Workgroup);
+    fn atomic_load(&mut self, pointer: Word, scope: Scope) -> Word {
+        let [scope, semantics] = self.relaxed(scope);
         let ty = self.module.u32;
         self.module.value(Op::AtomicLoad, ty, [Operand::IdRef(pointer), scope, semantics])
     }
@@ -522,6 +541,7 @@ mod tests {
             by_round: false,
             workgroup_size: 64,
             workgroups: 3,
+            first_receipt: 100,
             device_scope: true,
         }
     }

@@ -57,7 +57,7 @@
 //!
 //! # Meeting
 //! With [`Parameters::spin`] > 0, the workgroups of one group meet before round 0 and before every
-//! [`Parameters::interval`]-th round after it: one invocation of each adds 1 to word `g × 16` of the rendezvous buffer
+//! [`Parameters::interval`]-th round after it: one invocation of each adds 1 to word `g × 32` of the rendezvous buffer
 //! (relaxed, device or queue-family scope) and waits until it reads at least `a × m` at the `m`-th meeting, counted from
 //! 1, where `a` = [`Parameters::party`] is `C` or, where not so many workgroups run at once, less. The caller zeroes that
 //! buffer before each dispatch. Loads that find someone missing are counted over the whole dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been scheduled, and the
@@ -65,12 +65,18 @@
 //! only when the news has crossed from one processor to the other, so it makes [`Parameters::hold`] more loads before it
 //! goes on. Every invocation waits for itself: no barrier is needed, lanes in lockstep share one wait, and in a workgroup
 //! of several subgroups each subgroup begins its rounds no earlier than the other workgroups have arrived. `C` counts
-//! the classes of all kernels that run at the same time. Where there is one class, there is nobody to wait for and no
-//! rendezvous buffer.
+//! the classes of all kernels that run at the same time. Where there is one class, there is nobody to wait for.
 //!
 //! With `M` meetings an invocation spends at most `K` loop iterations on rounds and `(2 + hold) × M + spin` on waiting;
 //! some drivers bound the sum silently. Where each thread has a loop of its own ([`Kernel::thread_loops`]), each meeting costs
 //! an iteration more for each thread of the kernel, and one besides.
+//!
+//! # Receipts
+//! A driver may leave a dispatch out, execute it twice, or give it push constants of another. So invocation 0 of each workgroup that plays
+//! adds the *receipt* of its parameters ([`Parameters::receipt`], odd) to word `g × 32 + 1 + c` of the rendezvous buffer before it plays,
+//! relaxed, where `c` counts the classes of all kernels that run at the same time: whoever finds another number there has not had the
+//! dispatch that was asked for. Nobody else touches that word, and a load and a store are enough: how well a device adds is for tests to ask.
+//! Kernels that are drawn have [claims](crate::carrier) for that, and those of one fixed dispatch are for reading.
 //!
 //! # Memory stress
 //! Kernels that are made with [`KernelConfig::stressed`] have a [`Binding::Scratch`], more push constants and more
@@ -80,12 +86,14 @@ mod formulas;
 mod parameters;
 
 pub(crate) use formulas::{
-    Arithmetic, Operation, Seat, class_and_group, instance_of, result_word, seat, unit,
+    Arithmetic, Operation, Seat, class_and_group, instance_of, receipt, result_word, seat, unit,
 };
 pub use parameters::Parameters;
 pub(crate) use parameters::{Parameter, push_constants};
 
-/// Words between the meeting places of two groups: a cache line each.
-pub const RENDEZVOUS_SPACING: u32 = 16;
+/// Words between the meeting places of two groups: cache lines of their own, with room for the receipts of 31 classes.
+pub const RENDEZVOUS_SPACING: u32 = 32;
+/// The word of the first class' receipt at the meeting place of a group.
+pub const FIRST_RECEIPT: u32 = 1;
 /// Texels in a row of a two-dimensional image: every device has images of this width.
 pub const IMAGE_WIDTH: u32 = 4096;

@@ -342,6 +342,11 @@ impl Emitter<'_> {
         self.company.classes.unwrap_or(self.layout.classes.len() as u32)
     }
 
+    /// Whether each workgroup leaves a receipt: drawn ones have claims in its place.
+    fn signs(&self) -> bool {
+        self.config.variant.stage.has_workgroups() && self.company.fixed.is_none()
+    }
+
     /// Whether a location lies apart.
     fn is_apart(&self, location: LocationId) -> Result<bool, Rule> {
         Ok(self.company.apart.contains(&self.storage_of(location)?))
@@ -449,9 +454,10 @@ impl Emitter<'_> {
             _ => Vec::new(),
         };
         place.role = self.claim(&place, (class, group), local);
+        self.sign((class, group), local, extra);
         // What an invocation does before it plays may have blocks of its own.
         let entry = self.module.block();
-        let meeting = self.rendezvous_buffer.map(|buffer| {
+        let meeting = self.rendezvous_buffer.filter(|_| self.classes_that_meet() > 1).map(|buffer| {
             self.meeting(buffer, if self.parallel { class } else { group }, extra.or(self.idle))
         });
         let pressure = extra.map(|extra| self.pressure(workgroup, extra));

@@ -16,7 +16,7 @@ pub struct Kernel {
     /// Slots of a workgroup: how many instances it plays in one round.
     pub lanes: u32,
     /// What stands behind each storage-buffer binding of set 0, from binding 0: the references that the code accesses in
-    /// the order of [`litmus::Test::locations`], the results, the rendezvous where there are several classes, scratch
+    /// the order of [`litmus::Test::locations`], the results, the rendezvous where there are several classes or receipts, scratch
     /// memory where there is memory stress, and the claims where one invocation may run twice.
     pub bindings: Vec<Binding>,
     /// What stands behind the bindings of set 0 after [`Kernel::bindings`]: storage images or storage texel buffers.

@@ -44,6 +44,7 @@ fn every_kernel_is_valid() {
                 by_round,
                 workgroup_size: 64,
                 workgroups: 5,
+                first_receipt: 300,
                 device_scope,
             };
             for (name, helper) in [("reset", reset(&memory)), ("count", count(&memory, &table))] {

@@ -131,7 +131,7 @@ fn run(
     let mut buffers = vec![
         locations,
         results,
-        vec![0; parameters.groups as usize * 16],
+        vec![0; parameters.groups as usize * 32],
         vec![0; SCRATCH_WORDS as usize],
         vec![0; claims as usize],
     ];
@@ -338,11 +338,26 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
     let own = |slot: &&ResultSlot| slot.thread().is_some_and(|thread| ids.contains(&thread));
     let reports = kernel.results.iter().filter(own).count();
     let (mut reported, mut round, mut patience) = (0, 0, p.spin as usize);
-    let (mut looks, mut arrivals) = (Vec::new(), 0);
+    let (mut looks, mut arrivals, mut receipts) = (Vec::new(), 0, 0);
     for touch in &invocation.touches {
         match kernel.bindings[touch.binding as usize] {
+            Binding::Rendezvous if touch.word % 32 != 0 => {
+                assert_eq!(invocation.local, 0);
+                let (class, group) = match kernel.parallel {
+                    true => (0, workgroup),
+                    false => ((workgroup / p.pairing + p.turn) % classes, group),
+                };
+                assert_eq!(touch.word, (group * 32 + 1 + class) as usize);
+                let (op, read, written) = match receipts {
+                    0 => (Op::AtomicLoad, Some(0), None),
+                    _ => (Op::AtomicStore, None, Some(receipt(p))),
+                };
+                assert_eq!((touch.op, touch.read, touch.written), (op, read, written));
+                assert_eq!((reported, round, arrivals, looks.len()), (0, 0, 0, 0), "first of all");
+                receipts += 1;
+            }
             Binding::Rendezvous => {
-                assert_eq!(touch.word, group as usize * 16);
+                assert_eq!(touch.word, group as usize * 32);
                 match touch.op {
                     Op::AtomicLoad => looks.push(touch.read.unwrap()),
                     Op::AtomicIAdd => {
@@ -382,6 +397,20 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
         }
     }
     assert_eq!(round, p.rounds);
+    let signs = kernel.variant.stage.has_workgroups() && invocation.local == 0;
+    assert_eq!(receipts, 2 * u32::from(signs));
+}
+
+/// What a workgroup leaves of its parameters.
+fn receipt(p: &Parameters) -> u32 {
+    let words = [
+        [p.groups, p.rounds, p.spin, p.pairing],
+        [p.group_multiplier, p.group_offset, p.lane_multiplier, p.lane_offset],
+        [p.stride, p.spacing, p.poison, p.done],
+        [p.interval, p.hold, p.turn, p.party],
+    ];
+    let sum = words.concat().iter().fold(0u32, |sum, word| sum.wrapping_mul(0x9e37_79b1).wrapping_add(*word));
+    2u32.wrapping_mul(sum).wrapping_add(1)
 }
 
 /// Location accesses of each thread of each instance, in the order of their thread.

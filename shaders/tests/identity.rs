@@ -170,6 +170,7 @@ fn classification() -> Hash {
                 by_round,
                 workgroup_size: 64,
                 workgroups: 5,
+                first_receipt: 300,
                 device_scope,
             };
             hash.kernel(&reset(&memory).words);

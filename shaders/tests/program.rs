@@ -102,7 +102,7 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
             classes += kernel.roles.classes.len() as u32;
             threads.extend(&part.threads);
             let meets = kernel.bindings.contains(&shaders::Binding::Rendezvous);
-            assert_eq!(meets, phase.classes() > 1, "{name}");
+            assert_eq!(meets, phase.classes() > 1 || kernel.variant.stage.has_workgroups(), "{name}");
         }
     }
     // What threads of the host report stands behind what kernels do.

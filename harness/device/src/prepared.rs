@@ -1,4 +1,6 @@
 //! A prepared plan: its memory, pipelines and recorded commands, and the submission in flight.
+//!
+//! Long because making, changing, submitting and reading a plan share one set of Vulkan's objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use crate::image::Texels;
 use crate::memory::Words;
 use crate::pipeline::{Pipeline, Slot, descriptor_type, slots};
 use crate::queue::{QueueUse, assign_queues};
-use crate::record::{Recorder, record_copy_out};
+use crate::record::{COPIED, Recorder, record_copy_out};
 use crate::submission::{Submission, host_stage, submissions};
 use crate::sync::{Semaphores, create_event};
 
@@ -418,11 +420,11 @@ impl<'d> VulkanPrepared<'d> {
         }
     }
 
-    /// Copies the first words of a buffer to memory of the host. Nothing of this plan is in flight.
+    /// Copies the first words of a buffer to memory of the host, with a mark behind them. Nothing of this plan is in flight.
     fn copy_out(&mut self, buffer: BufferId, words: u64) -> Result<(), DeviceError> {
         let queue = self.queues.first().ok_or_else(|| out_of_reach(buffer))?;
         let room = self.fetched.as_ref().map_or(0, |(room, _)| room.bytes() / 4);
-        if room < words {
+        if room < words + 1 {
             let commands = match self.fetched.take() {
                 Some((mut old, commands)) => {
                     self.gpu.heap.destroy_buffer(&mut old);
@@ -433,7 +435,7 @@ impl<'d> VulkanPrepared<'d> {
             let none = vk::BufferUsageFlags::empty();
             let families = [queue.family()];
             let room = self.gpu.heap.create_buffer(
-                words,
+                words + 1,
                 Memory::Readback,
                 &families,
                 none,
@@ -441,6 +443,9 @@ impl<'d> VulkanPrepared<'d> {
             )?;
             self.fetched = Some((room, commands));
         }
+        // What an earlier copy left must not pass for what this one leaves.
+        let spoiled = self.fetched.as_mut().and_then(|(room, _)| room.write());
+        spoiled.ok_or_else(|| out_of_reach(buffer))?.fill(!COPIED);
         let from = self.buffers.get(buffer.0 as usize).ok_or_else(|| out_of_reach(buffer))?;
         let (to, commands) = self.fetched.as_ref().ok_or_else(|| out_of_reach(buffer))?;
         let graphics = self.graphics.first().copied().unwrap_or_default();
@@ -594,7 +599,11 @@ impl Prepared for VulkanPrepared<'_> {
         }
         self.copy_out(buffer, words)?;
         let fetched = self.fetched.as_ref().and_then(|(own, _)| own.read());
-        fetched.and_then(|own| own.get(..count)).ok_or_else(|| out_of_reach(buffer))
+        match fetched.and_then(|own| own.split_at_checked(count)) {
+            Some((own, [COPIED, ..])) if own.iter().any(|word| *word != !COPIED) => Ok(own),
+            Some(_) => Err(DeviceError::NotExecuted("what copies a buffer for the host")),
+            None => Err(out_of_reach(buffer)),
+        }
     }
 
     fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError> {

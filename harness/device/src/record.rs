@@ -313,7 +313,11 @@ impl Recorder<'_> {
     }
 }
 
-/// Records commands that copy the first words of a buffer to one that the host reads, after all that was written so far.
+/// What [`record_copy_out`] leaves behind the copied words.
+pub(crate) const COPIED: u32 = 0x7b1d_c0e9;
+
+/// Records commands that copy the first words of a buffer to one that the host reads, after all that was written so far, and leave
+/// [`COPIED`] in the word behind them once they are there.
 pub(crate) fn record_copy_out(
     raw: &ash::Device,
     commands: vk::CommandBuffer,
@@ -327,16 +331,21 @@ pub(crate) fn record_copy_out(
     let barrier = |accesses| [vk::MemoryBarrier::default().src_access_mask(WRITES).dst_access_mask(accesses)];
     let transfer = vk::PipelineStageFlags::TRANSFER;
     let before = barrier(vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::TRANSFER_WRITE);
-    let after = [vk::MemoryBarrier::default()
-        .src_access_mask(vk::AccessFlags::TRANSFER_WRITE)
-        .dst_access_mask(vk::AccessFlags::HOST_READ)];
+    let copied = |accesses| {
+        [vk::MemoryBarrier::default()
+            .src_access_mask(vk::AccessFlags::TRANSFER_WRITE)
+            .dst_access_mask(accesses)]
+    };
+    let (between, after) = (copied(vk::AccessFlags::TRANSFER_WRITE), copied(vk::AccessFlags::HOST_READ));
     let region = [vk::BufferCopy::default().size(4 * words)];
     // SAFETY: the command buffer is this device's and not in flight; its pool lets it be recorded anew. Both are copy
-    // buffers of at least so many words.
+    // buffers of at least so many words, and the second one has a word more.
     unsafe {
         raw.begin_command_buffer(commands, &begin).map_err(failed("vkBeginCommandBuffer"))?;
         raw.cmd_pipeline_barrier(commands, WORK | drawn, transfer, none, &before, &[], &[]);
         raw.cmd_copy_buffer(commands, from.raw, to.raw, &region);
+        raw.cmd_pipeline_barrier(commands, transfer, transfer, none, &between, &[], &[]);
+        raw.cmd_fill_buffer(commands, to.raw, 4 * words, 4, COPIED);
         raw.cmd_pipeline_barrier(commands, transfer, vk::PipelineStageFlags::HOST, none, &after, &[], &[]);
         raw.end_command_buffer(commands).map_err(failed("vkEndCommandBuffer"))
     }

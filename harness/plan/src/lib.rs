@@ -625,6 +625,9 @@ pub enum DeviceError {
     /// A device that counts its steps made as many as it makes at most: a kernel spins for ever, or a barrier never fills.
     #[error("step budget")]
     StepBudget,
+    /// A submission came to its end, and left nothing of what it was to do.
+    #[error("the device did not execute {0}")]
+    NotExecuted(&'static str),
     /// The plan contradicts itself.
     #[error("invalid plan: {0}")]
     InvalidPlan(String),

@@ -63,6 +63,7 @@ fn kernels(criterion: &mut Criterion) {
         by_round: false,
         workgroup_size: 256,
         workgroups: 256,
+        first_receipt: 16,
         device_scope: true,
     };
     let columns =

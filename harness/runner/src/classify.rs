@@ -46,7 +46,7 @@ pub(crate) struct Classifier {
     pub reset: Helper,
     /// Counts.
     pub count: Helper,
-    /// Words of all counters.
+    /// Words of all counters, behind which come the receipts of both kernels.
     pub counters: u64,
     /// Workgroups of both.
     pub workgroups: u32,
@@ -102,6 +102,7 @@ impl Classifier {
             by_round,
             workgroup_size,
             workgroups,
+            first_receipt: u32::try_from(counters).unwrap_or(u32::MAX),
             device_scope: capabilities.device_scope,
         };
         Ok(Classifier {
@@ -112,6 +113,22 @@ impl Classifier {
             workgroups,
             always_compared: classify == Classify::Both,
         })
+    }
+
+    /// Words of the buffer of the counters.
+    pub fn words(&self) -> u64 {
+        self.counters + self.receipts()
+    }
+
+    fn receipts(&self) -> u64 {
+        2 * u64::from(self.workgroups)
+    }
+
+    /// The counters among the words of their buffer, where every workgroup of both kernels has left this receipt there, once.
+    pub fn received<'a>(&self, words: &'a [u32], receipt: u32) -> Option<&'a [u32]> {
+        let (counters, receipts) = words.split_at_checked(usize::try_from(self.counters).ok()?)?;
+        let all = receipts.len() as u64 >= self.receipts() && receipts.iter().all(|found| *found == receipt);
+        all.then_some(counters)
     }
 }
 

@@ -9,7 +9,7 @@ use plan::{
     ImageShape, KernelId, Memory, Plan, Prepared, Queue, QueueId, Semaphore, SemaphoreId, Stages, Step,
 };
 use shaders::classify::{Helper, Shown};
-use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
+use shaders::contract::{FIRST_RECEIPT, IMAGE_WIDTH, RENDEZVOUS_SPACING};
 use shaders::host::Start;
 use shaders::stress::StressKernel;
 use shaders::together::Together;
@@ -74,6 +74,8 @@ pub(crate) struct Layout {
     helpers: Vec<usize>,
     /// The rendezvous buffer of each phase.
     rendezvous: Vec<BufferId>,
+    /// The same as the host reads them, for the receipts there.
+    receipts: Vec<BufferId>,
     /// Where final values are read back that are not in the location buffer itself: a buffer, and the storages that are there
     /// at their places.
     pub elsewhere: Vec<(BufferId, Vec<u32>)>,
@@ -95,8 +97,9 @@ pub(crate) struct Layout {
 struct Dispatch {
     step: usize,
     phase: usize,
-    /// Workgroup classes of its kernel.
+    /// Workgroup classes of its kernel, and those before it in its phase.
     classes: u32,
+    first_class: u32,
     /// Its kernel makes memory stress.
     stressed: bool,
     /// How its workgroups are drawn, where they are.
@@ -154,8 +157,8 @@ impl Layout {
             }
         }
         if let Some(classifier) = classifier {
-            buffers.push(device(classifier.counters, "counters"));
-            buffers.push(buffer(classifier.counters, Memory::Readback, "counters for the host"));
+            buffers.push(device(classifier.words(), "counters"));
+            buffers.push(buffer(classifier.words(), Memory::Readback, "counters for the host"));
         }
         // Images take the initial values of all locations from the location buffer, word by word.
         let mut elsewhere: Vec<(BufferId, Vec<u32>)> = Vec::new();
@@ -196,6 +199,12 @@ impl Layout {
         let claimed: Vec<Option<BufferId>> =
             program.kernels().map(|kernel| claims.add(kernel, &mut buffers)).collect();
         let mut claimed = claimed.into_iter();
+        let mut receipts = rendezvous.clone();
+        if sharing != Sharing::Direct {
+            receipts = (buffers.len() as u32..).take(rendezvous.len()).map(BufferId).collect();
+            let back = buffer(bounds.rendezvous_words, Memory::Readback, "receipts for the host");
+            buffers.extend(rendezvous.iter().map(|_| back.clone()));
+        }
 
         let to_host = |buffer| Step::ToHost { queue: QUEUE, buffer };
         let copy = |from, to| Step::Copy { queue: QUEUE, from, to };
@@ -221,6 +230,7 @@ impl Layout {
         }
         if let Some(classifier) = classifier {
             steps.extend(rendezvous.iter().chain(claims.buffers()).chain([&COUNTERS]).map(zeroed));
+            steps.push(barrier.clone());
             helpers.push(steps.len());
             steps.extend([helper(&classifier.reset, kernels.len(), classifier.workgroups), barrier.clone()]);
             kernels.push(helper_kernel(&classifier.reset));
@@ -260,7 +270,7 @@ impl Layout {
         let mut made: Vec<Vec<(Step, Dispatch)>> = Vec::with_capacity(program.phases.len());
         for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
             let parts = drawn::launches(&phase.parts).into_iter().map(|(part, vertices)| {
-                let classes = part.kernel.workgroups_of_group();
+                let (classes, first_class) = (part.kernel.workgroups_of_group(), part.kernel.first_class);
                 let stressed = part.kernel.is_stressed();
                 let drawn = Drawn::of(&part.kernel);
                 let claims = claimed.next().flatten();
@@ -302,7 +312,7 @@ impl Layout {
                         Step::Draw { queue, kernel, drawing, bindings, push_constants }
                     }
                 };
-                (step, Dispatch { step: 0, phase: number, classes, stressed, drawn })
+                (step, Dispatch { step: 0, phase: number, classes, first_class, stressed, drawn })
             });
             made.push(parts.collect());
         }
@@ -401,6 +411,10 @@ impl Layout {
                 steps.extend([barrier, copy(COUNTERS, COUNTERS_BACK), to_host(COUNTERS_BACK)]);
             }
         }
+        if sharing != Sharing::Direct {
+            steps.extend(rendezvous.iter().zip(&receipts).map(|(from, to)| copy(*from, *to)));
+        }
+        steps.extend(receipts.iter().copied().map(to_host));
         let mut plan = Plan {
             kernels,
             buffers,
@@ -421,6 +435,7 @@ impl Layout {
             beside: None,
             helpers,
             rendezvous,
+            receipts,
             sharing,
             storage_words: bounds.storage_words as usize,
             initial: program.initial.clone(),
@@ -555,11 +570,51 @@ impl Layout {
                 // The device fills its own memory. Where it skips that with all the rest, what the last dispatch left for the host
                 // must not be there.
                 spoil(prepared, RESULTS_BACK, slots * instances, parameters.poison);
+                self.forget_receipts(prepared, parameters.groups);
             }
             // No counts are the right number of none.
-            Sharing::Counted => spoil(prepared, COUNTERS_BACK, usize::MAX, 0),
+            Sharing::Counted => {
+                spoil(prepared, COUNTERS_BACK, usize::MAX, 0);
+                self.forget_receipts(prepared, parameters.groups);
+            }
         }
         Ok(())
+    }
+
+    /// Overwrites the receipts that an earlier submission left for the host.
+    fn forget_receipts(&self, prepared: &mut dyn Prepared, groups: u32) {
+        for buffer in &self.receipts {
+            spoil(prepared, *buffer, groups as usize * RENDEZVOUS_SPACING as usize, 0);
+        }
+    }
+
+    /// Whether every workgroup that is to play has left the receipt of its phase, and once.
+    ///
+    /// # Errors
+    /// When the device does not let the host read.
+    pub fn is_received(
+        &self,
+        prepared: &mut dyn Prepared,
+        receipts: &[u32],
+        groups: u32,
+    ) -> Result<bool, DeviceError> {
+        for Dispatch { phase, classes, first_class, .. } in
+            self.dispatches.iter().filter(|dispatch| dispatch.drawn.is_none())
+        {
+            let (Some(buffer), Some(receipt)) = (self.receipts.get(*phase), receipts.get(*phase)) else {
+                return Ok(false);
+            };
+            let places = prepared.read(*buffer)?.chunks_exact(RENDEZVOUS_SPACING as usize);
+            let own = (FIRST_RECEIPT + first_class) as usize..;
+            let signed = |place: &[u32]| {
+                let own = place.get(own.clone()).and_then(|own| own.get(..*classes as usize));
+                own.is_some_and(|own| own.iter().all(|found| found == receipt))
+            };
+            if places.len() < groups as usize || !places.take(groups as usize).all(signed) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn fill_locations(&self, words: &mut [u32], parameters: &Parameters, instances: usize) {

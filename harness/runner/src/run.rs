@@ -1,10 +1,13 @@
 //! The loop: dispatches a kernel again and again until its budget is used, and counts what comes back.
 
+mod place;
+
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::{Observation, Test};
-use plan::{Device, DeviceError, Hosts, Memory, MemoryProperties, Prepared};
+use place::{InFlight, Place};
+use plan::{Device, DeviceError, Hosts, Memory, MemoryProperties};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
@@ -12,13 +15,13 @@ use shaders::{Kernel, Parameters, Program};
 use crate::calibration::Calibration;
 use crate::classify::{COMPARED, Classifier, DONE, POISON, classifier, numbers, poison};
 use crate::company::{Company, Way};
-use crate::count::{Counter, Dispatched, unit};
+use crate::count::Counter;
 use crate::draw::{self, Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::exercise::Exercise;
 use crate::host;
 use crate::join::Join;
-use crate::memory::{LOCATIONS, Layout, Sharing, Workgroups, look};
+use crate::memory::{LOCATIONS, Layout, Sharing, Workgroups};
 use crate::processor;
 use crate::stress::Stress;
 use crate::stretches::Stretches;
@@ -231,162 +234,6 @@ const WAIT: Duration = Duration::from_millis(50);
 /// The callback that sees a run going on.
 type OnProgress<'a> = &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>;
 
-/// A dispatch in flight.
-#[derive(Clone, Copy, Debug)]
-struct InFlight {
-    parameters: Parameters,
-    begun: Instant,
-    since: Instant,
-    /// Processor time of this process before, where the device computes in it.
-    used: Option<Duration>,
-    way: Way,
-}
-
-impl InFlight {
-    /// What it cost of all processors, where the device computes in them; what went by elsewhere.
-    fn cost(&self, took: Duration) -> Duration {
-        let used = self.used.zip(processor::used()).map(|(before, after)| after.saturating_sub(before));
-        used.unwrap_or(took)
-    }
-}
-
-/// A prepared plan and what of it is in flight.
-struct Place<'d> {
-    prepared: Box<dyn Prepared + 'd>,
-    layout: Layout,
-    workgroups: Workgroups,
-    in_flight: Option<InFlight>,
-    /// A copy of the results, for as long as the locations are read.
-    results: Vec<u32>,
-    /// A copy of the locations, with those in images.
-    locations: Vec<u32>,
-}
-
-impl Place<'_> {
-    /// Waits until a dispatch has ended. Gives its time, and whether the callback wants an end.
-    fn wait(
-        &mut self,
-        dispatch: InFlight,
-        patience: Duration,
-        tally: &Tally,
-        on_progress: OnProgress<'_>,
-    ) -> Result<(Duration, ControlFlow<()>), Cause> {
-        let mut ended = ControlFlow::Continue(());
-        loop {
-            match self.prepared.poll(WAIT)? {
-                plan::Progress::Finished { device_time } => {
-                    return Ok((device_time.unwrap_or(dispatch.since.elapsed()), ended));
-                }
-                plan::Progress::NotExecuted => return Err(Cause::NullDevice),
-                plan::Progress::Running if dispatch.since.elapsed() >= patience => {
-                    return Err(Cause::TimedOut { after: patience });
-                }
-                plan::Progress::Running if on_progress(&Progress { tally }).is_break() => {
-                    ended = ControlFlow::Break(());
-                }
-                plan::Progress::Running => {}
-            }
-        }
-    }
-
-    /// Counts a dispatch whose outcomes the device has counted, which is `compared` with what the host counts, or has to be.
-    fn count_counted(
-        &mut self,
-        classifier: &Classifier,
-        parameters: &Parameters,
-        instances: usize,
-        compared: bool,
-        tally: &mut Tally,
-    ) -> Result<(), Cause> {
-        let counters = self.prepared.read(self.layout.counters())?;
-        let counted = tally.counter.counted(&classifier.table, counters);
-        if !compared && counted.elsewhere == 0 && counted.instances() == instances as u64 {
-            tally.counter.add_counted(&counted, parameters.rounds.into());
-            tally.note(0);
-            return Ok(());
-        }
-        if counted.instances() == 0 {
-            // Not even the counting was done. What lies in the memory of the device is of an earlier dispatch.
-            tally.note(instances as u64);
-            return Ok(());
-        }
-        let mut own = tally.counter.emptied();
-        let not_executed = self.count(parameters, instances, &mut own)?;
-        tally.counter.absorb(&own);
-        tally.note(not_executed);
-        let difference = if not_executed == 0 {
-            own.differs_from(&counted)
-        } else {
-            // The host counts nothing of such a dispatch.
-            let enough = counted.elsewhere >= not_executed && counted.instances() == instances as u64;
-            (!enough).then(|| {
-                let (elsewhere, all) = (counted.elsewhere, counted.instances());
-                format!(
-                    "{elsewhere} of {all} instances as not executed, the host {not_executed} of {instances}"
-                )
-            })
-        };
-        match difference {
-            None => Ok(()),
-            Some(difference) => Err(Cause::Disagreement { dispatch: tally.dispatches, difference }),
-        }
-    }
-
-    /// Counts a dispatch that has ended; the answer is the number of instances that were not executed.
-    fn count(
-        &mut self,
-        parameters: &Parameters,
-        instances: usize,
-        counter: &mut Counter,
-    ) -> Result<u64, Cause> {
-        let (results, locations) = self.layout.readable();
-        // What a device keeps to itself is copied for this, as far as it was used.
-        let counted = self.layout.is_counted();
-        let mut results = look(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
-        let mut words: &[u32] = &[];
-        let hosts = self.layout.plan.hosts.as_ref().map_or(0, host::slots);
-        if counter.reads_locations() {
-            // A reading borrows the prepared plan: only one buffer can be looked at.
-            self.results.clear();
-            self.results.extend_from_slice(results);
-            if hosts > 0 {
-                host::with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
-            }
-            results = &self.results;
-            let used = instances * parameters.stride as usize * counter.storage_words() as usize;
-            if !self.layout.elsewhere.is_empty() {
-                self.locations.clear();
-                self.locations.extend_from_slice(look(self.prepared.as_mut(), counted, locations, used)?);
-                let unit_words = self.layout.storage_words;
-                // Units of storages in images, or apart, take the place of what the buffer has for them.
-                for (buffer, storages) in &self.layout.elsewhere {
-                    let theirs = look(self.prepared.as_mut(), counted, *buffer, used)?;
-                    for storage in storages {
-                        let units = (0..instances).map(|n| unit(parameters, n, *storage as usize));
-                        for start in units.map(|unit| unit * unit_words) {
-                            let unit = start..start + unit_words;
-                            if let (Some(words), Some(theirs)) =
-                                (self.locations.get_mut(unit.clone()), theirs.get(unit))
-                            {
-                                words.copy_from_slice(theirs);
-                            }
-                        }
-                    }
-                }
-                words = &self.locations;
-            } else {
-                words = look(self.prepared.as_mut(), counted, locations, used)?;
-            }
-        } else if hosts > 0 {
-            self.results.clear();
-            self.results.extend_from_slice(results);
-            results =
-                host::with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
-        }
-        counter.count(&Dispatched { parameters, instances, results, locations: words })
-    }
-}
-
 struct Run<'d> {
     device: &'d dyn Device,
     program: &'d Program,
@@ -539,6 +386,7 @@ impl<'d> Run<'d> {
             layout,
             workgroups,
             in_flight: None,
+            receipts: Vec::new(),
             results: Vec::new(),
             locations: Vec::new(),
         })
@@ -568,6 +416,7 @@ impl<'d> Run<'d> {
             place.prepared.set_hosts(play)?;
         }
         place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later, stress.as_ref())?;
+        place.receipts = std::iter::once(&parameters).chain(&later).map(Parameters::receipt).collect();
         if let Some((workgroups, stress)) = beside {
             place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
         }
@@ -626,21 +475,15 @@ impl<'d> Run<'d> {
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;
-        let written = place.layout.mark.is_written(place.prepared.as_mut())?;
-        match &self.classifier {
-            _ if !written => tally.note(instances as u64),
-            Some(classifier) => {
-                let drawn = self.comparing.random_range(0..COMPARED) == 0;
-                let compared = drawn || tally.dispatches == 0 || classifier.always_compared;
-                place.count_counted(classifier, &dispatch.parameters, instances, compared, tally)?;
-            }
-            None => {
-                let not_executed = place.count(&dispatch.parameters, instances, &mut tally.counter)?;
-                tally.note(not_executed);
-            }
-        }
-        if written {
-            tally.repeated += place.layout.claims.repeated(place.prepared.as_mut())?;
+        let classifier = self.classifier.as_ref();
+        let compared = classifier.is_some_and(|classifier| {
+            let drawn = self.comparing.random_range(0..COMPARED) == 0;
+            drawn || tally.dispatches == 0 || classifier.always_compared
+        });
+        match place.account((classifier, compared), &dispatch.parameters, instances, tally) {
+            // Nothing of it was counted.
+            Err(Cause::Device(DeviceError::NotExecuted(_))) => tally.note(instances as u64),
+            accounted => accounted?,
         }
         if self.calibration.stuck(dispatch.parameters.rounds, own) {
             self.most_groups = (self.most_groups / 2).max(self.bounds.kept_groups);

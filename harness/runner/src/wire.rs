@@ -248,7 +248,9 @@ impl From<DeviceError> for Failure {
             DeviceError::Unsupported(what) => Failure::Lacks { what },
             DeviceError::DeviceLost(_) => Failure::DeviceLost { message },
             DeviceError::StepBudget => Failure::TimedOut { message },
-            DeviceError::OutOfMemory(_) | DeviceError::Driver { .. } => Failure::Driver { message },
+            DeviceError::OutOfMemory(_) | DeviceError::Driver { .. } | DeviceError::NotExecuted(_) => {
+                Failure::Driver { message }
+            }
             DeviceError::Busy | DeviceError::InvalidPlan(_) => Failure::Internal { message },
         }
     }

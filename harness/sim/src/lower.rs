@@ -292,6 +292,7 @@ impl Lowering<'_> {
             class,
             lowest: DEVICE,
             write_only: false,
+            apart: false,
             aliased: false,
             calm: None,
             zeroed: false,

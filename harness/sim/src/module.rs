@@ -145,6 +145,8 @@ pub(crate) struct Module {
     /// Inputs and outputs that the stages of a draw hand on, by their location.
     pub locations: HashMap<u32, u32>,
     pub aliased: Vec<u32>,
+    /// Variables decorated `Restrict`.
+    pub restrict: Vec<u32>,
     /// Variables that are Coherent or Volatile.
     pub coherent: Vec<u32>,
     /// Members of structures that are.
@@ -443,6 +445,7 @@ impl Module {
             }
             Some(Operand::Decoration(Decoration::Block)) => self.blocks.push(id),
             Some(Operand::Decoration(Decoration::Aliased)) => self.aliased.push(id),
+            Some(Operand::Decoration(Decoration::Restrict)) => self.restrict.push(id),
             Some(Operand::Decoration(Decoration::Coherent | Decoration::Volatile)) => self.coherent.push(id),
             Some(Operand::Decoration(Decoration::Location)) => {
                 self.locations.insert(id, placed.literal(2)?);

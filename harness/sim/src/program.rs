@@ -128,6 +128,8 @@ pub(crate) struct Reference {
     pub lowest: u8,
     /// Only ever written, by plain private stores, and declared to have no alias: the stores go straight to memory.
     pub write_only: bool,
+    /// No location of a test: its kernels say of these whether they alias.
+    pub apart: bool,
     /// Another reference is used with the very same index: the two mean one location.
     pub aliased: bool,
     /// The one scope of all accesses, where all are atomic and of one word.
@@ -437,9 +439,8 @@ impl Program {
     pub fn find_what_is_read_only(&mut self, fault: Fault) {
         let writes: Vec<u16> = self.memory.iter().filter(|op| op.is_write()).map(|op| op.reference).collect();
         let stores = self.memory.iter().filter(|op| op.is_write() && !op.is_read()).map(|op| op.reference);
-        let is_result = |number: u16| {
-            self.references.get(usize::from(number)).is_some_and(|reference| reference.write_only)
-        };
+        let is_result =
+            |number: u16| self.references.get(usize::from(number)).is_some_and(|reference| reference.apart);
         let forgets = fault == Fault::ReadOnlyKernel && { stores }.all(is_result);
         for op in &mut self.memory {
             op.read_only = op.kind == Kind::PlainLoad && !writes.contains(&op.reference);

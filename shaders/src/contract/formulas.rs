@@ -140,6 +140,24 @@ pub(crate) fn result_word<A: Arithmetic>(
     of.add(first, instance)
 }
 
+/// What tells that somebody had these parameters: every one of them matters, and it is odd, so that no multiple of it by a number of
+/// executions other than one is the same.
+pub(crate) fn receipt<A: Arithmetic>(of: &mut A) -> A::Word {
+    let [factor, two] = [RECEIPT_FACTOR, 2].map(|number| of.number(number));
+    let mut sum = of.number(0);
+    for parameter in Parameter::ALL {
+        let scaled = of.multiply(sum, factor);
+        let word = of.parameter(parameter);
+        sum = of.add(scaled, word);
+    }
+    let one = of.number(1);
+    let even = of.multiply(sum, two);
+    of.add(even, one)
+}
+
+/// Odd and far from small, so that small differences of two parameters do not cancel out.
+const RECEIPT_FACTOR: u32 = 0x9e37_79b1;
+
 /// Arithmetic on numbers.
 struct Numbers([u32; Parameters::WORDS as usize]);
 
@@ -178,6 +196,11 @@ impl Parameters {
         let numbers = &mut Numbers(self.words());
         let seat = seat(numbers, (lanes, 0), class_and_group, slot);
         instance_of(numbers, &seat, round)
+    }
+
+    /// What each workgroup that plays leaves of these parameters.
+    pub fn receipt(&self) -> u32 {
+        receipt(&mut Numbers(self.words()))
     }
 
     /// Instances of the dispatch, with so many lanes.

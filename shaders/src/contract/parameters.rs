@@ -18,9 +18,14 @@ macro_rules! push_constants {
             $($Word,)*
         }
 
+        impl $Name {
+            /// All of them, in order.
+            pub(crate) const ALL: [$Name; [$(stringify!($field)),*].len()] = [$($Name::$Word),*];
+        }
+
         impl $Values {
             /// Words of the push constants: behind the fields as many as make it even, since an address may follow.
-            pub const WORDS: u32 = ([$(stringify!($field)),*].len() as u32).next_multiple_of(2);
+            pub const WORDS: u32 = ($Name::ALL.len() as u32).next_multiple_of(2);
             /// Size of the push constants in bytes.
             pub const BYTES: u32 = 4 * Self::WORDS;
 

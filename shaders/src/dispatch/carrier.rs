@@ -2,7 +2,7 @@
 
 use litmus::{InterlockOrder, ThreadId};
 use rspirv::dr::Operand;
-use rspirv::spirv::{self, BuiltIn, ExecutionMode, Op, Word};
+use rspirv::spirv::{BuiltIn, ExecutionMode, Op, Word};
 
 use super::Emitter;
 use super::place::Place;
@@ -11,7 +11,7 @@ use crate::contract::{Arithmetic, Parameter};
 use crate::module::{EntryPoint, Module};
 use crate::program::Leaving;
 use crate::stress::StressParameter;
-use crate::variant::{Interlock, MemoryModel, Stage};
+use crate::variant::{Interlock, Stage};
 
 /// The points that the vertices of a draw place for its fragments.
 #[derive(Clone, Copy, Debug)]
@@ -322,15 +322,11 @@ impl Emitter<'_> {
         let Some(claims) = self.claims_buffer else { return place.role };
         let before = self.module.block();
         let overlaps = self.test.interlock_order().is_some();
-        let glsl = self.config.variant.model == MemoryModel::Glsl450;
-        let scope =
-            if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
-        let scope = Operand::IdScope(self.module.constant(scope as u32));
+        let [scope, relaxed] = self.meets_at();
         let [zero, one, first] = [0, 1, FIRST_CLAIM].map(|value| self.module.constant(value));
         let add = |emitter: &mut Self, index: Word| {
             let pointer = Operand::IdRef(emitter.module.element(claims, index));
-            let relaxed = Operand::IdMemorySemantics(zero);
-            let operands = [pointer, scope.clone(), relaxed, Operand::IdRef(one)];
+            let operands = [pointer, scope.clone(), relaxed.clone(), Operand::IdRef(one)];
             emitter.module.value(Op::AtomicIAdd, emitter.module.u32, operands)
         };
         let [plays, goes_on, claiming, again] = std::array::from_fn(|_| self.module.id());

@@ -4,7 +4,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
 
 use super::{Code, Emitter};
-use crate::contract::{Arithmetic, Parameter, RENDEZVOUS_SPACING, Seat, seat};
+use crate::contract::{Arithmetic, FIRST_RECEIPT, Parameter, RENDEZVOUS_SPACING, Seat, receipt, seat};
 use crate::loops::Loop;
 use crate::variant::MemoryModel;
 
@@ -78,6 +78,45 @@ impl Emitter<'_> {
         (self.module.word(Op::Select, &[idle, none, role]), slot)
     }
 
+    /// Leaves the receipt of a workgroup that plays.
+    pub(super) fn sign(&mut self, (class, group): (Word, Word), local: Word, extra: Option<Word>) {
+        let Some(buffer) = self.rendezvous_buffer.filter(|_| self.signs()) else { return };
+        let receipt = receipt(self);
+        let [spacing, first, zero, one] =
+            [RENDEZVOUS_SPACING, FIRST_RECEIPT + self.company.first_class, 0, 1]
+                .map(|value| self.module.constant(value));
+        let place = self.module.word(Op::IMul, &[group, spacing]);
+        let word = self.module.word(Op::IAdd, &[class, first]);
+        let index = self.module.word(Op::IAdd, &[place, word]);
+        let pointer = self.module.element(buffer, index);
+        let signer = match extra {
+            Some(extra) => self.module.word(Op::Select, &[extra, one, local]),
+            None => local,
+        };
+        let signs = self.module.truth(Op::IEqual, &[signer, zero]);
+        let [signing, signed] = std::array::from_fn(|_| self.module.id());
+        self.module.selection_merge(signed);
+        self.module.branch_if(signs, signing, signed);
+        self.module.begin(signing);
+        let [scope, relaxed] = self.meets_at();
+        let pointer = Operand::IdRef(pointer);
+        let operands = [pointer.clone(), scope.clone(), relaxed.clone()];
+        let before = self.module.value(Op::AtomicLoad, self.module.u32, operands);
+        let sum = self.module.word(Op::IAdd, &[before, receipt]);
+        self.module.effect(Op::AtomicStore, [pointer, scope, relaxed, Operand::IdRef(sum)]);
+        self.module.branch(signed);
+        self.module.begin(signed);
+    }
+
+    /// Scope and semantics of what workgroups tell one another beside the test.
+    pub(super) fn meets_at(&mut self) -> [Operand; 2] {
+        let glsl = self.config.variant.model == MemoryModel::Glsl450;
+        let scope =
+            if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
+        let relaxed = self.module.constant(0);
+        [Operand::IdScope(self.module.constant(scope as u32)), Operand::IdMemorySemantics(relaxed)]
+    }
+
     /// What meetings need, in the first block.
     pub(super) fn meeting(&mut self, buffer: Word, group: Word, extra: Option<Word>) -> Meeting {
         let [spacing, zero, one] = [RENDEZVOUS_SPACING, 0, 1].map(|value| self.module.constant(value));
@@ -109,11 +148,7 @@ impl Emitter<'_> {
     pub(super) fn meet(&mut self, meeting: &Meeting, carried: &Carried, local: Word) {
         let Meeting { counter, spin, zero, one, party, after_meeting, hold } = *meeting;
         let Carried { patience: (patience, left), until, expected: (expected, expected_next) } = *carried;
-        let glsl = self.config.variant.model == MemoryModel::Glsl450;
-        let scope =
-            if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
-        let scope = Operand::IdScope(self.module.constant(scope as u32));
-        let relaxed = Operand::IdMemorySemantics(zero);
+        let [scope, relaxed] = self.meets_at();
         let [arrive_if, arrive, wait] = std::array::from_fn(|_| self.module.id());
         let mut looks = Loop::new(&mut self.module);
         let mut holding = Loop::new(&mut self.module);

@@ -62,7 +62,7 @@ impl Emitter<'_> {
         // A meeting that never is writes memory all the same, as compilers see it.
         // Fragments of one pixel may run one after the other, where a wait for one another would be in vain.
         let overlaps = self.test.interlock_order().is_some();
-        if self.classes_that_meet() > 1 && !outputs && !overlaps {
+        if (self.classes_that_meet() > 1 || self.signs()) && !outputs && !overlaps {
             self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous"));
         }
         if self.config.stressed {

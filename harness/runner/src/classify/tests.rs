@@ -247,7 +247,11 @@ fn memory_is_made_ready_for_every_instance_and_no_further() {
         let garbage = 0xcccc_cccc;
         let mut memory =
             [slots * instances + 40, 16, 11 * words * (instances + 2), 16].map(|size| vec![garbage; size]);
+        // Behind the counters, of whoever makes memory ready and not yet of whoever counts.
+        let (counters, workgroups) = (classifier.counters as usize, classifier.workgroups as usize);
+        memory[1] = vec![0; classifier.words() as usize];
         let mut expected = memory.clone();
+        expected[1][counters..][..workgroups].fill(p.receipt());
         expected[0][..slots * instances].fill(POISON);
         for instance in 0..instances {
             for (storage, value) in case.program.initial.iter().enumerate() {

@@ -202,7 +202,7 @@ impl Fake {
 /// Plays every role of every instance.
 pub fn serve(memories: &mut Memories<'_>) {
     let (parameters, workgroups) = (memories.parameters, memories.workgroups);
-    let counters = &memories.rendezvous[..16 * parameters.groups as usize];
+    let counters = &memories.rendezvous[..32 * parameters.groups as usize];
     assert!(counters.iter().all(|word| *word == 0), "the counters start at zero");
     each_role(&parameters, workgroups, |role, instance| play(memories, role, instance));
 }
@@ -287,6 +287,10 @@ impl Prepared for FakePrepared<'_> {
                         &mut Memories { parameters, workgroups, locations, results, rendezvous },
                     );
                     rendezvous.fill(2);
+                    let places = rendezvous.chunks_exact_mut(32).take(parameters.groups as usize);
+                    for place in places.filter(|_| self.device.executes) {
+                        place[1..][..(workgroups / parameters.groups) as usize].fill(parameters.receipt());
+                    }
                     for (number, words) in numbers.into_iter().zip(memories) {
                         self.buffers[number] = words;
                     }

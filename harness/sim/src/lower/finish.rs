@@ -24,10 +24,14 @@ impl Lowering<'_> {
             let scope = own.first().map(|op| op.scope);
             let alike = |op: &&MemoryOp| op.is_atomic() && op.bytes == 4 && Some(op.scope) == scope;
             reference.calm = scope.filter(|_| own.iter().all(alike));
-            let declared_alone = !self.module.variables.iter().any(|variable| {
-                self.module.aliased.contains(&variable.id)
-                    && matches!(self.meanings.get(&variable.id), Some(Meaning::Whole { reference, .. }) if usize::from(*reference) == number)
-            });
+            let is_among = |decorated: &[u32]| {
+                self.module.variables.iter().any(|variable| {
+                    decorated.contains(&variable.id)
+                        && matches!(self.meanings.get(&variable.id), Some(Meaning::Whole { reference, .. }) if usize::from(*reference) == number)
+                })
+            };
+            let declared_alone = !is_among(&self.module.aliased);
+            reference.apart = declared_alone && !is_among(&self.module.restrict);
             let plain = |op: &&MemoryOp| {
                 !op.is_read() && !op.is_atomic() && op.private && !op.available && op.bytes == 4
             };

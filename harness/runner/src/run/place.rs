@@ -1,0 +1,201 @@
+//! A prepared plan, the submission of it that is in flight, and how what comes back is counted.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use plan::Prepared;
+use shaders::Parameters;
+
+use super::{OnProgress, Progress, Tally, WAIT};
+use crate::classify::Classifier;
+use crate::company::Way;
+use crate::count::{Counter, Dispatched, unit};
+use crate::error::Cause;
+use crate::host;
+use crate::memory::{Layout, Workgroups, look};
+use crate::processor;
+
+/// A dispatch in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InFlight {
+    pub(super) parameters: Parameters,
+    pub(super) begun: Instant,
+    pub(super) since: Instant,
+    /// Processor time of this process before, where the device computes in it.
+    pub(super) used: Option<Duration>,
+    pub(super) way: Way,
+}
+
+impl InFlight {
+    /// What it cost of all processors, where the device computes in them; what went by elsewhere.
+    pub(super) fn cost(&self, took: Duration) -> Duration {
+        let used = self.used.zip(processor::used()).map(|(before, after)| after.saturating_sub(before));
+        used.unwrap_or(took)
+    }
+}
+
+/// A prepared plan and what of it is in flight.
+pub(super) struct Place<'d> {
+    pub(super) prepared: Box<dyn Prepared + 'd>,
+    pub(super) layout: Layout,
+    pub(super) workgroups: Workgroups,
+    pub(super) in_flight: Option<InFlight>,
+    /// What the workgroups of each phase of what is in flight leave.
+    pub(super) receipts: Vec<u32>,
+    /// A copy of the results, for as long as the locations are read.
+    pub(super) results: Vec<u32>,
+    /// A copy of the locations, with those in images.
+    pub(super) locations: Vec<u32>,
+}
+
+impl Place<'_> {
+    /// Waits until a dispatch has ended. Gives its time, and whether the callback wants an end.
+    pub(super) fn wait(
+        &mut self,
+        dispatch: InFlight,
+        patience: Duration,
+        tally: &Tally,
+        on_progress: OnProgress<'_>,
+    ) -> Result<(Duration, ControlFlow<()>), Cause> {
+        let mut ended = ControlFlow::Continue(());
+        loop {
+            match self.prepared.poll(WAIT)? {
+                plan::Progress::Finished { device_time } => {
+                    return Ok((device_time.unwrap_or(dispatch.since.elapsed()), ended));
+                }
+                plan::Progress::NotExecuted => return Err(Cause::NullDevice),
+                plan::Progress::Running if dispatch.since.elapsed() >= patience => {
+                    return Err(Cause::TimedOut { after: patience });
+                }
+                plan::Progress::Running if on_progress(&Progress { tally }).is_break() => {
+                    ended = ControlFlow::Break(());
+                }
+                plan::Progress::Running => {}
+            }
+        }
+    }
+
+    /// Counts a dispatch that has ended, where all that was asked for was executed, once, as it was asked for.
+    pub(super) fn account(
+        &mut self,
+        (classifier, compared): (Option<&Classifier>, bool),
+        parameters: &Parameters,
+        instances: usize,
+        tally: &mut Tally,
+    ) -> Result<(), Cause> {
+        let prepared = self.prepared.as_mut();
+        let executed = self.layout.mark.is_written(prepared)?
+            && self.layout.is_received(prepared, &self.receipts, parameters.groups)?;
+        if !executed {
+            tally.note(instances as u64);
+            return Ok(());
+        }
+        let repeated = self.layout.claims.repeated(prepared)?;
+        match classifier {
+            Some(classifier) => self.count_counted(classifier, parameters, instances, compared, tally)?,
+            None => {
+                let not_executed = self.count(parameters, instances, &mut tally.counter)?;
+                tally.note(not_executed);
+            }
+        }
+        tally.repeated += repeated;
+        Ok(())
+    }
+
+    /// Counts a dispatch whose outcomes the device has counted, which is `compared` with what the host counts, or has to be.
+    fn count_counted(
+        &mut self,
+        classifier: &Classifier,
+        parameters: &Parameters,
+        instances: usize,
+        compared: bool,
+        tally: &mut Tally,
+    ) -> Result<(), Cause> {
+        let counters = self.prepared.read(self.layout.counters())?;
+        let Some(counters) = classifier.received(counters, parameters.receipt()) else {
+            // What an earlier dispatch left may lie beside what this one did, and be counted with it.
+            tally.note(instances as u64);
+            return Ok(());
+        };
+        let counted = tally.counter.counted(&classifier.table, counters);
+        if !compared && counted.elsewhere == 0 && counted.instances() == instances as u64 {
+            tally.counter.add_counted(&counted, parameters.rounds.into());
+            tally.note(0);
+            return Ok(());
+        }
+        let mut own = tally.counter.emptied();
+        let not_executed = self.count(parameters, instances, &mut own)?;
+        tally.counter.absorb(&own);
+        tally.note(not_executed);
+        let difference = if not_executed == 0 {
+            own.differs_from(&counted)
+        } else {
+            // The host counts nothing of such a dispatch.
+            let enough = counted.elsewhere >= not_executed && counted.instances() == instances as u64;
+            (!enough).then(|| {
+                let (elsewhere, all) = (counted.elsewhere, counted.instances());
+                format!(
+                    "{elsewhere} of {all} instances as not executed, the host {not_executed} of {instances}"
+                )
+            })
+        };
+        match difference {
+            None => Ok(()),
+            Some(difference) => Err(Cause::Disagreement { dispatch: tally.dispatches, difference }),
+        }
+    }
+
+    /// Counts a dispatch that has ended; the answer is the number of instances that were not executed.
+    fn count(
+        &mut self,
+        parameters: &Parameters,
+        instances: usize,
+        counter: &mut Counter,
+    ) -> Result<u64, Cause> {
+        let (results, locations) = self.layout.readable();
+        // What a device keeps to itself is copied for this, as far as it was used.
+        let counted = self.layout.is_counted();
+        let mut results = look(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
+        let mut words: &[u32] = &[];
+        let hosts = self.layout.plan.hosts.as_ref().map_or(0, host::slots);
+        if counter.reads_locations() {
+            // A reading borrows the prepared plan: only one buffer can be looked at.
+            self.results.clear();
+            self.results.extend_from_slice(results);
+            if hosts > 0 {
+                host::with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
+            }
+            results = &self.results;
+            let used = instances * parameters.stride as usize * counter.storage_words() as usize;
+            if !self.layout.elsewhere.is_empty() {
+                self.locations.clear();
+                self.locations.extend_from_slice(look(self.prepared.as_mut(), counted, locations, used)?);
+                let unit_words = self.layout.storage_words;
+                // Units of storages in images, or apart, take the place of what the buffer has for them.
+                for (buffer, storages) in &self.layout.elsewhere {
+                    let theirs = look(self.prepared.as_mut(), counted, *buffer, used)?;
+                    for storage in storages {
+                        let units = (0..instances).map(|n| unit(parameters, n, *storage as usize));
+                        for start in units.map(|unit| unit * unit_words) {
+                            let unit = start..start + unit_words;
+                            if let (Some(words), Some(theirs)) =
+                                (self.locations.get_mut(unit.clone()), theirs.get(unit))
+                            {
+                                words.copy_from_slice(theirs);
+                            }
+                        }
+                    }
+                }
+                words = &self.locations;
+            } else {
+                words = look(self.prepared.as_mut(), counted, locations, used)?;
+            }
+        } else if hosts > 0 {
+            self.results.clear();
+            self.results.extend_from_slice(results);
+            results =
+                host::with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
+        }
+        counter.count(&Dispatched { parameters, instances, results, locations: words })
+    }
+}
