@@ -10,6 +10,7 @@ use crate::journal::sealed;
 use crate::judge::Reason;
 use crate::read::Results;
 use crate::wire::{BASELINE_SCHEMA, BaselineRecord, DeviceRecord, PlanRecord, RunLine};
+use crate::write::number::plural;
 
 /// Where baselines lie, seen from the root of a project that keeps them.
 pub const FOLDER: &str = "results/baselines";
@@ -18,7 +19,7 @@ pub const FOLDER: &str = "results/baselines";
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     /// Not every test has a verdict.
-    #[error("no baseline of {device}: {missing} tests of the plan have no verdict")]
+    #[error("no baseline of {device}: {} of the plan without a verdict", plural(*missing as u64, "test"))]
     Unfinished {
         /// The device.
         device: String,

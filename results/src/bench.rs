@@ -175,6 +175,13 @@ pub struct Report {
     pub seconds: f64,
 }
 
+impl Report {
+    /// Instances of all trials that left no trace.
+    pub fn not_executed(&self) -> u64 {
+        self.runs.iter().map(|run| run.counts.not_executed).sum()
+    }
+}
+
 /// The run in the middle by interleaved instances, the lower of two: all its rates are from one histogram.
 pub fn median(mut rates: Vec<Rates>) -> Option<Rates> {
     rates.sort_by(|left, right| left.interleaved_per_second.total_cmp(&right.interleaved_per_second));

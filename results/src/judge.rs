@@ -331,17 +331,24 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     if let (Some(reason), Some(how)) = (ended, how) {
         return inconclusive(reason, how.clone());
     }
-    let discarded = || {
-        inconclusive(
+    // What goes wrong while the twin runs counts as if it went wrong with the test. A twin for which there was no room ran nothing.
+    let ran = [("", Some(observation)), ("of the twin, ", evidence.twin.map(|twin| twin.observation))];
+    let ran = ran.into_iter().filter_map(|(whose, seen)| Some((whose, seen?)));
+    let ran = ran.filter(|(whose, seen)| whose.is_empty() || seen.dispatches > 0);
+    let discarded = |is_too_much: &dyn Fn(&Observation) -> bool| {
+        let (whose, seen) = ran.clone().find(|(_, seen)| is_too_much(seen))?;
+        let Observation { discarded_dispatches, dispatches, not_executed, .. } = seen;
+        Some(inconclusive(
             Reason::NotExecuted,
             format!(
-                "{} of {} dispatches discarded: {} instances left no trace",
-                observation.discarded_dispatches, observation.dispatches, observation.not_executed
+                "{whose}{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances left no trace"
             ),
-        )
+        ))
     };
-    if observation.instances() == 0 || discarded_share(observation) > DISCARDED_SHARE_LIMIT {
-        return discarded();
+    let nothing_is_left =
+        |seen: &Observation| seen.instances() == 0 || discarded_share(seen) > DISCARDED_SHARE_LIMIT;
+    if let Some(verdict) = discarded(&nothing_is_left) {
+        return verdict;
     }
     match race {
         Race::Racy if prediction.is_undefined() => {
@@ -380,8 +387,9 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
             format!("all {} instances ran into the bound of a spin loop", observation.unresolved),
         );
     }
-    if observation.not_executed > 0 && evidence.bound.is_none() {
-        return discarded();
+    let unexplained = |seen: &Observation| seen.not_executed > 0 && evidence.bound.is_none();
+    if let Some(verdict) = discarded(&unexplained) {
+        return verdict;
     }
     if !judgement.exercised {
         return inconclusive(Reason::NotExercised, unexercised(evidence, judgement));

@@ -19,8 +19,8 @@ use crate::journal::is_whole;
 use crate::judge::contradiction;
 use crate::show;
 use crate::wire::{
-    BASELINE_SCHEMA, BaselineRecord, MACHINE_CODE_SCHEMA, MachineCodeLine, ModelRecord, PLAN_SCHEMA,
-    PLAN_SCHEMA_WITHOUT_SUMS, PlanRecord, RUN_SCHEMA, RunLine, VerdictWord,
+    BASELINE_SCHEMA, BaselineRecord, DEFAULT_STRESS, DeviceRecord, MACHINE_CODE_SCHEMA, MachineCodeLine,
+    PLAN_SCHEMA, PLAN_SCHEMA_WITHOUT_SUMS, PlanRecord, RUN_SCHEMA, RunLine, VerdictWord,
 };
 
 /// The most bytes of one record.
@@ -400,50 +400,40 @@ fn baseline_header(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
 
 /// Where verdicts belong: device by device, test by test.
 struct Places {
-    devices: Option<BTreeMap<String, usize>>,
-    tests: BTreeMap<String, (usize, Judges)>,
+    plan: Option<PlanRecord>,
+    devices: BTreeMap<String, usize>,
+    tests: BTreeMap<String, usize>,
     taken: BTreeMap<(String, String), usize>,
-}
-
-/// What a plan says of verdicts on a test.
-struct Judges {
-    hash: String,
-    models: Vec<ModelRecord>,
 }
 
 impl Places {
     fn new(plan: Option<&PlanRecord>) -> Places {
-        let devices = |plan: &PlanRecord| {
-            let names = plan.devices.iter().map(|device| device.name.clone());
-            names.zip(0..).collect()
-        };
-        let tests = plan.iter().flat_map(|plan| plan.tests.iter()).zip(0..).map(|(test, place)| {
-            (test.id.clone(), (place, Judges { hash: test.hash.clone(), models: test.models.clone() }))
-        });
-        Places { devices: plan.map(devices), tests: tests.collect(), taken: BTreeMap::new() }
+        let devices = plan.iter().flat_map(|plan| &plan.devices).map(|device| device.name.clone());
+        let tests = plan.iter().flat_map(|plan| &plan.tests).map(|test| test.id.clone());
+        Places {
+            devices: devices.zip(0..).collect(),
+            tests: tests.zip(0..).collect(),
+            plan: plan.cloned(),
+            taken: BTreeMap::new(),
+        }
     }
 
     fn of(&self, line: &RunLine) -> (usize, usize) {
-        let devices = self.devices.as_ref();
-        (
-            devices.and_then(|devices| devices.get(&line.device)).copied().unwrap_or(usize::MAX),
-            self.tests.get(&line.id).map_or(usize::MAX, |(place, _)| *place),
-        )
+        let place = |places: &BTreeMap<String, usize>, name| places.get(name).copied().unwrap_or(usize::MAX);
+        (place(&self.devices, &line.device), place(&self.tests, &line.id))
     }
 
     fn take(&mut self, line: &RunLine, number: usize) -> Result<(), String> {
         let said = || format!("`{}` on `{}`", show::line(&line.id), show::line(&line.device));
-        if let Some(devices) = &self.devices {
-            let (Some(device), Some((_, judges))) = (devices.get(&line.device), self.tests.get(&line.id))
-            else {
+        if let Some(plan) = &self.plan {
+            let (device, test) = self.of(line);
+            let (Some(record), Some(test)) = (plan.devices.get(device), plan.tests.get(test)) else {
                 return Err(format!("a verdict on {}, which is not in the plan", said()));
             };
-            // Records of earlier versions leave hashes out.
-            let differs = |left: &str, right: &str| !left.is_empty() && !right.is_empty() && left != right;
-            if differs(&line.hashes.test, &judges.hash) {
+            if differs(&line.hashes.test, &test.hash) {
                 return Err(format!("a verdict on {}, whose text is another than the plan's", said()));
             }
-            let planned = judges.models.get(*device);
+            let planned = test.models.get(device);
             if planned
                 .is_none_or(|model| model.name != line.model || differs(&line.hashes.model, &model.hash))
             {
@@ -453,12 +443,58 @@ impl Places {
                     said()
                 ));
             }
+            if let Some((field, found, planned)) = foreign(plan, record, line) {
+                let (found, planned) = (show::line(&found), show::line(&planned));
+                return Err(format!(
+                    "a verdict on {} of another run: its `{field}` is `{found}`, the plan's is `{planned}`",
+                    said()
+                ));
+            }
         }
         match self.taken.insert((line.device.clone(), line.id.clone()), number) {
             Some(earlier) => Err(format!("a second verdict on {}; the first is in line {earlier}", said())),
             None => Ok(()),
         }
     }
+}
+
+/// Whether two records say different things; those of earlier versions leave out what came later.
+fn differs(left: &str, right: &str) -> bool {
+    !left.is_empty() && !right.is_empty() && left != right
+}
+
+/// A field in which a line is not of a run of `plan` on `device`, with what it says and what the plan says. What the line was compiled to
+/// is in no plan: whoever goes on with a run compiles it and compares.
+fn foreign(
+    plan: &PlanRecord,
+    device: &DeviceRecord,
+    line: &RunLine,
+) -> Option<(&'static str, String, String)> {
+    let driver = |name: &str, info: &str, id: i32, version: u32| format!("{name} {info} ({id}, {version})");
+    let found = line.driver.as_ref().map(|found| driver(&found.name, &found.info, found.id, found.version));
+    let planned = driver(&device.driver_name, &device.driver_info, device.driver_id, device.driver_version);
+    let found = found.unwrap_or_default();
+    if differs(&found, &planned) {
+        return Some(("driver", found, planned));
+    }
+    if differs(&line.tool, &plan.tool) {
+        return Some(("tool", line.tool.clone(), plan.tool.clone()));
+    }
+    // A plan has the names of all its devices' stresses, or says that each has its own.
+    let is_planned = plan.stress == line.stress
+        || plan.stress == DEFAULT_STRESS
+        || plan.stress.split(',').any(|one| one == line.stress);
+    if !is_planned && differs(&line.stress, &plan.stress) {
+        return Some(("stress", line.stress.clone(), plan.stress.clone()));
+    }
+    // A skipped test of an earlier version says nothing of how it would have been run.
+    if line.seed != plan.seed && !line.stress.is_empty() {
+        return Some(("seed", line.seed.to_string(), plan.seed.to_string()));
+    }
+    let (_, asked) = line.replay.rsplit_once(" --instances ")?;
+    let asked: u64 = asked.split(' ').next()?.parse().ok()?;
+    let is_other = plan.instances().is_some_and(|planned| planned != asked);
+    is_other.then(|| ("replay", format!("--instances {asked}"), plan.budget.clone()))
 }
 
 /// The record in a value of any version that is read.

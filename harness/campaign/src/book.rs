@@ -134,17 +134,15 @@ impl<'w> Book<'w> {
         self.know(cell, line)
     }
 
-    /// Writes a line for each verdict that is missing, and gives the folder with all lines.
-    pub fn close(mut self) -> Result<(Folder, Vec<RunLine>), Failure> {
+    /// Writes a line for each verdict that is missing, and gives the folder with all lines, and whether they could be written: the
+    /// terminal may be gone, and the folder is finished all the same.
+    pub fn close(self) -> (Folder, Vec<RunLine>, Result<(), Failure>) {
         let known: Vec<RunLine> = self.lines.iter().flatten().cloned().collect();
         let all = self.folder.plan().completed(&known);
-        if known.len() < all.len() {
-            for line in all.iter().skip(self.written) {
-                self.writer.judged(line).map_err(cannot_print)?;
-                self.written += 1;
-            }
-        }
-        Ok((self.folder, all))
+        let left = if known.len() < all.len() { all.get(self.written..) } else { None };
+        let mut left = left.unwrap_or_default().iter();
+        let written = left.try_for_each(|line| self.writer.judged(line)).map_err(cannot_print);
+        (self.folder, all, written)
     }
 
     /// Books a verdict that is in the journal already.

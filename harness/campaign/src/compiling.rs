@@ -158,6 +158,12 @@ impl pool::Answer for CompileAnswer {
     fn ends_worker(&self) -> bool {
         false
     }
+
+    fn failure(&self) -> Option<String> {
+        match self.failure.as_ref()? {
+            CompileFailure::Lacks(what) | CompileFailure::Driver(what) => Some(what.clone()),
+        }
+    }
 }
 
 /// The worker's side: compiles until there are no more jobs.

@@ -66,7 +66,8 @@ pub fn with_filter(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
     if text.len() > litmus::syntax::MAX_TEXT_BYTES {
         return None;
     }
-    let mut parsed = litmus::parse(&text, id).ok()?;
+    // The text says in which syntax it is, whatever the id ends in.
+    let mut parsed = litmus::parse(&text, &id.replace('.', "-")).ok()?;
     let mut text = text;
     if parsed.dialect == Dialect::Hsa {
         // It is the lowered program that was judged.

@@ -274,7 +274,11 @@ impl<K: Kind> Run<'_, K> {
                 }
                 match (done.remove(&key), &cell.missing) {
                     (Some(line), _) => {
-                        if let Some(what) = self.kind.contradicts(index, &line) {
+                        // A skipped test's line says what it is compiled to as well; what was skipped then has none.
+                        let (found, own) = (&line.hashes.kernel, self.kind.skipped(index, "").hashes.kernel);
+                        let other = !found.is_empty() && !own.is_empty() && *found != own;
+                        let other = other.then(|| "its `hashes.kernel` is of another kernel".to_owned());
+                        if let Some(what) = other.or_else(|| self.kind.contradicts(index, &line)) {
                             return Err(foreign(book.folder.path(), &line, &what));
                         }
                         book.know(index, line)?;
@@ -288,9 +292,10 @@ impl<K: Kind> Run<'_, K> {
         }
         let interrupted = self.is_interrupted() && book.lines.iter().any(Option::is_none);
         self.watch.ends();
-        let (folder, lines) = book.close()?;
-        writer.finish().map_err(crate::book::cannot_print)?;
+        let (folder, lines, written) = book.close();
         folder.finish(&lines).map_err(Failure::folder)?;
+        written?;
+        writer.finish().map_err(crate::book::cannot_print)?;
         Ok(Ended { folder, lines, validation_messages: heard.validation_messages, interrupted })
     }
 

@@ -386,7 +386,8 @@ fn a_resumed_verdict_is_judged_again() {
         (line.verdict, line.race) = (VerdictWord::Undefined, Some(results::wire::RaceWord::Racy));
     };
     type Edit<'a> = &'a dyn Fn(&mut RunLine);
-    let edits: [(Edit<'_>, &str); 4] = [
+    let edits: [(Edit<'_>, &str); 5] = [
+        (&|line| line.hashes.kernel = "0".repeat(64), "its `hashes.kernel` is of another kernel"),
         (&conforms, "does not follow from the counts"),
         (
             &|line| {

@@ -143,6 +143,9 @@ pub struct Run {
     /// of them that does.
     #[arg(long, value_name = "i/n", value_parser = shard)]
     pub shard: Option<Shard>,
+    /// The folder that a run goes on in says which part it is, whatever the environment says.
+    #[arg(skip)]
+    pub knows_part: bool,
     /// Go on with the run in the folder of --out; or alone, `--resume DIR`, with the run in DIR as it was asked for.
     #[arg(long)]
     pub resume: bool,

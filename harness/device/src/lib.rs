@@ -37,6 +37,7 @@ mod capture {
         (act(), String::new())
     }
 }
+mod clock;
 mod compile_only;
 mod draw;
 mod environment;

@@ -12,6 +12,7 @@ use plan::{
     Plan, Prepared, Progress, QueueId, Stages, Step,
 };
 
+use crate::clock::by_the_clock;
 use crate::draw::Canvas;
 use crate::error::failed;
 use crate::gpu::Gpu;
@@ -502,8 +503,7 @@ impl Prepared for VulkanPrepared<'_> {
                 State::Finished(device_time) => return Ok(Progress::Finished { device_time }),
                 State::InFlight { stage } => stage,
             };
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if !self.wait(stage, left.unwrap_or(Duration::MAX))? {
+            if !by_the_clock(until, |left| self.wait(stage, left))? {
                 return Ok(Progress::Running);
             }
             if stage >= self.last_stage() {

@@ -74,6 +74,9 @@ pub trait Answer {
     /// Whether the worker must not get another job.
     fn ends_worker(&self) -> bool;
 
+    /// What failed, in words, where something did.
+    fn failure(&self) -> Option<String>;
+
     /// For how long the job's own work went on, where that may be less or more than its share of the time.
     fn worked(&self) -> Option<Duration> {
         None
@@ -555,7 +558,7 @@ where
                     None
                 }
                 Health::Unknown => None,
-                Health::Bad => Some("the worker's answer".to_owned()),
+                Health::Bad => Some(answer.failure().unwrap_or_else(|| "the worker's answer".to_owned())),
             },
             End::Failed(failure) => Some(failure.to_string()),
             End::NotRun(_) => None,

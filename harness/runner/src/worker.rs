@@ -176,6 +176,10 @@ impl<S: HasSeen> pool::Answer for Served<S> {
     fn ends_worker(&self) -> bool {
         self.health() == Health::Bad
     }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.as_ref().map(ToString::to_string)
+    }
 }
 
 /// Writes a message.
@@ -330,14 +334,19 @@ fn peak_bytes() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kibibytes| 1024 * kibibytes)
 }
 
+/// The test of a job. Its text says in which syntax it is, whatever its id ends in: a name without an extension leaves that to it.
+pub(crate) fn test_of(text: &str, id: &str) -> Result<Test, Failure> {
+    litmus::syntax::parse(text, &id.replace('.', "-"))
+        .map_err(|errors| Failure::Test { message: errors.to_string() })
+}
+
 fn fill(
     answer: &mut Answer,
     job: &Job,
     devices: &mut Devices<'_>,
     on_snapshot: OnSnapshot<'_>,
 ) -> Result<(), Failure> {
-    let test = litmus::syntax::parse(&job.text, &job.id)
-        .map_err(|errors| Failure::Test { message: errors.to_string() })?;
+    let test = test_of(&job.text, &job.id)?;
     let variant: Variant =
         job.variant.parse().map_err(|error| Failure::Test { message: format!("{error}") })?;
     let device = devices.get(&job.device)?;
@@ -455,7 +464,7 @@ fn what_follows(
     let mut kernels = twin.map_or_else(Vec::new, |twin| kernels_of(device, twin, variant, settings));
     if let Some(next) = &job.next
         && let Ok(variant) = next.variant.parse::<Variant>()
-        && let Ok(test) = litmus::syntax::parse(&next.text, &next.id)
+        && let Ok(test) = test_of(&next.text, &next.id)
     {
         let stress = next.stress.clone().unwrap_or_else(|| settings.stress.clone());
         let settings = Settings { stress, plausible: next.plausible.clone(), ..settings.clone() };
@@ -490,6 +499,10 @@ impl pool::Answer for Answer {
 
     fn ends_worker(&self) -> bool {
         self.health() == Health::Bad
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.as_ref().map(ToString::to_string)
     }
 
     fn worked(&self) -> Option<Duration> {

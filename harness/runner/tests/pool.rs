@@ -23,6 +23,10 @@ impl Answer for Word {
     fn ends_worker(&self) -> bool {
         self.0.ends_with("ends")
     }
+
+    fn failure(&self) -> Option<String> {
+        (self.health() == Health::Bad).then(|| format!("the device says {}", self.0))
+    }
 }
 
 const LIBRARY: &str = include_str!("workers/lib.sh");
@@ -207,6 +211,9 @@ fn a_fault_that_hits_every_worker_stops_being_retried() {
     let crash = "the worker ended with exit code 1: no device";
     let given_up = format!("not tried any more after 3 failures in a row, the last one: {crash}");
     assert_eq!(ends(&reports), [crash, crash, &given_up, &given_up, &given_up, &given_up]);
+    let reports = run(&patient(), 4, "while next; do answer bad; done");
+    let given_up = "not tried any more after 3 failures in a row, the last one: the device says bad";
+    assert_eq!(ends(&reports), ["bad", "bad", "bad", given_up]);
 }
 
 /// Opening a device may keep every other process out: the next worker comes when the one before has spoken.

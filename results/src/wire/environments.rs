@@ -33,6 +33,13 @@ pub struct BenchStressRecord {
     pub rows: Vec<StressTest>,
 }
 
+impl BenchStressRecord {
+    /// Instances of all tests in all environments that left no trace.
+    pub fn not_executed(&self) -> u64 {
+        self.rows.iter().flat_map(|row| &row.environments).map(|cell| cell.counts.not_executed).sum()
+    }
+}
+
 /// An environment, over all tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StressRecord {

@@ -62,11 +62,21 @@ pub struct GrowthRecord {
     pub rows: Vec<GrowthRow>,
 }
 
+impl GrowthRecord {
+    /// Instances of all runs that left no trace.
+    pub fn not_executed(&self) -> u64 {
+        self.rows.iter().map(|row| row.not_executed).sum()
+    }
+}
+
 /// One run of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct GrowthRow {
     /// Instances that were run.
     pub instances: u64,
+    /// Those that left no trace, which count nowhere else; absent where there were none.
+    #[serde(skip_serializing_if = "super::is_zero")]
+    pub not_executed: u64,
     /// Seconds that they took.
     pub seconds: f64,
     /// Their rate.

@@ -35,7 +35,21 @@ pub struct PlanRecord {
     pub environment: Option<EnvironmentRecord>,
 }
 
+/// The stress of a plan each of whose devices has the one that suits it, where their names are not written.
+pub const DEFAULT_STRESS: &str = "default";
+
+/// How a budget ends that is a number of instances of each test.
+pub const INSTANCES_A_TEST: &str = " instances a test";
+/// How a budget ends that is a number of dispatches of each placement.
+pub const DISPATCHES_A_PLACEMENT: &str = " dispatches a placement";
+
 impl PlanRecord {
+    /// The number that the budget is; nothing where it is a time.
+    pub fn instances(&self) -> Option<u64> {
+        let ends = [INSTANCES_A_TEST, DISPATCHES_A_PLACEMENT];
+        ends.into_iter().find_map(|end| self.budget.strip_suffix(end)?.parse().ok())
+    }
+
     /// The BLAKE3 hash of everything but the seed and the environment, in hexadecimal digits.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use crate::bench::{Purpose, Rates, Report};
 use crate::wire::{BenchStressRecord, FaultSearch, FaultsRecord, GrowthRecord, SoughtFault};
+use crate::write::number::plural;
 
 /// A bench.
 pub fn text(report: &Report) -> String {
@@ -29,7 +30,15 @@ pub fn text(report: &Report) -> String {
             text += &format!("{}: {error}\n", run.test);
         }
     }
-    text
+    text + &left_out(report.not_executed())
+}
+
+/// What is to be said of a device that did not execute all that it was given.
+fn left_out(not_executed: u64) -> String {
+    if not_executed == 0 {
+        return String::new();
+    }
+    format!("\nnot executed: {}, which count in no rate\n", plural(not_executed, "instance"))
 }
 
 /// Time and memory as instances grow.
@@ -42,7 +51,7 @@ pub fn growth(growth: &GrowthRecord) -> String {
         let rate = row.instances_per_second / 1e6;
         text += &format!("{:>16}{:>12.3}{rate:>16.2}{peak:>16}\n", row.instances, row.seconds);
     }
-    text
+    text + &left_out(growth.not_executed())
 }
 
 /// Environments side by side.
@@ -101,7 +110,7 @@ pub fn environments(report: &BenchStressRecord) -> String {
             }
         }
     }
-    text
+    text + &left_out(report.not_executed())
 }
 
 /// A fault that was looked for, a line.
@@ -130,4 +139,55 @@ pub fn faults(record: &FaultsRecord) -> String {
         record.false_alarms.len(),
         record.sound_instances
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{BENCH_SCHEMA, Baseline, Counts, Run};
+    use crate::wire::GrowthRow;
+
+    #[test]
+    fn what_was_not_executed_is_told() {
+        let run = |not_executed| Run {
+            test: "sb/SB+rlx-rlx".to_owned(),
+            preset: "gpu".to_owned(),
+            purpose: Purpose::Headline,
+            seed: 5,
+            asked_seconds: 1.0,
+            counts: Counts { instances: 10, not_executed, seconds: 1.0, ..Counts::default() },
+            outcomes: Vec::new(),
+            error: None,
+        };
+        let report = |not_executed: [u64; 2]| Report {
+            schema: BENCH_SCHEMA.to_owned(),
+            device: "a".to_owned(),
+            driver: "b".to_owned(),
+            rates: Rates::default(),
+            preset: "gpu".to_owned(),
+            throughput_instances_per_second: 0.0,
+            runs: not_executed.map(run).to_vec(),
+            classic: Baseline::new("classic", Vec::new()),
+            calibration: Baseline::new("native", Vec::new()),
+            seconds: 2.0,
+        };
+        let told = |number: &str| format!("\nnot executed: {number}, which count in no rate\n");
+        assert!(text(&report([1200, 34])).ends_with(&told("1,234 instances")));
+        assert!(!text(&report([0, 0])).contains("not executed"));
+        let row = |not_executed| GrowthRow {
+            instances: 10,
+            not_executed,
+            seconds: 1.0,
+            instances_per_second: 10.0,
+            peak_memory_bytes: None,
+        };
+        let grown = GrowthRecord {
+            schema: "s",
+            device: "a".to_owned(),
+            preset: "gpu".to_owned(),
+            test: "t",
+            rows: vec![row(0), row(5)],
+        };
+        assert!(growth(&grown).ends_with(&told("5 instances")));
+    }
 }

@@ -10,7 +10,7 @@ use crate::state;
 use crate::statistics::never_seen_bound;
 use crate::wire::{RunLine, VerdictWord};
 use crate::write::code;
-use crate::write::number::{count, probability};
+use crate::write::number::{count, plural, probability};
 
 /// The most tests whose histograms are written out.
 const MOST_HISTOGRAMS: usize = 200;
@@ -117,9 +117,9 @@ fn totals(report: &Report) -> String {
     }
     for device in report.devices.iter().filter(|device| device.unfinished > 0) {
         text += &format!(
-            "\n{}: {} tests of the plan have no verdict.\n",
+            "\n{}: {} of the plan without a verdict.\n",
             plain(&device.label),
-            device.unfinished
+            plural(device.unfinished as u64, "test")
         );
     }
     text + "\n"

@@ -33,8 +33,15 @@ pub fn probability(value: f64) -> String {
     }
 }
 
+/// So many of something, whose name in the plural ends in `s`.
+pub fn plural(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// A span of time with three significant digits or so.
 pub fn seconds(value: f64) -> String {
+    // The sum of no numbers is -0.
+    let value = value + 0.0;
     if value >= 100.0 { format!("{value:.0} s") } else { format!("{value:.1} s") }
 }
 
@@ -48,6 +55,15 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(count(value), text);
         }
+    }
+
+    #[test]
+    fn nothing_and_one() {
+        assert_eq!(seconds(std::iter::empty::<f64>().sum()), "0.0 s");
+        assert_eq!(
+            (plural(1, "test"), plural(1200, "test")),
+            ("1 test".to_owned(), "1,200 tests".to_owned())
+        );
     }
 
     #[test]

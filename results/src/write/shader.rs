@@ -3,7 +3,7 @@
 use crate::show;
 use crate::state;
 use crate::wire::{RunLine, RunOutcome, ShaderRun, VerdictWord};
-use crate::write::number::{count, probability};
+use crate::write::number::{count, plural, probability};
 
 /// Contents that are shown at most.
 const MAX_SHOWN: usize = 12;
@@ -39,10 +39,6 @@ pub fn histogram(line: &RunLine) -> String {
         text += &format!("  {}\n", show::line(why));
     }
     text + "\n"
-}
-
-fn plural(number: u64, what: &str) -> String {
-    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 fn row(line: &RunLine, number: u64, what: &str) -> String {

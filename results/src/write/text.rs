@@ -14,7 +14,7 @@ use crate::show;
 use crate::state;
 use crate::statistics::{Proportion, never_seen_bound};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
-use crate::write::number::{count, probability, seconds};
+use crate::write::number::{count, plural, probability, seconds};
 use crate::write::{CheckWriter, Layout, RunWriter, columns, progress, shader};
 
 /// Writes predictions.
@@ -380,8 +380,8 @@ pub fn summary(lines: &[RunLine]) -> String {
     let missing = lines.iter().filter(|line| line.reason.as_deref() == Some(Reason::Missing.word())).count();
     let lost = if missing > 0 { format!(", {missing} MISSING") } else { String::new() };
     format!(
-        "{} verdicts: {} conforms, {} violates, {} undefined, {} inconclusive ({unexercised} not exercised{lost}), {} skipped; {} instances in {}",
-        lines.len() - missing,
+        "{}: {} conforms, {} violates, {} undefined, {} inconclusive ({unexercised} not exercised{lost}), {} skipped; {} instances in {}",
+        plural((lines.len() - missing) as u64, "verdict"),
         number(VerdictWord::Conforms),
         number(VerdictWord::Violates),
         number(VerdictWord::Undefined),

@@ -103,6 +103,75 @@ fn a_journal_that_was_edited_is_refused() {
     assert!(refused(vec![edited(&|line| line.hashes.test = "cc".into())]).contains("text is another"));
 }
 
+/// A journal that was copied from another run of the same tests by the same models.
+#[test]
+fn a_journal_of_another_run_is_refused() {
+    let root = tempdir().unwrap();
+    let line = run_lines().remove(0);
+    let refused = |edit: &dyn Fn(&mut PlanRecord, &mut RunLine)| {
+        let (mut plan, mut line) = (whole_plan(), line.clone());
+        edit(&mut plan, &mut line);
+        plan.plan = plan.hash().unwrap();
+        let mut text = serde_json::to_vec(&plan).unwrap();
+        text.push(b'\n');
+        fs::write(root.path().join(PLAN), text).unwrap();
+        fs::write(root.path().join(JOURNAL), sealed(&line).unwrap()).unwrap();
+        let resumed = Folder::resume(root.path(), &plan).map(|_| ());
+        let read = results(root.path()).map(|_| ());
+        let said = |error: &dyn ToString| error.to_string();
+        assert_eq!(
+            resumed.map_err(|error| said(&error)),
+            read.as_ref().map_err(|error| said(error)).copied()
+        );
+        read.err().map(|error| error.to_string().rsplit_once("of another run: ").unwrap().1.to_owned())
+    };
+    type Edit = &'static dyn Fn(&mut PlanRecord, &mut RunLine);
+    let foreign: [(Edit, &str); 7] = [
+        (&|_, line| line.seed = 99, "its `seed` is `99`, the plan's is `7`"),
+        (&|plan, _| plan.seed = 0, "its `seed` is `7`, the plan's is `0`"),
+        (&|_, line| line.tool = "9".into(), "its `tool` is `9`, the plan's is `0.1.0`"),
+        (&|_, line| line.stress = "gpu".into(), "its `stress` is `gpu`, the plan's is `cpu`"),
+        (
+            &|_, line| line.driver.as_mut().unwrap().version = 2,
+            "its `driver` is `llvmpipe Mesa 22.3.6 (13, 2)`, the plan's is `llvmpipe Mesa 22.3.6 (13, 1)`",
+        ),
+        (
+            &|plan, line| {
+                plan.budget = "1000 instances a test".into();
+                line.replay += " --instances 448 --model vulkan";
+            },
+            "its `replay` is `--instances 448`, the plan's is `1000 instances a test`",
+        ),
+        (
+            &|plan, line| {
+                plan.budget = "5 dispatches a placement".into();
+                line.replay += " --instances 6";
+            },
+            "its `replay` is `--instances 6`, the plan's is `5 dispatches a placement`",
+        ),
+    ];
+    for (edit, expected) in foreign {
+        assert_eq!(refused(edit).as_deref(), Some(expected));
+    }
+    let own: [Edit; 6] = [
+        &|_, _| (),
+        // Records of earlier versions.
+        &|_, line| (line.tool, line.driver) = (String::new(), None),
+        // Of a plan for two devices, or for one of each that it has.
+        &|plan, _| plan.stress = "gpu,cpu".into(),
+        &|plan, _| plan.stress = "default".into(),
+        &|plan, line| {
+            plan.budget = "1000 instances a test".into();
+            line.replay += " --instances 1000";
+        },
+        // How many came of a time is no budget.
+        &|_, line| line.replay += " --instances 448",
+    ];
+    for edit in own {
+        assert_eq!(refused(edit), None);
+    }
+}
+
 /// What a run leaves that was ended before its plan was written.
 #[test]
 fn an_unfinished_plan_is_replaced() {

@@ -335,3 +335,49 @@ fn rows_hold_every_predicted_outcome() {
     let counts: Vec<u64> = judgement.rows.iter().map(|row| row.count).collect();
     assert_eq!(counts, [0, 500, 0, 100]);
 }
+
+/// What goes wrong while the twin runs counts as if it went wrong with the test.
+#[test]
+fn a_twin_that_was_not_executed_is_told() {
+    let judged = |between, counts, twin: &Observation, bound| {
+        let test = store_buffering(between);
+        let prediction = prediction(&test, true, Race::Free);
+        let (observation, ending) = (observation(counts), Ending::Finished);
+        let twin = Some(Twin { observation: twin, early_reads: 0 });
+        let evidence = Evidence {
+            test: &test,
+            prediction: &prediction,
+            observation: &observation,
+            ending: &ending,
+            twin,
+            bound,
+            serial_stage: false,
+        };
+        judge(&evidence)
+    };
+    let gone = |counts, discarded_dispatches, not_executed| Observation {
+        discarded_dispatches,
+        not_executed,
+        ..observation(counts)
+    };
+    let told = |judgement: Judgement| (judgement.verdict, judgement.detail.unwrap_or_default());
+    let not_executed = |dispatches: u64, instances: u64| {
+        let detail = format!(
+            "of the twin, {dispatches} of 1000 dispatches discarded: {instances} instances left no trace"
+        );
+        (Verdict::Inconclusive(Reason::NotExecuted), detail)
+    };
+    let nothing = gone([0; 4], 1000, 64_000);
+    let some = gone([1, 500, 500, 0], 3, 96);
+    for between in [Between::ControlBarrier, Between::Nothing] {
+        for counts in [[0, 500, 500, 0], [0, 500, 500, 200]] {
+            assert_eq!(told(judged(between, counts, &nothing, None)), not_executed(1000, 64_000));
+            assert_eq!(told(judged(between, counts, &some, None)), not_executed(3, 96));
+            let explained = judged(between, counts, &some, Some("a bound"));
+            assert_ne!(explained.verdict, Verdict::Inconclusive(Reason::NotExecuted));
+        }
+        // There was no room for it.
+        let none = judged(between, [0, 500, 500, 0], &Observation::default(), None);
+        assert_eq!(none.verdict, Verdict::Inconclusive(Reason::NotExercised));
+    }
+}

@@ -120,7 +120,7 @@ fn a_baseline_is_read_back() {
     assert_eq!(found.lines, lines);
     assert!(found.plan.unwrap().tests.iter().all(|test| test.text.is_empty()));
     let unfinished = baseline::save(root.path(), &whole, &lines[1..]).unwrap_err();
-    assert!(unfinished.to_string().contains("1 tests of the plan have no verdict"), "{unfinished}");
+    assert!(unfinished.to_string().contains("1 test of the plan without a verdict"), "{unfinished}");
     assert!(baseline::save(root.path(), &plan(), &lines).is_err(), "a shard is no baseline");
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use litmus::{Observation, Overlap};
 use results::Reason;
-use results::wire::RunLine;
+use results::wire::{INSTANCES_A_TEST, RunLine};
 use runner::pool::{Limits, Report};
 use runner::wire::{Answer, Failure, Job, Snapshot};
 use runner::{Parts, Settings};
@@ -46,7 +46,7 @@ impl std::fmt::Display for TestBudget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             TestBudget::Time(time) => write!(f, "{} a device", humantime::format_duration(*time)),
-            TestBudget::Instances(instances) => write!(f, "{instances} instances a test"),
+            TestBudget::Instances(instances) => write!(f, "{instances}{INSTANCES_A_TEST}"),
         }
     }
 }

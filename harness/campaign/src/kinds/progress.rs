@@ -16,7 +16,9 @@ use model::progress::{
     Fairness, Limits as Bounds, PROMISES, ProgressModel, Promise, Termination, terminates_under,
 };
 use results::Reason;
-use results::wire::{DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord};
+use results::wire::{
+    DISPATCHES_A_PLACEMENT, DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord,
+};
 use runner::pool::{Limits, Report};
 use runner::progress::{Answer, Job, PLACEMENTS, Placement, Seen};
 use runner::wire;
@@ -321,7 +323,7 @@ impl ProgressPlan {
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             plan: String::new(),
             seed: 0,
-            budget: format!("{} dispatches a placement", runs(options)),
+            budget: format!("{}{DISPATCHES_A_PLACEMENT}", runs(options)),
             stress: self.stress(),
             shard: options.shard.map(|shard| shard.to_string()),
             devices: self.devices()?,

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use results::Reason;
-use results::wire::{DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord};
+use results::wire::{
+    DEFAULT_STRESS, DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord,
+};
 use runner::Settings;
 use runner::pool::{Limits, Report};
 use runner::shader::{Answer, Job, Seen};
@@ -278,7 +280,7 @@ impl ShaderPlan {
             plan: String::new(),
             seed: 0,
             budget: budget.to_string(),
-            stress: options.stress.clone().unwrap_or_else(|| "default".to_owned()),
+            stress: options.stress.clone().unwrap_or_else(|| DEFAULT_STRESS.to_owned()),
             shard: options.shard.map(|shard| shard.to_string()),
             devices: self.devices()?,
             tests: self.shaders.iter().zip(&self.hashes).map(test).collect(),

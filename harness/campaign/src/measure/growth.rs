@@ -48,6 +48,7 @@ pub fn growth(target: &Target, most: u64) -> Result<GrowthRecord, Failure> {
         let instances_per_second = if seconds > 0.0 { instances as f64 / seconds } else { 0.0 };
         rows.push(GrowthRow {
             instances,
+            not_executed: seen.not_executed,
             seconds,
             instances_per_second,
             peak_memory_bytes: answer.peak_bytes,

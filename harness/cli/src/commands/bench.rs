@@ -36,15 +36,29 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
             seed: arguments.seed,
         };
         let record = environments(target, &asked, &say, &note(quiet))?;
-        return print_as(arguments.format, &record, write::bench::environments);
+        let printed = print_as(arguments.format, &record, write::bench::environments)?;
+        return Ok(executed(printed, record.not_executed()));
     }
     match arguments.growth {
-        Some(most) => print_as(arguments.format, &growth(&target, most)?, write::bench::growth),
+        Some(most) => {
+            let record = growth(&target, most)?;
+            let printed = print_as(arguments.format, &record, write::bench::growth)?;
+            Ok(executed(printed, record.not_executed()))
+        }
         None => {
             let report = measured(&target, arguments.scale, &note(quiet))?;
-            print_as(arguments.format, &report, write::bench::text)
+            let printed = print_as(arguments.format, &report, write::bench::text)?;
+            Ok(executed(printed, report.not_executed()))
         }
     }
+}
+
+/// What was measured of a device that left instances out is printed, and is no success.
+fn executed(mut outcome: Outcome, not_executed: u64) -> Outcome {
+    if not_executed > 0 {
+        outcome.note(Outcome::Environment);
+    }
+    outcome
 }
 
 /// `--faults`.
@@ -80,4 +94,15 @@ fn write_matrix(path: &Path) -> Result<Outcome, Failure> {
         matrix.tests.len(),
         matrix.steps.last().copied().unwrap_or(0)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_executed_is_no_success() {
+        assert_eq!(executed(Outcome::Success, 0), Outcome::Success);
+        assert_eq!(executed(Outcome::Success, 1), Outcome::Environment);
+    }
 }

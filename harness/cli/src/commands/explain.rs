@@ -83,7 +83,7 @@ fn fix(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
         return Ok(Outcome::Environment);
     };
     // A mend is said in our own language.
-    if litmus::parse(&fixed, &loaded.source.id).is_err() {
+    if litmus::parse(&fixed, &loaded.source.file).is_err() {
         return Err(Failure::not_available("mends of tests in another language"));
     }
     print_text(&fixed)

@@ -1,11 +1,15 @@
 //! `merge`: the results of all shards of a run as one.
 
+use std::path::PathBuf;
+
 use results::merge::{MergeError, merge_into};
+use results::write::number;
 
 use crate::arguments::Merge;
 use crate::commands::report::read_failure;
+use crate::commands::run::COMMAND;
 use crate::exit::{Failure, Outcome};
-use crate::output::say;
+use crate::output::{say, write_file};
 
 /// Runs the command.
 ///
@@ -18,14 +22,26 @@ pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
         .map(|path| results::read::results(path).map_err(read_failure))
         .collect::<Result<Vec<_>, Failure>>()?;
     let (plan, lines) = merge_into(&parts, &arguments.out).map_err(merge_failure)?;
+    let out = arguments.out.display();
+    // What one part was asked for, all were, but for the part; whoever goes on finds that in the plan.
+    let mut commands = arguments.results.iter().map(|path| path.join(COMMAND));
+    let command: Option<PathBuf> = commands.find(|path| path.is_file());
+    if let Some(command) = &command {
+        let words = std::fs::read(command).map_err(|error| Failure::of_file(command, error))?;
+        write_file(&arguments.out.join(COMMAND), &words)?;
+    }
     let mut outcome = Outcome::Success;
     let missing = plan.tests.len() * plan.devices.len() - lines.len();
     if missing > 0 {
-        say(&format!("error: {missing} verdicts are missing: run --resume goes on"));
+        let how = match command {
+            Some(_) => format!("`vk-litmus run --resume {out}` goes on"),
+            None => format!("the command of the parts goes on, with `--resume --out {out}` and no `--shard`"),
+        };
+        say(&format!("error: {} missing: {how}", number::plural(missing as u64, "verdict")));
         outcome.note(Outcome::Environment);
     }
     if !quiet {
-        say(&format!("results in {}", arguments.out.display()));
+        say(&format!("results in {out}"));
     }
     Ok(outcome)
 }

@@ -13,7 +13,7 @@ use results::report::{Report, Row, weak_seen};
 use results::show;
 use results::wire::{RunLine, VerdictWord};
 use results::write::html::Picture;
-use results::write::{self, ReportFormat, plots, site};
+use results::write::{self, ReportFormat, number, plots, site};
 
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
@@ -40,7 +40,8 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
     let mut report = Report::new(&results);
     for device in report.devices.iter().filter(|device| device.unfinished > 0) {
         let label = show::line(&device.label);
-        say(&format!("error: {} tests of the plan have no verdict on {label}", device.unfinished));
+        let tests = number::plural(device.unfinished as u64, "test");
+        say(&format!("error: {tests} of the plan without a verdict on {label}"));
     }
     if let Some(folder) = &arguments.plots {
         let plots =

@@ -19,6 +19,7 @@ use campaign::kinds::{RunOptions, progress as forward};
 use campaign::misbehave::Misbehaviour;
 use campaign::run::{self, Ended, Kind, Processes};
 use campaign::shader::source::is_shader;
+use campaign::shard::Shard;
 use campaign::source::Loaded;
 use campaign::{choice, inputs, shard, targets};
 use clap::Parser;
@@ -26,10 +27,12 @@ use litmus::corpus::PROGRESS_SUITE;
 use results::Reason;
 use results::expectation::{Expectations, Standing};
 use results::folder::{self, Folder};
-use results::wire::{DeviceRecord, RunLine, VerdictWord};
+use results::wire::{DeviceRecord, PlanRecord, RunLine, VerdictWord};
 use results::write::gtest::{Gtest, GtestCase, list};
 use results::write::{Format, RunWriter, number, run_writer};
 use runner::Variant;
+#[cfg(unix)]
+use signal_hook::consts::SIGHUP;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use sim::{Fault, SimDevice};
 
@@ -95,14 +98,24 @@ fn resumed(arguments: &Run) -> Result<Option<Run>, Failure> {
     let Command::Run(mut run) = line.command else {
         return Err(Failure::input_message(format!("{}: not the command of a run", path.display())));
     };
+    // The words may be of one part, and the folder of the whole that was merged of them.
+    if let Some(plan) = folder::planned(folder.as_ref()).map_err(Failure::folder)? {
+        run.shard = part_of(&plan)?;
+        run.knows_part = true;
+    }
     run.resume = true;
     run.out = Some(folder.into());
     run.bisect = arguments.bisect;
     Ok(Some(*run))
 }
 
+/// The part of all tests that a plan is.
+fn part_of(plan: &PlanRecord) -> Result<Option<Shard>, Failure> {
+    plan.shard.as_deref().map(shard::shard).transpose().map_err(Failure::input_message)
+}
+
 /// The file of a results folder with the words of the command line.
-const COMMAND: &str = "command.json";
+pub const COMMAND: &str = "command.json";
 
 /// Keeps the words of the command line in a results folder, for `--resume DIR`.
 fn keep_command(arguments: &Run, folder: &Path) -> Result<(), Failure> {
@@ -139,12 +152,12 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
         ),
     };
     let mut outcome = Outcome::Success;
-    let (tests, ids) = load(arguments, &mut outcome)?;
+    let Asked { tests, ids, chosen } = load(arguments, &mut outcome)?;
     if arguments.gtest_list_tests {
         let ids = tests.iter().map(|test| test.source.id.as_str());
         return Data::new().print(&list(ids)).map(|()| outcome);
     }
-    let run = Prepared { arguments, quiet, ids, output, verdicts };
+    let run = Prepared { arguments, quiet, ids, chosen, output, verdicts };
     let writer = writer.as_mut().map(|writer| writer.as_mut() as &mut dyn RunWriter);
     match run.tests(tests, writer) {
         Ok(ran) => outcome.note(ran),
@@ -277,7 +290,7 @@ fn complete(arguments: &Run, quiet: bool) -> Result<Run, Failure> {
     }
     // A list has all tests, and whoever asks for tests by name has divided them already.
     let protocol = arguments.gtest_list_tests || (arguments.gtest_filter.is_some() && gtest::is_driven());
-    if arguments.shard.is_none() && !protocol {
+    if arguments.shard.is_none() && !arguments.knows_part && !protocol {
         if let Some(named) = shard::from_environment(&get).map_err(Failure::input_error)? {
             if !quiet {
                 let (shard, variables) = (named.shard, named.variables);
@@ -296,6 +309,8 @@ struct Prepared<'a> {
     quiet: bool,
     /// The ids of all tests that were asked for, those of other parts too.
     ids: Vec<String>,
+    /// How many of them a filter leaves in all parts together.
+    chosen: usize,
     output: Option<gtest::Output>,
     verdicts: &'a mut Vec<(VerdictWord, bool)>,
 }
@@ -315,8 +330,10 @@ impl Prepared<'_> {
         if tests.is_empty() {
             return self.nothing(writer);
         }
-        let place = place(arguments, quiet);
+        let mut place = place(arguments, quiet);
         place.check()?;
+        let memory = if writer.is_none() { gtest::Memory::of_runner()? } else { None };
+        place.seed = place.seed.or(memory.as_ref().map(gtest::Memory::seed));
         let targets = devices(arguments, writer.is_none())?;
         let prediction_time = budget.time().map(|time| time / PREDICTION_PART);
         let records: Vec<DeviceRecord> =
@@ -339,7 +356,7 @@ impl Prepared<'_> {
             None => {
                 let standing = |line: &RunLine| expected.standing(line);
                 let mut writer = Gtest::new(Data::new(), Box::new(standing), arguments.strict);
-                let ended = match gtest::Memory::of_runner()? {
+                let ended = match memory {
                     None => go(&kind, folder, done, &Done::new(), &mut writer, &bar, &interrupted)?,
                     Some(memory) => {
                         let remembered = memory.recall(plan)?;
@@ -375,7 +392,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// No test is left: nothing is wrong where others have them all.
+    /// No test is left: nothing is wrong where other parts have them all.
     fn nothing(&self, writer: Option<&mut dyn RunWriter>) -> Result<Outcome, Failure> {
         if self.arguments.shard.is_none() && self.arguments.gtest_filter.is_none() {
             return Err(Failure::input_message("no test to run"));
@@ -385,6 +402,16 @@ impl Prepared<'_> {
         writer.begins(&[]).and_then(|()| writer.finish()).map_err(cannot_print)?;
         if let Some(output) = &self.output {
             write_output(output, &[])?;
+        }
+        if self.chosen == 0 {
+            if self.arguments.strict {
+                say("error: no test was run");
+                return Ok(Outcome::RuleBroken);
+            }
+            return Ok(Outcome::Success);
+        }
+        if let Some(part) = self.arguments.shard.filter(|_| !self.quiet) {
+            say(&format!("part {part} of {} has none of them", number::plural(self.chosen as u64, "test")));
         }
         Ok(Outcome::Success)
     }
@@ -484,8 +511,18 @@ fn fault(arguments: &Run) -> Result<Fault, Failure> {
     name.parse().map_err(Failure::input_error)
 }
 
-/// The tests of this part of the run, and the ids of those of all parts. What is no test is told, and the others still run.
-fn load(arguments: &Run, outcome: &mut Outcome) -> Result<(Vec<Loaded>, Vec<String>), Failure> {
+/// The tests that are asked for.
+struct Asked {
+    /// Those of this part of the run.
+    tests: Vec<Loaded>,
+    /// The ids of those of all parts.
+    ids: Vec<String>,
+    /// How many of them a filter leaves.
+    chosen: usize,
+}
+
+/// The tests that are asked for. What is no test is told, and the others still run.
+fn load(arguments: &Run, outcome: &mut Outcome) -> Result<Asked, Failure> {
     let (suite, cts_name) = (arguments.suite.as_deref(), arguments.cts_name.as_deref());
     let mut sources = inputs::collect(&arguments.tests, suite, cts_name, || inputs::of_suite(DEFAULT_SUITE))?;
     // Tests that nobody named are left out where the model is not theirs.
@@ -505,18 +542,31 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<(Vec<Loaded>, Vec<Stri
         }
     }
     let ids = tests.iter().map(|test| test.source.id.clone()).collect();
-    Ok((shard::part(gtest::filtered(arguments.gtest_filter.as_deref(), tests), arguments.shard), ids))
+    let chosen = gtest::filtered(arguments.gtest_filter.as_deref(), tests);
+    let number = chosen.len();
+    Ok(Asked { tests: shard::part(chosen, arguments.shard), ids, chosen: number })
 }
 
 /// So long after the first signal, another one is the same: `timeout` of coreutils sends one to the program and one to its group.
 #[cfg(unix)]
 const SAME_SIGNAL: Duration = Duration::from_secs(1);
 
-/// A flag that SIGINT and SIGTERM set; a second one, that is not the same, ends the program at once.
+/// Whether the end of the terminal ends this process: `nohup` has it ignored, and whoever hears it undoes that. Where that is not told, it
+/// is taken for ignored.
+#[cfg(unix)]
+fn is_hung_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| (mask >> (SIGHUP - 1)) & 1 == 0)
+}
+
+/// A flag that SIGINT, SIGTERM and SIGHUP set; a second one, that is not the same, ends the program at once.
 #[cfg(unix)]
 fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
-    let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]);
+    let signals = [SIGINT, SIGTERM].into_iter().chain(is_hung_up().then_some(SIGHUP));
+    let signals = signal_hook::iterator::Signals::new(signals);
     let mut signals = signals.map_err(Failure::environment_error)?;
     let set = flag.clone();
     std::thread::spawn(move || {
@@ -550,10 +600,10 @@ fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, qu
     let mut outcome = Outcome::Success;
     let (mut unexercised, mut unfinished) = (0_usize, 0_usize);
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
-    if arguments.strict
-        && lines.iter().all(is_skipped)
-        && lines.iter().any(|line| !expected.standing(line).is_excused())
-    {
+    // A runner that asks for tests by name may ask for such alone as are on a list.
+    let is_meant =
+        arguments.gtest_filter.is_some() && lines.iter().all(|line| expected.standing(line).is_excused());
+    if arguments.strict && lines.iter().all(is_skipped) && !is_meant {
         say("error: every test was skipped");
         outcome.note(Outcome::RuleBroken);
     }
@@ -575,11 +625,13 @@ fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, qu
         }
     }
     if unfinished > 0 && !quiet {
-        say(&format!("warning: {unfinished} tests were not begun, for want of time"));
+        let tests = number::plural(unfinished as u64, "test");
+        say(&format!("warning: not begun, for want of time: {tests}"));
     }
     if unexercised > 0 {
         if !quiet || arguments.format != Format::Gtest {
-            say(&format!("warning: {unexercised} verdicts are inconclusive, as the test was not exercised"));
+            let verdicts = number::plural(unexercised as u64, "verdict");
+            say(&format!("warning: {verdicts} inconclusive, as the test was not exercised"));
         }
         if arguments.strict {
             outcome.note(Outcome::RuleBroken);

@@ -179,6 +179,22 @@ fn a_violation_survives_the_second_run() {
     assert_eq!(folders, 2, "one memory for each way of running");
 }
 
+/// Processes of one runner that are given no seed have one, so that what the first has seen is of the run of the second.
+#[test]
+fn what_is_remembered_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--instances", "2000"]);
+        command.args(["--format", "gtest"]).env("DEQP_RUNNER_THREAD", "0").current_dir(folder.path());
+        assert_eq!(Ran::of(&mut command).code, 0);
+    }
+    let out = fs::read_dir(folder.path().join("vk-litmus-out")).unwrap().map(|entry| entry.unwrap().path());
+    let folders: Vec<_> = out.filter(|path| path.join("plan.json").is_file()).collect();
+    assert_eq!(folders.len(), 2);
+    let read: Vec<_> = folders.iter().map(|path| results::read::results(path).unwrap()).collect();
+    assert_eq!(read[0].lines, read[1].lines);
+}
+
 #[test]
 fn the_flags_alone_mean_run() {
     let folder = tempfile::tempdir().unwrap();

@@ -318,13 +318,74 @@ fn under_strict_a_run_of_nothing_is_no_success() {
     assert!(strict.stderr.contains("every test was skipped"), "{strict:?}");
     assert_eq!(run(&["--strict", "sb/SB+rlx-rlx", "--instances", "2000"]).code, 2, "given twice");
     std::fs::write(folder.path().join("sim-skips.txt"), "unplaceable # nobody asks for it\n").unwrap();
-    assert_eq!(run(&["--strict", "--expect", "."]).code, 0, "what is on a list is meant");
+    let listed = run(&["--strict", "--expect", "."]);
+    assert_eq!(listed.code, 1, "on a list or not, nothing was run: {listed:?}");
+    assert!(listed.stderr.contains("every test was skipped"), "{listed:?}");
+    assert_eq!(run(&["--expect", "."]).code, 0);
+    let named = run(&["--strict", "--expect", ".", "--gtest_filter=*"]);
+    assert_eq!(named.code, 0, "what a runner asks for by name, and is on a list, is meant: {named:?}");
+    let none = run(&["--strict", "--gtest_filter=nothing"]);
+    assert_eq!(none.code, 1, "{none:?}");
+    assert!(none.stderr.contains("no test was run"), "{none:?}");
+}
+
+/// There may be more parts than tests: the others have them all.
+#[test]
+fn a_part_without_a_test_is_told_and_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--shard", "2/2", "--strict"]);
+    let ran = Ran::of(command.current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("part 2/2 of 1 test has none of them"), "{ran:?}");
+    assert!(ran.stdout.contains("0 verdicts: ") && ran.stdout.contains(" 0 instances in 0.0 s"), "{ran:?}");
+}
+
+/// What a worker is told is in the native syntax, whatever the file ends in that it was read from.
+#[test]
+fn an_id_that_ends_like_a_file_of_another_syntax() {
+    let folder = tempfile::tempdir().unwrap();
+    let tests = folder.path().join("ee");
+    std::fs::create_dir(&tests).unwrap();
+    std::fs::write(tests.join("x.litmus"), SB).unwrap();
+    std::fs::write(tests.join("foo.test.litmus"), SB).unwrap();
+    let khronos = ["convert", "ee/x.litmus", "--to", "khronos"];
+    let khronos = Ran::of(vk_litmus(khronos).current_dir(folder.path()));
+    assert_eq!(khronos.code, 0, "{khronos:?}");
+    std::fs::write(tests.join("x.test"), khronos.stdout).unwrap();
+    let run = ["run", "ee", "--device", "sim", "--instances", "3000", "--seed", "1", "--format", "json"];
+    let ran = Ran::of(vk_litmus(run).args(["--out", "out"]).current_dir(folder.path()));
+    let told = |line: &serde_json::Value| {
+        (line["id"].as_str().unwrap().to_owned(), line["verdict"].as_str().unwrap().to_owned())
+    };
+    let told: Vec<(String, String)> = ran.json_lines().iter().map(told).collect();
+    let conforms = |id: &str| (id.to_owned(), "conforms".to_owned());
+    assert_eq!(told, ["foo.test", "ee/x.litmus", "ee/x.test"].map(conforms), "{ran:?}");
+    let page = ["report", "out", "--format", "html"];
+    let page = Ran::of(vk_litmus(page).current_dir(folder.path()));
+    assert_eq!(page.stdout.matches("<figure>").count(), 3, "each is explained");
 }
 
 /// Two signals at once are one: the reports are written. Another one later ends the program.
 #[cfg(unix)]
 #[test]
 fn a_second_signal_at_once_is_the_same() {
+    ends_in_order("kill -TERM {0}; kill -INT {0}; kill -TERM {0}");
+}
+
+/// The end of the terminal ends a run as other signals do; where it is ignored, as under `nohup`, it goes on.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_end_of_the_terminal_is_a_signal_too() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    // Whoever starts the tests may have it ignored: a child inherits that.
+    if u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 0 {
+        ends_in_order("kill -HUP {0}");
+    }
+}
+
+#[cfg(unix)]
+fn ends_in_order(signals: &str) {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("out/run.jsonl");
     let mut command = vk_litmus(["run", "sb/*", "--device", "sim", "--time", "600s", "--seed", "1"]);
@@ -338,7 +399,7 @@ fn a_second_signal_at_once_is_the_same() {
     while !journal.is_file() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let signals = format!("kill -TERM {0}; kill -INT {0}; kill -TERM {0}", child.id());
+    let signals = signals.replace("{0}", &child.id().to_string());
     assert!(std::process::Command::new("sh").args(["-c", &signals]).status().unwrap().success());
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, 3, "{ran:?}");

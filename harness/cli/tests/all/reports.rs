@@ -116,6 +116,73 @@ fn shards_are_merged_to_the_whole() {
     assert_eq!(in_folder(folder.path(), &["merge", "second", "first", "--out", "merged"]).code, 2);
 }
 
+/// The words of a part are kept, and the folder knows that it is the whole.
+#[test]
+fn a_merged_folder_that_lacks_verdicts_goes_on_by_its_name() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "first", &["--shard", "1/2"]);
+    run(folder.path(), "second", &["--shard", "2/2"]);
+    std::fs::remove_file(folder.path().join("second/run.jsonl")).unwrap();
+    let merged = in_folder(folder.path(), &["merge", "first", "second", "--out", "merged"]);
+    assert_eq!(merged.code, 3, "{merged:?}");
+    let told = "2 verdicts missing: `vk-litmus run --resume merged` goes on";
+    assert!(merged.stderr.contains(told), "{merged:?}");
+    // As in a job that is one of several.
+    let mut command = vk_litmus(["run", "--resume", "merged"]);
+    command.env("CI_NODE_INDEX", "1").env("CI_NODE_TOTAL", "2").current_dir(folder.path());
+    let resumed = Ran::of(&mut command);
+    assert!(resumed.code <= 1, "{resumed:?}");
+    run(folder.path(), "whole", &[]);
+    assert_eq!(in_folder(folder.path(), &["diff", "whole", "merged"]).code, 0);
+    for name in ["first", "second"] {
+        std::fs::remove_file(folder.path().join(name).join("command.json")).unwrap();
+    }
+    let bare = in_folder(folder.path(), &["merge", "first", "second", "--out", "bare"]);
+    assert!(bare.stderr.contains("with `--resume --out bare` and no `--shard`"), "{bare:?}");
+}
+
+/// A journal that was copied from another folder is of another run, whoever reads it.
+#[test]
+fn a_journal_of_another_run_is_refused_by_every_command() {
+    let folder = tempdir().unwrap();
+    let run = |name: &str, more: &[&str]| {
+        let mut command = vk_litmus(["run", "--device", "sim", "-q", "--shard", "1/2", "--out", name]);
+        let ran = Ran::of(command.args(TESTS).args(more).current_dir(folder.path()));
+        assert!(ran.code <= 1, "{ran:?}");
+    };
+    let own = ["--instances", "2000", "--seed", "1"];
+    run("own", &own);
+    for (others, field) in [
+        (["--instances", "2000", "--seed", "2"].as_slice(), "`seed` is `2`, the plan's is `1`"),
+        (
+            &["--instances", "300", "--seed", "1"],
+            "`replay` is `--instances 300`, the plan's is `2000 instances a test`",
+        ),
+        (&[own.as_slice(), &["--fault", "release-no-flush"]].concat(), "`driver` is "),
+        (&[own.as_slice(), &["--stress", "small"]].concat(), "`stress` is `small`, the plan's is `sim`"),
+    ] {
+        for name in ["other", "mixed"] {
+            drop(std::fs::remove_dir_all(folder.path().join(name)));
+        }
+        run("other", others);
+        run("mixed", &own);
+        let at = |name: &str| folder.path().join(name).join("run.jsonl");
+        std::fs::copy(at("other"), at("mixed")).unwrap();
+        for command in [
+            ["report", "mixed"].as_slice(),
+            &["report", "mixed", "--format", "junit"],
+            &["run", "--resume", "mixed"],
+            &["diff", "own", "mixed"],
+            &["merge", "mixed", "--out", "merged"],
+        ] {
+            let ran = in_folder(folder.path(), command);
+            assert_eq!(ran.code, 2, "{command:?} {field}: {ran:?}");
+            let told = ran.stderr.contains("mixed/run.jsonl:1: a verdict on") && ran.stderr.contains(field);
+            assert!(told, "{command:?} {field}: {ran:?}");
+        }
+    }
+}
+
 /// What the project keeps is judged by the models as they are. `VK_LITMUS_BLESS=1` judges it again; the diff says what changes.
 #[test]
 fn kept_baselines_are_judged_by_the_models_of_today() {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Placement, Seen, Settings, kernel, run_kernel};
 use crate::runnable::{check, hash};
 use crate::wire::Failure;
-use crate::worker::{Devices, HasSeen, MakeDevice, Say, Served, serve_on};
+use crate::worker::{Devices, HasSeen, MakeDevice, Say, Served, serve_on, test_of};
 
 /// A test to run on a device in one placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,8 +61,7 @@ fn fill(
     devices: &mut Devices<'_>,
     say: Say<'_, Seen>,
 ) -> Result<(), Failure> {
-    let test = litmus::syntax::parse(&job.text, &job.id)
-        .map_err(|errors| Failure::Test { message: errors.to_string() })?;
+    let test = test_of(&job.text, &job.id)?;
     let device = devices.get(&job.device)?;
     // Tells that the device is open.
     let _ = say(&Seen::default);
