@@ -10,6 +10,7 @@
 
 mod float;
 mod integer;
+mod table;
 mod texel;
 mod whole;
 
@@ -17,6 +18,7 @@ use rspirv::spirv::{GlslStd450Op, Op};
 
 pub use float::{bits_of, float_of};
 pub use integer::{fold, fold_extended, folds, mask, signed};
+pub use table::{Computation, computation};
 pub use texel::TexelFormat;
 
 /// What kind of number it is.
@@ -146,6 +148,7 @@ impl Instruction {
 pub const MOST: usize = 4;
 
 /// An instruction on scalars; `None` where it has no defined result or is not known.
+#[inline]
 pub fn scalar(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
     let first = *arguments.first()?;
     match op {

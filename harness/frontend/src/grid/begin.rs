@@ -12,7 +12,8 @@ use crate::stage;
 
 use super::machine::{Doing, Invocation, Machine, Workgroup};
 use super::memory::Object;
-use super::program::{GLOBAL, NONE};
+use super::program::Slots;
+use super::quick::gathered;
 use super::value::Pointer;
 
 /// Bytes of a variable of a workgroup at most.
@@ -46,8 +47,8 @@ impl Machine<'_> {
             for variable in &setup.of_invocation {
                 locals.push(self.own_object(*variable, &identity)?);
             }
-            let frame = self.enter(setup.function, Vec::new(), NONE, locals.len());
-            let Ok(frame) = frame else { return Err(malformed("no such function")) };
+            let frame = self.enter(setup.function, Slots::NOWHERE, locals.len());
+            let frame = frame.ok_or_else(|| malformed("no such function"))?;
             begun.invocations.push(Invocation {
                 identity,
                 number: index * count + local_index,
@@ -88,9 +89,9 @@ impl Machine<'_> {
         if matches!(initializer, Some((_, Constant::Null))) {
             object.taint.clear();
         } else if declared.initializer != 0 {
-            let slot = program.slot(declared.initializer);
-            if let Some(value) = self.globals.get((slot & !GLOBAL) as usize).filter(|_| slot != NONE) {
-                self.fill(&mut object, &Pointer::to(0, declared.ty), declared.ty, value)?;
+            let slots = program.slots(declared.initializer);
+            if let Some(value) = gathered(&[], &self.globals, slots) {
+                self.fill(&mut object, &Pointer::to(0, declared.ty), declared.ty, &value)?;
             }
         }
         object.say(self.setup.said.get(&variable));

@@ -15,7 +15,8 @@ use crate::until::Until;
 
 use super::clock::{Carried, Message, View};
 use super::memory::Object;
-use super::program::{GLOBAL, Inst, NONE, Program};
+use super::program::{GLOBAL, Inst, Program, Slots};
+use super::quick::{at, copied, gathered, spread};
 use super::shadow::{Record, Seen, Shape, Standing};
 use super::value::{FIRST_OUTSIDE, LOCAL, OPAQUE, OPEN, OUTSIDE, Taint, UNDEFINED, Value};
 
@@ -39,7 +40,7 @@ pub(super) struct Frame {
     /// Headers of the loops around, with the bodies begun.
     pub loops: Vec<(u32, u32)>,
     /// Where the result of the call goes.
-    result: u32,
+    result: Slots,
     /// Objects of the invocation before the call.
     locals: usize,
     /// The calls that led here, by their number; 0 for none.
@@ -186,7 +187,7 @@ pub(super) struct Machine<'a> {
     /// What [`shadow`](Machine::shadow) says of the largest workgroup that has ended.
     pub past: (u64, u64),
     /// Space of frames that were left, for the next.
-    pub spare: Vec<Vec<Value>>,
+    pub spare: Vec<(Vec<Value>, Vec<(u32, u32)>)>,
     /// Variables of them, for the next.
     pub spare_objects: Vec<Object>,
     /// Calls that somebody made: the calls before each and where it is, and the number of each by these.
@@ -236,22 +237,30 @@ impl Machine<'_> {
 
     /// The value of an id.
     pub fn value(&self, here: &Here<'_>, id: u32) -> Step<Value> {
-        self.value_of(here, id).cloned()
+        let slots = self.program.slots(id);
+        if slots.count == 0 {
+            return self.value_of(here, id).cloned();
+        }
+        gathered(self.values(here), &self.globals, slots).ok_or_else(|| self.no_value(id))
     }
 
-    /// The same where it is.
+    fn values<'v>(&self, here: &'v Here<'_>) -> &'v [Value] {
+        here.workgroup.invocations[here.index].frames.last().map_or(&[], |frame| &frame.values)
+    }
+
+    fn no_value(&self, id: u32) -> Stop {
+        malformed(format!("{} has no value", self.program.module.name(id))).into()
+    }
+
+    /// The value of an id that is no vector, where it is.
     #[inline]
     pub fn value_of<'v>(&'v self, here: &'v Here<'_>, id: u32) -> Step<&'v Value> {
-        let slot = self.program.slot(id);
-        let found = if slot == NONE {
-            None
-        } else if slot & GLOBAL != 0 {
-            self.globals.get((slot & !GLOBAL) as usize)
-        } else {
-            let frame = here.workgroup.invocations[here.index].frames.last();
-            frame.and_then(|frame| frame.values.get(slot as usize))
-        };
-        found.ok_or_else(|| malformed(format!("{} has no value", self.program.module.name(id))).into())
+        let slots = self.program.slots(id);
+        if slots.count > 0 {
+            return Err(malformed(format!("{} is a vector", self.program.module.name(id))).into());
+        }
+        let found = slots.one().and_then(|slot| at(self.values(here), &self.globals, slot));
+        found.ok_or_else(|| self.no_value(id))
     }
 
     /// A number that decides something.
@@ -420,32 +429,47 @@ impl Machine<'_> {
 
     pub fn set(&self, here: &mut Here<'_>, inst: &Inst, value: Value) -> Step<()> {
         let frame = here.frame()?;
-        if let Some(place) = frame.values.get_mut(inst.result as usize) {
-            *place = value;
-        }
+        spread(&mut frame.values, inst.result, value)?;
         frame.at += 1;
         Ok(())
     }
 
-    /// A frame for a function.
-    pub fn enter(
-        &mut self,
-        function: usize,
-        arguments: Vec<Value>,
-        result: u32,
-        locals: usize,
-    ) -> Step<Frame> {
-        let Some(ready) = self.program.functions.get(function) else {
-            return Err(malformed("no such function").into());
-        };
-        let mut values = self.spare.pop().unwrap_or_default();
+    /// A frame for a function, with nothing in it.
+    pub fn enter(&mut self, function: usize, result: Slots, locals: usize) -> Option<Frame> {
+        let ready = self.program.functions.get(function)?;
+        let (mut values, loops) = self.spare.pop().unwrap_or_default();
         values.resize(ready.slots as usize, Value::Bits(0, UNDEFINED));
-        for (slot, argument) in ready.parameters.iter().zip(arguments) {
-            if let Some(place) = values.get_mut(*slot as usize) {
-                *place = argument;
-            }
+        Some(Frame { function, at: 0, block: 0, values, loops, result, locals, calls: 0 })
+    }
+
+    /// Begins a call.
+    fn call(&mut self, here: &mut Here<'_>, inst: &Inst, site: u32) -> Step<()> {
+        let program = self.program;
+        let (callee, arguments) =
+            program.module.operands(&inst.raw).split_first().ok_or_else(|| malformed("a call of nothing"))?;
+        let Some(function) = program.by_id.get(callee) else {
+            return Err(malformed("a call of what is no function").into());
+        };
+        if here.me().frames.len() >= MAX_CALLS {
+            return Err(Problem::Budget { what: "calls in calls", bound: MAX_CALLS }.into());
         }
-        Ok(Frame { function, at: 0, block: 0, values, loops: Vec::new(), result, locals, calls: 0 })
+        let locals = here.me().locals.len();
+        let calls = (here.frame()?.calls, site);
+        let next = self.calls.len() as u32 + 1;
+        let number = *self.calls_by_site.entry(calls).or_insert(next);
+        if number == next {
+            self.calls.push(calls);
+        }
+        let frame = self.enter(*function, inst.result, locals);
+        let mut frame = frame.ok_or_else(|| malformed("no such function"))?;
+        frame.calls = number;
+        let caller = here.frame()?;
+        for (to, id) in program.functions[*function].parameters.iter().zip(arguments) {
+            copied(&self.globals, &caller.values, program.slots(*id), &mut frame.values, *to)
+                .ok_or_else(|| self.no_value(*id))?;
+        }
+        here.me().frames.push(frame);
+        Ok(())
     }
 
     /// The instance of where an invocation stands: calls and loops with their bodies, in an order in which what comes
@@ -465,6 +489,14 @@ impl Machine<'_> {
 
     /// Goes on by one instruction.
     pub fn step(&mut self, here: &mut Here<'_>) -> Step<()> {
+        self.steps(here, 1)
+    }
+
+    /// Goes on by some instructions, `most` at most.
+    pub fn steps(&mut self, here: &mut Here<'_>, most: u64) -> Step<()> {
+        if self.quickly(here, most)? {
+            return Ok(());
+        }
         let program = self.program;
         let frame = here.workgroup.invocations[here.index].frames.last().ok_or(Stop::Ended)?;
         let function = &program.functions[frame.function];
@@ -473,9 +505,6 @@ impl Machine<'_> {
         };
         let site = function.first_site as usize + frame.at;
         self.steps += 1;
-        if let Some(done) = self.quickly(here, function, inst) {
-            return done;
-        }
         match inst.raw.op {
             Op::Label => {
                 let frame = here.frame()?;
@@ -506,35 +535,8 @@ impl Machine<'_> {
                 self.jump(here, target)
             }
             Op::Switch => self.switch(here, inst),
-            Op::Return | Op::ReturnValue => {
-                let value = match inst.raw.op {
-                    Op::ReturnValue => self.operand(here, inst, 0)?,
-                    _ => Value::Nothing(0),
-                };
-                self.leave(here, value)
-            }
-            Op::FunctionCall => {
-                let callee = program.module.operand(&inst.raw, 0)?;
-                let count = program.module.operands(&inst.raw).len();
-                let arguments =
-                    (1..count).map(|index| self.operand(here, inst, index)).collect::<Step<Vec<_>>>()?;
-                let Some(function) = program.by_id.get(&callee) else {
-                    return Err(malformed("a call of what is no function").into());
-                };
-                if here.me().frames.len() >= MAX_CALLS {
-                    return Err(Problem::Budget { what: "calls in calls", bound: MAX_CALLS }.into());
-                }
-                let locals = here.me().locals.len();
-                let calls = (here.frame()?.calls, site as u32);
-                let next = self.calls.len() as u32 + 1;
-                let number = *self.calls_by_site.entry(calls).or_insert(next);
-                if number == next {
-                    self.calls.push(calls);
-                }
-                let frame = self.enter(*function, arguments, inst.result, locals)?;
-                here.me().frames.push(Frame { calls: number, ..frame });
-                Ok(())
-            }
+            Op::Return | Op::ReturnValue => self.leave(here, inst),
+            Op::FunctionCall => self.call(here, inst, site as u32),
             Op::Unreachable => {
                 self.finding(here, FindingKind::UndefinedBehaviour, "OpUnreachable is reached".to_owned());
                 Err(Stop::Ended)
@@ -568,24 +570,26 @@ impl Machine<'_> {
         self.jump(here, target)
     }
 
-    fn leave(&mut self, here: &mut Here<'_>, value: Value) -> Step<()> {
+    fn leave(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
         let site = self.site_of(&here.workgroup.invocations[here.index]);
         let me = here.me();
-        let Some(left) = me.frames.pop() else { return Err(Stop::Ended) };
-        if me.frames.is_empty() {
+        let Some(mut left) = me.frames.pop() else { return Err(Stop::Ended) };
+        let Some(frame) = me.frames.last_mut() else {
             me.last = site;
             return Err(Stop::Ended);
-        }
-        let kept = MAX_SPARE.saturating_sub(self.spare_objects.len());
-        self.spare_objects.extend(me.locals.drain(left.locals..).take(kept));
-        let mut values = left.values;
-        values.clear();
-        self.spare.push(values);
-        let frame = here.frame()?;
-        if let Some(place) = frame.values.get_mut(left.result as usize) {
-            *place = value;
+        };
+        if inst.raw.op == Op::ReturnValue {
+            let id = self.program.module.operand(&inst.raw, 0)?;
+            let slots = self.program.slots(id);
+            copied(&self.globals, &left.values, slots, &mut frame.values, left.result)
+                .ok_or_else(|| self.no_value(id))?;
         }
         frame.at += 1;
+        let kept = MAX_SPARE.saturating_sub(self.spare_objects.len());
+        self.spare_objects.extend(me.locals.drain(left.locals..).take(kept));
+        left.values.clear();
+        left.loops.clear();
+        self.spare.push((left.values, left.loops));
         Ok(())
     }
 

@@ -256,7 +256,7 @@ impl Machine<'_> {
         let (steps, until) = (self.steps, self.events.saturating_add(events));
         let changes = self.changes;
         while self.steps - steps < QUANTUM && self.events < until {
-            match self.step(here) {
+            match self.steps(here, steps + QUANTUM - self.steps) {
                 Ok(()) => {}
                 Err(Stop::Waits) => break,
                 Err(Stop::Ended) => {
