@@ -11,7 +11,7 @@ use crate::section::Side;
 use crate::stage;
 
 use super::machine::{Doing, Invocation, Machine, Workgroup};
-use super::memory::Object;
+use super::memory::{Locals, Object};
 use super::program::Slots;
 use super::quick::gathered;
 use super::value::Pointer;
@@ -55,7 +55,7 @@ impl Machine<'_> {
                 subgroup,
                 lane,
                 frames: vec![frame],
-                locals,
+                locals: Locals::of(locals),
                 stamp: 0,
                 views: Default::default(),
                 doing: Doing::Runs,

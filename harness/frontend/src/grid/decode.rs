@@ -1,9 +1,10 @@
 //! What instructions that are done often need, looked up beforehand.
 
-use arithmetic::{Instruction, MOST, computation, signed};
-use rspirv::spirv::{GlslStd450Op as Extended, Op};
+use arithmetic::{Instruction, MOST, NumberShape, computation, signed};
+use rspirv::spirv::{GlslStd450Op as Extended, Op, StorageClass};
 use rustc_hash::FxHashMap;
 
+use super::execute::MAX_OWN;
 use super::program::{Function, Inst, Kind, Layout, Program, Slots};
 use super::quick::Quick;
 
@@ -32,6 +33,22 @@ pub(super) struct Numbers {
     pub kind: Kind,
     pub from: u32,
     pub bits: u32,
+}
+
+/// A composite that is no vector, made of its parts.
+#[derive(Clone, Debug)]
+pub(super) struct Making {
+    pub parts: Vec<Slots>,
+    pub to: u32,
+}
+
+/// What comes of all numbers of the operands together.
+#[derive(Clone, Debug)]
+pub(super) struct Whole {
+    pub instruction: Instruction,
+    pub operands: Vec<(Slots, NumberShape)>,
+    pub result: NumberShape,
+    pub to: Slots,
 }
 
 /// A part of a composite, by the indices that lead to it.
@@ -124,6 +141,8 @@ impl Function {
             chains: Vec::new(),
             numbers: Vec::new(),
             parts: Vec::new(),
+            makings: Vec::new(),
+            wholes: Vec::new(),
         };
         for inst in &self.code {
             if inst.raw.op == Op::Label {
@@ -132,8 +151,9 @@ impl Function {
             let quick = self.jump(program, inst, block).or_else(|| found.quick(inst));
             self.quick.push(quick.unwrap_or_default());
         }
-        let Found { several, chains, numbers, parts, .. } = found;
-        (self.several, self.chains, self.numbers, self.parts) = (several, chains, numbers, parts);
+        let Found { several, chains, numbers, parts, makings, wholes, .. } = found;
+        (self.several, self.chains, self.numbers) = (several, chains, numbers);
+        (self.parts, self.makings, self.wholes) = (parts, makings, wholes);
     }
 
     fn jump(&self, program: &Program<'_>, inst: &Inst, block: u32) -> Option<Quick> {
@@ -157,6 +177,8 @@ struct Found<'p> {
     chains: Vec<Chain>,
     numbers: Vec<Numbers>,
     parts: Vec<Part>,
+    makings: Vec<Making>,
+    wholes: Vec<Whole>,
 }
 
 /// An instruction on numbers, with their kind and size and the size of the result.
@@ -234,8 +256,32 @@ impl Found<'_> {
                 }
                 let op = Extended::from_u32(id(1)?).filter(|_| set == "GLSL.std.450")?;
                 let instruction = Instruction::Extended(op);
-                let known = op != Extended::Modf && instruction.is_componentwise();
-                self.arithmetic(inst, instruction, operands.get(2..).filter(|_| known)?)?
+                let operands = operands.get(2..)?;
+                match instruction.is_componentwise() {
+                    _ if op == Extended::Modf => return None,
+                    true => self.arithmetic(inst, instruction, operands)?,
+                    false => self.whole(inst, instruction, operands)?,
+                }
+            }
+            Op::Label => Quick::Label(inst.raw.result),
+            Op::Variable => {
+                let (class, ty) = program.pointee(inst.raw.ty)?;
+                let bytes =
+                    u32::try_from(program.size(ty)).ok().filter(|bytes| *bytes as usize <= MAX_OWN)?;
+                let plain = class == StorageClass::Function && operands.len() == 1;
+                Quick::Variable { to: inst.result.one().filter(|_| plain)?, id: inst.raw.result, ty, bytes }
+            }
+            Op::CompositeConstruct => {
+                let layout = program.layout(inst.raw.ty).ok()?;
+                if !matches!(layout, Layout::Struct { .. } | Layout::Array { .. } | Layout::Matrix { .. }) {
+                    return None;
+                }
+                let parts = operands.iter().map(|id| program.slots(*id)).collect();
+                self.makings.push(Making { parts, to: inst.result.one()? });
+                Quick::Make((self.makings.len() - 1) as u32)
+            }
+            Op::Dot | Op::Any | Op::All | Op::MatrixTimesVector | Op::VectorTimesMatrix => {
+                self.whole(inst, Instruction::Core(inst.raw.op), operands)?
             }
             op if computes(op) => self.arithmetic(inst, Instruction::Core(op), operands)?,
             _ => return None,
@@ -270,6 +316,23 @@ impl Found<'_> {
         }
         let of = Arithmetic { instruction, kind, from, bits };
         self.each(inst.result, |found, index, to| found.number(of, operands, index, to))
+    }
+
+    /// What comes of all numbers together.
+    fn whole(&mut self, inst: &Inst, instruction: Instruction, operands: &[u32]) -> Option<Quick> {
+        let program = self.program;
+        let shape = |ty: u32| match program.shapes(ty)[..] {
+            [shape] => Some(shape),
+            _ => None,
+        };
+        let numbers = |id: &u32| Some((program.slots(*id), shape(program.type_of(*id))?));
+        let all = operands.iter().map(numbers).collect::<Option<Vec<_>>>()?;
+        let result = shape(inst.raw.ty)?;
+        if result.columns > 1 || all.len() > MOST || result.count() != inst.result.all().len() {
+            return None;
+        }
+        self.wholes.push(Whole { instruction, operands: all, result, to: inst.result });
+        Some(Quick::Whole((self.wholes.len() - 1) as u32))
     }
 
     fn number(&mut self, of: Arithmetic, operands: &[u32], index: usize, to: u32) -> Option<Quick> {

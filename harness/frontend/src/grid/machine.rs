@@ -14,7 +14,7 @@ use crate::stage::Stage;
 use crate::until::Until;
 
 use super::clock::{Carried, Message, View};
-use super::memory::Object;
+use super::memory::{Locals, Object};
 use super::program::{GLOBAL, Inst, Program, Slots};
 use super::quick::{at, copied, gathered, spread};
 use super::shadow::{Record, Seen, Shape, Standing};
@@ -25,8 +25,6 @@ const LOCKSTEP: &str =
     "nothing orders the two: they are lanes of one subgroup, which need not go on in lockstep";
 /// Calls in calls at most.
 const MAX_CALLS: usize = 64;
-/// Variables of functions that were left, which are kept for others, at most.
-const MAX_SPARE: usize = 256;
 /// Objects of each workgroup: their pointers say so and which.
 pub(super) const SHARED: u32 = 1 << 30;
 
@@ -64,7 +62,7 @@ pub(super) struct Invocation {
     pub subgroup: u32,
     pub lane: u32,
     pub frames: Vec<Frame>,
-    pub locals: Vec<Object>,
+    pub locals: Locals,
     pub views: [View; 3],
     pub doing: Doing,
     /// Releases of memory barriers, for the atomics and barriers that follow.
@@ -188,7 +186,7 @@ pub(super) struct Machine<'a> {
     pub past: (u64, u64),
     /// Space of frames that were left, for the next.
     pub spare: Vec<(Vec<Value>, Vec<(u32, u32)>)>,
-    /// Variables of them, for the next.
+    /// Variables of invocations that have ended, for others.
     pub spare_objects: Vec<Object>,
     /// Calls that somebody made: the calls before each and where it is, and the number of each by these.
     pub calls: Vec<(u32, u32)>,
@@ -585,8 +583,7 @@ impl Machine<'_> {
                 .ok_or_else(|| self.no_value(id))?;
         }
         frame.at += 1;
-        let kept = MAX_SPARE.saturating_sub(self.spare_objects.len());
-        self.spare_objects.extend(me.locals.drain(left.locals..).take(kept));
+        me.locals.leave(left.locals);
         left.values.clear();
         left.loops.clear();
         self.spare.push((left.values, left.loops));
@@ -611,7 +608,7 @@ impl Machine<'_> {
     /// The object that a pointer is to.
     pub fn object<'m>(&'m mut self, here: &'m mut Here<'_>, number: u32) -> Option<&'m mut Object> {
         if number & LOCAL != 0 {
-            here.me().locals.get_mut((number & !LOCAL) as usize)
+            here.me().locals.live_mut().get_mut((number & !LOCAL) as usize)
         } else if number & SHARED != 0 {
             here.workgroup.objects.get_mut((number & !SHARED) as usize)
         } else {

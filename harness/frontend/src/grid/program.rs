@@ -9,7 +9,7 @@ use crate::error::{Place, Problem, malformed, unsupported};
 use crate::layout::Specialized;
 use crate::module::{Instruction, Module, Type};
 
-use super::decode::{Chain, Edge, Numbers, Part};
+use super::decode::{Chain, Edge, Making, Numbers, Part, Whole};
 use super::quick::Quick;
 use super::value::{Pointer, Taint, Value};
 
@@ -190,6 +190,9 @@ pub(super) struct Function {
     pub numbers: Vec<Numbers>,
     /// Parts of composites.
     pub parts: Vec<Part>,
+    pub makings: Vec<Making>,
+    /// What comes of several numbers together.
+    pub wholes: Vec<Whole>,
     /// The number of its first instruction among those of the module.
     pub first_site: u32,
 }

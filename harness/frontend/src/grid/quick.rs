@@ -2,17 +2,26 @@
 
 use std::rc::Rc;
 
-use arithmetic::{Computation, MOST};
+use arithmetic::{Computation, MOST, NumberShape, Operand};
 use rspirv::spirv::Op;
+use rustc_hash::FxHashMap;
 
 use crate::error::malformed;
 use arithmetic::{Instruction, signed};
 
-use super::decode::{Chain, Edge, Numbers, Part};
-use super::machine::{Frame, Here, Invocation, Machine, Step, Stop};
-use super::memory::Object;
+use super::decode::{Chain, Edge, Making, Numbers, Part, Whole};
+use super::machine::{Frame, Here, Invocation, Machine, SHARED, Step, Stop};
+use super::memory::{Locals, Object};
 use super::program::{Function, GLOBAL, Slots};
+use super::setup::Descriptors;
 use super::value::{LOCAL, Pointer, Taint, Value, of_result};
+
+/// Numbers of all operands of an instruction at most.
+const MOST_NUMBERS: usize = 48;
+const NO_OPERAND: Operand<'_> = Operand {
+    numbers: &[],
+    shape: NumberShape { kind: arithmetic::Kind::Bool, bits: 32, rows: 0, columns: 0 },
+};
 
 /// What is known of an instruction before it is executed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,6 +82,19 @@ pub(super) enum Quick {
     },
     /// A part of a composite, by its number among [`Function::parts`].
     Part(u32),
+    /// A composite that is no vector, by its number among [`Function::makings`].
+    Make(u32),
+    /// Numbers of all numbers of the operands together, by its number among [`Function::wholes`].
+    Whole(u32),
+    /// A variable of the function, without a first value.
+    Variable {
+        to: u32,
+        id: u32,
+        ty: u32,
+        bytes: u32,
+    },
+    /// The beginning of a block, where nobody jumped to it.
+    Label(u32),
 }
 
 /// The value in a slot.
@@ -143,9 +165,11 @@ struct Scene<'m> {
     function: &'m Function,
     globals: &'m [Value],
     objects: &'m [Object],
-    locals: &'m mut [Object],
-    /// Whether chains lead to descriptors, which are looked up.
-    descriptors: bool,
+    locals: &'m mut Locals,
+    /// Space for more of them.
+    spare: &'m mut Vec<Object>,
+    /// What chains lead to that are looked up when they are done.
+    descriptors: &'m FxHashMap<u32, Descriptors>,
 }
 
 impl Scene<'_> {
@@ -154,7 +178,7 @@ impl Scene<'_> {
     fn perform(&mut self, quick: &Quick, values: &mut [Value]) -> Option<()> {
         let value = |slot: u32| at(values, self.globals, slot);
         let (to, result) = match *quick {
-            Quick::Slow | Quick::Jump(_) | Quick::Branch { .. } => return None,
+            Quick::Slow | Quick::Jump(_) | Quick::Branch { .. } | Quick::Label(_) => return None,
             Quick::Pass => return Some(()),
             Quick::Several { first, count } => {
                 let all = self.function.several.get(first as usize..)?.get(..count as usize)?;
@@ -182,7 +206,7 @@ impl Scene<'_> {
                 }
                 let object = match pointer.object & LOCAL {
                     0 => self.objects.get(pointer.object as usize)?,
-                    _ => self.locals.get((pointer.object & !LOCAL) as usize)?,
+                    _ => self.locals.live().get((pointer.object & !LOCAL) as usize)?,
                 };
                 let offset = pointer.offset.wrapping_add(offset.into());
                 if object.class.is_some() || !object.holds(offset, bytes) {
@@ -200,7 +224,7 @@ impl Scene<'_> {
                     return None;
                 }
                 let offset = pointer.offset.wrapping_add(offset.into());
-                let object = self.locals.get_mut((pointer.object & !LOCAL) as usize)?;
+                let object = self.locals.live_mut().get_mut((pointer.object & !LOCAL) as usize)?;
                 if object.class.is_some() || !object.holds(offset, bytes) {
                     return None;
                 }
@@ -210,7 +234,8 @@ impl Scene<'_> {
             Quick::Chain { pointer, to, chain } => {
                 let chain = self.function.chains.get(chain as usize)?;
                 let Value::Pointer(base) = value(pointer)? else { return None };
-                if self.descriptors {
+                let shared = base.object & (LOCAL | SHARED) == 0;
+                if shared && !self.descriptors.is_empty() && self.descriptors.contains_key(&base.object) {
                     return None;
                 }
                 (to, Value::Pointer(chain.from(base, value)?))
@@ -224,6 +249,18 @@ impl Scene<'_> {
                 }
                 let part = part.clone();
                 return spread(values, *to, part).ok();
+            }
+            Quick::Make(making) => {
+                let Making { parts, to } = self.function.makings.get(making as usize)?;
+                let parts = parts.iter().map(|part| gathered(values, self.globals, *part));
+                (*to, Value::Many(parts.collect::<Option<_>>()?))
+            }
+            Quick::Whole(whole) => {
+                return self.function.wholes.get(whole as usize)?.compute(values, self.globals);
+            }
+            Quick::Variable { to, id, ty, bytes } => {
+                let at = self.locals.begin(id, bytes as usize, self.spare);
+                (to, Value::Pointer(Pointer::to(LOCAL | at as u32, ty)))
             }
         };
         *values.get_mut(to as usize)? = result;
@@ -251,6 +288,49 @@ impl Numbers {
         let numbers = numbers.get(..self.count)?;
         let result = self.instruction.scalar(numbers, self.kind.number(), self.from, self.bits);
         Some(Value::Bits(result?, taint))
+    }
+}
+
+impl Whole {
+    fn compute(&self, values: &mut [Value], globals: &[Value]) -> Option<()> {
+        let mut numbers = [0; MOST_NUMBERS];
+        let mut operands = [const { None }; MOST];
+        let (mut rest, mut taint) = (&mut numbers[..], 0);
+        for (operand, (slots, shape)) in operands.iter_mut().zip(&self.operands) {
+            let own;
+            (own, rest) = rest.split_at_mut_checked(shape.count())?;
+            let mut places = own.iter_mut();
+            for slot in slots.all() {
+                flatten(at(values, globals, *slot)?, &mut places, &mut taint)?;
+            }
+            *operand = places.next().is_none().then_some(Operand { numbers: own, shape: *shape });
+        }
+        let given: [Operand<'_>; MOST] = operands.map(|one| one.unwrap_or(NO_OPERAND));
+        let all = self.instruction.compute(given.get(..self.operands.len())?, &[self.result])?;
+        if all.len() != self.to.all().len() {
+            return None;
+        }
+        for (slot, number) in self.to.all().iter().zip(all) {
+            *values.get_mut(*slot as usize)? = Value::Bits(number, taint);
+        }
+        Some(())
+    }
+}
+
+/// Puts the numbers of a value where there is room for them.
+fn flatten<'n>(
+    value: &Value,
+    places: &mut impl Iterator<Item = &'n mut u64>,
+    taint: &mut Taint,
+) -> Option<()> {
+    match value {
+        Value::Bits(bits, more) => {
+            *places.next()? = *bits;
+            *taint |= more;
+            Some(())
+        }
+        Value::Many(parts) => parts.iter().try_for_each(|part| flatten(part, places, taint)),
+        _ => None,
     }
 }
 
@@ -326,13 +406,25 @@ impl Machine<'_> {
         let frame = frames.last_mut().ok_or(Stop::Ended)?;
         let function = &self.program.functions[frame.function];
         let (globals, objects) = (&self.globals[..], &self.objects[..]);
-        let descriptors = !self.descriptors.is_empty();
-        let mut scene = Scene { function, globals, objects, locals, descriptors };
+        let descriptors = &self.descriptors;
+        let spare = &mut self.spare_objects;
+        let mut scene = Scene { function, globals, objects, locals, spare, descriptors };
         let mut done = 0;
         let mut followed = Ok(());
         while done < most {
             let Some(quick) = function.quick.get(frame.at) else { break };
             let edge = match *quick {
+                Quick::Label(block) => {
+                    if frame.block == 0 {
+                        frame.block = block;
+                    }
+                    if let Some(reached) = self.reached.get_mut(function.first_site as usize + frame.at) {
+                        *reached = true;
+                    }
+                    frame.at += 1;
+                    done += 1;
+                    continue;
+                }
                 Quick::Jump(edge) => edge,
                 Quick::Branch { condition, yes, no } => match at(&frame.values, globals, condition) {
                     Some(Value::Bits(holds, 0)) => {

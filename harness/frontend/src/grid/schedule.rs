@@ -265,7 +265,7 @@ impl Machine<'_> {
                     me.last = site;
                     me.doing = Doing::Ended;
                     me.frames.clear();
-                    me.locals.clear();
+                    me.locals.end(&mut self.spare_objects);
                     let identity = me.identity;
                     self.keeps_nobody_out(identity);
                     self.changes += 1;
