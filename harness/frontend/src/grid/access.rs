@@ -597,6 +597,18 @@ impl Machine<'_> {
             }
             return Ok(());
         }
+        if let (Layout::Vector { bits, .. }, Value::Many(parts)) = (self.program.layout(ty)?, value) {
+            let step = u64::from(bits.div_ceil(8));
+            for (index, part) in (0..).zip(parts.iter()) {
+                let offset = at.offset + step * index;
+                if let Value::Bits(bits, taint) = part
+                    && object.holds(offset, step as u32)
+                {
+                    object.write(offset, step as u32, *bits, *taint);
+                }
+            }
+            return Ok(());
+        }
         let at = Pointer { ty, ..*at };
         for index in 0..count(self.program, ty)? {
             let inner = part(self.program, &at, index)?;

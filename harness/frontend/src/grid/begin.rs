@@ -14,12 +14,30 @@ use super::machine::{Doing, Invocation, Machine, Workgroup};
 use super::memory::{Locals, Object};
 use super::program::Slots;
 use super::quick::gathered;
-use super::value::Pointer;
+use super::value::{Pointer, Taint};
 
 /// Bytes of a variable of a workgroup at most.
 const MAX_SHARED: usize = 1 << 22;
 /// Bytes of a variable of an invocation at most.
 const MAX_OWN: usize = 1 << 18;
+
+/// A variable of each invocation.
+#[derive(Clone, Debug)]
+pub(super) struct Own {
+    variable: u32,
+    bytes: Vec<u8>,
+    taint: Vec<Taint>,
+    /// Its type, where what it holds is another thing for each.
+    input: Option<u32>,
+}
+
+impl Own {
+    fn begin(&self, object: &mut Object) {
+        (object.variable, object.given) = (self.variable, true);
+        object.bytes.clone_from(&self.bytes);
+        object.taint.clone_from(&self.taint);
+    }
+}
 
 impl Machine<'_> {
     /// The workgroup of an index, begun.
@@ -37,15 +55,27 @@ impl Machine<'_> {
         for variable in &setup.of_workgroup {
             begun.objects.push(self.object_of(*variable, Some(litmus::StorageClass::Workgroup))?);
         }
+        if self.own.is_empty() {
+            self.own = setup
+                .of_invocation
+                .iter()
+                .map(|variable| self.template(*variable))
+                .collect::<Result<_, _>>()?;
+        }
         for local_index in 0..count {
             let [x, y, _] = setup.local_size;
             let local = [local_index % x, local_index / x % y, local_index / x / y];
             let identity =
                 Identity { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };
             let (subgroup, lane) = (local_index / setup.subgroup_size, local_index % setup.subgroup_size);
-            let mut locals = Vec::new();
-            for variable in &setup.of_invocation {
-                locals.push(self.own_object(*variable, &identity)?);
+            let mut locals = Vec::with_capacity(self.own.len());
+            for own in &self.own {
+                let mut object = self.spare_objects.pop().unwrap_or_default();
+                own.begin(&mut object);
+                if let Some(ty) = own.input {
+                    self.give(&mut object, ty, &identity)?;
+                }
+                locals.push(object);
             }
             let frame = self.enter(setup.function, Slots::NOWHERE, locals.len());
             let frame = frame.ok_or_else(|| malformed("no such function"))?;
@@ -98,25 +128,26 @@ impl Machine<'_> {
         Ok(object)
     }
 
-    fn own_object(&self, variable: u32, identity: &Identity) -> Result<Object, Problem> {
-        let program = self.program;
-        let mut object = self.object_of(variable, None)?;
-        let class = program.module.variables.get(&variable).map(|variable| variable.class);
-        if let Some(ty) = program.module.variables.get(&variable).map(|variable| variable.ty)
-            && class == Some(StorageClass::Input)
+    /// A variable of invocations, as it is at first.
+    fn template(&self, variable: u32) -> Result<Own, Problem> {
+        let Object { bytes, taint, .. } = self.object_of(variable, None)?;
+        let declared = self.program.module.variables.get(&variable);
+        let input = declared.filter(|declared| declared.class == StorageClass::Input);
+        Ok(Own { variable, bytes, taint, input: input.map(|declared| declared.ty) })
+    }
+
+    /// Gives an invocation its input.
+    fn give(&self, object: &mut Object, ty: u32, identity: &Identity) -> Result<(), Problem> {
+        let location = self.program.module.decorations(object.variable).location;
+        let given = location.and_then(|location| self.setup.given.get(&location));
+        if let Some(given) = given
+            .and_then(|given| stage::share_of(given, object.bytes.len() as u64, identity.workgroup_index))
         {
-            let location = program.module.decorations(variable).location;
-            let given = location.and_then(|location| self.setup.given.get(&location));
-            if let Some(given) = given
-                .and_then(|given| stage::share_of(given, object.bytes.len() as u64, identity.workgroup_index))
-            {
-                object.bytes.copy_from_slice(given);
-                object.taint.clear();
-                return Ok(object);
-            }
-            let value = self.built_in(variable, ty, identity)?;
-            self.fill(&mut object, &Pointer::to(0, ty), ty, &value)?;
+            object.bytes.copy_from_slice(given);
+            object.taint.clear();
+            return Ok(());
         }
-        Ok(object)
+        let value = self.built_in(object.variable, ty, identity)?;
+        self.fill(object, &Pointer::to(0, ty), ty, &value)
     }
 }

@@ -184,13 +184,15 @@ pub(super) struct Machine<'a> {
     pub alone: bool,
     /// What [`shadow`](Machine::shadow) says of the largest workgroup that has ended.
     pub past: (u64, u64),
-    /// Space of frames that were left, for the next.
-    pub spare: Vec<(Vec<Value>, Vec<(u32, u32)>)>,
+    /// Frames of each function that were left, for others of it.
+    pub spare: Vec<Vec<Frame>>,
     /// Variables of invocations that have ended, for others.
     pub spare_objects: Vec<Object>,
     /// Calls that somebody made: the calls before each and where it is, and the number of each by these.
     pub calls: Vec<(u32, u32)>,
     pub calls_by_site: FxHashMap<(u32, u32), u32>,
+    /// Variables of invocations as they are at first.
+    pub own: Vec<super::begin::Own>,
     /// Looks that are left for lanes that wait for others of their subgroup.
     pub looks: super::starve::Looks,
 }
@@ -435,9 +437,32 @@ impl Machine<'_> {
     /// A frame for a function, with nothing in it.
     pub fn enter(&mut self, function: usize, result: Slots, locals: usize) -> Option<Frame> {
         let ready = self.program.functions.get(function)?;
-        let (mut values, loops) = self.spare.pop().unwrap_or_default();
-        values.resize(ready.slots as usize, Value::Bits(0, UNDEFINED));
+        // What another left in it is no matter: no result is looked at before there is one.
+        let left = self.spare.get_mut(function).and_then(Vec::pop);
+        let (values, loops) = left.map_or_else(
+            || (vec![Value::Bits(0, UNDEFINED); ready.slots as usize], Vec::new()),
+            |left| (left.values, left.loops),
+        );
         Some(Frame { function, at: 0, block: 0, values, loops, result, locals, calls: 0 })
+    }
+
+    /// Keeps a frame that was left.
+    fn left(&mut self, mut frame: Frame) {
+        if frame.function >= self.spare.len() {
+            self.spare.resize_with(frame.function + 1, Vec::new);
+        }
+        frame.loops.clear();
+        self.spare[frame.function].push(frame);
+    }
+
+    /// An invocation has ended where it stands.
+    pub fn ends(&mut self, here: &mut Here<'_>) {
+        let site = self.site_of(&here.workgroup.invocations[here.index]);
+        let me = here.me();
+        me.last = site;
+        me.doing = Doing::Ended;
+        me.locals.end(&mut self.spare_objects);
+        me.frames.drain(..).for_each(|frame| self.left(frame));
     }
 
     /// Begins a call.
@@ -569,11 +594,11 @@ impl Machine<'_> {
     }
 
     fn leave(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
-        let site = self.site_of(&here.workgroup.invocations[here.index]);
         let me = here.me();
-        let Some(mut left) = me.frames.pop() else { return Err(Stop::Ended) };
-        let Some(frame) = me.frames.last_mut() else {
-            me.last = site;
+        if me.frames.len() < 2 {
+            return Err(Stop::Ended);
+        }
+        let (Some(left), Some(frame)) = (me.frames.pop(), me.frames.last_mut()) else {
             return Err(Stop::Ended);
         };
         if inst.raw.op == Op::ReturnValue {
@@ -584,9 +609,7 @@ impl Machine<'_> {
         }
         frame.at += 1;
         me.locals.leave(left.locals);
-        left.values.clear();
-        left.loops.clear();
-        self.spare.push((left.values, left.loops));
+        self.left(left);
         Ok(())
     }
 

@@ -260,13 +260,8 @@ impl Machine<'_> {
                 Ok(()) => {}
                 Err(Stop::Waits) => break,
                 Err(Stop::Ended) => {
-                    let site = self.site_of(&here.workgroup.invocations[here.index]);
-                    let me = here.me();
-                    me.last = site;
-                    me.doing = Doing::Ended;
-                    me.frames.clear();
-                    me.locals.end(&mut self.spare_objects);
-                    let identity = me.identity;
+                    self.ends(here);
+                    let identity = here.me().identity;
                     self.keeps_nobody_out(identity);
                     self.changes += 1;
                     break;

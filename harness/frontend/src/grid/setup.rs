@@ -135,6 +135,7 @@ pub(super) fn with<T>(
         accesses: 0,
         again: false,
         spare_objects: Vec::new(),
+        own: Vec::new(),
         polled: None,
         calls: Vec::new(),
         calls_by_site: FxHashMap::default(),
