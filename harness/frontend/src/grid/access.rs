@@ -243,6 +243,42 @@ impl Machine<'_> {
         Ok(Value::many(parts.collect::<Step<Vec<_>>>()?))
     }
 
+    /// Reads a vector whose components have a slot each.
+    pub(super) fn load_vector(
+        &mut self,
+        here: &mut Here<'_>,
+        inst: &Inst,
+        pointer: &Pointer,
+        operands: MemoryOperands,
+    ) -> Step<()> {
+        for (index, slot) in (0..).zip(inst.result.all()) {
+            let inner = part(self.program, pointer, index)?;
+            let value = self.load(here, &inner, operands)?;
+            if let Some(place) = here.frame()?.values.get_mut(*slot as usize) {
+                *place = value;
+            }
+        }
+        here.frame()?.at += 1;
+        Ok(())
+    }
+
+    /// Writes a vector whose components have a slot each.
+    pub(super) fn store_vector(
+        &mut self,
+        here: &mut Here<'_>,
+        id: u32,
+        pointer: &Pointer,
+        operands: MemoryOperands,
+    ) -> Step<()> {
+        for (index, slot) in (0..).zip(self.program.slots(id).all()) {
+            let inner = part(self.program, pointer, index)?;
+            let value =
+                self.in_slot(here, *slot).cloned().ok_or_else(|| malformed("a vector without a value"))?;
+            self.store(here, &inner, &value, operands)?;
+        }
+        Ok(())
+    }
+
     /// Memory that no other invocation shares and that holds all of a vector, whose components lie one after the other.
     fn own<'m>(
         &'m mut self,

@@ -91,6 +91,7 @@ impl Machine<'_> {
                 doing: Doing::Runs,
                 released: Vec::new(),
                 taken: Vec::new(),
+                gathered: false,
                 received: None,
                 seen: BTreeMap::new(),
                 split: [(0, 0); 2],

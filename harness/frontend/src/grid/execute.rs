@@ -29,13 +29,21 @@ impl Machine<'_> {
             Op::Load => {
                 let pointer = self.pointer(here, inst, 0)?;
                 let memory = MemoryOperands::parse(operands.get(1..).unwrap_or_default());
+                if inst.result.count > 0 {
+                    return self.load_vector(here, inst, &pointer, memory);
+                }
                 self.load(here, &pointer, memory)?
             }
             Op::Store => {
                 let pointer = self.pointer(here, inst, 0)?;
-                let value = self.operand(here, inst, 1)?;
+                let id = program.module.operand(&inst.raw, 1)?;
                 let memory = MemoryOperands::parse(operands.get(2..).unwrap_or_default());
-                self.store(here, &pointer, &value, memory)?;
+                if program.slots(id).count > 0 {
+                    self.store_vector(here, id, &pointer, memory)?;
+                } else {
+                    let value = self.value(here, id)?;
+                    self.store(here, &pointer, &value, memory)?;
+                }
                 Value::Nothing(0)
             }
             Op::CopyMemory | Op::CopyMemorySized => return self.copy(here, inst),

@@ -67,8 +67,10 @@ pub(super) struct Invocation {
     pub doing: Doing,
     /// Releases of memory barriers, for the atomics and barriers that follow.
     pub released: Vec<Rc<Message>>,
-    /// What atomics and barriers took, for memory barriers that follow.
+    /// What atomics and barriers took, for memory barriers that follow; whether those of a subgroup are told as one, in the order of
+    /// their subgroups.
     pub taken: Vec<Rc<Message>>,
+    pub gathered: bool,
     /// What an atomic found last, which is in `taken`.
     pub received: Option<Carried>,
     /// Of places whose atomics name other classes than their own, or that others' reads see less of: up to which step of whom their
@@ -152,7 +154,8 @@ pub(super) struct Machine<'a> {
     pub globals: Vec<Value>,
     pub objects: Vec<Object>,
     pub descriptors: FxHashMap<u32, super::setup::Descriptors>,
-    pub workgroups: BTreeMap<u32, Workgroup>,
+    /// Those that have begun and not ended, by their index.
+    pub workgroups: FxHashMap<u32, Box<Workgroup>>,
     /// By their coordinates, those in whose sections somebody was.
     pub pixels: BTreeMap<(u32, u32), super::section::Pixel>,
     /// What atomics stored releases, by object and offset.
@@ -259,8 +262,12 @@ impl Machine<'_> {
         if slots.count > 0 {
             return Err(malformed(format!("{} is a vector", self.program.module.name(id))).into());
         }
-        let found = slots.one().and_then(|slot| at(self.values(here), &self.globals, slot));
-        found.ok_or_else(|| self.no_value(id))
+        slots.one().and_then(|slot| self.in_slot(here, slot)).ok_or_else(|| self.no_value(id))
+    }
+
+    /// What is in a slot.
+    pub fn in_slot<'v>(&'v self, here: &'v Here<'_>, slot: u32) -> Option<&'v Value> {
+        at(self.values(here), &self.globals, slot)
     }
 
     /// A number that decides something.
@@ -517,7 +524,7 @@ impl Machine<'_> {
 
     /// Goes on by some instructions, `most` at most.
     pub fn steps(&mut self, here: &mut Here<'_>, most: u64) -> Step<()> {
-        if self.quickly(here, most)? {
+        if self.quickly(here, most)? >= most {
             return Ok(());
         }
         let program = self.program;

@@ -208,6 +208,7 @@ pub(super) struct Program<'m> {
     slots: Vec<Slots>,
     types: Vec<u32>,
     layouts: Vec<Option<Layout>>,
+    families: FxHashMap<Op, Family>,
     pub globals: Vec<Value>,
     /// Ids of the variables of the module, with their slots among the globals.
     pub variables: Vec<(u32, usize)>,
@@ -232,6 +233,7 @@ impl<'m> Program<'m> {
             slots: vec![Slots::NOWHERE; bound],
             types: vec![0; bound],
             layouts: vec![None; bound],
+            families: FxHashMap::default(),
             globals: Vec::new(),
             variables: Vec::new(),
         };
@@ -385,7 +387,8 @@ impl<'m> Program<'m> {
             } else {
                 Slots::NOWHERE
             };
-            ready.code.push(Inst { raw: *instruction, result, family: family(instruction.op) });
+            let family = *self.families.entry(instruction.op).or_insert_with(|| family(instruction.op));
+            ready.code.push(Inst { raw: *instruction, result, family });
         }
         Ok(ready)
     }

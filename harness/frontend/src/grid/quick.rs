@@ -400,8 +400,9 @@ fn follow(
 }
 
 impl Machine<'_> {
-    /// Executes instructions by what was looked up, `most` at most, up to one for which that does not suffice; whether there were any.
-    pub(super) fn quickly(&mut self, here: &mut Here<'_>, most: u64) -> Step<bool> {
+    /// Executes instructions by what was looked up, `most` at most, up to one for which that does not suffice; how many there
+    /// were.
+    pub(super) fn quickly(&mut self, here: &mut Here<'_>, most: u64) -> Step<u64> {
         let Invocation { frames, locals, .. } = &mut here.workgroup.invocations[here.index];
         let frame = frames.last_mut().ok_or(Stop::Ended)?;
         let function = &self.program.functions[frame.function];
@@ -453,7 +454,7 @@ impl Machine<'_> {
             }
         }
         self.steps += done;
-        followed.map(|()| done > 0)
+        followed.map(|()| done)
     }
 
     /// Goes on at another block.

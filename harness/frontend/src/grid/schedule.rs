@@ -156,7 +156,7 @@ impl Machine<'_> {
         for index in left {
             let mut workgroup = match self.workgroups.remove(&index) {
                 Some(workgroup) => workgroup,
-                None => self.begin(index).map_err(|problem| problem.at(Place::Module))?,
+                None => Box::new(self.begin(index).map_err(|problem| problem.at(Place::Module))?),
             };
             self.turn(&mut workgroup, plan, behind, random, budget)?;
             if workgroup.invocations.iter().any(|invocation| invocation.doing != Doing::Ended) {
@@ -406,7 +406,8 @@ impl Machine<'_> {
 
     /// Nothing has changed for some time: whether nothing ever will, which is told. `weary` is whether it was asked often.
     fn stuck(&mut self, weary: bool) -> Result<bool, Refusal> {
-        let indices: Vec<u32> = self.workgroups.keys().copied().collect();
+        let mut indices: Vec<u32> = self.workgroups.keys().copied().collect();
+        indices.sort_unstable();
         let (spins, all) = self.spinning(&indices, Behind::default());
         if !all && !weary {
             return Ok(false);

@@ -121,7 +121,7 @@ pub(super) fn with<T>(
         globals,
         objects,
         descriptors,
-        workgroups: BTreeMap::new(),
+        workgroups: FxHashMap::default(),
         pixels: BTreeMap::new(),
         messages: FxHashMap::default(),
         found: Vec::new(),
