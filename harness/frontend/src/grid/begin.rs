@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use rspirv::spirv::{BuiltIn, StorageClass};
 
-use super::access::{count, part};
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::Identity;
 use crate::module::Constant;
 use crate::section::Side;
 use crate::stage::{self, Stage};
 
+use super::access::{count, part};
 use super::machine::{Doing, Invocation, Machine, Workgroup};
 use super::memory::{Locals, Object};
 use super::program::{Layout, Slots};

@@ -2,12 +2,11 @@
 
 use std::rc::Rc;
 
-use arithmetic::{Computation, MOST, NumberShape, Operand};
+use arithmetic::{Computation, Instruction, MOST, NumberShape, Operand, signed};
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
 
 use crate::error::malformed;
-use arithmetic::{Instruction, signed};
 
 use super::decode::{Chain, Edge, Making, Numbers, Part, Whole};
 use super::machine::{Frame, Here, Invocation, Machine, SHARED, Step, Stop};
