@@ -34,6 +34,7 @@ fn half_bits(value: f64) -> u16 {
 }
 
 /// The number that bits are as a float of this width.
+#[inline]
 pub fn float_of(bits: u64, width: u32) -> f64 {
     match width {
         16 => half_value(bits as u16),
@@ -43,6 +44,7 @@ pub fn float_of(bits: u64, width: u32) -> f64 {
 }
 
 /// The bits of a number as a float of this width, rounded to the nearest.
+#[inline]
 pub fn bits_of(value: f64, width: u32) -> u64 {
     match width {
         16 => u64::from(half_bits(value)),
@@ -52,6 +54,7 @@ pub fn bits_of(value: f64, width: u32) -> u64 {
 }
 
 /// An instruction on floats; sums and products of 32 bits are the same when they are computed with 64 and rounded.
+#[inline]
 pub(crate) fn core(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     let a = float_of(*arguments.first()?, from);
     let b = arguments.get(1).map_or(0.0, |bits| float_of(*bits, from));

@@ -3,11 +3,13 @@
 use rspirv::spirv::{GlslStd450Op, Op};
 
 /// A number with this many ones.
+#[inline]
 pub fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
 /// The value as a signed number.
+#[inline]
 pub fn signed(value: u64, bits: u32) -> i64 {
     let shift = 64 - bits.clamp(1, 64);
     ((value << shift) as i64) >> shift
@@ -15,6 +17,7 @@ pub fn signed(value: u64, bits: u32) -> i64 {
 
 /// The result of an instruction on known numbers; `from` are the bits of its first operand, `bits` those of its result.
 /// `None` where it is not one of these instructions, or has no defined result.
+#[inline]
 pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     let a = *arguments.first()?;
     let b = arguments.get(1).copied().unwrap_or(0);

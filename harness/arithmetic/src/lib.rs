@@ -10,6 +10,7 @@
 
 mod float;
 mod integer;
+mod table;
 mod texel;
 mod whole;
 
@@ -17,6 +18,7 @@ use rspirv::spirv::{GlslStd450Op, Op};
 
 pub use float::{bits_of, float_of};
 pub use integer::{fold, fold_extended, folds, mask, signed};
+pub use table::{Computation, computation};
 pub use texel::TexelFormat;
 
 /// What kind of number it is.
@@ -146,6 +148,7 @@ impl Instruction {
 pub const MOST: usize = 4;
 
 /// An instruction on scalars; `None` where it has no defined result or is not known.
+#[inline]
 pub fn scalar(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
     let first = *arguments.first()?;
     match op {
@@ -185,6 +188,16 @@ mod tests {
         let inverted = of(GlslStd450Op::MatrixInverse, float(3, 3));
         let plus = |all: &[u64]| all.iter().map(|bits| bits & 0x7fff_ffff).collect::<Vec<_>>();
         assert_eq!(plus(&inverted), plus(&inverse));
+        let other = bits(&[1.0, 2.0, 3.0]);
+        let product = |op, operands: [(&[u64], u32); 2], columns| {
+            let operands = operands.map(|(numbers, columns)| Operand { numbers, shape: float(3, columns) });
+            Instruction::Core(op).compute(&operands, &[float(3, columns)]).unwrap()
+        };
+        assert_eq!(product(Op::Dot, [(&other, 1), (&other, 1)], 1), bits(&[14.0]));
+        assert_eq!(product(Op::MatrixTimesVector, [(&matrix, 3), (&other, 1)], 1), bits(&[5.0, 8.0, 1.5]));
+        assert_eq!(product(Op::VectorTimesMatrix, [(&other, 1), (&matrix, 3)], 1), bits(&[2.0, 8.0, 2.5]));
+        let square = bits(&[4.0, 0.0, 0.0, 0.0, 16.0, 0.0, 2.5, 0.0, 0.25]);
+        assert_eq!(product(Op::MatrixTimesMatrix, [(&matrix, 3), (&matrix, 3)], 3), square);
         let word = NumberShape { kind: Kind::Integer, bits: 32, rows: 1, columns: 1 };
         let numbers = [[0xffff_ffff], [0xffff_fffe]];
         let operands = [0, 1].map(|at| Operand { numbers: &numbers[at], shape: word });

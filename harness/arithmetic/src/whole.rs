@@ -140,33 +140,35 @@ fn transposed(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
     (0..rows).map(|row| matrix.iter().filter_map(|column| column.get(row).copied()).collect()).collect()
 }
 
+/// The columns of a product, of the left in so many rows; a vector has one.
+fn multiplied(left: &Operand<'_>, rows: usize, right: &Operand<'_>) -> Option<Vec<f64>> {
+    let bits = left.shape.bits;
+    let rounded = |value: f64| float_of(bits_of(value, bits), bits);
+    let inner = left.numbers.len().checked_div(rows).filter(|inner| *inner > 0)?;
+    let mut all = Vec::with_capacity(rows * right.numbers.len() / inner);
+    for column in right.numbers.chunks(inner) {
+        for row in 0..rows {
+            let numbers = left.numbers.iter().skip(row).step_by(rows).zip(column);
+            let products = numbers.map(|(a, b)| rounded(float_of(*a, bits) * float_of(*b, bits)));
+            all.push(products.fold(0.0, |sum, product| rounded(sum + product)));
+        }
+    }
+    Some(all)
+}
+
 /// Products of vectors and matrices.
 fn product(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let left = operands.first()?;
     let bits = left.shape.bits;
-    let rounded = |value: f64| float_of(bits_of(value, bits), bits);
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0, |sum, (a, b)| rounded(sum + rounded(a * b)));
     let right = operands.get(1).filter(|_| op != Op::Transpose);
     let of_right = || right.map(floats);
     let all: Vec<f64> = match op {
         Op::Transpose => transposed(&columns(left)).concat(),
-        Op::Dot => vec![dot(&floats(left), &of_right()?)],
+        Op::Dot | Op::VectorTimesMatrix => multiplied(left, 1, right?)?,
+        Op::MatrixTimesVector | Op::MatrixTimesMatrix => multiplied(left, left.shape.rows as usize, right?)?,
         Op::VectorTimesScalar | Op::MatrixTimesScalar => {
             let by = *of_right()?.first()?;
             floats(left).into_iter().map(|value| value * by).collect()
-        }
-        Op::MatrixTimesVector => {
-            let by = of_right()?;
-            transposed(&columns(left)).iter().map(|row| dot(row, &by)).collect()
-        }
-        Op::VectorTimesMatrix => {
-            let by = floats(left);
-            columns(right?).iter().map(|column| dot(&by, column)).collect()
-        }
-        Op::MatrixTimesMatrix => {
-            let rows = transposed(&columns(left));
-            let columns = columns(right?);
-            columns.iter().flat_map(|column| rows.iter().map(|row| dot(row, column))).collect()
         }
         Op::OuterProduct => {
             let left = floats(left);

@@ -1,5 +1,5 @@
-//! How fast whole grids are walked, with every access looked at, and what is kept of each byte: one order of the invocations,
-//! on one core, beside a fixed loop of the same run, since machines differ and are noisy.
+//! How fast whole grids are walked, with every access looked at, and what is kept of each byte: one order of the invocations, of a
+//! lock also several, on one core, beside a fixed loop of the same run, since machines differ and are noisy.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints what it measures")]
 
 use std::fs;
@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use frontend::grid::Report;
 use frontend::{Module, Options, grid, inputs};
 
-/// Kernels of the project: name, workgroups.
-const OWN: [(&str, u32); 2] = [("reduce-right", 4096), ("lock-right", 256)];
+/// Kernels of the project: name, workgroups, orders. Of the orders of a lock the third has all workgroups at it at once.
+const OWN: [(&str, u32, u64); 3] =
+    [("reduce-right", 4096, 1), ("lock-right", 256, 1), ("lock-right", 256, 4)];
 /// Kernels of the corpus with their cases: a pass of a radix sort, tiles of matrices, bodies, image filters, scans.
 const CORPUS: [&str; 8] = [
     "mesa_rs_histogram",
@@ -34,14 +35,15 @@ fn main() {
     let yardstick = yardstick();
     println!("yardstick (10,000 dependent multiplications): {:.1} µs\n", yardstick.as_secs_f64() * 1e6);
     println!(
-        "| kernel | invocations | instructions | time | millions a second | a yardstick | slower | shadow a byte |"
+        "| kernel | invocations | orders | instructions | time | millions a second | a yardstick | slower | shadow a byte |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     let shaders = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders");
     let mut all = Vec::new();
-    for (name, workgroups) in OWN {
+    for (name, workgroups, orders) in OWN {
         let bytes = fs::read(shaders.join(name).with_extension("spvasm")).unwrap();
-        all.push((name, bytes, Options { grid: Some([workgroups, 1, 1]), ..Options::default() }));
+        let (grid, schedules) = (Some([workgroups, 1, 1]), Some(orders));
+        all.push((name, bytes, Options { grid, schedules, ..Options::default() }));
     }
     let corpus = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("kernels"));
     for name in CORPUS {
@@ -54,13 +56,12 @@ fn main() {
         })
         .unwrap();
         let bytes = fs::read(folder.join(case.module.as_deref().unwrap_or("k.spv"))).unwrap();
-        all.push((name, bytes, case.options));
+        all.push((name, bytes, Options { schedules: Some(1), ..case.options }));
     }
     let wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| name.contains(wanted.as_str()));
     let (mut steps, mut time, mut blind) = (0, Duration::ZERO, Duration::ZERO);
     for (name, bytes, options) in all.into_iter().filter(|(name, ..)| wanted(name)) {
         let module = frontend::read(&bytes).unwrap();
-        let options = Options { schedules: Some(1), ..options };
         let (more, took, unwatched) = row(name, &module, &options, yardstick);
         steps += more;
         time += took;
@@ -79,7 +80,8 @@ fn row(name: &str, module: &Module, options: &Options, yardstick: Duration) -> (
     let (blind, _) = measured(module, &Options { blind: true, ..options.clone() });
     let invocations: u32 = report.grid.iter().chain(&report.local_size).product();
     println!(
-        "| {name} | {invocations} | {} | {:.4} s | {:.1} | {:.0} | {:.2} | {:.1} |",
+        "| {name} | {invocations} | {} | {} | {:.4} s | {:.1} | {:.0} | {:.2} | {:.1} |",
+        report.orders,
         report.steps,
         best.as_secs_f64(),
         millions(report.steps, best),

@@ -11,6 +11,7 @@ mod both;
 mod circle;
 mod clock;
 mod compute;
+mod decode;
 mod execute;
 mod extended;
 mod finals;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use rspirv::spirv::{BuiltIn, Op};
+use rustc_hash::FxHashMap;
 
 use crate::annotations::Initial;
 use crate::error::{Problem, malformed, unsupported};
@@ -19,8 +20,8 @@ const MAX_DEPTH: u32 = 80;
 /// A module whose specialization constants are known.
 pub(crate) struct Specialized<'m> {
     pub module: &'m Module,
-    constants: HashMap<u32, Value>,
-    sizes: std::cell::RefCell<HashMap<u32, u64>>,
+    constants: FxHashMap<u32, Value>,
+    sizes: std::cell::RefCell<FxHashMap<u32, u64>>,
 }
 
 impl<'m> Specialized<'m> {
@@ -31,7 +32,8 @@ impl<'m> Specialized<'m> {
         by_result: &HashMap<u32, Initial>,
         workgroup: Option<[u32; 3]>,
     ) -> Result<Specialized<'m>, Problem> {
-        let mut all = Specialized { module, constants: HashMap::new(), sizes: std::cell::RefCell::default() };
+        let mut all =
+            Specialized { module, constants: FxHashMap::default(), sizes: std::cell::RefCell::default() };
         let mut ids: Vec<u32> = module.constants.keys().copied().collect();
         ids.sort_unstable();
         for id in ids {

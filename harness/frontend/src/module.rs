@@ -8,6 +8,7 @@ use arithmetic::mask;
 use rspirv::spirv::{
     self, BuiltIn, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, StorageClass,
 };
+use rustc_hash::FxHashMap;
 
 use crate::annotations::Annotations;
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
@@ -109,9 +110,9 @@ pub(crate) struct Function {
     pub parameters: Vec<u32>,
     pub code: Vec<Instruction>,
     /// Where each label stands in the code.
-    pub labels: HashMap<u32, usize>,
+    pub labels: FxHashMap<u32, usize>,
     /// Types of parameters and results.
-    pub types: HashMap<u32, u32>,
+    pub types: FxHashMap<u32, u32>,
 }
 
 /// An entry point.
@@ -150,33 +151,33 @@ pub(crate) struct Decorations {
 #[derive(Clone, Debug, Default)]
 pub struct Module {
     words: Vec<u32>,
-    pub(crate) types: HashMap<u32, Type>,
+    pub(crate) types: FxHashMap<u32, Type>,
     /// Type and value.
-    pub(crate) constants: HashMap<u32, (u32, Constant)>,
+    pub(crate) constants: FxHashMap<u32, (u32, Constant)>,
     pub(crate) variables: BTreeMap<u32, Variable>,
     pub(crate) functions: BTreeMap<u32, Function>,
     pub(crate) entry_points: Vec<EntryPoint>,
     /// How deep each type is.
-    depths: HashMap<u32, u32>,
+    depths: FxHashMap<u32, u32>,
     /// Pointers that are declared behind their use.
     forward: BTreeSet<u32>,
-    local_sizes: HashMap<u32, ([u32; 3], bool)>,
+    local_sizes: FxHashMap<u32, ([u32; 3], bool)>,
     /// What the modes of each entry point say of its interlocked sections.
-    sections: HashMap<u32, Sections>,
-    pub(crate) decorations: HashMap<u32, Decorations>,
-    pub(crate) member_decorations: HashMap<(u32, u32), Decorations>,
-    pub(crate) names: HashMap<u32, String>,
-    pub(crate) member_names: HashMap<(u32, u32), String>,
+    sections: FxHashMap<u32, Sections>,
+    pub(crate) decorations: FxHashMap<u32, Decorations>,
+    pub(crate) member_decorations: FxHashMap<(u32, u32), Decorations>,
+    pub(crate) names: FxHashMap<u32, String>,
+    pub(crate) member_names: FxHashMap<(u32, u32), String>,
     pub(crate) lines: Vec<SourceLine>,
-    pub(crate) extended: HashMap<u32, String>,
+    pub(crate) extended: FxHashMap<u32, String>,
     /// What clspv says of push constants and specialization constants: instruction number and operands.
     pub(crate) reflection: Vec<(u32, Vec<u32>)>,
     /// Whether the memory model is Vulkan's; GLSL450's otherwise.
     pub vulkan: bool,
     /// Operands of the types of images, matrices and the like.
-    pub(crate) handles: HashMap<u32, Vec<u32>>,
+    pub(crate) handles: FxHashMap<u32, Vec<u32>>,
     /// The types of global variables, which are pointers.
-    pub(crate) variable_types: HashMap<u32, u32>,
+    pub(crate) variable_types: FxHashMap<u32, u32>,
     /// Names that the text has for ids.
     pub(crate) text_names: BTreeMap<String, u32>,
     /// What the comments of the text say, in the peer's notation.

@@ -47,6 +47,15 @@ fn a_grid_without_an_order_has_one_content() {
     assert_eq!((contents, weak), (vec![vec![2016]], 0));
 }
 
+/// Vectors that loops carry, put together anew, and that functions take and give.
+#[test]
+fn vectors_keep_their_components_apart() {
+    let count = 32;
+    let (contents, _) = listed(of("tests/shaders/vectors", count, &[((0, 0), &[0; 32])]));
+    let word = |id: u64| (5 * id + 8) * 1_000_000 + (3 * id + 5) * 1_000 + 2 * id + 3;
+    assert_eq!(contents, [(0..count.into()).map(word).collect::<Vec<_>>()]);
+}
+
 #[test]
 fn what_is_undefined_or_not_known_says_why() {
     let Finals::Undefined(why) = of(&format!("{DISPATCH}/racy"), 2, &[]) else { panic!() };

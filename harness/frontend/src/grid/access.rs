@@ -2,12 +2,11 @@
 
 use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
-use rspirv::spirv::{BuiltIn, Op};
+use rspirv::spirv::Op;
 
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::{FindingKind, Identity};
 use crate::order::MemoryOperands;
-use crate::stage::Stage;
 
 use super::clock::{Moment, class_index};
 use super::machine::{Here, Machine, SHARED, Step, Workgroup};
@@ -67,7 +66,7 @@ pub(super) fn part(program: &Program<'_>, pointer: &Pointer, index: u64) -> Resu
 }
 
 /// How many parts a type has.
-fn count(program: &Program<'_>, ty: u32) -> Result<u64, Problem> {
+pub(super) fn count(program: &Program<'_>, ty: u32) -> Result<u64, Problem> {
     let count = match program.layout(ty)? {
         Layout::Vector { count, .. } | Layout::Matrix { count, .. } => u64::from(*count),
         Layout::Array { length: Some(length), .. } => *length,
@@ -197,7 +196,7 @@ impl Machine<'_> {
     }
 
     /// How many bytes a number has in memory, and what kind it is.
-    fn scalar(&self, ty: u32) -> Option<(Kind, u32)> {
+    pub(super) fn scalar(&self, ty: u32) -> Option<(Kind, u32)> {
         match self.program.layout(ty).ok()? {
             Layout::Scalar { kind, bits } => Some((*kind, bits.div_ceil(8))),
             _ => None,
@@ -241,6 +240,42 @@ impl Machine<'_> {
             self.load(here, &inner, operands)
         });
         Ok(Value::many(parts.collect::<Step<Vec<_>>>()?))
+    }
+
+    /// Reads a vector whose components have a slot each.
+    pub(super) fn load_vector(
+        &mut self,
+        here: &mut Here<'_>,
+        inst: &Inst,
+        pointer: &Pointer,
+        operands: MemoryOperands,
+    ) -> Step<()> {
+        for (index, slot) in (0..).zip(inst.result.all()) {
+            let inner = part(self.program, pointer, index)?;
+            let value = self.load(here, &inner, operands)?;
+            if let Some(place) = here.frame()?.values.get_mut(*slot as usize) {
+                *place = value;
+            }
+        }
+        here.frame()?.at += 1;
+        Ok(())
+    }
+
+    /// Writes a vector whose components have a slot each.
+    pub(super) fn store_vector(
+        &mut self,
+        here: &mut Here<'_>,
+        id: u32,
+        pointer: &Pointer,
+        operands: MemoryOperands,
+    ) -> Step<()> {
+        for (index, slot) in (0..).zip(self.program.slots(id).all()) {
+            let inner = part(self.program, pointer, index)?;
+            let value =
+                self.in_slot(here, *slot).cloned().ok_or_else(|| malformed("a vector without a value"))?;
+            self.store(here, &inner, &value, operands)?;
+        }
+        Ok(())
     }
 
     /// Memory that no other invocation shares and that holds all of a vector, whose components lie one after the other.
@@ -579,85 +614,6 @@ impl Machine<'_> {
             }
         }
         name
-    }
-
-    /// Writes a value into an object that nobody else sees yet.
-    pub(super) fn fill(
-        &self,
-        object: &mut Object,
-        at: &Pointer,
-        ty: u32,
-        value: &Value,
-    ) -> Result<(), Problem> {
-        if let Some((_, bytes)) = self.scalar(ty) {
-            if let Value::Bits(bits, taint) = value
-                && object.holds(at.offset, bytes)
-            {
-                object.write(at.offset, bytes, *bits, *taint);
-            }
-            return Ok(());
-        }
-        let at = Pointer { ty, ..*at };
-        for index in 0..count(self.program, ty)? {
-            let inner = part(self.program, &at, index)?;
-            self.fill(object, &inner, inner.ty, &self.component(value, index as usize)?)?;
-        }
-        Ok(())
-    }
-
-    /// What a variable of an invocation's inputs holds.
-    pub(super) fn built_in(&self, variable: u32, ty: u32, me: &Identity) -> Result<Value, Problem> {
-        let setup = self.setup;
-        let all: u32 = setup.local_size.iter().product();
-        let vector = |of: [u32; 3]| Value::many(of.iter().map(|number| Value::Bits(u64::from(*number), 0)));
-        let scalar = |number: u32| Value::Bits(u64::from(number), 0);
-        let lane = me.local_index % setup.subgroup_size;
-        let lanes = |from: u32, to: u32| {
-            let bits = |word: u32| {
-                let mine = |lane: &u32| lane / 32 == word;
-                Value::Bits((from..to).filter(mine).fold(0, |all, lane| all | 1 << (lane % 32)), 0)
-            };
-            Value::many((0..4).map(bits))
-        };
-        let size = setup.subgroup_size;
-        let not_given = match setup.stage {
-            Stage::Compute | Stage::Task => super::value::UNDEFINED,
-            Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,
-        };
-        let Some(built_in) = self.program.module.decorations(variable).built_in else {
-            return self.program.filled(ty, not_given);
-        };
-        if let Some(told) = setup.stage.told(built_in, me.workgroup) {
-            let part = |number: &Option<u32>| {
-                number.map_or(Value::Bits(0, not_given), |number| Value::Bits(number.into(), 0))
-            };
-            return match &told[..] {
-                [] => self.program.filled(ty, not_given),
-                [one] => Ok(part(one)),
-                parts => Ok(Value::many(parts.iter().map(part))),
-            };
-        }
-        Ok(match built_in {
-            BuiltIn::NumWorkgroups => vector(setup.grid),
-            BuiltIn::WorkgroupSize => vector(setup.local_size),
-            BuiltIn::WorkgroupId => vector(me.workgroup),
-            BuiltIn::LocalInvocationId => vector(me.local),
-            BuiltIn::GlobalInvocationId => vector([0, 1, 2].map(|axis: usize| {
-                me.workgroup[axis].wrapping_mul(setup.local_size[axis]).wrapping_add(me.local[axis])
-            })),
-            BuiltIn::LocalInvocationIndex => scalar(me.local_index),
-            BuiltIn::SubgroupSize => scalar(size),
-            BuiltIn::NumSubgroups => scalar(all.div_ceil(size)),
-            BuiltIn::SubgroupId => scalar(me.local_index / size),
-            BuiltIn::SubgroupLocalInvocationId => scalar(lane),
-            BuiltIn::SubgroupEqMask => lanes(lane, lane + 1),
-            BuiltIn::SubgroupLtMask => lanes(0, lane),
-            BuiltIn::SubgroupLeMask => lanes(0, lane + 1),
-            BuiltIn::SubgroupGtMask => lanes(lane + 1, size),
-            BuiltIn::SubgroupGeMask => lanes(lane, size),
-            BuiltIn::DeviceIndex | BuiltIn::ViewIndex => scalar(0),
-            other => return Err(unsupported(format!("built-in {other:?}"))),
-        })
     }
 
     /// Copies what one pointer points to to another.

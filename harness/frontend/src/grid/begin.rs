@@ -2,23 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use rspirv::spirv::StorageClass;
+use rspirv::spirv::{BuiltIn, StorageClass};
 
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::Identity;
 use crate::module::Constant;
 use crate::section::Side;
-use crate::stage;
+use crate::stage::{self, Stage};
 
+use super::access::{count, part};
 use super::machine::{Doing, Invocation, Machine, Workgroup};
-use super::memory::Object;
-use super::program::{GLOBAL, NONE};
-use super::value::Pointer;
+use super::memory::{Locals, Object};
+use super::program::{Layout, Slots};
+use super::quick::gathered;
+use super::value::{Pointer, Taint, Value};
 
 /// Bytes of a variable of a workgroup at most.
 const MAX_SHARED: usize = 1 << 22;
 /// Bytes of a variable of an invocation at most.
 const MAX_OWN: usize = 1 << 18;
+
+/// A variable of each invocation.
+#[derive(Clone, Debug)]
+pub(super) struct Own {
+    variable: u32,
+    bytes: Vec<u8>,
+    taint: Vec<Taint>,
+    /// Its type, where what it holds is another thing for each.
+    input: Option<u32>,
+}
+
+impl Own {
+    fn begin(&self, object: &mut Object) {
+        (object.variable, object.given) = (self.variable, true);
+        object.bytes.clone_from(&self.bytes);
+        object.taint.clone_from(&self.taint);
+    }
+}
 
 impl Machine<'_> {
     /// The workgroup of an index, begun.
@@ -36,30 +56,43 @@ impl Machine<'_> {
         for variable in &setup.of_workgroup {
             begun.objects.push(self.object_of(*variable, Some(litmus::StorageClass::Workgroup))?);
         }
+        if self.own.is_empty() {
+            self.own = setup
+                .of_invocation
+                .iter()
+                .map(|variable| self.template(*variable))
+                .collect::<Result<_, _>>()?;
+        }
         for local_index in 0..count {
             let [x, y, _] = setup.local_size;
             let local = [local_index % x, local_index / x % y, local_index / x / y];
             let identity =
                 Identity { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };
             let (subgroup, lane) = (local_index / setup.subgroup_size, local_index % setup.subgroup_size);
-            let mut locals = Vec::new();
-            for variable in &setup.of_invocation {
-                locals.push(self.own_object(*variable, &identity)?);
+            let mut locals = Vec::with_capacity(self.own.len());
+            for own in &self.own {
+                let mut object = self.spare_objects.pop().unwrap_or_default();
+                own.begin(&mut object);
+                if let Some(ty) = own.input {
+                    self.give(&mut object, ty, &identity)?;
+                }
+                locals.push(object);
             }
-            let frame = self.enter(setup.function, Vec::new(), NONE, locals.len());
-            let Ok(frame) = frame else { return Err(malformed("no such function")) };
+            let frame = self.enter(setup.function, Slots::NOWHERE, locals.len());
+            let frame = frame.ok_or_else(|| malformed("no such function"))?;
             begun.invocations.push(Invocation {
                 identity,
                 number: index * count + local_index,
                 subgroup,
                 lane,
                 frames: vec![frame],
-                locals,
+                locals: Locals::of(locals),
                 stamp: 0,
                 views: Default::default(),
                 doing: Doing::Runs,
                 released: Vec::new(),
                 taken: Vec::new(),
+                gathered: false,
                 received: None,
                 seen: BTreeMap::new(),
                 split: [(0, 0); 2],
@@ -88,34 +121,126 @@ impl Machine<'_> {
         if matches!(initializer, Some((_, Constant::Null))) {
             object.taint.clear();
         } else if declared.initializer != 0 {
-            let slot = program.slot(declared.initializer);
-            if let Some(value) = self.globals.get((slot & !GLOBAL) as usize).filter(|_| slot != NONE) {
-                self.fill(&mut object, &Pointer::to(0, declared.ty), declared.ty, value)?;
+            let slots = program.slots(declared.initializer);
+            if let Some(value) = gathered(&[], &self.globals, slots) {
+                self.fill(&mut object, &Pointer::to(0, declared.ty), declared.ty, &value)?;
             }
         }
         object.say(self.setup.said.get(&variable));
         Ok(object)
     }
 
-    fn own_object(&self, variable: u32, identity: &Identity) -> Result<Object, Problem> {
-        let program = self.program;
-        let mut object = self.object_of(variable, None)?;
-        let class = program.module.variables.get(&variable).map(|variable| variable.class);
-        if let Some(ty) = program.module.variables.get(&variable).map(|variable| variable.ty)
-            && class == Some(StorageClass::Input)
+    /// A variable of invocations, as it is at first.
+    fn template(&self, variable: u32) -> Result<Own, Problem> {
+        let Object { bytes, taint, .. } = self.object_of(variable, None)?;
+        let declared = self.program.module.variables.get(&variable);
+        let input = declared.filter(|declared| declared.class == StorageClass::Input);
+        Ok(Own { variable, bytes, taint, input: input.map(|declared| declared.ty) })
+    }
+
+    /// Gives an invocation its input.
+    fn give(&self, object: &mut Object, ty: u32, identity: &Identity) -> Result<(), Problem> {
+        let location = self.program.module.decorations(object.variable).location;
+        let given = location.and_then(|location| self.setup.given.get(&location));
+        if let Some(given) = given
+            .and_then(|given| stage::share_of(given, object.bytes.len() as u64, identity.workgroup_index))
         {
-            let location = program.module.decorations(variable).location;
-            let given = location.and_then(|location| self.setup.given.get(&location));
-            if let Some(given) = given
-                .and_then(|given| stage::share_of(given, object.bytes.len() as u64, identity.workgroup_index))
-            {
-                object.bytes.copy_from_slice(given);
-                object.taint.clear();
-                return Ok(object);
-            }
-            let value = self.built_in(variable, ty, identity)?;
-            self.fill(&mut object, &Pointer::to(0, ty), ty, &value)?;
+            object.bytes.copy_from_slice(given);
+            object.taint.clear();
+            return Ok(());
         }
-        Ok(object)
+        let value = self.built_in(object.variable, ty, identity)?;
+        self.fill(object, &Pointer::to(0, ty), ty, &value)
+    }
+
+    /// Writes a value into an object that nobody else sees yet.
+    pub(super) fn fill(
+        &self,
+        object: &mut Object,
+        at: &Pointer,
+        ty: u32,
+        value: &Value,
+    ) -> Result<(), Problem> {
+        if let Some((_, bytes)) = self.scalar(ty) {
+            if let Value::Bits(bits, taint) = value
+                && object.holds(at.offset, bytes)
+            {
+                object.write(at.offset, bytes, *bits, *taint);
+            }
+            return Ok(());
+        }
+        if let (Layout::Vector { bits, .. }, Value::Many(parts)) = (self.program.layout(ty)?, value) {
+            let step = u64::from(bits.div_ceil(8));
+            for (index, part) in (0..).zip(parts.iter()) {
+                let offset = at.offset + step * index;
+                if let Value::Bits(bits, taint) = part
+                    && object.holds(offset, step as u32)
+                {
+                    object.write(offset, step as u32, *bits, *taint);
+                }
+            }
+            return Ok(());
+        }
+        let at = Pointer { ty, ..*at };
+        for index in 0..count(self.program, ty)? {
+            let inner = part(self.program, &at, index)?;
+            self.fill(object, &inner, inner.ty, &self.component(value, index as usize)?)?;
+        }
+        Ok(())
+    }
+
+    /// What a variable of an invocation's inputs holds.
+    pub(super) fn built_in(&self, variable: u32, ty: u32, me: &Identity) -> Result<Value, Problem> {
+        let setup = self.setup;
+        let all: u32 = setup.local_size.iter().product();
+        let vector = |of: [u32; 3]| Value::many(of.iter().map(|number| Value::Bits(u64::from(*number), 0)));
+        let scalar = |number: u32| Value::Bits(u64::from(number), 0);
+        let lane = me.local_index % setup.subgroup_size;
+        let lanes = |from: u32, to: u32| {
+            let bits = |word: u32| {
+                let mine = |lane: &u32| lane / 32 == word;
+                Value::Bits((from..to).filter(mine).fold(0, |all, lane| all | 1 << (lane % 32)), 0)
+            };
+            Value::many((0..4).map(bits))
+        };
+        let size = setup.subgroup_size;
+        let not_given = match setup.stage {
+            Stage::Compute | Stage::Task => super::value::UNDEFINED,
+            Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,
+        };
+        let Some(built_in) = self.program.module.decorations(variable).built_in else {
+            return self.program.filled(ty, not_given);
+        };
+        if let Some(told) = setup.stage.told(built_in, me.workgroup) {
+            let part = |number: &Option<u32>| {
+                number.map_or(Value::Bits(0, not_given), |number| Value::Bits(number.into(), 0))
+            };
+            return match &told[..] {
+                [] => self.program.filled(ty, not_given),
+                [one] => Ok(part(one)),
+                parts => Ok(Value::many(parts.iter().map(part))),
+            };
+        }
+        Ok(match built_in {
+            BuiltIn::NumWorkgroups => vector(setup.grid),
+            BuiltIn::WorkgroupSize => vector(setup.local_size),
+            BuiltIn::WorkgroupId => vector(me.workgroup),
+            BuiltIn::LocalInvocationId => vector(me.local),
+            BuiltIn::GlobalInvocationId => vector([0, 1, 2].map(|axis: usize| {
+                me.workgroup[axis].wrapping_mul(setup.local_size[axis]).wrapping_add(me.local[axis])
+            })),
+            BuiltIn::LocalInvocationIndex => scalar(me.local_index),
+            BuiltIn::SubgroupSize => scalar(size),
+            BuiltIn::NumSubgroups => scalar(all.div_ceil(size)),
+            BuiltIn::SubgroupId => scalar(me.local_index / size),
+            BuiltIn::SubgroupLocalInvocationId => scalar(lane),
+            BuiltIn::SubgroupEqMask => lanes(lane, lane + 1),
+            BuiltIn::SubgroupLtMask => lanes(0, lane),
+            BuiltIn::SubgroupLeMask => lanes(0, lane + 1),
+            BuiltIn::SubgroupGtMask => lanes(lane + 1, size),
+            BuiltIn::SubgroupGeMask => lanes(lane, size),
+            BuiltIn::DeviceIndex | BuiltIn::ViewIndex => scalar(0),
+            other => return Err(unsupported(format!("built-in {other:?}"))),
+        })
     }
 }

@@ -41,7 +41,7 @@ fn joined(one: &Invocation, mut other: Invocation) -> Option<Invocation> {
             *b = either(a, b);
         }
     }
-    for (a, b) in one.locals.iter().zip(&mut other.locals) {
+    for (a, b) in one.locals.iter().zip(other.locals.live_mut()) {
         if a.bytes == b.bytes && a.taint == b.taint {
             continue;
         }

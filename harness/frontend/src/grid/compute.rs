@@ -29,9 +29,9 @@ impl Machine<'_> {
             let ray = if name.starts_with("OpRayQuery") { ", as ray queries are not followed" } else { "" };
             return Err(unsupported(name + ray).into());
         }
-        let mut arguments = [&Value::Nothing(0); MOST];
+        let mut arguments = [const { Value::Nothing(0) }; MOST];
         for (argument, id) in arguments.iter_mut().zip(operands) {
-            *argument = self.value_of(here, *id)?;
+            *argument = self.value(here, *id)?;
         }
         let arguments = &arguments[..operands.len()];
         if !Instruction::Core(op).is_componentwise() && op != Op::Bitcast {
@@ -155,7 +155,7 @@ impl Machine<'_> {
         inst: &Inst,
         instruction: Instruction,
         operands: &[u32],
-        arguments: &[&Value],
+        arguments: &[Value],
     ) -> Step<Value> {
         let program = self.program;
         let taint = arguments.iter().fold(0, |all, argument| all | argument.taint());

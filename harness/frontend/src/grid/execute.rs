@@ -10,14 +10,14 @@ use crate::error::{malformed, unsupported};
 use crate::order::{MemoryOperands, scope, semantics};
 use crate::stage;
 
-use super::machine::{Doing, Here, Machine, Step, Stop};
+use super::machine::{Doing, Here, Machine, Step, Stop, Workgroup};
 use super::program::{Family, Inst, Layout};
 use super::value::{LOCAL, OPAQUE, OPEN, Pointer, UNDEFINED, Value};
 
 /// What a clock counts in a step of an invocation.
 const TICKS: u64 = 16;
 /// Bytes of a variable of a function at most.
-const MAX_OWN: usize = 1 << 18;
+pub(super) const MAX_OWN: usize = 1 << 18;
 
 impl Machine<'_> {
     /// Does an instruction and goes on to the next.
@@ -29,13 +29,21 @@ impl Machine<'_> {
             Op::Load => {
                 let pointer = self.pointer(here, inst, 0)?;
                 let memory = MemoryOperands::parse(operands.get(1..).unwrap_or_default());
+                if inst.result.count > 0 {
+                    return self.load_vector(here, inst, &pointer, memory);
+                }
                 self.load(here, &pointer, memory)?
             }
             Op::Store => {
                 let pointer = self.pointer(here, inst, 0)?;
-                let value = self.operand(here, inst, 1)?;
+                let id = program.module.operand(&inst.raw, 1)?;
                 let memory = MemoryOperands::parse(operands.get(2..).unwrap_or_default());
-                self.store(here, &pointer, &value, memory)?;
+                if program.slots(id).count > 0 {
+                    self.store_vector(here, id, &pointer, memory)?;
+                } else {
+                    let value = self.value(here, id)?;
+                    self.store(here, &pointer, &value, memory)?;
+                }
                 Value::Nothing(0)
             }
             Op::CopyMemory | Op::CopyMemorySized => return self.copy(here, inst),
@@ -158,15 +166,15 @@ impl Machine<'_> {
         }
         let size = usize::try_from(program.size(to)).ok().filter(|size| *size <= MAX_OWN);
         let size = size.ok_or_else(|| unsupported(format!("a variable of more than {MAX_OWN} bytes")))?;
-        let mut object = self.spare_objects.pop().unwrap_or_default();
-        object.begin_anew(inst.raw.result, size);
-        if let Some(initializer) = program.module.operands(&inst.raw).get(1) {
-            let value = self.value(here, *initializer)?;
-            self.fill(&mut object, &Pointer::to(0, to), to, &value)?;
+        let initializer = program.module.operands(&inst.raw).get(1);
+        let value = initializer.map(|id| self.value(here, *id)).transpose()?;
+        let Workgroup { invocations, .. } = &mut *here.workgroup;
+        let locals = &mut invocations[here.index].locals;
+        let at = locals.begin(inst.raw.result, size, &mut self.spare_objects);
+        if let (Some(value), Some(object)) = (value, locals.live_mut().get_mut(at)) {
+            self.fill(object, &Pointer::to(0, to), to, &value)?;
         }
-        let me = here.me();
-        me.locals.push(object);
-        Ok(Value::Pointer(Pointer::to(LOCAL | (me.locals.len() - 1) as u32, to)))
+        Ok(Value::Pointer(Pointer::to(LOCAL | at as u32, to)))
     }
 
     fn array_length(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {

@@ -59,9 +59,9 @@ impl Machine<'_> {
         if operands.len() > MOST {
             return Err(unsupported(format!("{op:?} of so many operands")).into());
         }
-        let mut arguments = [&Value::Nothing(0); MOST];
+        let mut arguments = [const { Value::Nothing(0) }; MOST];
         for (argument, id) in arguments.iter_mut().zip(operands) {
-            *argument = self.value_of(here, *id)?;
+            *argument = self.value(here, *id)?;
         }
         let arguments = &arguments[..operands.len()];
         let instruction = Instruction::Extended(op);

@@ -122,12 +122,9 @@ impl Machine<'_> {
             for (position, id) in operands.iter().enumerate() {
                 // The scope, which one operation alone has not, and the literal of what kind of reduction it is.
                 let scope = position == 0 && inst.raw.op != Op::GroupNonUniformPartitionNV;
-                let known = !scope && program.slot(*id) != super::program::NONE;
-                arguments.push(if known {
-                    self.value(&here, *id).unwrap_or(Value::Nothing(0))
-                } else {
-                    Value::Nothing(0)
-                });
+                let known = !scope && program.slots(*id).is_somewhere();
+                let known = known.then(|| self.value(&here, *id).ok()).flatten();
+                arguments.push(known.unwrap_or(Value::Nothing(0)));
             }
             let lane = workgroup.invocations[*index].lane;
             lanes.push(Lane { index: *index, lane, arguments });

@@ -14,8 +14,9 @@ use crate::stage::Stage;
 use crate::until::Until;
 
 use super::clock::{Carried, Message, View};
-use super::memory::Object;
-use super::program::{GLOBAL, Inst, NONE, Program};
+use super::memory::{Locals, Object};
+use super::program::{GLOBAL, Inst, Program, Slots};
+use super::quick::{at, copied, gathered, spread};
 use super::shadow::{Record, Seen, Shape, Standing};
 use super::value::{FIRST_OUTSIDE, LOCAL, OPAQUE, OPEN, OUTSIDE, Taint, UNDEFINED, Value};
 
@@ -24,8 +25,6 @@ const LOCKSTEP: &str =
     "nothing orders the two: they are lanes of one subgroup, which need not go on in lockstep";
 /// Calls in calls at most.
 const MAX_CALLS: usize = 64;
-/// Variables of functions that were left, which are kept for others, at most.
-const MAX_SPARE: usize = 256;
 /// Objects of each workgroup: their pointers say so and which.
 pub(super) const SHARED: u32 = 1 << 30;
 
@@ -39,7 +38,7 @@ pub(super) struct Frame {
     /// Headers of the loops around, with the bodies begun.
     pub loops: Vec<(u32, u32)>,
     /// Where the result of the call goes.
-    result: u32,
+    result: Slots,
     /// Objects of the invocation before the call.
     locals: usize,
     /// The calls that led here, by their number; 0 for none.
@@ -63,13 +62,15 @@ pub(super) struct Invocation {
     pub subgroup: u32,
     pub lane: u32,
     pub frames: Vec<Frame>,
-    pub locals: Vec<Object>,
+    pub locals: Locals,
     pub views: [View; 3],
     pub doing: Doing,
     /// Releases of memory barriers, for the atomics and barriers that follow.
     pub released: Vec<Rc<Message>>,
-    /// What atomics and barriers took, for memory barriers that follow.
+    /// What atomics and barriers took, for memory barriers that follow; whether those of a subgroup are told as one, in the order of
+    /// their subgroups.
     pub taken: Vec<Rc<Message>>,
+    pub gathered: bool,
     /// What an atomic found last, which is in `taken`.
     pub received: Option<Carried>,
     /// Of places whose atomics name other classes than their own, or that others' reads see less of: up to which step of whom their
@@ -153,7 +154,8 @@ pub(super) struct Machine<'a> {
     pub globals: Vec<Value>,
     pub objects: Vec<Object>,
     pub descriptors: FxHashMap<u32, super::setup::Descriptors>,
-    pub workgroups: BTreeMap<u32, Workgroup>,
+    /// Those that have begun and not ended, by their index.
+    pub workgroups: FxHashMap<u32, Box<Workgroup>>,
     /// By their coordinates, those in whose sections somebody was.
     pub pixels: BTreeMap<(u32, u32), super::section::Pixel>,
     /// What atomics stored releases, by object and offset.
@@ -185,13 +187,15 @@ pub(super) struct Machine<'a> {
     pub alone: bool,
     /// What [`shadow`](Machine::shadow) says of the largest workgroup that has ended.
     pub past: (u64, u64),
-    /// Space of frames that were left, for the next.
-    pub spare: Vec<Vec<Value>>,
-    /// Variables of them, for the next.
+    /// Frames of each function that were left, for others of it.
+    pub spare: Vec<Vec<Frame>>,
+    /// Variables of invocations that have ended, for others.
     pub spare_objects: Vec<Object>,
     /// Calls that somebody made: the calls before each and where it is, and the number of each by these.
     pub calls: Vec<(u32, u32)>,
     pub calls_by_site: FxHashMap<(u32, u32), u32>,
+    /// Variables of invocations as they are at first.
+    pub own: Vec<super::begin::Own>,
     /// Looks that are left for lanes that wait for others of their subgroup.
     pub looks: super::starve::Looks,
 }
@@ -236,22 +240,34 @@ impl Machine<'_> {
 
     /// The value of an id.
     pub fn value(&self, here: &Here<'_>, id: u32) -> Step<Value> {
-        self.value_of(here, id).cloned()
+        let slots = self.program.slots(id);
+        if slots.count == 0 {
+            return self.value_of(here, id).cloned();
+        }
+        gathered(self.values(here), &self.globals, slots).ok_or_else(|| self.no_value(id))
     }
 
-    /// The same where it is.
+    fn values<'v>(&self, here: &'v Here<'_>) -> &'v [Value] {
+        here.workgroup.invocations[here.index].frames.last().map_or(&[], |frame| &frame.values)
+    }
+
+    fn no_value(&self, id: u32) -> Stop {
+        malformed(format!("{} has no value", self.program.module.name(id))).into()
+    }
+
+    /// The value of an id that is no vector, where it is.
     #[inline]
     pub fn value_of<'v>(&'v self, here: &'v Here<'_>, id: u32) -> Step<&'v Value> {
-        let slot = self.program.slot(id);
-        let found = if slot == NONE {
-            None
-        } else if slot & GLOBAL != 0 {
-            self.globals.get((slot & !GLOBAL) as usize)
-        } else {
-            let frame = here.workgroup.invocations[here.index].frames.last();
-            frame.and_then(|frame| frame.values.get(slot as usize))
-        };
-        found.ok_or_else(|| malformed(format!("{} has no value", self.program.module.name(id))).into())
+        let slots = self.program.slots(id);
+        if slots.count > 0 {
+            return Err(malformed(format!("{} is a vector", self.program.module.name(id))).into());
+        }
+        slots.one().and_then(|slot| self.in_slot(here, slot)).ok_or_else(|| self.no_value(id))
+    }
+
+    /// What is in a slot.
+    pub fn in_slot<'v>(&'v self, here: &'v Here<'_>, slot: u32) -> Option<&'v Value> {
+        at(self.values(here), &self.globals, slot)
     }
 
     /// A number that decides something.
@@ -420,32 +436,70 @@ impl Machine<'_> {
 
     pub fn set(&self, here: &mut Here<'_>, inst: &Inst, value: Value) -> Step<()> {
         let frame = here.frame()?;
-        if let Some(place) = frame.values.get_mut(inst.result as usize) {
-            *place = value;
-        }
+        spread(&mut frame.values, inst.result, value)?;
         frame.at += 1;
         Ok(())
     }
 
-    /// A frame for a function.
-    pub fn enter(
-        &mut self,
-        function: usize,
-        arguments: Vec<Value>,
-        result: u32,
-        locals: usize,
-    ) -> Step<Frame> {
-        let Some(ready) = self.program.functions.get(function) else {
-            return Err(malformed("no such function").into());
-        };
-        let mut values = self.spare.pop().unwrap_or_default();
-        values.resize(ready.slots as usize, Value::Bits(0, UNDEFINED));
-        for (slot, argument) in ready.parameters.iter().zip(arguments) {
-            if let Some(place) = values.get_mut(*slot as usize) {
-                *place = argument;
-            }
+    /// A frame for a function, with nothing in it.
+    pub fn enter(&mut self, function: usize, result: Slots, locals: usize) -> Option<Frame> {
+        let ready = self.program.functions.get(function)?;
+        // What another left in it is no matter: no result is looked at before there is one.
+        let left = self.spare.get_mut(function).and_then(Vec::pop);
+        let (values, loops) = left.map_or_else(
+            || (vec![Value::Bits(0, UNDEFINED); ready.slots as usize], Vec::new()),
+            |left| (left.values, left.loops),
+        );
+        Some(Frame { function, at: 0, block: 0, values, loops, result, locals, calls: 0 })
+    }
+
+    /// Keeps a frame that was left.
+    fn left(&mut self, mut frame: Frame) {
+        if frame.function >= self.spare.len() {
+            self.spare.resize_with(frame.function + 1, Vec::new);
         }
-        Ok(Frame { function, at: 0, block: 0, values, loops: Vec::new(), result, locals, calls: 0 })
+        frame.loops.clear();
+        self.spare[frame.function].push(frame);
+    }
+
+    /// An invocation has ended where it stands.
+    pub fn ends(&mut self, here: &mut Here<'_>) {
+        let site = self.site_of(&here.workgroup.invocations[here.index]);
+        let me = here.me();
+        me.last = site;
+        me.doing = Doing::Ended;
+        me.locals.end(&mut self.spare_objects);
+        me.frames.drain(..).for_each(|frame| self.left(frame));
+    }
+
+    /// Begins a call.
+    fn call(&mut self, here: &mut Here<'_>, inst: &Inst, site: u32) -> Step<()> {
+        let program = self.program;
+        let (callee, arguments) =
+            program.module.operands(&inst.raw).split_first().ok_or_else(|| malformed("a call of nothing"))?;
+        let Some(function) = program.by_id.get(callee) else {
+            return Err(malformed("a call of what is no function").into());
+        };
+        if here.me().frames.len() >= MAX_CALLS {
+            return Err(Problem::Budget { what: "calls in calls", bound: MAX_CALLS }.into());
+        }
+        let locals = here.me().locals.len();
+        let calls = (here.frame()?.calls, site);
+        let next = self.calls.len() as u32 + 1;
+        let number = *self.calls_by_site.entry(calls).or_insert(next);
+        if number == next {
+            self.calls.push(calls);
+        }
+        let frame = self.enter(*function, inst.result, locals);
+        let mut frame = frame.ok_or_else(|| malformed("no such function"))?;
+        frame.calls = number;
+        let caller = here.frame()?;
+        for (to, id) in program.functions[*function].parameters.iter().zip(arguments) {
+            copied(&self.globals, &caller.values, program.slots(*id), &mut frame.values, *to)
+                .ok_or_else(|| self.no_value(*id))?;
+        }
+        here.me().frames.push(frame);
+        Ok(())
     }
 
     /// The instance of where an invocation stands: calls and loops with their bodies, in an order in which what comes
@@ -465,6 +519,14 @@ impl Machine<'_> {
 
     /// Goes on by one instruction.
     pub fn step(&mut self, here: &mut Here<'_>) -> Step<()> {
+        self.steps(here, 1)
+    }
+
+    /// Goes on by some instructions, `most` at most.
+    pub fn steps(&mut self, here: &mut Here<'_>, most: u64) -> Step<()> {
+        if self.quickly(here, most)? >= most {
+            return Ok(());
+        }
         let program = self.program;
         let frame = here.workgroup.invocations[here.index].frames.last().ok_or(Stop::Ended)?;
         let function = &program.functions[frame.function];
@@ -473,9 +535,6 @@ impl Machine<'_> {
         };
         let site = function.first_site as usize + frame.at;
         self.steps += 1;
-        if let Some(done) = self.quickly(here, function, inst) {
-            return done;
-        }
         match inst.raw.op {
             Op::Label => {
                 let frame = here.frame()?;
@@ -506,35 +565,8 @@ impl Machine<'_> {
                 self.jump(here, target)
             }
             Op::Switch => self.switch(here, inst),
-            Op::Return | Op::ReturnValue => {
-                let value = match inst.raw.op {
-                    Op::ReturnValue => self.operand(here, inst, 0)?,
-                    _ => Value::Nothing(0),
-                };
-                self.leave(here, value)
-            }
-            Op::FunctionCall => {
-                let callee = program.module.operand(&inst.raw, 0)?;
-                let count = program.module.operands(&inst.raw).len();
-                let arguments =
-                    (1..count).map(|index| self.operand(here, inst, index)).collect::<Step<Vec<_>>>()?;
-                let Some(function) = program.by_id.get(&callee) else {
-                    return Err(malformed("a call of what is no function").into());
-                };
-                if here.me().frames.len() >= MAX_CALLS {
-                    return Err(Problem::Budget { what: "calls in calls", bound: MAX_CALLS }.into());
-                }
-                let locals = here.me().locals.len();
-                let calls = (here.frame()?.calls, site as u32);
-                let next = self.calls.len() as u32 + 1;
-                let number = *self.calls_by_site.entry(calls).or_insert(next);
-                if number == next {
-                    self.calls.push(calls);
-                }
-                let frame = self.enter(*function, arguments, inst.result, locals)?;
-                here.me().frames.push(Frame { calls: number, ..frame });
-                Ok(())
-            }
+            Op::Return | Op::ReturnValue => self.leave(here, inst),
+            Op::FunctionCall => self.call(here, inst, site as u32),
             Op::Unreachable => {
                 self.finding(here, FindingKind::UndefinedBehaviour, "OpUnreachable is reached".to_owned());
                 Err(Stop::Ended)
@@ -568,24 +600,23 @@ impl Machine<'_> {
         self.jump(here, target)
     }
 
-    fn leave(&mut self, here: &mut Here<'_>, value: Value) -> Step<()> {
-        let site = self.site_of(&here.workgroup.invocations[here.index]);
+    fn leave(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
         let me = here.me();
-        let Some(left) = me.frames.pop() else { return Err(Stop::Ended) };
-        if me.frames.is_empty() {
-            me.last = site;
+        if me.frames.len() < 2 {
             return Err(Stop::Ended);
         }
-        let kept = MAX_SPARE.saturating_sub(self.spare_objects.len());
-        self.spare_objects.extend(me.locals.drain(left.locals..).take(kept));
-        let mut values = left.values;
-        values.clear();
-        self.spare.push(values);
-        let frame = here.frame()?;
-        if let Some(place) = frame.values.get_mut(left.result as usize) {
-            *place = value;
+        let (Some(left), Some(frame)) = (me.frames.pop(), me.frames.last_mut()) else {
+            return Err(Stop::Ended);
+        };
+        if inst.raw.op == Op::ReturnValue {
+            let id = self.program.module.operand(&inst.raw, 0)?;
+            let slots = self.program.slots(id);
+            copied(&self.globals, &left.values, slots, &mut frame.values, left.result)
+                .ok_or_else(|| self.no_value(id))?;
         }
         frame.at += 1;
+        me.locals.leave(left.locals);
+        self.left(left);
         Ok(())
     }
 
@@ -607,7 +638,7 @@ impl Machine<'_> {
     /// The object that a pointer is to.
     pub fn object<'m>(&'m mut self, here: &'m mut Here<'_>, number: u32) -> Option<&'m mut Object> {
         if number & LOCAL != 0 {
-            here.me().locals.get_mut((number & !LOCAL) as usize)
+            here.me().locals.live_mut().get_mut((number & !LOCAL) as usize)
         } else if number & SHARED != 0 {
             here.workgroup.objects.get_mut((number & !SHARED) as usize)
         } else {

@@ -9,6 +9,8 @@ use super::value::{Pointer, Taint, UNDEFINED};
 
 /// Bytes of all objects of a dispatch at most.
 pub(super) const MAX_BYTES: u64 = 1 << 31;
+/// Objects of invocations that have ended, which are kept for others, at most.
+const MAX_SPARE: usize = 256;
 /// Addresses of an object, which begins in their middle: shaders compute addresses before its beginning, and come back to it.
 const ADDRESS_BITS: u32 = 32;
 const MIDDLE: u64 = 1 << (ADDRESS_BITS - 1);
@@ -57,6 +59,60 @@ pub(super) struct Object {
     pub texels: Option<Texels>,
     /// Of a sampler, or of an image that has one with it, where it was given.
     pub sampler: Option<Sampler>,
+}
+
+/// Objects of one invocation: its variables, and those of the functions that it is in. The space of those that were left stays for the
+/// next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Locals {
+    all: Vec<Object>,
+    live: usize,
+}
+
+impl Locals {
+    pub fn of(all: Vec<Object>) -> Locals {
+        Locals { live: all.len(), all }
+    }
+
+    pub fn len(&self) -> usize {
+        self.live
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Object> {
+        self.live().iter()
+    }
+
+    pub fn live(&self) -> &[Object] {
+        self.all.get(..self.live).unwrap_or_default()
+    }
+
+    pub fn live_mut(&mut self) -> &mut [Object] {
+        self.all.get_mut(..self.live).unwrap_or_default()
+    }
+
+    /// Leaves all but the first.
+    pub fn leave(&mut self, count: usize) {
+        self.live = self.live.min(count);
+    }
+
+    /// Begins a variable of a function of that many bytes; its number.
+    pub fn begin(&mut self, variable: u32, bytes: usize, spare: &mut Vec<Object>) -> usize {
+        if self.live == self.all.len() {
+            self.all.push(spare.pop().unwrap_or_default());
+        }
+        if let Some(object) = self.all.get_mut(self.live) {
+            object.begin_anew(variable, bytes);
+        }
+        self.live += 1;
+        self.live - 1
+    }
+
+    /// Leaves all, whose space others take.
+    pub fn end(&mut self, spare: &mut Vec<Object>) {
+        let kept = MAX_SPARE.saturating_sub(spare.len());
+        spare.extend(self.all.drain(..).take(kept));
+        self.live = 0;
+    }
 }
 
 impl Object {

@@ -9,7 +9,8 @@ use crate::error::{Place, Problem, malformed, unsupported};
 use crate::layout::Specialized;
 use crate::module::{Instruction, Module, Type};
 
-use super::quick::{Chain, Edge, Quick};
+use super::decode::{Chain, Edge, Making, Numbers, Part, Whole};
+use super::quick::Quick;
 use super::value::{Pointer, Taint, Value};
 
 /// Ids of a module at most.
@@ -18,6 +19,53 @@ const MAX_IDS: usize = 1 << 22;
 pub(super) const GLOBAL: u32 = 1 << 31;
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
+/// Components of a vector at most that have a slot each.
+const SPREAD: usize = 4;
+
+/// Where the value of an id is. An id whose value is made of parts of others alone is where they are: it has no slots of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slots {
+    at: [u32; SPREAD],
+    /// Components of a vector of numbers, a slot each; 0 for whatever is in one slot.
+    pub count: u8,
+}
+
+impl Slots {
+    /// Of what has no value.
+    pub const NOWHERE: Slots = Slots { at: [NONE; SPREAD], count: 0 };
+
+    /// One slot, or `count` of them one behind the other.
+    pub fn from(first: u32, count: u8) -> Slots {
+        Slots { at: [0, 1, 2, 3].map(|index| first.wrapping_add(index)), count }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[u32] {
+        self.at.get(..usize::from(self.count.max(1))).unwrap_or_default()
+    }
+
+    /// The slot of what is in one.
+    pub fn one(&self) -> Option<u32> {
+        (self.count == 0 && self.at[0] != NONE).then_some(self.at[0])
+    }
+
+    /// The slot of a component; of what is in one, that one for each.
+    pub fn component(&self, index: usize) -> Option<u32> {
+        let all = self.all();
+        all.get(if self.count == 0 { 0 } else { index }).copied().filter(|slot| *slot != NONE)
+    }
+
+    /// Those of a vector, from those of its components.
+    fn vector(all: &[u32]) -> Option<Slots> {
+        let mut at = [NONE; SPREAD];
+        at.get_mut(..all.len())?.copy_from_slice(all);
+        (all.len() > 1 && !all.contains(&NONE)).then_some(Slots { at, count: all.len() as u8 })
+    }
+
+    pub fn is_somewhere(&self) -> bool {
+        self.at[0] != NONE
+    }
+}
 
 /// What kind of number a scalar is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,9 +135,9 @@ pub(super) struct Member {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inst {
     pub raw: Instruction,
-    pub result: u32,
+    /// Where its result goes.
+    pub result: Slots,
     pub family: Family,
-    pub quick: Quick,
 }
 
 /// What kind of instruction it is.
@@ -125,8 +173,11 @@ pub(super) struct Function {
     /// For each slot whether what is in it decides nothing.
     pub quiet: Vec<bool>,
     pub code: Vec<Inst>,
+    /// What is known of each instruction, and of what some of them do one after the other.
+    pub quick: Vec<Quick>,
+    pub several: Vec<Quick>,
     pub labels: FxHashMap<u32, usize>,
-    pub parameters: Vec<u32>,
+    pub parameters: Vec<Slots>,
     pub slots: u32,
     /// For each header the merge block and the last jump back.
     pub loops: FxHashMap<u32, (u32, usize)>,
@@ -135,6 +186,13 @@ pub(super) struct Function {
     pub by_ends: FxHashMap<(u32, u32), u32>,
     /// The ways to parts of objects.
     pub chains: Vec<Chain>,
+    /// What is computed in other ways than is common.
+    pub numbers: Vec<Numbers>,
+    /// Parts of composites.
+    pub parts: Vec<Part>,
+    pub makings: Vec<Making>,
+    /// What comes of several numbers together.
+    pub wholes: Vec<Whole>,
     /// The number of its first instruction among those of the module.
     pub first_site: u32,
 }
@@ -147,9 +205,10 @@ pub(super) struct Program<'m> {
     /// Variables of functions that decide nothing.
     pub quiet: FxHashSet<u32>,
     pub by_id: FxHashMap<u32, usize>,
-    slots: Vec<u32>,
+    slots: Vec<Slots>,
     types: Vec<u32>,
     layouts: Vec<Option<Layout>>,
+    families: FxHashMap<Op, Family>,
     pub globals: Vec<Value>,
     /// Ids of the variables of the module, with their slots among the globals.
     pub variables: Vec<(u32, usize)>,
@@ -171,9 +230,10 @@ impl<'m> Program<'m> {
             functions: Vec::new(),
             quiet: FxHashSet::default(),
             by_id: FxHashMap::default(),
-            slots: vec![NONE; bound],
+            slots: vec![Slots::NOWHERE; bound],
             types: vec![0; bound],
             layouts: vec![None; bound],
+            families: FxHashMap::default(),
             globals: Vec::new(),
             variables: Vec::new(),
         };
@@ -220,10 +280,63 @@ impl<'m> Program<'m> {
         if at >= self.slots.len() {
             return Err(malformed("an id beyond the bound"));
         }
-        self.slots[at] = GLOBAL | self.globals.len() as u32;
+        self.slots[at] = Slots::from(GLOBAL | self.globals.len() as u32, self.spread(ty));
         self.types[at] = ty;
-        self.globals.push(value);
+        match value {
+            Value::Many(parts) if self.slots[at].count > 0 => self.globals.extend(parts.iter().cloned()),
+            value => self.globals.extend(std::iter::repeat_n(value, self.slots[at].all().len())),
+        }
         Ok(())
+    }
+
+    /// How many slots a vector of numbers of a type has; 0 for other types.
+    fn spread(&self, ty: u32) -> u8 {
+        match self.layout(ty) {
+            Ok(Layout::Vector { count, .. }) if *count > 1 && *count as usize <= SPREAD => *count as u8,
+            _ => 0,
+        }
+    }
+
+    /// Where the result of an instruction is that is made of parts of others alone.
+    fn made_of(&self, instruction: &Instruction) -> Option<Slots> {
+        let operands = self.module.operands(instruction);
+        let of = |index: usize| {
+            let slots = self.slots(*operands.get(index)?);
+            slots.is_somewhere().then_some(slots)
+        };
+        let vector = |index: usize| of(index).filter(|slots| slots.count > 0);
+        let found = match instruction.op {
+            Op::CopyObject => of(0)?,
+            Op::Bitcast => {
+                let numbers = |ty: u32| self.numbers(ty).filter(|of| of.0 != Kind::Address);
+                let (from, to) = (numbers(self.type_of(*operands.first()?))?, numbers(instruction.ty)?);
+                of(0).filter(|_| (from.1, from.2) == (to.1, to.2))?
+            }
+            Op::CompositeExtract => {
+                let [_, index] = operands else { return None };
+                Slots::from(*vector(0)?.all().get(*index as usize)?, 0)
+            }
+            Op::CompositeInsert => {
+                let [_, _, index] = operands else { return None };
+                let (part, mut into) = (of(0)?.one()?, vector(1)?);
+                *into.at.get_mut(..usize::from(into.count))?.get_mut(*index as usize)? = part;
+                into
+            }
+            Op::CompositeConstruct => {
+                let mut all = Vec::new();
+                for index in 0..operands.len() {
+                    all.extend_from_slice(of(index)?.all());
+                }
+                Slots::vector(&all)?
+            }
+            Op::VectorShuffle => {
+                let both = [vector(0)?.all(), vector(1)?.all()].concat();
+                let all = operands.get(2..)?.iter().map(|index| both.get(*index as usize).copied());
+                Slots::vector(&all.collect::<Option<Vec<_>>>()?)?
+            }
+            _ => return None,
+        };
+        (found.count == self.spread(instruction.ty)).then_some(found)
     }
 
     fn function(
@@ -238,46 +351,51 @@ impl<'m> Program<'m> {
             ..Function::default()
         };
         ready.loops = loops.into_iter().flatten().map(|(header, ends)| (*header, *ends)).collect();
-        let mut own = HashMap::new();
-        let mut types: Vec<(&u32, &u32)> = function.types.iter().collect();
-        types.sort_unstable();
-        for (id, ty) in types {
-            let Some(slot) = self.slots.get_mut(*id as usize) else {
+        let parameters = function.parameters.iter().map(|id| (*id, None));
+        let results = function.code.iter().map(|one| (one.result, Some(one)));
+        let mut own = FxHashSet::default();
+        for (id, instruction) in parameters.chain(results) {
+            let Some(ty) = function.types.get(&id) else { continue };
+            if id as usize >= self.slots.len() {
                 return Err(malformed("an id beyond the bound"));
-            };
-            if *slot != NONE {
+            }
+            if self.slots(id).is_somewhere() {
                 return Err(malformed("two results of one id"));
             }
-            *slot = own.len() as u32;
-            own.insert(*id, *slot);
-            self.types[*id as usize] = *ty;
+            self.types[id as usize] = *ty;
+            self.slots[id as usize] = instruction.and_then(|one| self.made_of(one)).unwrap_or_else(|| {
+                own.insert(id);
+                let slots = Slots::from(ready.slots, self.spread(*ty));
+                ready.slots += slots.all().len() as u32;
+                slots
+            });
         }
-        ready.slots = own.len() as u32;
-        ready.parameters =
-            function.parameters.iter().map(|id| own.get(id).copied().unwrap_or(NONE)).collect();
+        ready.parameters = function.parameters.iter().map(|id| self.slots(*id)).collect();
         let quiet = crate::quiet::quiet(self.module, function, false);
-        ready.quiet = vec![false; own.len()];
+        ready.quiet = vec![false; ready.slots as usize];
         for instruction in function.code.iter().filter(|one| quiet.contains(&one.result)) {
-            if let Some(slot) = own.get(&instruction.result) {
-                ready.quiet[*slot as usize] = true;
+            if own.contains(&instruction.result) {
+                for slot in self.slots(instruction.result).all() {
+                    ready.quiet[*slot as usize] = true;
+                }
             }
             self.quiet.extend((instruction.op == Op::Variable).then_some(instruction.result));
         }
         for instruction in &function.code {
-            let result = own.get(&instruction.result).copied().unwrap_or(NONE);
-            ready.code.push(Inst {
-                raw: *instruction,
-                result,
-                family: family(instruction.op),
-                quick: Quick::Slow,
-            });
+            let result = if own.contains(&instruction.result) {
+                self.slots(instruction.result)
+            } else {
+                Slots::NOWHERE
+            };
+            let family = *self.families.entry(instruction.op).or_insert_with(|| family(instruction.op));
+            ready.code.push(Inst { raw: *instruction, result, family });
         }
         Ok(ready)
     }
 
-    /// The slot of an id.
-    pub fn slot(&self, id: u32) -> u32 {
-        self.slots.get(id as usize).copied().unwrap_or(NONE)
+    /// Where the value of an id is.
+    pub fn slots(&self, id: u32) -> Slots {
+        self.slots.get(id as usize).copied().unwrap_or(Slots::NOWHERE)
     }
 
     /// The type of an id.

@@ -156,7 +156,7 @@ impl Machine<'_> {
         for index in left {
             let mut workgroup = match self.workgroups.remove(&index) {
                 Some(workgroup) => workgroup,
-                None => self.begin(index).map_err(|problem| problem.at(Place::Module))?,
+                None => Box::new(self.begin(index).map_err(|problem| problem.at(Place::Module))?),
             };
             self.turn(&mut workgroup, plan, behind, random, budget)?;
             if workgroup.invocations.iter().any(|invocation| invocation.doing != Doing::Ended) {
@@ -256,17 +256,12 @@ impl Machine<'_> {
         let (steps, until) = (self.steps, self.events.saturating_add(events));
         let changes = self.changes;
         while self.steps - steps < QUANTUM && self.events < until {
-            match self.step(here) {
+            match self.steps(here, steps + QUANTUM - self.steps) {
                 Ok(()) => {}
                 Err(Stop::Waits) => break,
                 Err(Stop::Ended) => {
-                    let site = self.site_of(&here.workgroup.invocations[here.index]);
-                    let me = here.me();
-                    me.last = site;
-                    me.doing = Doing::Ended;
-                    me.frames.clear();
-                    me.locals.clear();
-                    let identity = me.identity;
+                    self.ends(here);
+                    let identity = here.me().identity;
                     self.keeps_nobody_out(identity);
                     self.changes += 1;
                     break;
@@ -411,7 +406,8 @@ impl Machine<'_> {
 
     /// Nothing has changed for some time: whether nothing ever will, which is told. `weary` is whether it was asked often.
     fn stuck(&mut self, weary: bool) -> Result<bool, Refusal> {
-        let indices: Vec<u32> = self.workgroups.keys().copied().collect();
+        let mut indices: Vec<u32> = self.workgroups.keys().copied().collect();
+        indices.sort_unstable();
         let (spins, all) = self.spinning(&indices, Behind::default());
         if !all && !weary {
             return Ok(false);

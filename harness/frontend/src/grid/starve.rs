@@ -41,7 +41,7 @@ struct Wait {
 impl Machine<'_> {
     /// Looks for a lane that waits for another of its subgroup, and tells it; whether there is one.
     pub(super) fn starve(&mut self, left: &[u32]) -> bool {
-        if self.looks.loops == 0 || self.looks.trials == 0 {
+        if self.looks.loops == 0 || self.looks.trials == 0 || self.setup.subgroup_size < 2 {
             return false;
         }
         let Some(wait) = left.iter().find_map(|index| self.waits_for_lane(*index)) else { return false };

@@ -1,6 +1,5 @@
 //! What orders invocations: releases and acquires of atomics, memory barriers and control barriers.
 
-use std::cmp::Ordering;
 use std::rc::Rc;
 
 use litmus::{Order, Scope, Semantics, StorageClass, StorageClassSet};
@@ -192,10 +191,13 @@ impl Invocation {
     /// What a memory barrier behind it may still take.
     fn keep(&mut self, messages: Vec<Rc<Message>>) {
         if self.taken.len() + messages.len() > FEW {
-            let taken = std::mem::take(&mut self.taken);
-            self.taken = united(grouped(taken), grouped(messages));
-            return;
+            if !self.gathered {
+                self.taken = grouped(std::mem::take(&mut self.taken));
+                self.gathered = true;
+            }
+            return grouped(messages).into_iter().for_each(|message| unite(&mut self.taken, message));
         }
+        self.gathered &= messages.is_empty();
         for message in messages {
             if !self.taken.iter().any(|known| Rc::ptr_eq(known, &message)) {
                 self.taken.push(message);
@@ -299,9 +301,8 @@ fn merge(all: &[Rc<Message>]) -> Option<Rc<Message>> {
 }
 
 /// Whose releases are told as one where they are not few.
-fn whose(message: &Message) -> (u32, u32, Scope, [bool; CLASSES.len()]) {
-    let classes = CLASSES.map(|class| message.classes.contains(class));
-    (message.workgroup, message.subgroup, message.scope, classes)
+fn whose(message: &Message) -> (u32, u32, Scope, u8) {
+    (message.workgroup, message.subgroup, message.scope, message.classes.0)
 }
 
 /// Releases, those of one subgroup with the same scope and classes as one, in the order of [`whose`].
@@ -313,26 +314,19 @@ fn grouped(mut all: Vec<Rc<Message>>) -> Vec<Rc<Message>> {
     all.chunk_by(|one, other| whose(one) == whose(other)).filter_map(merge).collect()
 }
 
-/// The same of two that are grouped. What both have, and what one has of more than the other, is not made anew.
-fn united(one: Vec<Rc<Message>>, other: Vec<Rc<Message>>) -> Vec<Rc<Message>> {
-    let mut all = Vec::with_capacity(one.len() + other.len());
-    let (mut left, mut right) = (one.into_iter().peekable(), other.into_iter().peekable());
-    loop {
-        let order = match (left.peek(), right.peek()) {
-            (Some(mine), Some(theirs)) => whose(mine).cmp(&whose(theirs)),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => return all,
-        };
-        let mine = order.is_le().then(|| left.next()).flatten();
-        let theirs = order.is_ge().then(|| right.next()).flatten();
-        match (mine, theirs) {
-            (Some(mine), Some(theirs)) if Rc::ptr_eq(&mine, &theirs) || theirs.includes(&mine) => {
-                all.push(theirs)
+/// Adds a release to those that are grouped. What both have, and what one has of more than the other, is not made anew.
+fn unite(all: &mut Vec<Rc<Message>>, theirs: Rc<Message>) {
+    match all.binary_search_by(|known| whose(known).cmp(&whose(&theirs))) {
+        Err(at) => all.insert(at, theirs),
+        Ok(at) => {
+            let mine = &mut all[at];
+            if Rc::ptr_eq(mine, &theirs) || theirs.includes(mine) {
+                *mine = theirs;
+            } else if !mine.includes(&theirs)
+                && let Some(both) = merge(&[mine.clone(), theirs])
+            {
+                *mine = both;
             }
-            (Some(mine), Some(theirs)) if mine.includes(&theirs) => all.push(mine),
-            (Some(mine), Some(theirs)) => all.extend(merge(&[mine, theirs])),
-            (one, other) => all.extend(one.or(other)),
         }
     }
 }
