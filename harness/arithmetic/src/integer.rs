@@ -90,6 +90,16 @@ pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     Some(result & mask(bits))
 }
 
+/// Whether one operand of an instruction alone decides the result, which it is: whatever the other one is, `* 0` gives 0.
+pub fn decides(op: Op, operand: u64, bits: u32) -> bool {
+    match op {
+        Op::LogicalAnd | Op::BitwiseAnd | Op::IMul => operand == 0,
+        Op::LogicalOr => operand != 0,
+        Op::BitwiseOr => operand == mask(bits),
+        _ => false,
+    }
+}
+
 /// Whether [`fold`] knows an instruction: all of those have a defined result for these numbers.
 pub fn folds(op: Op) -> bool {
     fold(op, &[0, 1, 0, 0], 64, 64).is_some()

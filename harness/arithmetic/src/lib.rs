@@ -17,7 +17,7 @@ mod whole;
 use rspirv::spirv::{GlslStd450Op, Op};
 
 pub use float::{bits_of, float_of};
-pub use integer::{fold, fold_extended, folds, mask, signed};
+pub use integer::{decides, fold, fold_extended, folds, mask, signed};
 pub use table::{Computation, computation};
 pub use texel::TexelFormat;
 
@@ -147,6 +147,15 @@ impl Instruction {
 /// Operands of an instruction on numbers at most.
 pub const MOST: usize = 4;
 
+/// How many of an instruction's operands are values; a literal number may stand behind them, how vectors are packed.
+pub fn values_of(op: Op, operands: usize) -> usize {
+    match op {
+        Op::SDot | Op::UDot | Op::SUDot => operands.min(2),
+        Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => operands.min(3),
+        _ => operands,
+    }
+}
+
 /// An instruction on scalars; `None` where it has no defined result or is not known.
 #[inline]
 pub fn scalar(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
@@ -206,6 +215,40 @@ mod tests {
         assert_eq!(all(Op::SMulExtended), [2, 0]);
         assert_eq!(all(Op::IAddCarry), [0xffff_fffd, 1]);
         assert_eq!(all(Op::ISubBorrow), [1, 0]);
+    }
+
+    /// Sums that need more bits than their operands, that wrap, that stay at an end, and that have no result.
+    #[test]
+    fn products_of_integers_add_up() {
+        let of = |bits, rows| NumberShape { kind: Kind::Integer, bits, rows, columns: 1 };
+        let dot = |op, all: &[(&[u64], u32)], to| {
+            let operands = all.iter().map(|(numbers, bits)| {
+                let shape = of(*bits, numbers.len() as u32);
+                Operand { numbers, shape }
+            });
+            Instruction::Core(op).compute(&operands.collect::<Vec<_>>(), &[of(to, 1)])
+        };
+        let low = (&[0x80, 0x80, 0x80, 0x80][..], 8);
+        let (ones, packed) = ((&[0xff, 0xff, 0xff, 0xff][..], 8), (&[0x8080_8080][..], 32));
+        for bytes in [low, packed] {
+            assert_eq!(dot(Op::SDot, &[bytes, bytes], 32), Some(vec![65_536]));
+            assert_eq!(dot(Op::SDot, &[bytes, bytes], 16), Some(vec![0]));
+            assert_eq!(dot(Op::UDot, &[bytes, ones], 32), Some(vec![4 * 128 * 255]));
+            assert_eq!(dot(Op::SUDot, &[bytes, ones], 32), Some(vec![0x1_0000_0000 - 4 * 128 * 255]));
+        }
+        let end = |number: u64| {
+            [(&[1, 1][..], 32), (&[2, 3][..], 32), (&[number][..], 32)].map(|one| (one.0.to_vec(), one.1))
+        };
+        let saturated = |op, number| {
+            let all = end(number);
+            dot(op, &all.each_ref().map(|(numbers, bits)| (&numbers[..], *bits)), 32)
+        };
+        assert_eq!(saturated(Op::SDotAccSat, 0x7fff_fffd), Some(vec![0x7fff_ffff]));
+        assert_eq!(saturated(Op::SDotAccSat, 0xffff_ffff), Some(vec![4]));
+        assert_eq!(saturated(Op::UDotAccSat, 0xffff_ffff), Some(vec![0xffff_ffff]));
+        let large = (&[0x4000_0000, 0x4000_0000][..], 32);
+        assert_eq!(dot(Op::SDotAccSat, &[large, large, (&[0], 32)], 32), None);
+        assert_eq!(dot(Op::SDot, &[large, large], 32), Some(vec![0]));
     }
 
     #[test]

@@ -11,24 +11,26 @@ use crate::{Instruction, NumberShape, Operand};
 pub(crate) fn is_whole(instruction: Instruction) -> bool {
     match instruction {
         Instruction::Unpack(_) | Instruction::Pack(_) => true,
-        Instruction::Core(op) => matches!(
-            op,
-            Op::Any
-                | Op::All
-                | Op::Dot
-                | Op::VectorTimesMatrix
-                | Op::MatrixTimesVector
-                | Op::MatrixTimesMatrix
-                | Op::OuterProduct
-                | Op::Transpose
-                | Op::VectorTimesScalar
-                | Op::MatrixTimesScalar
-                | Op::IAddCarry
-                | Op::ISubBorrow
-                | Op::UMulExtended
-                | Op::SMulExtended
-                | Op::Bitcast
-        ),
+        Instruction::Core(op) => {
+            matches!(
+                op,
+                Op::Any
+                    | Op::All
+                    | Op::Dot
+                    | Op::VectorTimesMatrix
+                    | Op::MatrixTimesVector
+                    | Op::MatrixTimesMatrix
+                    | Op::OuterProduct
+                    | Op::Transpose
+                    | Op::VectorTimesScalar
+                    | Op::MatrixTimesScalar
+                    | Op::IAddCarry
+                    | Op::ISubBorrow
+                    | Op::UMulExtended
+                    | Op::SMulExtended
+                    | Op::Bitcast
+            ) || dots(op).is_some()
+        }
         Instruction::Extended(op) => matches!(
             op,
             Extended::Length
@@ -85,7 +87,10 @@ pub(crate) fn compute(
         Instruction::Core(op @ (Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended)) => {
             wide(op, operands)
         }
-        Instruction::Core(op) => product(op, operands),
+        Instruction::Core(op) => match dots(op) {
+            Some(signs) => dot(signs, operands, *result.first()?),
+            None => product(op, operands),
+        },
         Instruction::Extended(Extended::ModfStruct | Extended::FrexpStruct) => {
             split(instruction, operands, result)
         }
@@ -124,6 +129,40 @@ fn wide(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     });
     let (low, high): (Vec<_>, Vec<_>) = pairs.unzip();
     Some([low, high].concat())
+}
+
+/// Of products of vectors of integers whether the left and the right one are signed; none of other instructions.
+fn dots(op: Op) -> Option<(bool, bool)> {
+    match op {
+        Op::SDot | Op::SDotAccSat => Some((true, true)),
+        Op::UDot | Op::UDotAccSat => Some((false, false)),
+        Op::SUDot | Op::SUDotAccSat => Some((true, false)),
+        _ => None,
+    }
+}
+
+/// The sum of the products of two vectors of integers, four of 8 bits where they are numbers. With a third operand it is added, and
+/// the largest or smallest number stays where that does not fit; without a result where the sum of the products alone does not.
+fn dot((left, right): (bool, bool), operands: &[Operand<'_>], to: NumberShape) -> Option<Vec<u64>> {
+    let components = |operand: &Operand<'_>, signs: bool| -> Vec<i128> {
+        let number = |number: u64, bits: u32| match signs {
+            true => i128::from(signed(number, bits)),
+            false => i128::from(number & mask(bits)),
+        };
+        match operand.numbers {
+            [packed] if operand.shape.rows == 1 => (0..4).map(|at| number(packed >> (8 * at), 8)).collect(),
+            numbers => numbers.iter().map(|of| number(*of, operand.shape.bits)).collect(),
+        }
+    };
+    let (a, b) = (components(operands.first()?, left), components(operands.get(1)?, right));
+    let sum: i128 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+    let Some(more) = operands.get(2) else { return Some(vec![sum as u64 & mask(to.bits)]) };
+    let most = i128::from(mask(to.bits) >> u32::from(left));
+    let least = if left { -most - 1 } else { 0 };
+    let more = *more.numbers.first()?;
+    let more = if left { i128::from(signed(more, to.bits)) } else { i128::from(more) };
+    let fits = (least..=most).contains(&sum);
+    fits.then(|| vec![(sum + more).clamp(least, most) as u64 & mask(to.bits)])
 }
 
 /// A matrix as its columns.

@@ -18,6 +18,7 @@ pub(crate) struct Features {
     zero_initialize: vk::PhysicalDeviceZeroInitializeWorkgroupMemoryFeatures<'static>,
     synchronization2: vk::PhysicalDeviceSynchronization2Features<'static>,
     maintenance4: vk::PhysicalDeviceMaintenance4Features<'static>,
+    integer_dot: vk::PhysicalDeviceShaderIntegerDotProductFeatures<'static>,
     atomic_float: vk::PhysicalDeviceShaderAtomicFloatFeaturesEXT<'static>,
     atomic_float2: vk::PhysicalDeviceShaderAtomicFloat2FeaturesEXT<'static>,
     image_int64: vk::PhysicalDeviceShaderImageAtomicInt64FeaturesEXT<'static>,
@@ -251,6 +252,9 @@ features! {
     }
     maintenance4: vk::API_VERSION_1_3, khr::maintenance4::NAME => {
         maintenance4 = "maintenance4",
+    }
+    integer_dot: vk::API_VERSION_1_3, khr::shader_integer_dot_product::NAME => {
+        shader_integer_dot_product = "shaderIntegerDotProduct",
     }
     atomic_float: 0, ext::shader_atomic_float::NAME => {
         shader_buffer_float32_atomics = "shaderBufferFloat32Atomics",

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use arithmetic::mask;
-use rspirv::spirv::{BuiltIn, StorageClass};
+use rspirv::spirv::{BuiltIn, Op, StorageClass};
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
@@ -52,12 +52,7 @@ impl Walk<'_> {
         if first == 2 {
             let index = self.operand(state, instruction, 1)?;
             let index = self.known(state, &index, "an index")?;
-            let ty = self.type_of_operand(state, instruction, 0)?;
-            let stride = module.decorations(ty).stride.or(pointer.stride);
-            let stride = match stride {
-                Some(stride) => stride,
-                None => self.spec().size(pointer.ty)?,
-            };
+            let stride = self.stride_of(state, instruction, &pointer)?;
             let bits = {
                 let ty = self.type_of_operand(state, instruction, 1)?;
                 self.spec().bits(ty)?
@@ -102,6 +97,42 @@ impl Walk<'_> {
             pointer.stride = at.stride;
         }
         Ok(Value::Pointer(pointer))
+    }
+
+    /// Bytes from one element to the next of what an instruction's first operand points into.
+    fn stride_of(&self, state: &State, instruction: &Instruction, pointer: &Pointer) -> Step<u64> {
+        let ty = self.type_of_operand(state, instruction, 0)?;
+        match self.setting.module().decorations(ty).stride.or(pointer.stride) {
+            Some(stride) => Ok(stride),
+            None => Ok(self.spec().size(pointer.ty)?),
+        }
+    }
+
+    /// Whether two pointers are one, or how many elements are between them.
+    pub(crate) fn compare(&mut self, state: &State, instruction: &Instruction) -> Step<Value> {
+        let place = |pointer: &Pointer| (pointer.object, pointer.offset);
+        let (left, right) = (self.operand(state, instruction, 0)?, self.operand(state, instruction, 1)?);
+        let (same, ends) = match (&left, &right) {
+            (lacking, _) | (_, lacking) if lacking.is_lacking() => return Ok(lacking.clone()),
+            (Value::Pointer(left), Value::Pointer(right)) => {
+                (place(left) == place(right), Some((*left, *right)))
+            }
+            (Value::Null, Value::Pointer(_)) | (Value::Pointer(_), Value::Null) => (false, None),
+            (Value::Null, Value::Null) => (true, None),
+            _ => return Err(unsupported("a pointer without a unique object").into()),
+        };
+        if instruction.op != Op::PtrDiff {
+            return Ok(Value::Known(u64::from(same == (instruction.op == Op::PtrEqual))));
+        }
+        let Some((left, right)) = ends.filter(|(left, right)| left.object == right.object) else {
+            return Ok(self.lacking(instruction));
+        };
+        let stride = self.stride_of(state, instruction, &left)? as i64;
+        let apart = left.offset.wrapping_sub(right.offset) as i64;
+        Ok(match apart.checked_rem(stride) {
+            Some(0) => Value::Known((apart / stride) as u64 & mask(self.spec().bits(instruction.ty)?)),
+            _ => self.lacking(instruction),
+        })
     }
 
     /// A part of what a pointer points to. Offsets in matrices of memory that is written are right, or refused.
@@ -208,7 +239,7 @@ impl Walk<'_> {
             let number = match state.resolved(value) {
                 Value::Opaque => None,
                 // What nobody gave is no matter as long as nobody looks at it.
-                undefined @ Value::Undefined(_) if !self.is_shared(cell) => {
+                undefined @ Value::Undefined(_) if !undefined.is_lacking() && !self.is_shared(cell) => {
                     self.touch(cell, false, true, false);
                     self.write_private(state, cell, undefined)?;
                     continue;

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use litmus::{
-    Dialect, Instruction, InstructionKind, Label, LabelId, Location, LocationInit, Metadata, Place,
-    Placement, Reference, Register, RegisterInit, Scope, Span, Term, Test, Thread,
+    Dialect, Instruction, InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Metadata,
+    Place, Placement, Reference, Register, RegisterInit, Scope, Span, Term, Test, Thread,
 };
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
 use crate::layout::Specialized;
 use crate::lift::{Case, Finding, FindingKind, Identity, Setting, Spot, is_descriptor_array};
+use crate::mend;
 use crate::module::Type;
 use crate::question::Asked;
 use crate::value::{Cell, Number};
@@ -31,8 +32,10 @@ pub(crate) fn case(
     let mut locations = Vec::with_capacity(cells.len());
     let mut names = Vec::with_capacity(cells.len());
     let mut taken = HashSet::new();
+    let accessed = accessed(setting, &round.locations, &walked);
     for cell in &cells {
-        let shown = element_name(setting, *cell);
+        let variable = accessed.get(cell).copied().unwrap_or(cell.object.variable);
+        let shown = name_in(setting.specialized, variable, cell.object.instance, cell.offset).0;
         let plain: String = shown.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let plain = plain.trim_matches('_').to_owned();
         let mut unique =
@@ -358,9 +361,29 @@ fn drop_unused(code: &mut Vec<Emitted>) {
     }
 }
 
-/// What a reader of the source calls a cell.
-fn element_name(setting: &Setting<'_>, cell: Cell) -> String {
-    name_in(setting.specialized, cell.object.variable, cell.object.instance, cell.offset).0
+/// Of cells of a binding with several variables the one by which they are accessed.
+fn accessed(
+    setting: &Setting<'_>,
+    locations: &BTreeMap<Cell, LocationId>,
+    walked: &[Walked],
+) -> BTreeMap<Cell, u32> {
+    let shared: BTreeMap<LocationId, Cell> = locations
+        .iter()
+        .filter(|(cell, _)| setting.is_shared_binding(cell.object.variable))
+        .map(|(cell, location)| (*location, *cell))
+        .collect();
+    let mut all = BTreeMap::new();
+    if shared.is_empty() {
+        return all;
+    }
+    for emitted in walked.iter().flat_map(|one| &one.segments).flat_map(|segment| &segment.code) {
+        let cell = emit::location_of(&emitted.kind).and_then(|location| shared.get(&location));
+        let Some(cell) = cell.filter(|cell| !all.contains_key(*cell)) else { continue };
+        if let Some(variable) = mend::accessed(setting.module(), emitted.place) {
+            all.insert(*cell, variable);
+        }
+    }
+    all
 }
 
 /// What a reader calls the scalar at an offset of a variable, and how many bytes behind its start that is.

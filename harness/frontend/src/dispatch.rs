@@ -17,6 +17,8 @@ use crate::stage::Stage;
 
 /// Elements of an array of buffers at most.
 const MAX_ELEMENTS: u64 = 64;
+/// Operands of a rotation of a whole subgroup: its scope, the value and how far.
+const UNCLUSTERED: usize = 3;
 /// Bytes of all buffers of a dispatch at most.
 const MAX_BYTES: u64 = 1 << 26;
 
@@ -83,6 +85,15 @@ pub struct Dispatch {
     pub notes: Vec<String>,
 }
 
+impl Dispatch {
+    /// Asks devices for one of some features.
+    fn asks_for(&mut self, features: &[&'static str]) {
+        if !self.needs.iter().any(|known| known == features) {
+            self.needs.push(features.to_vec());
+        }
+    }
+}
+
 /// What a device needs to dispatch a kernel with its inputs.
 ///
 /// # Errors
@@ -133,7 +144,7 @@ fn dispatch_of(module: &Module, options: &Options) -> Result<Dispatch, Problem> 
     constants(module, by_id, &mut all)?;
     capabilities(module, &mut all);
     if module.local_size(function).is_some_and(|(_, by_ids)| by_ids) {
-        all.needs.push(vec!["maintenance4"]);
+        all.asks_for(&["maintenance4"]);
     }
     let mut places: BTreeMap<(u32, u32, u32), DispatchBuffer> = BTreeMap::new();
     let mut bytes = 0_u64;
@@ -195,12 +206,11 @@ fn used(module: &Module, function: u32, all: &mut Dispatch) -> BTreeSet<u32> {
             all.floats |= is_float(module, instruction.ty)
                 && !matches!(instruction.op, Op::Load | Op::CopyObject | Op::Image | Op::ImageRead)
                 || leaves_floats(instruction.op, operands);
-            let extended = vec!["shaderSubgroupExtendedTypes"];
-            if is_of_subgroup(instruction.op)
-                && is_extended(module, instruction.ty)
-                && !all.needs.contains(&extended)
-            {
-                all.needs.push(extended);
+            if is_of_subgroup(instruction.op) && is_extended(module, instruction.ty) {
+                all.asks_for(&["shaderSubgroupExtendedTypes"]);
+            }
+            if instruction.op == Op::GroupNonUniformRotateKHR && operands.len() > UNCLUSTERED {
+                all.asks_for(&["shaderSubgroupRotateClustered"]);
             }
             if matches!(instruction.op, Op::SRem | Op::SMod) {
                 // "Precision and Operation of SPIR-V Instructions": of a negative operand the result is undefined.
@@ -520,6 +530,10 @@ fn features(capability: Capability) -> Option<&'static [&'static str]> {
         Capability::AtomicFloat64MinMaxEXT => {
             &["shaderBufferFloat64AtomicMinMax", "shaderSharedFloat64AtomicMinMax"]
         }
+        Capability::DotProduct
+        | Capability::DotProductInputAll
+        | Capability::DotProductInput4x8Bit
+        | Capability::DotProductInput4x8BitPacked => &["shaderIntegerDotProduct"],
         Capability::ShaderClockKHR => &["shaderSubgroupClock", "shaderDeviceClock"],
         Capability::WorkgroupMemoryExplicitLayoutKHR => &["workgroupMemoryExplicitLayout"],
         Capability::WorkgroupMemoryExplicitLayout8BitAccessKHR => {
@@ -560,7 +574,7 @@ fn capabilities(module: &Module, all: &mut Dispatch) {
                 if declared.insert(instruction) {
                     match features(capability) {
                         Some([]) => {}
-                        Some(features) => all.needs.push(features.to_vec()),
+                        Some(features) => all.asks_for(features),
                         None => all.unknown.push(format!("{capability:?}")),
                     }
                 }

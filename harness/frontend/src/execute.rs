@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use arithmetic::{Kind, NumberShape, Operand, fold, fold_extended, folds, mask};
+use arithmetic::{Kind, NumberShape, Operand, decides, fold, fold_extended, folds, mask, values_of};
 use litmus::{ArithmeticOperation, InterlockEnd};
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 
 use crate::access::Way;
 use crate::emit;
 use crate::error::{malformed, unsupported};
-use crate::lift::FindingKind;
+use crate::layout::known;
 use crate::module::{Instruction, Type};
 use crate::order::{MemoryOperands, scope, semantics};
 use crate::relation::relation;
@@ -109,6 +109,7 @@ impl Walk<'_> {
             }
             Op::AccessChain | Op::InBoundsAccessChain => self.access_chain(state, instruction, 1),
             Op::PtrAccessChain | Op::InBoundsPtrAccessChain => self.access_chain(state, instruction, 2),
+            Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff => self.compare(state, instruction),
             Op::ArrayLength => {
                 let pointer = self.pointer(state, instruction, 0)?;
                 let member = u64::from(*operands.get(1).ok_or_else(|| malformed("no member"))?);
@@ -158,7 +159,11 @@ impl Walk<'_> {
                 let vector = self.operand(state, instruction, 0)?;
                 let index = self.operand(state, instruction, 1)?;
                 let index = self.known(state, &index, "an index")?;
-                let value = self.part(&vector, usize::try_from(index).unwrap_or(usize::MAX))?;
+                let ty = self.type_of_operand(state, instruction, 0)?;
+                if index >= self.spec().count(ty)? as u64 {
+                    return Ok(self.lacking(instruction));
+                }
+                let value = self.part(&vector, index as usize)?;
                 Ok(state.resolved(&value))
             }
             Op::VectorInsertDynamic => {
@@ -166,6 +171,9 @@ impl Walk<'_> {
                 let object = self.operand(state, instruction, 1)?;
                 let index = self.operand(state, instruction, 2)?;
                 let index = self.known(state, &index, "an index")?;
+                if index >= self.spec().count(instruction.ty)? as u64 {
+                    return Ok(self.lacking(instruction));
+                }
                 self.inserted(&vector, instruction.ty, &[index as u32], object)
             }
             Op::CopyObject | Op::CopyLogical => self.operand(state, instruction, 0),
@@ -173,6 +181,9 @@ impl Walk<'_> {
             Op::Select => self.select(state, instruction),
             Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended => {
                 self.two_halves(state, instruction)
+            }
+            Op::SDot | Op::UDot | Op::SUDot | Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => {
+                self.dot(state, instruction)
             }
             Op::MemoryBarrier => {
                 let value = self.operand(state, instruction, 0)?;
@@ -235,6 +246,9 @@ impl Walk<'_> {
         let (bits, scalar) = (self.spec().bits(ty)?, self.spec().is_scalar(ty)?);
         let shape = NumberShape { kind: Kind::Integer, bits, rows: 1, columns: 1 };
         let pair = |walk: &mut Self, state: &mut State, left: &Value, right: &Value| -> Step<[Value; 2]> {
+            if let Some(lacking) = [left, right].into_iter().find(|side| side.is_lacking()) {
+                return Ok([lacking.clone(), lacking.clone()]);
+            }
             if [left, right].iter().any(|side| matches!(state.resolved(side), Value::Opaque)) {
                 return Ok([Value::Opaque, Value::Opaque]);
             }
@@ -258,6 +272,37 @@ impl Walk<'_> {
             high.push(of_high);
         }
         Ok(Value::Composite(Rc::new([low, high].map(|half| Value::Composite(Rc::new(half))).to_vec())))
+    }
+
+    /// Products of vectors of integers, which may be packed into numbers.
+    fn dot(&mut self, state: &mut State, instruction: &Instruction) -> Step<Value> {
+        let count = values_of(instruction.op, self.setting.module().operands(instruction).len());
+        let mut rows = Vec::with_capacity(count);
+        for index in 0..count {
+            let ty = self.type_of_operand(state, instruction, index)?;
+            let parts = match self.spec().is_scalar(ty)? {
+                true => vec![self.operand(state, instruction, index)?],
+                false => self.vector(state, instruction, index)?,
+            };
+            let mut numbers = Vec::with_capacity(parts.len());
+            for part in parts {
+                if part == Value::Opaque || part.is_lacking() {
+                    return Ok(part);
+                }
+                numbers.push(self.known(state, &part, "a computation")?);
+            }
+            let (bits, rows_of) = (self.spec().bits(ty)?, numbers.len() as u32);
+            rows.push((numbers, NumberShape { kind: Kind::Integer, bits, rows: rows_of, columns: 1 }));
+        }
+        let operands: Vec<Operand<'_>> =
+            rows.iter().map(|(numbers, shape)| Operand { numbers, shape: *shape }).collect();
+        let bits = self.spec().bits(instruction.ty)?;
+        let result = NumberShape { kind: Kind::Integer, bits, rows: 1, columns: 1 };
+        let sum = arithmetic::Instruction::Core(instruction.op).compute(&operands, &[result]);
+        Ok(match sum.as_deref() {
+            Some([sum]) => Value::Known(*sum),
+            _ => self.lacking(instruction),
+        })
     }
 
     fn vector(&mut self, state: &State, instruction: &Instruction, index: usize) -> Step<Vec<Value>> {
@@ -291,12 +336,17 @@ impl Walk<'_> {
             Value::Composite(conditions) => {
                 let mut parts = Vec::new();
                 for (index, condition) in conditions.iter().enumerate() {
+                    if condition.is_lacking() {
+                        parts.push(condition.clone());
+                        continue;
+                    }
                     let chosen = self.truth(state, condition, "a selection")?;
                     parts.push(self.part(if chosen { &yes } else { &no }, index)?);
                 }
                 Ok(Value::Composite(Rc::new(parts)))
             }
             Value::Opaque if !matches!(yes, Value::Pointer(_)) => Ok(Value::Opaque),
+            lacking if lacking.is_lacking() => Ok(lacking),
             condition => Ok(if self.truth(state, &condition, "a selection")? { yes } else { no }),
         }
     }
@@ -336,6 +386,9 @@ impl Walk<'_> {
         }
         if op == Op::Any || op == Op::All {
             let elements = self.vector(state, instruction, 0)?;
+            if let Some(lacking) = elements.iter().find(|element| element.is_lacking()) {
+                return Ok(lacking.clone());
+            }
             let mut all = op == Op::All;
             for element in &elements {
                 let holds = self.truth(state, element, "a truth")?;
@@ -367,18 +420,15 @@ impl Walk<'_> {
             Op::LogicalNot | Op::LogicalAnd | Op::LogicalOr | Op::LogicalEqual | Op::LogicalNotEqual
         );
         let arguments: Vec<Value> = arguments.iter().map(|argument| state.resolved(argument)).collect();
+        if let Some(lacking) = arguments.iter().find(|argument| argument.is_lacking()) {
+            let alone = |argument: &&Value| known(argument).is_some_and(|number| decides(op, number, bits));
+            return Ok(arguments.iter().find(alone).unwrap_or(lacking).clone());
+        }
         if logical && arguments.iter().any(|argument| matches!(argument, Value::Truth(_))) {
             return self.logical(state, op, &arguments);
         }
         if arguments.iter().any(|argument| matches!(argument, Value::Opaque)) {
             return Ok(Value::Opaque);
-        }
-        if let [Value::Pointer(left), Value::Pointer(right)] = &arguments[..] {
-            return match op {
-                Op::PtrEqual => Ok(Value::Known(u64::from(left == right))),
-                Op::PtrNotEqual => Ok(Value::Known(u64::from(left != right))),
-                _ => Err(unsupported(format!("Op{op:?} on pointers")).into()),
-            };
         }
         if arguments.iter().any(|argument| matches!(argument, Value::Pointer(_))) {
             return Err(unsupported(format!("Op{op:?} of a pointer")).into());
@@ -397,11 +447,7 @@ impl Walk<'_> {
         if let Some(known) = known {
             return match fold(op, &known, from, bits) {
                 Some(value) => Ok(Value::Known(value)),
-                None if folds(op) => {
-                    let message = format!("Op{op:?} without a result");
-                    self.suspect(state, FindingKind::UndefinedBehaviour, message)?;
-                    Ok(Value::Undefined(Origin::Instruction(instruction.result, self.thread)))
-                }
+                None if folds(op) => Ok(self.lacking(instruction)),
                 None => Err(unsupported(format!("Op{op:?}")).into()),
             };
         }
@@ -448,6 +494,11 @@ impl Walk<'_> {
                 Err(unsupported(format!("Op{op:?}")).into())
             }
         }
+    }
+
+    /// What an instruction gives that has no defined result here.
+    pub(crate) fn lacking(&self, instruction: &Instruction) -> Value {
+        Value::Undefined(Origin::Lacking(instruction.result, self.thread))
     }
 
     fn logical(&mut self, state: &mut State, op: Op, arguments: &[Value]) -> Step<Value> {
@@ -509,16 +560,20 @@ impl Walk<'_> {
         let mut results = Vec::new();
         for index in 0..count.unwrap_or(1) {
             let mut numbers = Vec::new();
-            let mut opaque = false;
+            let (mut opaque, mut lacking) = (false, None);
             for argument in &arguments {
                 let one = if count.is_some() { self.part(argument, index)? } else { argument.clone() };
-                if matches!(state.resolved(&one), Value::Opaque) {
+                if one.is_lacking() {
+                    lacking = Some(one);
+                } else if matches!(state.resolved(&one), Value::Opaque) {
                     opaque = true;
                 } else {
                     numbers.push(self.known(state, &one, &format!("{op:?}"))?);
                 }
             }
-            results.push(if opaque {
+            results.push(if let Some(lacking) = lacking {
+                lacking
+            } else if opaque {
                 Value::Opaque
             } else {
                 let folded = fold_extended(op, &numbers, bits, bits);
@@ -532,9 +587,9 @@ impl Walk<'_> {
     }
 }
 
-/// Instructions on numbers and truths, and those on pointers that give truths.
+/// Instructions on numbers and truths.
 fn is_computation(op: Op) -> bool {
-    folds(op) || matches!(op, Op::Any | Op::All | Op::PtrEqual | Op::PtrNotEqual)
+    folds(op) || matches!(op, Op::Any | Op::All)
 }
 
 fn is_atomic(op: Op) -> bool {

@@ -19,6 +19,10 @@ impl Walk<'_> {
             Value::Known(number) => Ok(number),
             Value::Truth(truth) => Ok(u64::from(self.decide(state, &truth)?)),
             Value::Register(register) => self.fork_over(state, register, what),
+            Value::Undefined(Origin::Lacking(id, _)) => {
+                self.without_result(state, id)?;
+                Ok(0)
+            }
             Value::Undefined(origin) => Ok(self.demand(origin, what)),
             Value::Opaque => Err(Problem::Opaque { what: what.to_owned() }.into()),
             other => known(&other).ok_or_else(|| unsupported(format!("{what} that is no number")).into()),

@@ -19,6 +19,7 @@ mod group;
 mod image;
 mod machine;
 mod memory;
+mod name;
 mod program;
 mod quick;
 mod sampler;

@@ -57,7 +57,9 @@ pub fn beside_races(module: &Module, options: &Options) -> Vec<GridFinding> {
         return Vec::new();
     }
     let findings = grid::walk(module, options).map_or_else(|_| Vec::new(), |report| report.findings);
-    let beside = |kind| matches!(kind, FindingKind::Hang | FindingKind::UninitialisedRead);
+    let beside = |kind| {
+        matches!(kind, FindingKind::Hang | FindingKind::UninitialisedRead | FindingKind::UndefinedBehaviour)
+    };
     findings.into_iter().filter(|found| beside(found.kind)).collect()
 }
 

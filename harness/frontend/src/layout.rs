@@ -181,7 +181,10 @@ impl<'m> Specialized<'m> {
                 let mut end = 0_u64;
                 let mut next = 0_u64;
                 for (index, member) in members.iter().enumerate() {
-                    let size = self.size_within(*member, depth + 1)?;
+                    let size = match self.matrix_size(ty, index, *member)? {
+                        Some(size) => size,
+                        None => self.size_within(*member, depth + 1)?,
+                    };
                     let offset = self.declared_offset(ty, index).unwrap_or(next);
                     next = offset.checked_add(size).filter(|size| *size < 1 << 40).ok_or_else(large)?;
                     next = next.next_multiple_of(4);
@@ -193,6 +196,24 @@ impl<'m> Specialized<'m> {
         };
         self.sizes.borrow_mut().insert(ty, size);
         Ok(size)
+    }
+
+    /// Bytes of a member that is a matrix whose columns or rows lie apart.
+    fn matrix_size(&self, ty: u32, member: usize, of: u32) -> Result<Option<u64>, Problem> {
+        let decorations = self.module.member_decorations.get(&(ty, member as u32));
+        let (Type::Matrix { column, count }, Some(decorations)) = (self.module.ty(of)?, decorations) else {
+            return Ok(None);
+        };
+        let (Some(stride), Type::Vector { element, count: rows }) =
+            (decorations.matrix_stride, self.module.ty(*column)?)
+        else {
+            return Ok(None);
+        };
+        let (lines, in_line) = if decorations.row_major { (rows, count) } else { (count, rows) };
+        let last = u64::from(*in_line) * self.size(*element)?;
+        let before = stride.checked_mul(u64::from(lines.saturating_sub(1)));
+        let size = before.and_then(|before| before.checked_add(last));
+        size.map(Some).ok_or_else(|| unsupported("a type of more bytes than memory has"))
     }
 
     fn declared_offset(&self, ty: u32, member: usize) -> Option<u64> {

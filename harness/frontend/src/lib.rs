@@ -56,6 +56,7 @@ pub mod grid;
 mod guards;
 pub mod inputs;
 mod judge;
+mod lacking;
 mod launch;
 mod layout;
 mod lift;

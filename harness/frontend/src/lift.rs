@@ -280,6 +280,11 @@ impl<'a> Setting<'a> {
         self.canonical.get(&variable).copied().unwrap_or(variable)
     }
 
+    /// Whether there is another variable with the same binding.
+    pub fn is_shared_binding(&self, variable: u32) -> bool {
+        self.canonical.values().filter(|first| **first == variable).count() > 1
+    }
+
     pub fn invocations(&self) -> u32 {
         self.local_size.iter().fold(1, |product: u32, size| product.saturating_mul(*size))
     }

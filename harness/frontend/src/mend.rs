@@ -21,6 +21,7 @@ use crate::error::Place;
 use crate::lift::{Case, Lifted, Spot};
 use crate::module::Module;
 
+pub(crate) use walked::accessed;
 pub use walked::{WalkedChange, WalkedMends, mend_walked};
 
 /// Steps for one changed kernel.
@@ -148,8 +149,8 @@ impl Language {
     }
 
     /// That a variable is to be coherent, or an access of it alone, where others are already.
-    fn made_coherent(self, module: &Module, id: u32, left_out: bool) -> String {
-        let name = called(module, id);
+    fn made_coherent(self, module: &Module, ids: &[u32], left_out: bool) -> String {
+        let name = all_called(module, ids);
         match left_out {
             true => format!(
                 "make this access of `{name}` coherent, as others are: where it is declared so, write `x = x + 1` for \
@@ -174,6 +175,11 @@ fn called(module: &Module, id: u32) -> String {
         .variables
         .get(&id)
         .map_or_else(|| module.name(id), |variable| module.variable_name(id, variable.ty))
+}
+
+/// Several of them, as they stand between backticks.
+fn all_called(module: &Module, ids: &[u32]) -> String {
+    ids.iter().map(|id| called(module, *id)).collect::<Vec<_>>().join("` and `")
 }
 
 /// What was found.
@@ -535,17 +541,25 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
         }
     }
     for (class, variable) in &raced {
-        let accesses = places.iter().find(|(_, kind)| {
+        let mut accesses = places.iter().filter(|(_, kind)| {
             emit::coherent(kind, scope).is_some()
                 && emit::location_of(kind)
                     .and_then(|l| case.cells.get(usize::from(l.0)).map(|cell| &cell.object.variable))
                     == Some(variable)
         });
-        if let Some((spot, _)) = accesses.filter(|_| *class != StorageClass::Workgroup || module.vulkan) {
-            let left_out = walked::is_shared_elsewhere(module, *variable);
-            let text = language.made_coherent(module, *variable, left_out);
+        // Of several blocks of one binding those that are accessed.
+        let blocks: BTreeSet<u32> =
+            accesses.clone().filter_map(|(spot, _)| accessed(module, spot.place)).collect();
+        let mut blocks: Vec<u32> = blocks.into_iter().collect();
+        if blocks.is_empty() {
+            blocks.push(*variable);
+        }
+        let first = accesses.next().filter(|_| *class != StorageClass::Workgroup || module.vulkan);
+        if let Some((spot, _)) = first {
+            let left_out = blocks.iter().any(|block| walked::is_shared_elsewhere(module, *block));
+            let text = language.made_coherent(module, &blocks, left_out);
             if module.vulkan && !left_out {
-                let name = called(module, *variable);
+                let name = all_called(module, &blocks);
                 add(ChangeKind::NonPrivate(*variable), *spot, format!("declare `{name}` nonprivate"));
             }
             add(ChangeKind::Coherent(*variable, scope), *spot, text);

@@ -33,6 +33,8 @@ pub(crate) enum Origin {
     Memory(Object, u64, Option<u16>),
     /// What this instruction of the text gives in this invocation.
     Instruction(u32, u16),
+    /// The same of one that has no defined result for its operands ([`crate::lacking`]).
+    Lacking(u32, u16),
 }
 
 impl Origin {
@@ -59,6 +61,13 @@ pub(crate) enum Value {
     Null,
     Pointer(Pointer),
     Composite(Rc<Vec<Value>>),
+}
+
+impl Value {
+    /// Whether it comes of an instruction without a defined result.
+    pub fn is_lacking(&self) -> bool {
+        matches!(self, Value::Undefined(Origin::Lacking(..)))
+    }
 }
 
 /// A relation of two numbers.

@@ -483,7 +483,7 @@ impl<'a> Walk<'a> {
             // How many vertices and primitives are used is nothing of memory.
             Op::SetMeshOutputsEXT if self.setting.stage == Stage::Mesh => self.next(state),
             Op::Unreachable => {
-                let message = "control reaches OpUnreachable".to_owned();
+                let message = "OpUnreachable is reached".to_owned();
                 self.suspect(state, FindingKind::UndefinedBehaviour, message)?;
                 self.block()
             }

@@ -1,7 +1,8 @@
 //! What walks over whole grids find, and what they do not: a kernel for each kind.
 
 use frontend::grid::Verdict;
-use frontend::{FindingKind, Options, Refusal, Until, grid};
+use frontend::{Asking, FindingKind, Options, Place, Refusal, Until, grid};
+use model::{Budget, Model};
 
 /// A kernel of 64 invocations: declarations and body.
 fn kernel(body: &str) -> String {
@@ -406,4 +407,175 @@ fn annotations_say_what_a_walk_begins_with() {
     let open = text.replace("; @Input: %C = {{0}}\n", "");
     let refused = walk(&open).expect_err("a refusal");
     assert!(refused.to_string().contains("`%C` without @Input, for a whole grid"), "{refused}");
+}
+
+/// What `check` tells beside races: the kinds, words and lines.
+fn checked(body: &str) -> Result<Vec<(FindingKind, String, Place)>, Refusal> {
+    let module = frontend::read(kernel(body).replace("LocalSize 64", "LocalSize 2").as_bytes())?;
+    let options = Options { grid: Some([1, 1, 1]), subgroup_size: Some(2), ..Options::default() };
+    let told = |found: &frontend::Finding| (found.kind, found.message.clone(), found.at[0].place);
+    Ok(frontend::lift(&module, &options)?.findings.iter().map(told).collect())
+}
+
+/// Results that are not defined are told where somebody looks at them, by the walk and by what the model is asked with alike; what is
+/// computed and thrown away is not.
+#[test]
+fn results_that_are_not_defined_are_told_where_they_matter() {
+    const OPERATIONS: [(&str, &str); 9] = [
+        ("OpUDiv %u32 %63 %nothing", "OpUDiv without a defined result: it divides by zero"),
+        ("OpUMod %u32 %63 %nothing", "OpUMod without a defined result: it divides by zero"),
+        (
+            "OpSDiv %u32 %63 %nothing",
+            "OpSDiv without a defined result: it divides by zero, or the smallest number by -1",
+        ),
+        (
+            "OpSRem %u32 %63 %nothing",
+            "OpSRem without a defined result: it divides by zero, or the smallest number by -1",
+        ),
+        (
+            "OpShiftLeftLogical %u32 %63 %wide",
+            "OpShiftLeftLogical without a defined result: it shifts by as many bits as the number has, or more",
+        ),
+        (
+            "OpShiftRightArithmetic %u32 %63 %wide",
+            "OpShiftRightArithmetic without a defined result: it shifts by as many bits as the number has, or more",
+        ),
+        (
+            "OpBitFieldInsert %u32 %63 %1 %3 %wide",
+            "OpBitFieldInsert without a defined result: its field goes beyond the number",
+        ),
+        (
+            "OpBitFieldUExtract %u32 %63 %3 %wide",
+            "OpBitFieldUExtract without a defined result: its field goes beyond the number",
+        ),
+        (
+            "OpVectorExtractDynamic %u32 %four %64",
+            "OpVectorExtractDynamic of a component that the vector does not have",
+        ),
+    ];
+    const USES: [(&str, bool); 9] = [
+        ("OpStore %out %got\n", true),
+        ("%more = OpIAdd %u32 %got %1\n%most = OpBitwiseXor %u32 %more %3\nOpStore %out %most\n", true),
+        (
+            "%is = OpIEqual %bool %got %2\nOpSelectionMerge %end None\nOpBranchConditional %is %yes %end\n%yes = OpLabel\nOpBranch %end\n%end = OpLabel\n",
+            true,
+        ),
+        ("%is = OpIEqual %bool %got %2\n%one = OpSelect %u32 %is %1 %2\nOpStore %out %one\n", true),
+        ("%old = OpAtomicIAdd %u32 %flag %1 %72 %got\n", true),
+        (
+            "%there = OpAccessChain %to_u32 %flags %0 %got\n%seen = OpLoad %u32 %there\nOpStore %out %seen\n",
+            true,
+        ),
+        ("%one = OpSelect %u32 %true %1 %got\nOpStore %out %one\n", false),
+        ("%more = OpIAdd %u32 %got %1\n%none = OpIMul %u32 %more %nothing\nOpStore %out %none\n", false),
+        (
+            "%pair = OpCompositeConstruct %v3 %got %1 %2\n%one = OpCompositeExtract %u32 %pair 1\nOpStore %out %one\n",
+            false,
+        ),
+    ];
+    for (operation, words) in OPERATIONS {
+        for (using, told) in USES {
+            let body = format!(
+                "%nothing = OpISub %u32 %me %me\n%wide = OpIAdd %u32 %63 %1\n\
+                 %four = OpCompositeConstruct %v4 %me %me %me %me\n%got = {operation}\n{using}"
+            );
+            let kind = match operation.contains("Vector") {
+                true => FindingKind::OutOfBounds,
+                false => FindingKind::UndefinedBehaviour,
+            };
+            let all = walked(&body, 1).unwrap().findings;
+            let told_by_walk: Vec<_> =
+                all.iter().map(|found| (found.kind, found.message.as_str(), found.at[0].place)).collect();
+            let line = 1 + kernel(&body).lines().position(|line| line.starts_with("%got")).unwrap() as u32;
+            let expected = if told { vec![(kind, words, Place::Line(line))] } else { Vec::new() };
+            assert_eq!(told_by_walk, expected, "{body}");
+            let mut told_by_check = checked(&body).unwrap();
+            // One of each invocation.
+            told_by_check.dedup();
+            let told_by_check: Vec<_> = told_by_check
+                .iter()
+                .map(|(kind, message, place)| (*kind, message.as_str(), *place))
+                .collect();
+            assert_eq!(told_by_check, expected, "{body}");
+        }
+    }
+}
+
+/// Pointers into arrays, compared and subtracted: `to` and `from` are of elements 5 and 2.
+#[test]
+fn pointers_are_compared_and_subtracted() {
+    let told = |test: &str| {
+        let body = format!(
+            "%five = OpIAdd %u32 %3 %2\n%to = OpAccessChain %to_shared %shared %five\n%from = OpAccessChain %to_shared %shared %2\n\
+             %again = OpInBoundsPtrAccessChain %to_shared %from %3\n%null = OpCopyObject %to_shared %nowhere\n\
+             %on = OpAccessChain %to_u32 %data %0 %five\n%off = OpAccessChain %to_u32 %flags %0 %2\n{test}\n\
+             OpSelectionMerge %end None\nOpBranchConditional %is %yes %end\n%yes = OpLabel\nOpUnreachable\n%end = OpLabel\n"
+        );
+        let text = kernel(&body).replace("LocalSize 64", "LocalSize 2");
+        let text = text.replace("%true = ", "%nowhere = OpConstantNull %to_shared\n%true = ");
+        let module = frontend::read(text.as_bytes()).unwrap();
+        let options = Options { grid: Some([1, 1, 1]), ..Options::default() };
+        let mut walked: Vec<_> =
+            grid::walk(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
+        let mut checked: Vec<_> =
+            frontend::lift(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
+        walked.dedup();
+        checked.dedup();
+        assert_eq!(walked, checked, "{test}");
+        walked.join(", ")
+    };
+    const REACHED: &str = "OpUnreachable is reached";
+    const APART: &str = "OpPtrDiff without a defined result: its pointers are not to elements of one array";
+    let cases = [
+        ("%is = OpPtrEqual %bool %to %again", REACHED),
+        ("%is = OpPtrEqual %bool %to %from", ""),
+        ("%is = OpPtrNotEqual %bool %to %from", REACHED),
+        ("%is = OpPtrNotEqual %bool %to %again", ""),
+        ("%is = OpPtrEqual %bool %to %null", ""),
+        ("%is = OpPtrNotEqual %bool %null %to", REACHED),
+        ("%is = OpPtrEqual %bool %null %null", REACHED),
+        ("%is = OpPtrEqual %bool %on %off", ""),
+        ("%gap = OpPtrDiff %u32 %to %from\n%is = OpIEqual %bool %gap %3", REACHED),
+        (
+            "%gap = OpPtrDiff %u32 %from %to\n%sum = OpIAdd %u32 %gap %3\n%is = OpIEqual %bool %sum %0",
+            REACHED,
+        ),
+        (
+            "%gap = OpPtrDiff %u32 %on %off\n%is = OpLogicalAnd %bool %true %true\n%none = OpIMul %u32 %gap %0",
+            REACHED,
+        ),
+        ("%gap = OpPtrDiff %u32 %on %off\n%is = OpIEqual %bool %gap %3", APART),
+    ];
+    for (test, expected) in cases {
+        assert_eq!(told(test), expected, "{test}");
+    }
+}
+
+/// A race and what mends it are told of the block that is accessed, where several are of one binding.
+#[test]
+fn of_several_blocks_of_a_binding_the_accessed_one_is_named() {
+    let body = "%there = OpAccessChain %to_u32 %words %0 %me\n%beside = OpAccessChain %to_u32 %words %0 %near\n\
+                OpStore %there %me\nOpMemoryBarrier %1 %72\nOpControlBarrier %2 %2 %264\n%got = OpLoad %u32 %beside\n";
+    let text = kernel(body).replace("LocalSize 64", "LocalSize 2");
+    let text = text.replace(
+        "OpDecorate %flags DescriptorSet 0\n",
+        "OpDecorate %words DescriptorSet 0\nOpDecorate %words Binding 0\nOpDecorate %flags DescriptorSet 0\n",
+    );
+    let text = text
+        .replace("%flags = OpVariable", "%words = OpVariable %to_block StorageBuffer\n%flags = OpVariable");
+    let module = frontend::read(text.as_bytes()).unwrap();
+    let options = Options { grid: Some([1, 1, 1]), ..Options::default() };
+    let report = grid::walk(&module, &options).unwrap();
+    assert!(report.findings[0].message.contains("`words["), "{:?}", report.findings);
+    let mends = frontend::mend_walked(&module, &options, &report, &|| false);
+    let texts: Vec<&str> = mends.of.iter().flatten().map(|change| change.text.as_str()).collect();
+    assert!(texts.contains(&"declare `words` coherent"), "{texts:?}");
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let asking = Asking { budget: Budget::default(), race: true, question: false, places: true };
+    let whole = frontend::lift(&module, &Options { keep_all: true, ..options }).unwrap();
+    let found = frontend::answer(&whole, &model, &asking).unwrap().race_found;
+    assert!(found.as_ref().is_some_and(|found| found.element.starts_with("words[")), "{found:?}");
+    let mended = frontend::mend(&module, &whole, &model, found.as_ref(), &asking).unwrap();
+    let texts: Vec<&str> = mended.changes.iter().map(|change| change.text.as_str()).collect();
+    assert!(texts.contains(&"declare `words` coherent"), "{texts:?}");
 }

@@ -432,11 +432,19 @@ struct Beyond {
 
 /// Kernels whose race needs a read of what is written only behind it.
 ///
-/// In three the read decides whether that is written at all, and so in a circle of invocations: `if (x) y = 1` beside
+/// In five the read decides whether that is written at all, and so in a circle of invocations: `if (x) y = 1` beside
 /// `if (y) x = 1`. No rule of the text excludes that (VK-AC-06), and no implementation is known to show it; where zeros are stored
-/// nobody comes to a race. In the last a control barrier without semantics stands between the read and the write of another
-/// invocation, which orders nothing (VK-SW-09, VK-SW-10): a device may read behind it. A walk reads what was written.
-const BEYOND: [Beyond; 4] = [
+/// nobody comes to a race. In the last three a control barrier stands between the read and the write of another invocation, without
+/// semantics or with those of other memory, which orders nothing there (VK-SW-09, VK-SW-10): a device may read behind it. In 17531
+/// what the read decides is ordered by the barrier all the same, so that only a value that is guessed shows it. A walk reads what was
+/// written.
+const BEYOND: [Beyond; 8] = [
+    Beyond {
+        seed: 3235,
+        meeting: Meeting::Barriers,
+        without: ["OpAtomicOr %u32 %dother %5 %24648 %1", "OpAtomicOr %u32 %dother %5 %24648 %0"],
+    },
+    Beyond { seed: 12_259, meeting: Meeting::Barriers, without: ["OpStore %p105 %1 ", "OpStore %p105 %0 "] },
     Beyond {
         seed: 31_312,
         meeting: Meeting::Barriers,
@@ -458,6 +466,16 @@ const BEYOND: [Beyond; 4] = [
         seed: 37_502,
         meeting: Meeting::Barriers,
         without: ["OpControlBarrier %2 %2 %0", "OpControlBarrier %2 %2 %72"],
+    },
+    Beyond {
+        seed: 17_531,
+        meeting: Meeting::Barriers,
+        without: ["OpControlBarrier %2 %2 %24840", "OpControlBarrier %2 %2 %24904"],
+    },
+    Beyond {
+        seed: 18_237,
+        meeting: Meeting::Barriers,
+        without: ["OpControlBarrier %2 %2 %24840", "OpControlBarrier %2 %2 %24904"],
     },
 ];
 

@@ -105,3 +105,22 @@ fn a_dispatch_keeps_the_words_of_the_module() {
         frontend::element_names(&module, &Options::default(), &[(0, 0, 0, 12), (1, 2, 0, 0)]).unwrap();
     assert_eq!(names, ["given.values[3]", "result.total"]);
 }
+
+/// A rotation within clusters asks for more than one of the whole subgroup.
+#[test]
+fn rotations_ask_for_their_features() {
+    let needs = |cluster: &str| {
+        let text = format!(
+            "OpCapability Shader\nOpCapability GroupNonUniformRotateKHR\nOpMemoryModel Logical GLSL450\n\
+             OpEntryPoint GLCompute %main \"main\"\nOpExecutionMode %main LocalSize 8 1 1\n%void = OpTypeVoid\n\
+             %u32 = OpTypeInt 32 0\n%2 = OpConstant %u32 2\n%3 = OpConstant %u32 3\n%4 = OpConstant %u32 4\n\
+             %function = OpTypeFunction %void\n%main = OpFunction %void None %function\n%entry = OpLabel\n\
+             %turned = OpGroupNonUniformRotateKHR %u32 %3 %2 %2 {cluster}\nOpReturn\nOpFunctionEnd\n"
+        );
+        dispatch(&frontend::read(text.as_bytes()).unwrap(), &Options::default()).unwrap().needs.concat()
+    };
+    assert_eq!(needs(""), ["shaderSubgroupRotate"]);
+    let mut clustered = needs("%4");
+    clustered.sort_unstable();
+    assert_eq!(clustered, ["shaderSubgroupRotate", "shaderSubgroupRotateClustered"]);
+}

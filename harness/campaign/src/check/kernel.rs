@@ -13,7 +13,7 @@ use results::wire::{
 };
 use results::write::race::places;
 
-use super::undecided::Undecided;
+use super::undecided::{self, Undecided};
 use super::walked::Walked;
 use super::{Asked, Checked};
 use crate::patience::patience;
@@ -77,7 +77,13 @@ pub fn check(
             };
             let found = deepened(&options, asked, started, lifted);
             let open = found.as_ref().map_or(true, |(_, open)| *open);
-            let (walked, why) = match open.then(|| walked.answered(model, asked, started)) {
+            let lacks = match &found {
+                Err(refusal) => undecided::lacks(refusal),
+                Ok((answered, _)) => {
+                    answered.as_ref().err().map(|why| format!(": {why}")).unwrap_or_default()
+                }
+            };
+            let (walked, why) = match open.then(|| walked.answered(model, asked, started, &lacks)) {
                 Some(Ok(walked)) => (Some(walked), None),
                 Some(Err(why)) => (None, why),
                 None => (None, None),

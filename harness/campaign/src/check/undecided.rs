@@ -16,6 +16,17 @@ const FEW_STEPS: u64 = 100;
 /// Bounds of loops that are tried, the largest first.
 const BODIES: [u32; 4] = [8, 4, 2, 1];
 
+/// What keeps the model from a claim about a shader, in words behind that.
+pub fn lacks(refusal: &Refusal) -> String {
+    match (&refusal.what, refusal.place) {
+        (Problem::Budget { what, .. }, _) if what.starts_with("invocations") => {
+            " on so large a grid".to_owned()
+        }
+        (what, Place::Line(line)) => format!(": line {line}: {}", words(&what.clone().at(Place::Module))),
+        (what, _) => format!(": {}", words(&what.clone().at(Place::Module))),
+    }
+}
+
 /// A shader and what is asked of it.
 pub struct Undecided<'a> {
     /// Its module.

@@ -57,7 +57,7 @@ impl Walked<'_> {
         Some((text, outcome, pairs))
     }
 
-    /// The answer.
+    /// The answer; `lacks` is what keeps the model from claims.
     ///
     /// # Errors
     /// Why the walk has none either; nothing where something else is asked than it knows.
@@ -66,6 +66,7 @@ impl Walked<'_> {
         model: &model::Model,
         asked: Asked,
         started: Instant,
+        lacks: &str,
     ) -> Result<Checked, Option<Refusal>> {
         // It knows the newest text, and no fairness.
         if model.name() != model::Model::default_for(litmus::Dialect::Vulkan) || asked.progress.is_some() {
@@ -94,7 +95,7 @@ impl Walked<'_> {
             .collect();
         for query in &queries {
             outcome.note(Conclusion::Environment);
-            warnings.push(format!("{}: `{}` stays unanswered on so large a grid", self.file, query.text));
+            warnings.push(format!("{}: `{}` stays unanswered{lacks}", self.file, query.text));
         }
         let line = CheckLine {
             queries,

@@ -408,7 +408,7 @@ fn ended(mut command: Command, folder: &Path) -> Result<Option<(ExitStatus, Stri
     loop {
         if let Some(status) = child.try_wait().map_err(told)? {
             let said = fs::read(&printed).map_err(told)?;
-            return Ok(Some((status, String::from_utf8_lossy(&said).into_owned())));
+            return Ok(Some((status, plain(&String::from_utf8_lossy(&said)))));
         }
         if since.elapsed() > PATIENCE {
             child.kill().and_then(|()| child.wait()).map_err(told)?;
@@ -416,6 +416,26 @@ fn ended(mut command: Command, folder: &Path) -> Result<Option<(ExitStatus, Stri
         }
         sleep(Duration::from_millis(2));
     }
+}
+
+/// A text without what tells terminals how to show it: compilers colour their messages though nobody sees them.
+fn plain(said: &str) -> String {
+    let mut plain = String::with_capacity(said.len());
+    let mut rest = said.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            // A sequence `ESC [ … letter`, or `ESC ] … BEL`, or two characters.
+            '\u{1b}' => match rest.next() {
+                Some('[') => drop(rest.by_ref().find(|c| ('@'..='~').contains(c))),
+                Some(']') => drop(rest.by_ref().find(|c| matches!(c, '\u{7}' | '\u{1b}' | '\n'))),
+                _ => {}
+            },
+            '\n' | '\t' => plain.push(next),
+            other if results::show::acts(other) => {}
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// What a compiler printed, without what says nothing.
@@ -458,6 +478,21 @@ mod tests {
         ];
         for (said, expected) in cases {
             assert_eq!(place(said, "a/k.comp"), expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn colours_of_compilers_are_left_out() {
+        let cases = [
+            (
+                "\u{1b}[0m\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: no\n  ┌─ a.wgsl:1:2\r\n",
+                "error: no\n  ┌─ a.wgsl:1:2\n",
+            ),
+            ("\u{1b}]8;;file:a\u{7}a.wgsl:3\u{1b}]8;;\u{7}\tis \u{202e}wrong\u{1b}", "a.wgsl:3\tis wrong"),
+            ("é 日本 `x`", "é 日本 `x`"),
+        ];
+        for (said, expected) in cases {
+            assert_eq!(plain(said), expected);
         }
     }
 

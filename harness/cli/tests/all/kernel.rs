@@ -313,11 +313,35 @@ fn grids_beyond_the_lifter_are_walked() {
     // An assertion stays open, which is told.
     let (ran, line) = answer("lock-right", &["--grid", "64", "--assert", "data.count == 64"]);
     assert_eq!((ran.code, &line["queries"][0]["holds"]), (3, &Value::Null), "{ran:?}");
+    assert!(ran.stderr.contains("stays unanswered on so large a grid"), "{ran:?}");
     // The walk knows no other model.
     let ran = Ran::of(&mut vk_litmus(["check", &shader("reduce"), "--grid", "64", "--model", "sc"]));
     assert_eq!(ran.code, 2, "{ran:?}");
     // Long paths break the line.
     assert!(ran.stderr.contains("cannot lift: more than"), "{}", ran.stderr);
+}
+
+/// What keeps the model from a claim is told, be it the grid or a value that is not followed.
+#[test]
+fn claims_stay_open_for_a_reason() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let shader = folder.path().join("root.comp");
+    let text = "#version 450
+layout(local_size_x = 4) in;
+layout(binding = 0) buffer D { uint d[]; };
+void main() {
+    d[gl_GlobalInvocationID.x] = uint(sqrt(float(d[gl_GlobalInvocationID.x] + 4u)));
+}
+";
+    std::fs::write(&shader, text).unwrap();
+    let ran = Ran::of(vk_litmus(["check", "--assert", "d[0] == 2"]).arg(&shader));
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let why =
+        "`forall (d[0] == 2)` stays unanswered: line 5: cannot lift: a final value is computed from floats";
+    assert!(ran.stderr.contains(why), "{ran:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::machine::{Here, Machine, SHARED, Step, Workgroup};
 use super::memory::{Object, address, place};
 use super::program::{Inst, Kind, Layout, Program};
 use super::shadow::{Manner, Record, Sight, Way};
-use super::value::{LOCAL, NOWHERE, OUTSIDE, Pointer, Taint, Value};
+use super::value::{LOCAL, NOWHERE, Pointer, SITES, Taint, Value};
 
 /// Records at the words of one object at most.
 pub(super) const WORD: u64 = 4;
@@ -79,73 +79,6 @@ pub(super) fn count(program: &Program<'_>, ty: u32) -> Result<u64, Problem> {
 }
 
 impl Machine<'_> {
-    /// An access beyond an end, in words, with the element that it means where that is known.
-    pub(super) fn beyond_end(&mut self, here: &mut Here<'_>, what: &str, pointer: &Pointer) -> String {
-        let program = self.program;
-        let Some(object) = self.object(here, pointer.object) else { return what.to_owned() };
-        let (is_given, own, bytes, named) =
-            (object.given, object.name.clone(), object.bytes.len(), object.class.is_some());
-        let name = match (own.as_str(), object.variable) {
-            // Variables of invocations are too many to have their names with them.
-            ("", variable) if program.module.variables.contains_key(&variable) => {
-                program.module.name(variable)
-            }
-            ("", _) => "a variable of the function".to_owned(),
-            (name, _) => name.to_owned(),
-        };
-        if pointer.beyond {
-            let element = self.beyond_array(here);
-            let element = element.map(|(element, count)| format!(": `{element}`, of {count} elements"));
-            return format!("{what} beyond the end of an array in `{name}`{}", element.unwrap_or_default());
-        }
-        let offset = pointer.offset as i64;
-        if !is_given {
-            let at = if offset < 0 { "before byte 0, or".to_owned() } else { format!("at byte {offset},") };
-            return format!("{what} of `{name}` {at} beyond any buffer");
-        }
-        let element = if named && offset > 0 { self.element(here, pointer, pointer.offset) } else { own };
-        let element = if element.contains('[') { format!(": `{element}`") } else { String::new() };
-        format!("{what} at byte {offset} of `{name}`, which has {bytes}{element}")
-    }
-
-    /// The element beyond the end of its array that the pointer of an instruction is to, and how many there are.
-    fn beyond_array(&self, here: &Here<'_>) -> Option<(String, u64)> {
-        let program = self.program;
-        let frame = here.workgroup.invocations[here.index].frames.last()?;
-        let code = &program.functions.get(frame.function)?.code;
-        let to = *program.module.operands(&code.get(frame.at)?.raw).first()?;
-        let chain = code.iter().find(|one| {
-            one.raw.result == to && matches!(one.raw.op, Op::AccessChain | Op::InBoundsAccessChain)
-        })?;
-        let (base, indices) = program.module.operands(&chain.raw).split_first()?;
-        let mut ty = program.module.variables.get(base)?.ty;
-        let mut name = program.module.variable_name(*base, ty);
-        for id in indices {
-            let Value::Bits(bits, _) = *self.value_of(here, *id).ok()? else { return None };
-            let width = program.numbers(program.type_of(*id)).map_or(32, |of| of.1);
-            let index = arithmetic::signed(bits, width);
-            let (part, count) = match program.layout(ty).ok()? {
-                Layout::Struct { members } => {
-                    let member = members.get(usize::try_from(index).ok()?)?;
-                    let known = program.module.member_names.get(&(ty, index as u32));
-                    name += &known.map_or_else(|| format!("[{index}]"), |known| format!(".{known}"));
-                    ty = member.ty;
-                    continue;
-                }
-                Layout::Array { element, length, .. } => (*element, *length),
-                Layout::Vector { element, count, .. } => (*element, Some(u64::from(*count))),
-                Layout::Matrix { column, count, .. } => (*column, Some(u64::from(*count))),
-                _ => return None,
-            };
-            name += &format!("[{index}]");
-            if let Some(count) = count.filter(|count| index as u64 >= *count) {
-                return Some((name, count));
-            }
-            ty = part;
-        }
-        None
-    }
-
     pub(super) fn pointer(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<Pointer> {
         match self.value_of(here, self.program.module.operand(&inst.raw, index)?)? {
             Value::Pointer(pointer) => Ok(*pointer),
@@ -154,16 +87,22 @@ impl Machine<'_> {
         }
     }
 
+    /// Bytes from one element to the next of what an instruction's first operand points into.
+    pub(super) fn stride_of(&self, inst: &Inst, pointer: &Pointer) -> i64 {
+        let program = self.program;
+        let ty = program.module.operand(&inst.raw, 0).map_or(0, |id| program.type_of(id));
+        let declared = program.module.decorations.get(&ty).and_then(|decorations| decorations.stride);
+        let stride = declared.or((pointer.stride > 0).then_some(pointer.stride));
+        stride.unwrap_or_else(|| program.size(pointer.ty)) as i64
+    }
+
     /// `first` is the operand of the first index behind the element of a `PtrAccessChain`.
     pub(super) fn chain(&mut self, here: &mut Here<'_>, inst: &Inst, first: usize) -> Step<Value> {
         let program = self.program;
         let mut pointer = self.pointer(here, inst, 0)?;
         let operands = program.module.operands(&inst.raw);
         if first == 2 {
-            let ty = operands.first().map_or(0, |id| program.type_of(*id));
-            let declared = program.module.decorations.get(&ty).and_then(|decorations| decorations.stride);
-            let stride = declared.or((pointer.stride > 0).then_some(pointer.stride));
-            let stride = stride.unwrap_or_else(|| program.size(pointer.ty));
+            let stride = self.stride_of(inst, &pointer) as u64;
             let (index, taint) = self.index(here, inst, 1)?;
             pointer.taint |= taint;
             pointer.offset = pointer.offset.wrapping_add(index.wrapping_mul(stride));
@@ -181,7 +120,7 @@ impl Machine<'_> {
         Ok(Value::Pointer(pointer))
     }
 
-    /// An index, as a signed number that wraps. What was read beyond an end decides nothing as long as nobody looks at it.
+    /// An index, as a signed number that wraps. What has no defined value decides nothing as long as nobody looks at it.
     fn index(&mut self, here: &mut Here<'_>, inst: &Inst, position: usize) -> Step<(u64, Taint)> {
         let program = self.program;
         let id = program.module.operand(&inst.raw, position)?;
@@ -189,10 +128,10 @@ impl Machine<'_> {
         let Value::Bits(index, taint) = *self.value_of(here, id)? else {
             return Err(malformed("an index that is no number").into());
         };
-        if taint & OUTSIDE == 0 {
+        if taint & SITES == 0 {
             self.decides(here, taint, "an index")?;
         }
-        Ok((arithmetic::signed(index, bits) as u64, taint & OUTSIDE))
+        Ok((arithmetic::signed(index, bits) as u64, taint & SITES))
     }
 
     /// How many bytes a number has in memory, and what kind it is.
@@ -301,12 +240,13 @@ impl Machine<'_> {
         operands: MemoryOperands,
     ) -> Step<Value> {
         let Some(object) = self.object(here, pointer.object) else {
-            self.decides(here, pointer.taint & !OUTSIDE, "an address")?;
+            self.decides(here, pointer.taint & !SITES, "an address")?;
             let message = "a read through an address of nothing".to_owned();
-            let taint = pointer.taint & OUTSIDE | self.outside(here, message);
+            let lacks = self.lacks(here, (FindingKind::OutOfBounds, message), Some(false));
+            let taint = pointer.taint & SITES | lacks;
             return Ok(self.zero(pointer.ty, kind, taint));
         };
-        if pointer.taint & OUTSIDE != 0 {
+        if pointer.taint & SITES != 0 {
             return Ok(self.zero(pointer.ty, kind, pointer.taint));
         }
         if pointer.beyond || !object.holds(pointer.offset, bytes) {
@@ -315,12 +255,12 @@ impl Machine<'_> {
                 self.note_unknown_length(here, pointer);
             }
             // Where nothing is said of the length, nothing is beyond it.
-            let taint = match self.known_outside(here) {
+            let taint = match self.known_site(here) {
                 _ if !given => 0,
                 Some(taint) => taint,
                 None => {
                     let message = self.beyond_end(here, "a read", pointer);
-                    self.outside(here, message)
+                    self.lacks(here, (FindingKind::OutOfBounds, message), Some(false))
                 }
             };
             return Ok(self.zero(pointer.ty, kind, taint));
@@ -430,7 +370,7 @@ impl Machine<'_> {
         };
         if pointer.object & LOCAL == 0 {
             self.decides(here, pointer.taint, "an address")?;
-            self.looks_outside(taint);
+            self.looked_at(taint);
         }
         let probes = self.probes();
         let Some(object) = self.object(here, pointer.object) else {
@@ -575,45 +515,6 @@ impl Machine<'_> {
             local_index,
             stage: self.setup.stage,
         }
-    }
-
-    /// What a reader calls the place of an access.
-    pub(super) fn element(&mut self, here: &mut Here<'_>, pointer: &Pointer, offset: u64) -> String {
-        let program = self.program;
-        let Some(object) = self.object(here, pointer.object) else { return String::new() };
-        let mut name = object.name.clone();
-        let variable = object.variable;
-        if let Some(texels) = object.texels {
-            let texel = offset / 16;
-            let [width, height, _] = texels.size.map(|size| u64::from(size.max(1)));
-            let at = [texel % width, texel / width % height, texel / width / height];
-            let at: Vec<String> = at.iter().take(texels.axes).map(u64::to_string).collect();
-            return format!("{name}[{}]", at.join(","));
-        }
-        let Some(mut ty) = program.module.variables.get(&variable).map(|variable| variable.ty) else {
-            return format!("{name}+{offset}");
-        };
-        let mut rest = offset;
-        for _ in 0..16 {
-            match program.layout(ty) {
-                Ok(Layout::Array { element, stride, .. }) if *stride > 0 => {
-                    name += &format!("[{}]", rest / stride);
-                    rest %= stride;
-                    ty = *element;
-                }
-                Ok(Layout::Struct { members }) => {
-                    let found = members.iter().enumerate().rfind(|(_, member)| member.offset <= rest);
-                    let Some((index, member)) = found else { break };
-                    if let Some(known) = program.module.member_names.get(&(ty, index as u32)) {
-                        name += &format!(".{known}");
-                    }
-                    rest -= member.offset;
-                    ty = member.ty;
-                }
-                _ => break,
-            }
-        }
-        name
     }
 
     /// Copies what one pointer points to to another.

@@ -87,7 +87,7 @@ impl Machine<'_> {
         };
         let (expected, expected_taint) = if compare { self.bits(here, inst, 5)? } else { (0, 0) };
         self.decides(here, pointer.taint, "an address")?;
-        self.looks_outside(value_taint | expected_taint);
+        self.looked_at(value_taint | expected_taint);
         let bytes = bits / 8;
         let Some(object) = self.object(here, pointer.object) else {
             self.finding(

@@ -1,13 +1,13 @@
 //! Arithmetic on values: integers, truths, floats, vectors and matrices.
 
-use arithmetic::{Instruction, MOST, NumberShape, Operand};
+use arithmetic::{Instruction, MOST, NumberShape, Operand, values_of};
 use rspirv::spirv::Op;
 
 use crate::error::{malformed, unsupported};
 
 use super::machine::{Here, Machine, Step};
 use super::program::{Inst, Kind, Layout, Program};
-use super::value::{OPAQUE, Taint, UNDEFINED, Value, of_result};
+use super::value::{OPAQUE, Taint, Value, of_result};
 
 /// The numbers of a value one after the other.
 pub(super) fn flattened(value: &Value, out: &mut Vec<(u64, Taint)>) {
@@ -20,10 +20,11 @@ pub(super) fn flattened(value: &Value, out: &mut Vec<(u64, Taint)>) {
 
 impl Machine<'_> {
     /// An instruction on numbers, or on the elements of vectors one by one.
-    pub(super) fn elementwise(&self, here: &Here<'_>, inst: &Inst) -> Step<Value> {
+    pub(super) fn elementwise(&mut self, here: &Here<'_>, inst: &Inst) -> Step<Value> {
         let program = self.program;
         let op = inst.raw.op;
         let operands = program.module.operands(&inst.raw);
+        let operands = &operands[..values_of(op, operands.len())];
         if operands.len() > MOST {
             let name = format!("Op{op:?}");
             let ray = if name.starts_with("OpRayQuery") { ", as ray queries are not followed" } else { "" };
@@ -34,10 +35,13 @@ impl Machine<'_> {
             *argument = self.value(here, *id)?;
         }
         let arguments = &arguments[..operands.len()];
-        if !Instruction::Core(op).is_componentwise() && op != Op::Bitcast {
-            return self.whole(inst, Instruction::Core(op), operands, arguments);
-        }
         let taint = arguments.iter().fold(0, |all, argument| all | argument.taint());
+        if !Instruction::Core(op).is_componentwise() && op != Op::Bitcast {
+            return match self.whole(inst, Instruction::Core(op), operands, arguments)? {
+                Some(value) => Ok(value),
+                None => Ok(program.filled(inst.raw.ty, taint | self.lacks_result(here, op)?)?),
+            };
+        }
         let Some((_, bits, count)) = program.numbers(inst.raw.ty) else {
             // What has no result does something else.
             if inst.raw.ty == 0 {
@@ -62,16 +66,8 @@ impl Machine<'_> {
             let mut numbers = [0; MOST];
             numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);
             let taint = of_result(op, arguments, bits);
-            match (computed(op, &numbers[..arguments.len()], kind, from, bits), op) {
-                (Some(result), _) => Ok(Value::Bits(result, taint)),
-                // Division by zero and the like.
-                (None, Op::UDiv | Op::UMod | Op::SDiv | Op::SRem | Op::SMod | Op::ShiftLeftLogical)
-                | (None, Op::ShiftRightLogical | Op::ShiftRightArithmetic)
-                | (None, Op::BitFieldInsert | Op::BitFieldSExtract | Op::BitFieldUExtract) => {
-                    Ok(Value::Bits(0, taint | UNDEFINED))
-                }
-                (None, _) => Err(unsupported(format!("Op{op:?}"))),
-            }
+            let result = computed(op, &numbers[..arguments.len()], kind, from, bits);
+            (Value::Bits(result.unwrap_or(0), taint), result.is_none())
         };
         let single = |value: &Value| match value {
             Value::Bits(bits, taint) => (*bits, *taint),
@@ -84,7 +80,8 @@ impl Machine<'_> {
             }
             let mut row = [(0, 0); MOST];
             row.iter_mut().zip(arguments).for_each(|(place, argument)| *place = single(argument));
-            return Ok(one(&row[..arguments.len()])?);
+            let (value, lacks) = one(&row[..arguments.len()]);
+            return Ok(if lacks { value.tainted(self.lacks_result(here, op)?) } else { value });
         };
         let mut parts = Vec::with_capacity(count as usize);
         for index in 0..count as usize {
@@ -97,9 +94,14 @@ impl Machine<'_> {
                     other => single(other),
                 };
             }
-            parts.push(one(&row[..arguments.len()])?);
+            parts.push(one(&row[..arguments.len()]));
         }
-        Ok(Value::many(parts))
+        let lacks = match parts.iter().any(|(_, lacks)| *lacks) {
+            true => self.lacks_result(here, op)?,
+            false => 0,
+        };
+        let part = |(value, lacking): (Value, bool)| value.tainted(if lacking { lacks } else { 0 });
+        Ok(Value::many(parts.into_iter().map(part)))
     }
 
     /// The same bits as another type.
@@ -149,18 +151,18 @@ impl Machine<'_> {
         }
     }
 
-    /// What comes of all numbers of its operands together.
+    /// What comes of all numbers of its operands together; `None` where it has no result for these.
     pub(super) fn whole(
         &self,
         inst: &Inst,
         instruction: Instruction,
         operands: &[u32],
         arguments: &[Value],
-    ) -> Step<Value> {
+    ) -> Step<Option<Value>> {
         let program = self.program;
         let taint = arguments.iter().fold(0, |all, argument| all | argument.taint());
         if arguments.iter().any(|argument| matches!(argument, Value::Nothing(_))) {
-            return Ok(Value::Nothing(taint | OPAQUE));
+            return Ok(Some(Value::Nothing(taint | OPAQUE)));
         }
         let mut rows = Vec::with_capacity(arguments.len());
         for (id, argument) in operands.iter().zip(arguments) {
@@ -173,9 +175,9 @@ impl Machine<'_> {
         let given: Option<Vec<Operand<'_>>> =
             rows.iter().map(|(numbers, shape)| Some(Operand { numbers, shape: (*shape)? })).collect();
         let result = program.shapes(inst.raw.ty);
-        let all = given.and_then(|given| instruction.compute(&given, &result));
-        let all = all.ok_or_else(|| unsupported(format!("{} of this type", name_of(instruction))))?;
-        program.rebuilt(inst.raw.ty, &mut all.into_iter(), taint)
+        let given = given.ok_or_else(|| unsupported(format!("{} of this type", name_of(instruction))))?;
+        let Some(all) = instruction.compute(&given, &result) else { return Ok(None) };
+        program.rebuilt(inst.raw.ty, &mut all.into_iter(), taint).map(Some)
     }
 }
 

@@ -67,7 +67,7 @@ impl Machine<'_> {
                 let (value, index) = (self.operand(here, inst, 0)?, self.bits(here, inst, 1)?);
                 match self.component(&value, index.0 as usize) {
                     Ok(element) => element.tainted(index.1),
-                    Err(_) => Value::Bits(0, index.1 | UNDEFINED),
+                    Err(_) => Value::Bits(0, index.1 | self.lacks_result(here, inst.raw.op)?),
                 }
             }
             Op::VectorInsertDynamic => {
@@ -75,7 +75,7 @@ impl Machine<'_> {
                 let index = self.bits(here, inst, 2)?;
                 match self.inserted(&into, &[index.0 as u32], value) {
                     Ok(all) => all.tainted(index.1),
-                    Err(_) => into.tainted(index.1 | UNDEFINED),
+                    Err(_) => into.tainted(index.1 | self.lacks_result(here, inst.raw.op)?),
                 }
             }
             Op::VectorShuffle => {
@@ -93,13 +93,7 @@ impl Machine<'_> {
             Op::CopyObject | Op::CopyLogical => self.operand(here, inst, 0)?,
             Op::Select => self.select(here, inst)?,
             Op::Bitcast | Op::ConvertUToPtr | Op::ConvertPtrToU => self.bitcast(here, inst)?,
-            Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff => {
-                let (left, right) = (self.bits(here, inst, 0)?, self.bits(here, inst, 1)?);
-                if inst.raw.op == Op::PtrDiff {
-                    return Err(unsupported("OpPtrDiff").into());
-                }
-                Value::truth((left.0 == right.0) == (inst.raw.op == Op::PtrEqual), left.1 | right.1)
-            }
+            Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff => self.compare(here, inst)?,
             Op::ExtInst => self.extended(here, inst)?,
             Op::ControlBarrier | Op::MemoryBarrier => return self.barrier(here, inst),
             Op::ControlBarrierArriveINTEL => return self.arrive(here),
@@ -132,6 +126,26 @@ impl Machine<'_> {
             },
         };
         self.set(here, inst, value)
+    }
+
+    /// Whether two pointers are one, or how many elements are between them.
+    fn compare(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
+        let (left, right) = (self.pointer(here, inst, 0)?, self.pointer(here, inst, 1)?);
+        let taint = left.taint | right.taint;
+        let op = inst.raw.op;
+        if op != Op::PtrDiff {
+            let same = (left.object, left.offset) == (right.object, right.offset);
+            return Ok(Value::truth(same == (op == Op::PtrEqual), taint));
+        }
+        let stride = self.stride_of(inst, &left);
+        let apart = left.offset.wrapping_sub(right.offset) as i64;
+        let bits = self.program.numbers(inst.raw.ty).map_or(32, |of| of.1);
+        match apart.checked_rem(stride) {
+            Some(0) if left.object == right.object => {
+                Ok(Value::Bits((apart / stride) as u64 & mask(bits), taint))
+            }
+            _ => Ok(Value::Bits(0, taint | self.lacks_result(here, op)?)),
+        }
     }
 
     /// The invocation waits for others.

@@ -69,7 +69,8 @@ impl Machine<'_> {
         let componentwise = instruction.is_componentwise();
         let numbers = program.numbers(of).zip(program.numbers(inst.raw.ty));
         let Some(((kind, from, _), (_, bits, count))) = numbers.filter(|_| componentwise) else {
-            return self.whole(inst, instruction, operands, arguments);
+            let all = self.whole(inst, instruction, operands, arguments)?;
+            return all.ok_or_else(|| unsupported(name_of(instruction) + " of this type").into());
         };
         let one = |index: usize| {
             let (mut row, mut taint) = ([0; MOST], 0);

@@ -387,7 +387,7 @@ impl Machine<'_> {
         let (kind, bits) = self.program.numbers(of).map_or((Kind::Integer, 32), |of| (of.0, of.1));
         let mut parts = Vec::new();
         flattened(&value, &mut parts);
-        self.looks_outside(parts.iter().fold(0, |all, part| all | part.1));
+        self.looked_at(parts.iter().fold(0, |all, part| all | part.1));
         let mut class = None;
         if let Some(shared) = self.object(here, object) {
             class = shared.class;

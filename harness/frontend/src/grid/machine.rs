@@ -7,7 +7,8 @@ use arithmetic::mask;
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
 
-use crate::error::{Place, Problem, malformed};
+use crate::error::{Place, Problem, malformed, unsupported};
+use crate::lacking::without_result;
 use crate::lift::{FindingKind, Identity};
 use crate::section::{Sections, Side};
 use crate::stage::Stage;
@@ -18,7 +19,7 @@ use super::memory::{Locals, Object};
 use super::program::{GLOBAL, Inst, Program, Slots};
 use super::quick::{at, copied, gathered, spread};
 use super::shadow::{Record, Seen, Shape, Standing};
-use super::value::{FIRST_OUTSIDE, LOCAL, OPAQUE, OPEN, OUTSIDE, Taint, UNDEFINED, Value};
+use super::value::{FIRST_SITE, LOCAL, OPAQUE, OPEN, SITES, Taint, UNDEFINED, Value};
 
 /// What is said of two lanes that only lockstep would order.
 const LOCKSTEP: &str =
@@ -179,8 +180,8 @@ pub(super) struct Machine<'a> {
     pub polled: Option<Vec<super::circle::Polled>>,
     /// How lanes share the elements of matrices.
     pub rotation: u32,
-    /// Reads beyond an end, in the order of their bits among what is to be known of a value.
-    pub outside: Vec<Found>,
+    /// Places that gave a value without a defined one, in the order of their bits among what is to be known of it.
+    pub lacking: Vec<Found>,
     /// Blocks that somebody came to, by the number of their label among the instructions of the module.
     pub reached: Vec<bool>,
     /// Whether there is one invocation only.
@@ -290,7 +291,7 @@ impl Machine<'_> {
         if taint & OPAQUE != 0 {
             return Err(self.opaque(what).into());
         }
-        self.looks_outside(taint);
+        self.looked_at(taint);
         if taint & UNDEFINED != 0 {
             let message = format!("{what} depends on {}", super::value::source(taint));
             self.finding(here, FindingKind::UninitialisedRead, message);
@@ -299,32 +300,43 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A read beyond an end, which is told once somebody looks at what it gave: the bit for that.
-    pub fn outside(&mut self, here: &mut Here<'_>, message: String) -> Taint {
-        if let Some(known) = self.known_outside(here) {
+    /// What has no defined value, such as a read beyond an end, which is told once somebody looks at what it gave: the bit for that.
+    pub fn lacks(
+        &mut self,
+        here: &Here<'_>,
+        (kind, message): (FindingKind, String),
+        access: Option<bool>,
+    ) -> Taint {
+        if let Some(known) = self.known_site(here) {
             return known;
         }
         let me = &here.workgroup.invocations[here.index];
-        let at = vec![(self.site_of(me), me.identity, Some(false))];
-        self.outside.push(Found { kind: FindingKind::OutOfBounds, message, at });
-        self.known_outside(here).unwrap_or(OUTSIDE)
+        let at = vec![(self.site_of(me), me.identity, access)];
+        self.lacking.push(Found { kind, message, at });
+        self.known_site(here).unwrap_or(SITES)
     }
 
-    /// The bit for reads beyond an end where an invocation stands, where there was one.
-    pub fn known_outside(&self, here: &Here<'_>) -> Option<Taint> {
+    /// The same of an instruction without a defined result.
+    pub fn lacks_result(&mut self, here: &Here<'_>, op: Op) -> Step<Taint> {
+        let told = without_result(op).ok_or_else(|| unsupported(format!("Op{op:?} of this type")))?;
+        Ok(self.lacks(here, told, None))
+    }
+
+    /// The bit for what has no defined value where an invocation stands, where there was such a thing.
+    pub fn known_site(&self, here: &Here<'_>) -> Option<Taint> {
         let site = self.site_of(&here.workgroup.invocations[here.index]);
-        let at = self.outside.iter().position(|found| found.at.first().is_some_and(|at| at.0 == site))?;
-        Some(1 << (FIRST_OUTSIDE + at as u32).min(31))
+        let at = self.lacking.iter().position(|found| found.at.first().is_some_and(|at| at.0 == site))?;
+        Some(1 << (FIRST_SITE + at as u32).min(31))
     }
 
-    /// Tells the reads beyond an end that a value comes from.
-    pub fn looks_outside(&mut self, taint: Taint) {
-        if taint & OUTSIDE == 0 {
+    /// Tells where a value comes from that is not defined.
+    pub fn looked_at(&mut self, taint: Taint) {
+        if taint & SITES == 0 {
             return;
         }
-        for at in 0..self.outside.len() {
-            if taint >> (FIRST_OUTSIDE + at as u32).min(31) & 1 != 0 {
-                self.found(self.outside[at].clone());
+        for at in 0..self.lacking.len() {
+            if taint >> (FIRST_SITE + at as u32).min(31) & 1 != 0 {
+                self.found(self.lacking[at].clone());
             }
         }
     }

@@ -140,7 +140,7 @@ pub(super) fn with<T>(
         calls: Vec::new(),
         calls_by_site: FxHashMap::default(),
         rotation: 1,
-        outside: Vec::new(),
+        lacking: Vec::new(),
         reached: vec![false; program.instructions()],
         alone: all <= 1,
         past: (0, 0),

@@ -16,10 +16,11 @@ pub(super) const OPEN: Taint = 2;
 pub(super) const OPAQUE: Taint = 4;
 /// An operation of a subgroup gave it that takes it from a lane that is not active, or not there; beside [`UNDEFINED`].
 pub(super) const NO_LANE: Taint = 8;
-/// It was read beyond the end of its object: a bit for each place that does, the last for all further ones.
-pub(super) const OUTSIDE: Taint = 0xffff_ff00;
+/// It was read beyond the end of its object, or computed by an instruction without a defined result: a bit for each place that does,
+/// the last for all further ones.
+pub(super) const SITES: Taint = 0xffff_ff00;
 /// The first of these bits.
-pub(super) const FIRST_OUTSIDE: u32 = 8;
+pub(super) const FIRST_SITE: u32 = 8;
 
 /// What somebody depends on who depends on an undefined value of this taint.
 pub(super) fn source(taint: Taint) -> &'static str {
@@ -33,15 +34,8 @@ pub(super) fn source(taint: Taint) -> &'static str {
 /// `a && b` and `a || b` one side may decide alone: compilers of HLSL compute both, so that `i < n && data[i] > 0` reads beyond the
 /// end, and nobody looks at it. An undefined number is some number, of which `* 0` and `& 0` make 0 all the same.
 pub(super) fn of_result(op: Op, numbers: &[(u64, Taint)], bits: u32) -> Taint {
-    let decides = |(number, taint): &&(u64, Taint)| {
-        let alone = match op {
-            Op::LogicalAnd | Op::BitwiseAnd | Op::IMul => *number == 0,
-            Op::LogicalOr => *number != 0,
-            Op::BitwiseOr => *number == arithmetic::mask(bits),
-            _ => false,
-        };
-        alone && taint & !OPEN == 0
-    };
+    let decides =
+        |(number, taint): &&(u64, Taint)| arithmetic::decides(op, *number, bits) && taint & !OPEN == 0;
     match numbers.iter().filter(decides).map(|(_, taint)| *taint).reduce(|one, other| one & other) {
         Some(decided) => decided,
         None => numbers.iter().fold(0, |all, (_, taint)| all | taint),

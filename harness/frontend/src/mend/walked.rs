@@ -316,6 +316,12 @@ pub(super) fn root(module: &Module, function: &Function, pointer: u32) -> Option
     None
 }
 
+/// The variable that the instruction at a place accesses, or the structure behind an address.
+pub(crate) fn accessed(module: &Module, place: Place) -> Option<u32> {
+    let site = Site::at(module, place)?;
+    root(module, module.functions.get(&site.function)?, *module.operands(site.instruction(module)?).first()?)
+}
+
 /// Links from a pointer to its variable.
 const MAX_WAY: usize = 64;
 
@@ -453,7 +459,7 @@ impl<'m> Candidates<'m> {
             |site: &&Site| site.instruction(module).and_then(|one| is_private(one, module)) == Some(true);
         let left_out = sites.iter().find(left_out).filter(|_| is_shared_elsewhere(module, root));
         let Some(site) = left_out.or(sites.first()) else { return };
-        let text = self.language.made_coherent(module, root, left_out.is_some());
+        let text = self.language.made_coherent(module, &[root], left_out.is_some());
         self.add(*site, text, Make::Coherent(root));
     }
 

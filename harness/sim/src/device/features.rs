@@ -1,7 +1,7 @@
 //! What the machine has, in Vulkan's names.
 
 /// Vulkan's names of what the machine has.
-pub(super) const FEATURES: [&str; 61] = [
+pub(super) const FEATURES: [&str; 62] = [
     "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
     "VK_SUBGROUP_FEATURE_BALLOT_BIT",
     "VK_SUBGROUP_FEATURE_BASIC_BIT",
@@ -36,6 +36,7 @@ pub(super) const FEATURES: [&str; 61] = [
     "shaderInt16",
     "shaderInt64",
     "shaderInt8",
+    "shaderIntegerDotProduct",
     "shaderMaximalReconvergence",
     "shaderSharedFloat32AtomicAdd",
     "shaderSharedFloat32AtomicMinMax",

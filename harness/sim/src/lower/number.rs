@@ -219,7 +219,11 @@ impl Lowering<'_> {
     /// An instruction that is done number by number.
     fn apply(&mut self, placed: &Placed, instruction: Instruction, first: usize) -> Result<(), LoadError> {
         let mut operands = Vec::new();
-        for position in first..placed.instruction.operands.len() {
+        let last = match instruction {
+            Instruction::Core(op) => arithmetic::values_of(op, placed.instruction.operands.len()),
+            _ => placed.instruction.operands.len(),
+        };
+        for position in first..last {
             let id = placed.id(position)?;
             let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
             let [shape] = shapes[..] else { return Err(lacks_of(placed, instruction)) };

@@ -1,0 +1,129 @@
+//! What a reader calls the place of an access.
+
+use rspirv::spirv::Op;
+
+use crate::mend::accessed;
+
+use super::machine::{Here, Machine};
+use super::program::Layout;
+use super::value::{Pointer, Value};
+
+impl Machine<'_> {
+    /// An access beyond an end, in words, with the element that it means where that is known.
+    pub(super) fn beyond_end(&mut self, here: &mut Here<'_>, what: &str, pointer: &Pointer) -> String {
+        let program = self.program;
+        let Some(object) = self.object(here, pointer.object) else { return what.to_owned() };
+        let (is_given, own, bytes, named) =
+            (object.given, object.name.clone(), object.bytes.len(), object.class.is_some());
+        let name = match (own.as_str(), object.variable) {
+            // Variables of invocations are too many to have their names with them.
+            ("", variable) if program.module.variables.contains_key(&variable) => {
+                program.module.name(variable)
+            }
+            ("", _) => "a variable of the function".to_owned(),
+            (name, _) => name.to_owned(),
+        };
+        if pointer.beyond {
+            let element = self.beyond_array(here);
+            let element = element.map(|(element, count)| format!(": `{element}`, of {count} elements"));
+            return format!("{what} beyond the end of an array in `{name}`{}", element.unwrap_or_default());
+        }
+        let offset = pointer.offset as i64;
+        if !is_given {
+            let at = if offset < 0 { "before byte 0, or".to_owned() } else { format!("at byte {offset},") };
+            return format!("{what} of `{name}` {at} beyond any buffer");
+        }
+        let element = if named && offset > 0 { self.element(here, pointer, pointer.offset) } else { own };
+        let element = if element.contains('[') { format!(": `{element}`") } else { String::new() };
+        format!("{what} at byte {offset} of `{name}`, which has {bytes}{element}")
+    }
+
+    /// The element beyond the end of its array that the pointer of an instruction is to, and how many there are.
+    fn beyond_array(&self, here: &Here<'_>) -> Option<(String, u64)> {
+        let program = self.program;
+        let frame = here.workgroup.invocations[here.index].frames.last()?;
+        let code = &program.functions.get(frame.function)?.code;
+        let to = *program.module.operands(&code.get(frame.at)?.raw).first()?;
+        let chain = code.iter().find(|one| {
+            one.raw.result == to && matches!(one.raw.op, Op::AccessChain | Op::InBoundsAccessChain)
+        })?;
+        let (base, indices) = program.module.operands(&chain.raw).split_first()?;
+        let mut ty = program.module.variables.get(base)?.ty;
+        let mut name = program.module.variable_name(*base, ty);
+        for id in indices {
+            let Value::Bits(bits, _) = *self.value_of(here, *id).ok()? else { return None };
+            let width = program.numbers(program.type_of(*id)).map_or(32, |of| of.1);
+            let index = arithmetic::signed(bits, width);
+            let (part, count) = match program.layout(ty).ok()? {
+                Layout::Struct { members } => {
+                    let member = members.get(usize::try_from(index).ok()?)?;
+                    let known = program.module.member_names.get(&(ty, index as u32));
+                    name += &known.map_or_else(|| format!("[{index}]"), |known| format!(".{known}"));
+                    ty = member.ty;
+                    continue;
+                }
+                Layout::Array { element, length, .. } => (*element, *length),
+                Layout::Vector { element, count, .. } => (*element, Some(u64::from(*count))),
+                Layout::Matrix { column, count, .. } => (*column, Some(u64::from(*count))),
+                _ => return None,
+            };
+            name += &format!("[{index}]");
+            if let Some(count) = count.filter(|count| index as u64 >= *count) {
+                return Some((name, count));
+            }
+            ty = part;
+        }
+        None
+    }
+
+    /// What a reader calls the place of an access.
+    pub(super) fn element(&mut self, here: &mut Here<'_>, pointer: &Pointer, offset: u64) -> String {
+        let program = self.program;
+        let Some(object) = self.object(here, pointer.object) else { return String::new() };
+        let mut name = object.name.clone();
+        let mut variable = object.variable;
+        if let Some(texels) = object.texels {
+            let texel = offset / 16;
+            let [width, height, _] = texels.size.map(|size| u64::from(size.max(1)));
+            let at = [texel % width, texel / width % height, texel / width / height];
+            let at: Vec<String> = at.iter().take(texels.axes).map(u64::to_string).collect();
+            return format!("{name}[{}]", at.join(","));
+        }
+        // Of several blocks of one binding the one that is accessed.
+        let place = self.program.place(self.site_of(&here.workgroup.invocations[here.index])).1;
+        let binding =
+            |id: u32| program.module.decorations.get(&id).and_then(|of| Some((of.set, of.binding?)));
+        let other = accessed(program.module, place).filter(|other| *other != variable);
+        if let Some(other) = other.filter(|other| {
+            binding(*other).is_some() && binding(*other) == binding(variable) && !name.contains('[')
+        }) {
+            variable = other;
+            let ty = program.module.variables.get(&other).map_or(0, |variable| variable.ty);
+            name = program.module.variable_name(other, ty);
+        }
+        let Some(mut ty) = program.module.variables.get(&variable).map(|variable| variable.ty) else {
+            return format!("{name}+{offset}");
+        };
+        let mut rest = offset;
+        for _ in 0..16 {
+            match program.layout(ty) {
+                Ok(Layout::Array { element, stride, .. }) if *stride > 0 => {
+                    name += &format!("[{}]", rest / stride);
+                    rest %= stride;
+                    ty = *element;
+                }
+                Ok(Layout::Struct { members }) => {
+                    let found = members.iter().enumerate().rfind(|(_, member)| member.offset <= rest);
+                    let Some((index, member)) = found else { break };
+                    if let Some(known) = program.module.member_names.get(&(ty, index as u32)) {
+                        name += &format!(".{known}");
+                    }
+                    rest -= member.offset;
+                    ty = member.ty;
+                }
+                _ => break,
+            }
+        }
+        name
+    }
+}
