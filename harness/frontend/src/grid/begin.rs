@@ -53,6 +53,7 @@ impl Machine<'_> {
                 number: index * count + local_index,
                 subgroup,
                 lane,
+                shape: setup.shape(),
                 frames: vec![frame],
                 locals,
                 stamp: 0,

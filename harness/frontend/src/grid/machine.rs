@@ -62,6 +62,7 @@ pub(super) struct Invocation {
     pub number: u32,
     pub subgroup: u32,
     pub lane: u32,
+    pub shape: Shape,
     pub frames: Vec<Frame>,
     pub locals: Vec<Object>,
     pub views: [View; 3],
