@@ -111,8 +111,8 @@ impl Group {
             let invocation = first + lane;
             let workgroup = invocation / shape.local;
             let subgroup = invocation % shape.local / shape.subgroup;
-            let lane = invocation % shape.local % shape.subgroup;
-            let moment = Moment { invocation, workgroup, time, epoch, first: invocation - lane };
+            let first = invocation - invocation % shape.local % shape.subgroup;
+            let moment = Moment { invocation, workgroup, time, epoch, first };
             Some((1 << lane, Record { moment, subgroup, way }))
         })
     }
