@@ -79,7 +79,7 @@ impl Machine<'_> {
         let Some(declared) = program.module.variables.get(&variable) else {
             return Err(malformed("no such variable"));
         };
-        let size = program.size(declared.ty);
+        let size = program.specialized.size(declared.ty)?;
         let most = if class.is_some() { MAX_SHARED } else { MAX_OWN };
         let bytes = usize::try_from(size).ok().filter(|size| *size <= most);
         let bytes = bytes.ok_or_else(|| unsupported(format!("a variable of {size} bytes")))?;
