@@ -8,16 +8,19 @@ use frontend::{Module, Options, Place, Problem, Refusal};
 
 use crate::similar::meant;
 
-/// The inputs with each entry point of a module, or with the one that they name. What of them is not the module's is told.
-pub fn entries(file: &str, module: &Module, options: &Options) -> Vec<Options> {
-    for foreign in module.foreign(options) {
+/// The inputs with each entry point of a module, or with the one that they name. What of a case is not the module's is told.
+///
+/// # Errors
+/// Inputs that name nothing of the module, or do not fit what they name.
+pub fn entries(file: &str, module: &Module, options: &Options) -> Result<Vec<Options>, Refusal> {
+    for foreign in module.foreign(options)? {
         tracing::warn!("{file} is given {foreign}");
     }
     let named = match &options.entry {
         Some(entry) => vec![entry.clone()],
         None => module.entry_points().into_iter().map(str::to_owned).collect(),
     };
-    named.into_iter().map(|entry| Options { entry: Some(entry), ..options.clone() }).collect()
+    Ok(named.into_iter().map(|entry| Options { entry: Some(entry), ..options.clone() }).collect())
 }
 
 /// What is wrong, with the word that was meant where a claim names what is not there.

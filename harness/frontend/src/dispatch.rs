@@ -138,7 +138,10 @@ fn dispatch_of(module: &Module, options: &Options) -> Result<Dispatch, Problem> 
         notes: Vec::new(),
     };
     if all.grid.contains(&0) {
-        return Err(Problem::Annotation("a grid without workgroups".to_owned()));
+        return Err(Problem::Input("a grid without workgroups".to_owned()));
+    }
+    if local_size.contains(&0) {
+        return Err(Problem::Input("a workgroup without invocations".to_owned()));
     }
     let used = used(module, function, &mut all);
     constants(module, by_id, &mut all)?;

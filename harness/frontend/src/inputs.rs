@@ -1,12 +1,13 @@
 //! What a kernel is given: contents of buffers by name, and files that hold all of a kernel's inputs.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use toml::{Table, Value};
 
 use crate::error::Problem;
 use crate::grid::Sampler;
-use crate::lift::Options;
+use crate::lift::{DEFAULT_BYTES, Options};
 
 /// Bytes of a buffer at most.
 pub const MAX_BYTES: u64 = 1 << 28;
@@ -90,6 +91,16 @@ impl Default for AddressPlace {
     }
 }
 
+impl fmt::Display for AddressPlace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AddressPlace::Push(offset) => write!(formatter, "push@{offset}"),
+            AddressPlace::Buffer((set, binding), offset) => write!(formatter, "{set}.{binding}@{offset}"),
+            AddressPlace::Member(path) => formatter.write_str(path),
+        }
+    }
+}
+
 impl AddressPlace {
     /// Reads `push@OFFSET`, `SET.BINDING@OFFSET` or the name of a member; `None` for anything else.
     pub fn parse(text: &str) -> Option<AddressPlace> {
@@ -145,7 +156,8 @@ pub fn case_file(text: &str, beside: Beside<'_>) -> Result<CaseFile, Problem> {
                 options.grid = Some(grid.ok_or_else(|| wrong(key, "three numbers"))?);
             }
             ("subgroup_size", value) => {
-                options.subgroup_size = Some(small(value).ok_or_else(|| wrong(key, "a number"))?);
+                let size = small(value).filter(|size| *size > 0);
+                options.subgroup_size = Some(size.ok_or_else(|| wrong(key, "a number from 1 on"))?);
             }
             ("unroll", value) => {
                 options.unroll = Some(small(value).ok_or_else(|| wrong(key, "a number"))?);
@@ -235,10 +247,10 @@ fn image_of(key: &str, image: &Table, beside: Beside<'_>) -> Result<ImageInput, 
 impl ImageInput {
     /// An image of one to three sizes; `None` where there are none or it is too large.
     fn new(size: &[u32], levels: u32, texels: TexelInput) -> Option<ImageInput> {
-        let at = |axis: usize| size.get(axis).copied().unwrap_or(1).max(1);
+        let at = |axis: usize| size.get(axis).copied().unwrap_or(1);
         let count = (0..3).fold(1_u64, |all, axis| all.saturating_mul(u64::from(at(axis))));
-        let size =
-            (!size.is_empty() && size.len() <= 3 && count <= MAX_TEXELS).then(|| [at(0), at(1), at(2)])?;
+        let size = (!size.is_empty() && size.len() <= 3 && (1..=MAX_TEXELS).contains(&count))
+            .then(|| [at(0), at(1), at(2)])?;
         Some(ImageInput { size, levels, texels })
     }
 
@@ -323,31 +335,37 @@ fn contents(key: &str, buffer: &Table, others: &[&str], beside: Beside<'_>) -> R
         }
     };
     let words = typed(key, buffer)?;
+    // Who lists all that it holds says how long it is.
+    let listed = buffer.iter().any(|(name, values)| values.is_array() && !name.ends_with("_at"));
+    let length = if listed { words.len() as u64 } else { DEFAULT_BYTES };
     let fill = fill_of(key, buffer)?;
     let mut all = match of_file(key, buffer, beside)? {
         Some(mut all) => {
             all.resize(bytes.map_or(all.len(), |bytes| bytes as usize), 0);
             all
         }
-        None => filled(fill, bytes.unwrap_or(words.len() as u64)).unwrap_or_default(),
+        None => filled(fill, bytes.unwrap_or(length)).unwrap_or_default(),
     };
-    put(&mut all, 0, &words);
+    put(key, &mut all, 0, &words)?;
     for (name, parts) in buffer {
         let (Some(_), Some(parts)) = (name.strip_suffix("_at"), parts.as_array()) else { continue };
         for part in parts {
             let part = part.as_table().ok_or_else(|| wrong(key, "a list of tables"))?;
             let offset = part.get("offset").and_then(Value::as_integer).unwrap_or(0);
-            put(&mut all, usize::try_from(offset).unwrap_or(usize::MAX), &typed(key, part)?);
+            put(key, &mut all, usize::try_from(offset).unwrap_or(usize::MAX), &typed(key, part)?)?;
         }
     }
     Ok(all)
 }
 
-fn put(all: &mut [u8], at: usize, bytes: &[u8]) {
-    let end = at.saturating_add(bytes.len()).min(all.len());
-    if let Some(place) = all.get_mut(at..end) {
-        place.copy_from_slice(&bytes[..place.len()]);
-    }
+fn put(key: &str, all: &mut [u8], at: usize, bytes: &[u8]) -> Result<(), Problem> {
+    let length = all.len();
+    let place = at.checked_add(bytes.len()).and_then(|end| all.get_mut(at..end));
+    let place = place.ok_or_else(|| {
+        wrong(key, &format!("numbers within its {length} bytes, not {} bytes at offset {at},", bytes.len()))
+    })?;
+    place.copy_from_slice(bytes);
+    Ok(())
 }
 
 /// The bytes that the typed keys of a table give: `u32 = […]` and so on.
@@ -375,8 +393,16 @@ fn typed(key: &str, table: &Table) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// Adds what the second says to the first, where the first says nothing.
+/// Adds what the second, a case, says to the first, where the first says nothing.
 pub fn merged(mut first: Options, second: Options) -> Options {
+    first.of_case = Some(Box::new(Options {
+        buffers: second.buffers.keys().map(|place| (*place, Vec::new())).collect(),
+        images: second.images.keys().map(|place| (*place, ImageInput::default())).collect(),
+        samplers: second.samplers.clone(),
+        specialization: second.specialization.clone(),
+        push: second.push.clone(),
+        ..Options::default()
+    }));
     first.entry = first.entry.or(second.entry);
     first.grid = first.grid.or(second.grid);
     first.subgroup_size = first.subgroup_size.or(second.subgroup_size);

@@ -6,7 +6,7 @@ use model::{Budget, Model};
 
 use crate::annotations::Annotations;
 use crate::answer::{Asking, answer};
-use crate::error::Refusal;
+use crate::error::{Problem, Refusal};
 use crate::grid::{self, GridFinding, GridSpot, Report, Verdict};
 use crate::lift::{FindingKind, Identity, Lifted, Options, Spot, lift};
 use crate::module::Module;
@@ -71,6 +71,8 @@ fn judged(module: &Module, options: &Options, model: &Model, budget: Budget<'_>)
         {
             return walked;
         }
+        // What does not fit is none of the model's business.
+        Err(Refusal { what: Problem::Input(_), .. }) => return walked,
         _ => {}
     }
     let Ok(lifted) = lift(module, options) else { return walked };

@@ -48,6 +48,14 @@ impl<'a> Launch<'a> {
         };
         let workgroups = config.map_or([1, 1, 1], |[_, _, workgroups]| [workgroups, 1, 1]);
         let grid = options.grid.unwrap_or(workgroups);
+        let none = match (grid.contains(&0), local_size.contains(&0)) {
+            (true, _) => Some("a grid without workgroups"),
+            (_, true) => Some("a workgroup without invocations"),
+            _ => None,
+        };
+        if let Some(none) = none {
+            return Err(Problem::Input(none.to_owned()));
+        }
         for (number, operands) in &module.reflection {
             if Some(*number) == number_of_extended("NonSemantic.ClspvReflection", "SpecConstantWorkgroupSize")
             {

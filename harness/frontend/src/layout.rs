@@ -84,12 +84,14 @@ impl<'m> Specialized<'m> {
             (Constant::Null, ..) => Value::Null,
             (Constant::Undefined, ..) => Value::Undefined(Origin::Instruction(id, u16::MAX)),
             (Constant::Operation(op, operands), ..) => {
-                let arguments: Vec<Value> = match op {
-                    Op::CompositeExtract => {
-                        vec![inner(operands.first().ok_or_else(|| malformed("no operand"))?)?]
-                    }
-                    _ => operands.iter().map(&mut inner).collect::<Result<_, _>>()?,
+                // Literals stand behind.
+                let ids = match op {
+                    Op::CompositeExtract => 1,
+                    Op::CompositeInsert | Op::VectorShuffle => 2,
+                    _ => operands.len(),
                 };
+                let ids = operands.get(..ids).ok_or_else(|| malformed("no operand"))?;
+                let arguments: Vec<Value> = ids.iter().map(&mut inner).collect::<Result<_, _>>()?;
                 self.operation(*op, *ty, operands, &arguments)?
             }
         };
@@ -99,6 +101,22 @@ impl<'m> Specialized<'m> {
 
     fn operation(&self, op: Op, ty: u32, operands: &[u32], arguments: &[Value]) -> Result<Value, Problem> {
         let refuse = || unsupported(format!("specialization by Op{op:?}"));
+        let whole = matches!(op, Op::CompositeExtract | Op::CompositeInsert | Op::VectorShuffle);
+        // Of vectors part by part; the condition of a select may be one for all.
+        if let (Some(Type::Vector { element, count }), false) = (self.module.types.get(&ty), whole) {
+            let vector = |id: &u32| {
+                let ty = self.module.constants.get(id).and_then(|(ty, _)| self.module.types.get(ty));
+                matches!(ty, Some(Type::Vector { .. }))
+            };
+            let component = |index: u32| {
+                let each = operands.iter().zip(arguments).map(|(id, value)| match vector(id) {
+                    true => part(value, index as usize).ok_or_else(refuse),
+                    false => Ok(value.clone()),
+                });
+                self.operation(op, *element, operands, &each.collect::<Result<Vec<_>, _>>()?)
+            };
+            return Ok(Value::Composite(Rc::new((0..*count).map(component).collect::<Result<_, _>>()?)));
+        }
         match op {
             Op::CompositeExtract => {
                 let mut value = arguments[0].clone();
@@ -106,6 +124,21 @@ impl<'m> Specialized<'m> {
                     value = part(&value, *index as usize).ok_or_else(refuse)?;
                 }
                 Ok(value)
+            }
+            Op::CompositeInsert => {
+                self.with_part(&arguments[1], ty, &operands[2..], &arguments[0]).ok_or_else(refuse)
+            }
+            Op::VectorShuffle => {
+                let both = operands.iter().zip(arguments).map(|(id, value)| {
+                    let (ty, _) = self.module.constants.get(id)?;
+                    self.parts(value, *ty)
+                });
+                let all = both.collect::<Option<Vec<_>>>().ok_or_else(refuse)?.concat();
+                let chosen = operands[2..].iter().map(|index| all.get(*index as usize).cloned());
+                chosen
+                    .collect::<Option<Vec<_>>>()
+                    .map(|all| Value::Composite(Rc::new(all)))
+                    .ok_or_else(refuse)
             }
             Op::Select => match arguments {
                 [Value::Known(condition), yes, no] => Ok(if *condition != 0 { yes } else { no }.clone()),
@@ -122,6 +155,21 @@ impl<'m> Specialized<'m> {
                 Ok(Value::Known(result.ok_or_else(refuse)?))
             }
         }
+    }
+
+    /// The parts of a value of a type; `None` where that has none.
+    fn parts(&self, value: &Value, ty: u32) -> Option<Vec<Value>> {
+        (0..self.count(ty).ok()?).map(|index| part(value, index)).collect()
+    }
+
+    /// A value with another part at a path.
+    fn with_part(&self, value: &Value, ty: u32, path: &[u32], new: &Value) -> Option<Value> {
+        let Some((index, path)) = path.split_first() else { return Some(new.clone()) };
+        let mut parts = self.parts(value, ty)?;
+        let inner = self.part_of(ty, u64::from(*index)).ok()?.ty;
+        let here = parts.get_mut(*index as usize)?;
+        *here = self.with_part(here, inner, path, new)?;
+        Some(Value::Composite(Rc::new(parts)))
     }
 
     /// A constant.

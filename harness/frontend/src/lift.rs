@@ -61,6 +61,8 @@ pub struct Options {
     pub samplers: BTreeMap<(u32, u32), Sampler>,
     /// Buffers behind addresses.
     pub addresses: Vec<AddressInput>,
+    /// Which of these inputs a case gives, without what they hold.
+    pub of_case: Option<Box<Options>>,
     /// Bodies of a loop at most. Not given, what is known is walked to its end, and the others as [`Options::open_bodies`] says.
     pub unroll: Option<u32>,
     /// Bodies of a loop that depends on what is read, where no bound is given; [`DEFAULT_UNROLL`] where this is not either.

@@ -673,6 +673,11 @@ impl Module {
             .collect()
     }
 
+    /// Whether it has none of any stage.
+    pub fn has_no_entry_point(&self) -> bool {
+        self.entry_points.is_empty()
+    }
+
     /// That no entry point is of such a stage, in words.
     pub fn no_entry_point(&self) -> String {
         let other =

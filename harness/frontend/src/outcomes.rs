@@ -58,15 +58,16 @@ pub enum Finals {
 }
 
 /// All final contents of a kernel's buffers. Where each that is allowed leaves everything as it was, a dispatch that was never
-/// executed would do as well, so that nothing is known of what is seen.
+/// executed would do as well, so that nothing is known of what is seen. `told` are the words of a refusal with its file.
 pub fn finals(
     module: &Module,
     dispatch: &Dispatch,
     options: &Options,
     model: &Model,
     budget: Budget<'_>,
+    told: &dyn Fn(&Refusal) -> String,
 ) -> Finals {
-    match all_finals(module, dispatch, options, model, budget) {
+    match all_finals(module, dispatch, options, model, budget, told) {
         Finals::Known { cells, contents } if leaves_all(dispatch, &cells, &contents) => {
             Finals::Unknown { race_free: true, why: "it leaves all its buffers as they were".to_owned() }
         }
@@ -93,6 +94,7 @@ fn all_finals(
     options: &Options,
     model: &Model,
     budget: Budget<'_>,
+    told: &dyn Fn(&Refusal) -> String,
 ) -> Finals {
     let options = Options { keep_final: true, assertion: None, ..options.clone() };
     let judged = crate::judge::judge(module, &options, model, budget);
@@ -122,7 +124,7 @@ fn all_finals(
     }
     let lifted = match lift(module, &options) {
         Ok(lifted) => lifted,
-        Err(refusal) => return unknown(race_free, why_not(&judged, &refusal)),
+        Err(refusal) => return unknown(race_free, why_not(&judged, &refusal, told)),
     };
     match crate::suspicion::confirmed(&lifted, model, budget) {
         (found, _) if !found.is_empty() => {
@@ -143,10 +145,12 @@ fn all_finals(
 }
 
 /// Why a kernel has no test: what the walk says of it where that is more.
-fn why_not(judged: &Result<Report, Refusal>, refusal: &Refusal) -> String {
+fn why_not(judged: &Result<Report, Refusal>, refusal: &Refusal, told: &dyn Fn(&Refusal) -> String) -> String {
     match judged {
-        Ok(Report { verdict: Verdict::Undecided, why: Some(why), .. }) => format!("{refusal}; {why}"),
-        _ => refusal.to_string(),
+        Ok(Report { verdict: Verdict::Undecided, why: Some(why), .. }) => {
+            format!("{}; {}", told(refusal), told(why))
+        }
+        _ => told(refusal),
     }
 }
 

@@ -12,7 +12,7 @@ fn of(path: &str, grid: u32, buffers: &[((u32, u32), &[u32])]) -> Finals {
     let options = Options { grid: Some([grid, 1, 1]), buffers, ..Options::default() };
     let dispatch = dispatch(&module, &options).unwrap();
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();
-    finals(&module, &dispatch, &options, &vulkan, Budget::default())
+    finals(&module, &dispatch, &options, &vulkan, Budget::default(), &ToString::to_string)
 }
 
 /// Allowed contents, and those that no sequentially consistent execution leaves.

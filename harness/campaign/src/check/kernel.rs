@@ -53,7 +53,10 @@ pub fn check(
         Ok(module) => module,
         Err(refusal) => return vec![refused(&refusal)],
     };
-    let entries = entries(file, &module, options);
+    let entries = match entries(file, &module, options) {
+        Ok(entries) => entries,
+        Err(refusal) => return vec![refused(&refusal)],
+    };
     if entries.is_empty() {
         return vec![rejected(module.no_entry_point())];
     }
@@ -229,7 +232,9 @@ pub fn explained(
     let module =
         frontend::read(&shader.bytes).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
     let (mut text, mut outcome) = (String::new(), Conclusion::Success);
-    for options in entries(file, &module, options) {
+    let entries =
+        entries(file, &module, options).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
+    for options in entries {
         let compiler = shader.compiler.as_deref();
         let explain = |options: &Options| match frontend::lift(&module, options) {
             Ok(lifted) => {

@@ -84,7 +84,10 @@ pub fn lines(
         Ok(module) => module,
         Err(why) => return refused("", told(file, &why)),
     };
-    let entries = entries(file, &module, options);
+    let entries = match entries(file, &module, options) {
+        Ok(entries) => entries,
+        Err(why) => return refused("", told(file, &why)),
+    };
     if entries.is_empty() {
         return refused("", format!("{file}: {}", module.no_entry_point()));
     }
@@ -117,7 +120,7 @@ pub fn lines(
 }
 
 /// A refusal with the source that its line is of.
-fn worded(file: &str, module: &Module, refusal: &Refusal) -> String {
+pub(super) fn worded(file: &str, module: &Module, refusal: &Refusal) -> String {
     let source = match refusal.place {
         Place::Line(line) => module.file_of(line),
         Place::Word(_) | Place::Module => None,

@@ -9,6 +9,7 @@ use model::Model;
 use runner::shader::{Input, InputImage, InputShape};
 
 use super::entries;
+use super::race::worded;
 use super::source::{Compilation, load};
 use super::told;
 use crate::Failure;
@@ -48,7 +49,7 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
     let wrong = |refusal: &Refusal| Failure::input_message(told(file, refusal));
     let shader = load(file, &given.compilation).map_err(|error| error.failure())?;
     let module = Arc::new(frontend::read(&shader.bytes).map_err(|refusal| wrong(&refusal))?);
-    let entries = entries(file, &module, given.options);
+    let entries = entries(file, &module, given.options).map_err(|refusal| wrong(&refusal))?;
     if entries.is_empty() {
         return Err(Failure::input_message(format!("{file}: {}", module.no_entry_point())));
     }
@@ -120,7 +121,9 @@ fn fill(
         own.claim = Some(ShaderClaim { text, cells, holds: Arc::new(move |values| claim.holds(values)) });
     }
     let stop = patience(longest);
-    let finals = frontend::finals(module, &dispatch, &options, model, model::Budget::until(&stop));
+    let told = |refusal: &Refusal| worded(&own.file, module, refusal);
+    let budget = model::Budget::until(&stop);
+    let finals = frontend::finals(module, &dispatch, &options, model, budget, &told);
     own.expected = match finals {
         Finals::Undefined(why) => Expected::Undefined(why),
         Finals::Unknown { race_free, why } => Expected::Unknown { race_free, why },

@@ -113,6 +113,9 @@ fn contents(value: &str) -> Result<Vec<u8>, Failure> {
         Some((word, Some(bytes))) => (word, bytes),
         _ => (value, DEFAULT_BYTES),
     };
+    if bytes > inputs::MAX_BYTES {
+        return Err(wrong("--buffer", value, &format!("more than {} bytes", inputs::MAX_BYTES)));
+    }
     inputs::filled(word, bytes).map_or_else(|| file("--buffer", value), Ok)
 }
 
@@ -255,7 +258,8 @@ impl KernelArguments {
         for (name, value) in &self.image {
             let place = inputs::place(name).ok_or_else(|| wrong("--image", name, "no SET.BINDING"))?;
             let image = inputs::ImageInput::parse(value);
-            let image = image.ok_or_else(|| wrong("--image", value, "no image such as 64x64,fill=iota"))?;
+            let image =
+                image.ok_or_else(|| wrong("--image", value, "no image of texels such as 64x64,fill=iota"))?;
             options.images.insert(place, image);
         }
         for (name, value) in &self.sampler {

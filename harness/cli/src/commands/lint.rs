@@ -27,6 +27,9 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
         let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
         let shader = load(file, &arguments.kernel.compilation()).map_err(|error| error.failure())?;
         let module = frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
+        if module.has_no_entry_point() {
+            return Err(Failure::input_message(format!("{file}: no entry point")));
+        }
         if let Some(compiler) = shader.compiler.as_ref().filter(|_| !quiet) {
             say(&format!("{file}: compiled by {compiler}"));
         }

@@ -82,6 +82,35 @@ fn task_and_mesh_shaders() {
     insta::assert_snapshot!(table_of("mesh"));
 }
 
+/// Chains of availability and visibility operations: of nine workgroups, at which the model does not look, `race` says what the model
+/// says of two.
+#[test]
+fn chains_of_operations_are_as_in_the_model() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/chains");
+    for entry in fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path();
+        let text = fs::read_to_string(&file).unwrap();
+        let flags = text.lines().next().unwrap().trim_start_matches("//");
+        let (walked, modelled) = match text.contains("// Racy") {
+            true => ("racy", "racy"),
+            false => ("clean", "free"),
+        };
+        for (command, grid, field, expected) in
+            [("race", "9", "verdict", walked), ("check", "2", "race", modelled)]
+        {
+            let ran = Ran::of(
+                vk_litmus([command, "--format", "json", "--grid", grid])
+                    .arg(&file)
+                    .args(flags.split_whitespace()),
+            );
+            assert_eq!(ran.json_lines()[0][field], expected, "{command} {}", file.display());
+        }
+    }
+}
+
 /// What is said of each shader of a folder.
 fn table_of(folder: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders").join(folder);

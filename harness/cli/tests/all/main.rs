@@ -18,6 +18,7 @@ mod families;
 mod faulty;
 mod figures;
 mod findings;
+mod given;
 mod glsl;
 mod graphics;
 mod gtest;

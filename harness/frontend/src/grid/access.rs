@@ -450,8 +450,8 @@ impl Machine<'_> {
         let epoch = here.workgroup.epochs[at];
         let site = self.site_of(&here.workgroup.invocations[here.index]);
         let me = &here.workgroup.invocations[here.index];
-        let moment =
-            Moment { invocation: me.number, workgroup: me.identity.workgroup_index, time: me.now(), epoch };
+        let (invocation, workgroup, time) = (me.number, me.identity.workgroup_index, me.now());
+        let moment = Moment { invocation, workgroup, time, epoch, first: invocation - me.lane };
         let (subgroup, identity) = (me.subgroup, me.identity);
         let calls = me.frames.last().map_or(0, |frame| frame.calls);
         let place = self.place_of(here, pointer.object);

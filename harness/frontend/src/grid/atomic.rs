@@ -159,7 +159,11 @@ impl Machine<'_> {
             // Whose release it takes, and with it what is ordered, is a matter of the order; and so is whether a comparison
             // writes.
             self.open |= (compare || reads && !found.is_empty()) && !alone;
+            let looked_at = !self.setup.blind && !self.probes();
             let me = here.me();
+            if writes && looked_at {
+                me.brings(at, order, true);
+            }
             if reads && !self.setup.blind {
                 me.receive(&found, at, order);
                 if found
@@ -169,7 +173,7 @@ impl Machine<'_> {
                     me.see((key.0, key.1, key.2 / WORD), &found, at, order);
                 }
             }
-            if writes && !self.setup.blind && !self.probes() {
+            if writes && looked_at {
                 let mut carried = me.carried(class, at, order);
                 if reads {
                     carried.extend(found.iter().cloned());
@@ -180,6 +184,9 @@ impl Machine<'_> {
                         self.messages.insert(key, super::sync::carried_on(carried));
                     }
                 }
+            }
+            if reads && !self.setup.blind {
+                me.shows(at, order);
             }
             let stays = if commuting(op) != 0 && !unordered { old_taint | value_taint } else { taint | OPEN };
             let stays = match op {

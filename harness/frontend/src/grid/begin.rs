@@ -85,6 +85,7 @@ impl Machine<'_> {
                 number: index * count + local_index,
                 subgroup,
                 lane,
+                shape: setup.shape(),
                 frames: vec![frame],
                 locals: Locals::of(locals),
                 stamp: 0,
@@ -111,7 +112,7 @@ impl Machine<'_> {
         let Some(declared) = program.module.variables.get(&variable) else {
             return Err(malformed("no such variable"));
         };
-        let size = program.size(declared.ty);
+        let size = program.specialized.size(declared.ty)?;
         let most = if class.is_some() { MAX_SHARED } else { MAX_OWN };
         let bytes = usize::try_from(size).ok().filter(|size| *size <= most);
         let bytes = bytes.ok_or_else(|| unsupported(format!("a variable of {size} bytes")))?;

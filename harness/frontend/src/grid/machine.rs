@@ -62,6 +62,7 @@ pub(super) struct Invocation {
     pub number: u32,
     pub subgroup: u32,
     pub lane: u32,
+    pub shape: Shape,
     pub frames: Vec<Frame>,
     pub locals: Locals,
     pub views: [View; 3],
@@ -492,6 +493,9 @@ impl Machine<'_> {
         let Some(function) = program.by_id.get(callee) else {
             return Err(malformed("a call of what is no function").into());
         };
+        if here.me().frames.iter().any(|frame| frame.function == *function) {
+            return Err(malformed("recursion, which SPIR-V does not have").into());
+        }
         if here.me().frames.len() >= MAX_CALLS {
             return Err(Problem::Budget { what: "calls in calls", bound: MAX_CALLS }.into());
         }

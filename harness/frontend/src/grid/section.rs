@@ -52,6 +52,7 @@ impl Machine<'_> {
             }
             InterlockEnd::Begin => self.enters(here),
             InterlockEnd::End => {
+                here.me().brings(Scope::FragmentInterlock, semantics(end), true);
                 let message = here.me().message(Scope::FragmentInterlock, semantics(end));
                 self.pixel(here.me().identity).released = Some(message);
                 self.keeps_nobody_out(here.me().identity);
@@ -84,6 +85,7 @@ impl Machine<'_> {
         if let Some(message) = pixel.released.clone() {
             me.take(&message, Scope::FragmentInterlock, semantics(InterlockEnd::Begin));
         }
+        me.shows(Scope::FragmentInterlock, semantics(InterlockEnd::Begin));
         self.open |= self.setup.unordered();
     }
 

@@ -8,7 +8,8 @@ use rspirv::spirv::{MemoryAccess, Op, StorageClass};
 use rustc_hash::FxHashMap;
 
 use crate::error::{ONE_WORKGROUP, Place, Problem, Refusal, malformed, unsupported};
-use crate::inputs::{AddressPlace, ImageInput, TexelInput};
+use crate::foreign::offset_in;
+use crate::inputs::{ImageInput, TexelInput};
 use crate::launch::{Launch, reflected};
 use crate::layout::Specialized;
 use crate::lift::{Options, loops};
@@ -295,7 +296,7 @@ impl Building<'_> {
                     LOCAL | (of_invocation.len() - 1) as u32
                 }
                 StorageClass::PushConstant => {
-                    let size = program.size(declared.ty);
+                    let size = program.specialized.size(declared.ty)?;
                     if self.push.is_empty() && self.annotated && !self.said.contains_key(variable) {
                         return Err(unsaid(program.module, *variable));
                     }
@@ -399,7 +400,7 @@ impl Building<'_> {
             StorageClass::Uniform if !block => Some(litmus::StorageClass::Buffer),
             _ => None,
         };
-        let size = program.size(ty);
+        let size = program.specialized.size(ty)?;
         let said = self.said.get(&variable);
         let last =
             said.into_iter().flatten().map(|(offset, bytes, _)| offset.saturating_add((*bytes).into())).max();
@@ -488,7 +489,9 @@ impl Building<'_> {
             let mut placed = false;
             for (variable, slot) in &self.program.variables {
                 let Some(Value::Pointer(pointer)) = globals.get(*slot) else { continue };
-                let Some(offset) = self.offset_in(*variable, &address.at) else { continue };
+                let Some(offset) = offset_in(self.program.specialized, *variable, &address.at) else {
+                    continue;
+                };
                 if let Some(object) = self.objects.get_mut(pointer.object as usize) {
                     placed |= object.holds(offset, 8);
                     object.write(offset, 8, value, 0);
@@ -502,57 +505,10 @@ impl Building<'_> {
                 }
             }
             if !placed {
-                let place = match &address.at {
-                    AddressPlace::Push(offset) => format!("push@{offset}"),
-                    AddressPlace::Buffer((set, binding), offset) => format!("{set}.{binding}@{offset}"),
-                    AddressPlace::Member(path) => path.clone(),
-                };
-                return Err(Problem::Input(format!("`{place}`: no such place for an address")));
+                return Err(Problem::Input(format!("`{}`: no such place for an address", address.at)));
             }
         }
         Ok(())
-    }
-
-    /// Where in a variable a place is; `None` where it is in another one.
-    fn offset_in(&self, variable: u32, at: &AddressPlace) -> Option<u64> {
-        let module = self.program.module;
-        let declared = module.variables.get(&variable)?;
-        let decorations = module.decorations(variable);
-        match at {
-            AddressPlace::Push(offset) => (declared.class == StorageClass::PushConstant).then_some(*offset),
-            AddressPlace::Buffer((set, binding), offset) => {
-                ((decorations.set, decorations.binding) == (Some(*set), Some(*binding))).then_some(*offset)
-            }
-            AddressPlace::Member(path) => {
-                let block = matches!(
-                    declared.class,
-                    StorageClass::PushConstant | StorageClass::StorageBuffer | StorageClass::Uniform
-                );
-                // Members of a block without a name of its own go by its type's, or by theirs alone.
-                let names = [module.name(variable), module.name(declared.ty)];
-                let behind =
-                    names.iter().find_map(|name| path.strip_prefix(name.as_str())?.strip_prefix('.'));
-                block.then(|| self.member(declared.ty, behind.unwrap_or(path)))?
-            }
-        }
-    }
-
-    /// The offset of a path of members and elements, such as `a.b[2].c`, in a type.
-    fn member(&self, mut ty: u32, path: &str) -> Option<u64> {
-        let specialized = self.program.specialized;
-        let mut offset = 0_u64;
-        for word in path.split('.') {
-            let (name, elements) = word.split_at(word.find('[').unwrap_or(word.len()));
-            let mut steps = vec![self.program.module.member_of(ty, name)?];
-            for element in elements.split_terminator(']') {
-                steps.push(element.strip_prefix('[')?.parse().ok()?);
-            }
-            for step in steps {
-                let part = specialized.part_of(ty, step).ok()?;
-                (ty, offset) = (part.ty, offset.checked_add(part.offset)?);
-            }
-        }
-        Some(offset)
     }
 }
 

@@ -6,7 +6,7 @@ use litmus::Scope;
 use rustc_hash::FxHashMap;
 
 use super::access::WORD;
-use super::clock::{Moment, View, reaches};
+use super::clock::{Moment, View, level, nearest, reaches};
 
 /// Records of one kind at one place at most, where barriers alone order: of each of so many workgroups.
 const WORKGROUPS: usize = 3;
@@ -37,6 +37,13 @@ pub(super) struct Record {
     pub moment: Moment,
     pub subgroup: u32,
     pub way: Way,
+}
+
+impl Manner {
+    /// The level of the domain up to which it makes itself available, or from which it makes itself visible.
+    fn level(&self) -> usize {
+        if self.published { level(self.scope) } else { 0 }
+    }
 }
 
 impl Record {
@@ -104,7 +111,8 @@ impl Group {
             let invocation = first + lane;
             let workgroup = invocation / shape.local;
             let subgroup = invocation % shape.local / shape.subgroup;
-            let moment = Moment { invocation, workgroup, time, epoch };
+            let first = invocation - invocation % shape.local % shape.subgroup;
+            let moment = Moment { invocation, workgroup, time, epoch, first };
             Some((1 << lane, Record { moment, subgroup, way }))
         })
     }
@@ -160,19 +168,13 @@ pub(super) fn standing(earlier: &Record, later: &Record, sight: Sight<'_>) -> St
         return Standing::Mutual;
     }
     let workgroup = later.moment.workgroup;
-    let known = view.before.knows(workgroup, &earlier.moment);
+    let known = view.past.before.knows(workgroup, &earlier.moment);
     if !a.private && !b.private {
-        let (from, to) =
-            (a.published && reaches(a.scope, one, other), b.published && reaches(b.scope, one, other));
+        let (moment, near) = (&earlier.moment, nearest(one, other));
         let ordered = match (a.writes, b.writes) {
             (false, _) => known,
-            (true, true) => from && known || view.available.knows(workgroup, &earlier.moment),
-            (true, false) => match (from, to) {
-                (true, true) => known,
-                (true, false) => view.visible.knows(workgroup, &earlier.moment),
-                (false, true) => view.available.knows(workgroup, &earlier.moment),
-                (false, false) => view.published.knows(workgroup, &earlier.moment),
-            },
+            (true, true) => view.is_available(workgroup, moment, known, a.level(), near),
+            (true, false) => view.is_visible(workgroup, moment, known, (a.level(), b.level()), near),
         };
         let seen = sight.seen.and_then(|seen| seen.get(&earlier.moment.invocation));
         let seen = a.writes && !b.writes && seen.is_some_and(|time| *time >= earlier.moment.time);
@@ -362,12 +364,17 @@ impl Cell {
             // Whoever conflicts with the earlier is to conflict with the new one, which atomics do less, and nobody does with what is
             // its own: a read of the invocation behind it may still not see the earlier.
             let stronger = !by.manner.atomic || old.manner.atomic && old.manner.scope == by.manner.scope;
+            // What comes no further by itself than the earlier.
+            let further = by.manner.level() > old.manner.level() && old.manner.writes;
             if old.mask & !by.mask != 0 || old.manner.private || !stronger {
                 continue;
             }
             for (bit, record) in group.members(sight.shape) {
                 let mine = record.moment.invocation == new.moment.invocation;
-                let known = mine || sight.view.before.knows(new.moment.workgroup, &record.moment);
+                if further && !mine {
+                    continue;
+                }
+                let known = mine || sight.view.past.before.knows(new.moment.workgroup, &record.moment);
                 let ordered = mine
                     || known
                         && match standing(&record, new, sight) {
@@ -463,7 +470,7 @@ impl Met {
         match standing(record, new, sight) {
             Standing::Ordered => {}
             Standing::Mutual => {
-                let known = sight.view.before.knows(new.moment.workgroup, &record.moment);
+                let known = sight.view.past.before.knows(new.moment.workgroup, &record.moment);
                 let (old, by) = (record.way.manner, new.way.manner);
                 let same = old.operation == by.operation && by.operation != 0;
                 self.unordered |= !known && !same && old.writes;

@@ -1,10 +1,11 @@
 //! What orders invocations: releases and acquires of atomics, memory barriers and control barriers.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use litmus::{Order, Scope, Semantics, StorageClass, StorageClassSet};
 
-use super::clock::{CLASSES, Carried, Clock, Message, class_index, reaches};
+use super::clock::{Around, CLASSES, Carried, Message, Past, View, class_index, level, nearest, reaches};
 use super::machine::{Invocation, Workgroup};
 
 /// No invocation: of what several gave.
@@ -35,19 +36,49 @@ impl Invocation {
         self.last_release = self.stamp;
     }
 
-    /// What a release of this invocation gives. What it makes available stays so for later ones.
+    fn around(&self) -> Around {
+        let (first, all) = (self.number - self.lane, self.number - self.identity.local_index);
+        let end = all + self.shape.local;
+        Around {
+            invocation: self.number,
+            workgroup: self.identity.workgroup_index,
+            subgroup: (first, end.min(first + self.shape.subgroup)),
+            all: (all, end),
+        }
+    }
+
+    /// The availability operations of an instruction, which stand before it; those of a barrier of the whole workgroup are told of all.
+    pub fn brings(&mut self, scope: Scope, semantics: Semantics, by_itself: bool) {
+        if semantics.make_available {
+            if by_itself {
+                self.releases();
+            }
+            let (around, time) = (self.around(), by_itself.then_some(self.stamp));
+            for class in CLASSES.into_iter().filter(|class| semantics.classes.contains(*class)) {
+                self.views[class_index(class)].past.make_available(&around, level(scope), time);
+            }
+        }
+    }
+
+    /// The visibility operations of an instruction, which stand behind it.
+    pub fn shows(&mut self, scope: Scope, semantics: Semantics) {
+        if semantics.make_visible {
+            let around = self.around();
+            for class in CLASSES.into_iter().filter(|class| semantics.classes.contains(*class)) {
+                self.views[class_index(class)].make_visible(&around, level(scope));
+            }
+        }
+    }
+
+    /// What a release of this invocation gives.
     pub fn message(&mut self, scope: Scope, semantics: Semantics) -> Rc<Message> {
         self.releases();
         let known = [0, 1, 2].map(|class: usize| {
-            let view = &mut self.views[class];
-            let mut before = view.before.clone();
+            let mut past = self.views[class].past.clone();
             if semantics.classes.contains(CLASSES[class]) {
-                before.learn(self.number, self.stamp);
-                if semantics.make_available {
-                    view.available.learn(self.number, self.stamp);
-                }
+                past.before.learn(self.number, self.stamp);
             }
-            (before, view.available.clone())
+            past
         });
         let (invocation, workgroup, subgroup) = self.who();
         let (classes, time, known) = (semantics.classes, self.stamp, Rc::new(known));
@@ -61,55 +92,32 @@ impl Invocation {
             return;
         }
         for class in CLASSES {
-            if !semantics.classes.contains(class) || !message.classes.contains(class) {
-                continue;
-            }
-            let (before, available) = &message.known[class_index(class)];
-            let view = &mut self.views[class_index(class)];
-            view.before.join(mine.1, before, theirs.1);
-            view.available.join(mine.1, available, theirs.1);
-            if semantics.make_visible {
-                view.visible = view.before.clone();
-                view.published = view.available.clone();
+            if semantics.classes.contains(class) && message.classes.contains(class) {
+                let (at, near) = (class_index(class), nearest(mine, theirs));
+                self.views[at].past.join(mine.1, &message.known[at], theirs.1, near);
             }
         }
     }
 
     /// A memory barrier.
     pub fn fence(&mut self, scope: Scope, semantics: Semantics) {
+        self.brings(scope, semantics, true);
+        self.passes(scope, semantics);
+        self.shows(scope, semantics);
+    }
+
+    /// What a memory barrier takes of the atomics before it, and gives to those behind it.
+    fn passes(&mut self, scope: Scope, semantics: Semantics) {
         if semantics.order.acquires() {
             for message in self.taken.clone() {
                 self.take(&message, scope, semantics);
             }
-            self.see_what_is_known(scope, semantics);
         }
         if semantics.order.releases() {
             let message = self.message(scope, semantics);
             // A later barrier of the same scope and classes gives all that an earlier one gave.
             self.released.retain(|earlier| earlier.scope != scope || earlier.classes != semantics.classes);
             self.released.push(message);
-        }
-    }
-
-    /// A visibility operation reaches all that happens before it, whoever it was learnt from: behind a control barrier without one of
-    /// its own, what a memory barrier makes visible is what the invocations of the workgroup did before.
-    fn see_what_is_known(&mut self, scope: Scope, semantics: Semantics) {
-        for class in CLASSES {
-            if !semantics.make_visible || !semantics.classes.contains(class) {
-                continue;
-            }
-            let view = &mut self.views[class_index(class)];
-            match scope {
-                Scope::Invocation | Scope::Subgroup => {}
-                Scope::Workgroup => {
-                    view.visible.epoch = view.visible.epoch.max(view.before.epoch);
-                    view.published.epoch = view.published.epoch.max(view.available.epoch);
-                }
-                _ => {
-                    view.visible = view.before.clone();
-                    view.published = view.available.clone();
-                }
-            }
         }
     }
 
@@ -159,9 +167,6 @@ impl Invocation {
         }
         self.keep(messages.iter().filter(|message| message.invocation != self.number).cloned().collect());
         self.received = Some(messages.clone());
-        if acquires {
-            self.see_what_is_known(scope, semantics);
-        }
     }
 
     /// What an arrival at a split barrier gives: its own release and those of the memory barriers before it.
@@ -169,7 +174,7 @@ impl Invocation {
         let mut all = self.released.clone();
         if barrier.semantics.order.releases() {
             self.fence(barrier.scope, barrier.semantics);
-            all.push(self.message(barrier.scope, barrier.semantics));
+            all.extend(self.released.last().cloned());
         }
         all
     }
@@ -177,6 +182,7 @@ impl Invocation {
     /// What the wait of a split barrier takes, at once or for the memory barriers behind it.
     pub fn waits(&mut self, messages: &[Rc<Message>], barrier: Barrier) {
         let mine = self.subgroup;
+        self.brings(barrier.scope, barrier.semantics, true);
         let reaches = |message: &&Rc<Message>| message.scope != Scope::Subgroup || message.subgroup == mine;
         let messages: Vec<Rc<Message>> = messages.iter().filter(reaches).cloned().collect();
         if barrier.semantics.order.acquires() {
@@ -184,8 +190,9 @@ impl Invocation {
         }
         self.keep(messages);
         if barrier.semantics.order.acquires() {
-            self.fence(barrier.scope, barrier.semantics);
+            self.passes(barrier.scope, barrier.semantics);
         }
+        self.shows(barrier.scope, barrier.semantics);
     }
 
     /// What a memory barrier behind it may still take.
@@ -215,8 +222,12 @@ pub(super) fn meet(workgroup: &mut Workgroup, together: &[usize], barrier: Barri
         CLASSES.iter().all(|class| !message.classes.contains(*class) || semantics.classes.contains(*class))
     };
     let plain = together.iter().all(|index| workgroup.invocations[*index].released.iter().all(covered));
-    if both && whole && wide {
-        join_all(workgroup, together, semantics);
+    let of_all = both && whole && wide;
+    for index in together {
+        workgroup.invocations[*index].brings(scope, semantics, !of_all);
+    }
+    if of_all {
+        join_all(workgroup, together, barrier);
         if !plain {
             exchange(workgroup, together, None);
         }
@@ -224,38 +235,65 @@ pub(super) fn meet(workgroup: &mut Workgroup, together: &[usize], barrier: Barri
         let own = (semantics.order != Order::Relaxed).then_some(barrier);
         exchange(workgroup, together, own);
     }
+    // What one sees, those of its subgroup see who know the same.
+    let mut last: Option<(u32, [View; 3], [View; 3])> = None;
     for index in together {
         let me = &mut workgroup.invocations[*index];
         // The barrier is a memory barrier as well.
         if fine && semantics.order != Order::Relaxed {
-            me.fence(scope, semantics);
+            me.passes(scope, semantics);
+        }
+        if !semantics.make_visible {
+            continue;
+        }
+        match &last {
+            Some((subgroup, known, shown))
+                if *subgroup == me.subgroup && me.views.iter().zip(known).all(|(mine, one)| mine.is(one)) =>
+            {
+                me.views = shown.clone();
+            }
+            _ => {
+                let known = me.views.clone();
+                me.shows(scope, semantics);
+                last = Some((me.subgroup, known, me.views.clone()));
+            }
         }
     }
 }
 
 /// Everybody of the workgroup knows all of it from here on.
-fn join_all(workgroup: &mut Workgroup, together: &[usize], semantics: Semantics) {
+fn join_all(workgroup: &mut Workgroup, together: &[usize], Barrier { scope, semantics }: Barrier) {
     let Some(first) = together.first() else { return };
     let number = workgroup.invocations[*first].identity.workgroup_index;
     for class in CLASSES.into_iter().filter(|class| semantics.classes.contains(*class)) {
         let at = class_index(class);
         workgroup.epochs[at] += 1;
         let epoch = workgroup.epochs[at];
-        let (mut before, mut available) = (Clock::default(), Clock::default());
+        let mut all = Past::default();
+        let mut subgroups: BTreeMap<u32, Past> = BTreeMap::new();
         for index in together {
-            let view = &workgroup.invocations[*index].views[at];
-            before.join(number, &view.before, number);
-            available.join(number, &view.available, number);
+            let me = &workgroup.invocations[*index];
+            let past = &me.views[at].past;
+            all.join(number, past, number, level(Scope::Workgroup));
+            let own = subgroups.entry(me.number - me.lane).or_default();
+            own.join_brought(number, past, number, level(Scope::Subgroup));
         }
-        before.epoch = epoch;
+        all.before.epoch = epoch;
         if semantics.make_available {
-            available.epoch = epoch;
+            all.all_available(level(scope), epoch);
+        }
+        for (first, own) in &mut subgroups {
+            let mut past = all.clone();
+            past.join_brought(number, own, number, level(Scope::Subgroup));
+            if semantics.make_available {
+                past.subgroup_available(*first, epoch);
+            }
+            *own = past;
         }
         for index in together {
-            let view = &mut workgroup.invocations[*index].views[at];
-            (view.before, view.available) = (before.clone(), available.clone());
-            if semantics.make_visible {
-                (view.visible, view.published) = (before.clone(), available.clone());
+            let me = &mut workgroup.invocations[*index];
+            if let Some(past) = subgroups.get(&(me.number - me.lane)) {
+                me.views[at].past = past.clone();
             }
         }
     }
@@ -293,8 +331,7 @@ fn merge(all: &[Rc<Message>]) -> Option<Rc<Message>> {
     let mut known = (*first.known).clone();
     for message in &all[1..] {
         for (mine, theirs) in known.iter_mut().zip(message.known.iter()) {
-            mine.0.join(first.workgroup, &theirs.0, message.workgroup);
-            mine.1.join(first.workgroup, &theirs.1, message.workgroup);
+            mine.join(first.workgroup, theirs, message.workgroup, level(Scope::Subgroup));
         }
     }
     Some(Rc::new(Message { invocation: NOBODY, own: false, known: Rc::new(known), ..(**first).clone() }))

@@ -1,0 +1,125 @@
+//! What shaders are given: what names nothing, or does not fit what it names, is told and nothing is answered.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::{Ran, vk_litmus};
+
+fn shader(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/given").join(name)
+}
+
+/// All that is said, without the ends of lines that a terminal's width makes.
+fn said(ran: &Ran) -> String {
+    format!("{}{}", ran.stdout, ran.stderr).replace("\n  │ ", " ")
+}
+
+fn asked(command: &str, name: &str, flags: &[&str]) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let mut asked = vk_litmus([command]);
+    asked.arg(shader(name)).args(flags).current_dir(folder.path());
+    if command == "run" {
+        asked.args(["--device", "sim", "--instances", "200"]);
+    }
+    Ran::of(&mut asked)
+}
+
+/// Shader, flags, a case, and what is said.
+const REFUSED: &[(&str, &[&str], &str, &str)] = &[
+    ("kernel", &["--buffer", "9.9=zeros"], "", "a buffer for 9.9, which it does not have (it has 0.0, 0.1)"),
+    ("kernel", &["--image", "0.0=4x4"], "", "an image for 0.0, which is a buffer"),
+    ("kernel", &["--sampler", "0.0=nearest"], "", "a sampler for 0.0, which is a buffer"),
+    ("kernel", &["--buffer", "0.1=zeros"], "", "a buffer for 0.1, which is an image"),
+    ("kernel", &["--sampler", "0.1=nearest"], "", "a sampler for 0.1, which is an image"),
+    ("kernel", &["--image", "0.1=0x0"], "", "no image of texels"),
+    ("kernel", &["--spec", "4=1"], "", "specialization constant 4, which it does not have (it has 3)"),
+    ("kernel", &["--push", "0=1"], "", "push constants, of which it has none"),
+    ("kernel", &["--bind", "a.b=c"], "", "an address at a.b, where it has nothing"),
+    ("kernel", &["--bind", "push@0=c"], "", "an address at push@0, where it has nothing"),
+    ("kernel", &["--buffer", "0.0=zeros:99999999999"], "", "more than 268435456 bytes"),
+    ("kernel", &[], "subgroup_size = 0", "`subgroup_size`: a number from 1 on expected"),
+    ("kernel", &[], "grid = [0, 1, 1]", "a grid without workgroups"),
+    ("kernel", &[], "[image.\"0.1\"]\nsize = [4, 0]", "`image`: a size expected"),
+    ("kernel", &[], "[image.\"0.0\"]\nsize = [4, 4]", "an image for 0.0, which is a buffer"),
+    ("kernel", &[], "[address.n]\nat = \"push@0\"", "an address at push@0, where it has nothing"),
+    (
+        "kernel",
+        &[],
+        "[buffer.\"0.0\"]\nbytes = 16\nu32_at = [{ offset = 16, u32 = [7] }]",
+        "numbers within its 16 bytes, not 4 bytes at offset 16, expected",
+    ),
+    (
+        "kernel",
+        &[],
+        "[buffer.\"0.0\"]\nbytes = 4\nu32 = [7, 8]",
+        "within its 4 bytes, not 8 bytes at offset 0,",
+    ),
+    ("empty-workgroup", &[], "", "a workgroup without invocations"),
+    ("none", &[], "", "no entry point"),
+];
+
+#[test]
+fn what_names_nothing_or_does_not_fit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = folder.path().join("case.toml");
+    for (name, flags, text, words) in REFUSED {
+        let mut flags = flags.to_vec();
+        if !text.is_empty() {
+            fs::write(&case, text).unwrap();
+            flags.extend(["--case", case.to_str().unwrap()]);
+        }
+        for command in ["check", "race", "run"] {
+            let ran = asked(command, &format!("{name}.spvasm"), &flags);
+            assert_eq!(ran.code, 2, "{name} {flags:?} {text}: {ran:?}");
+            assert!(said(&ran).contains(words), "{command} {name} {flags:?} {text}: {ran:?}");
+        }
+    }
+    for command in ["check", "race"] {
+        let ran = asked(command, "empty-grid.spvasm", &[]);
+        assert_eq!(ran.code, 2, "{ran:?}");
+    }
+    let ran = asked("lint", "none.spvasm", &[]);
+    assert!(ran.code == 2 && ran.stderr.contains("none.spvasm: no entry point"), "{ran:?}");
+}
+
+/// A case has all that a program binds, and buffers of the usual length where nothing is said of it.
+#[test]
+fn cases_may_say_more_and_less() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = folder.path().join("case.toml");
+    for text in [
+        "[buffer.\"0.0\"]\nfill = \"iota\"\n[buffer.\"3.1\"]\nbytes = 4",
+        "[buffer.\"0.0\"]\nu32_at = [{ offset = 65532, u32 = [7] }]\n[spec]\n9 = 1",
+    ] {
+        fs::write(&case, text).unwrap();
+        let ran = asked("race", "kernel.spvasm", &["--case", case.to_str().unwrap()]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stderr.contains("which it does not have"), "{ran:?}");
+    }
+}
+
+#[test]
+fn recursion_and_variables_that_no_memory_holds_are_refused() {
+    for (name, words) in [("recursion", "recursion"), ("too-large", "more bytes than memory has")] {
+        let ran = asked("race", &format!("{name}.spvasm"), &["--grid", "32"]);
+        assert!(ran.code == 2 && said(&ran).contains(words), "{ran:?}");
+    }
+}
+
+/// Six words fit behind three others: the array has nine, by constants of vectors.
+#[test]
+fn constants_of_vectors_are_computed() {
+    for command in ["check", "race"] {
+        let ran = asked(command, "vectors.spvasm", &[]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let ran = asked(command, "vectors.spvasm", &["--spec", "0=1"]);
+        assert!(ran.code == 1 && ran.stdout.contains("out-of-bounds"), "{ran:?}");
+    }
+}
+
+/// What a device leaves is not judged where a final value is a float that was read, which is told with its file.
+#[test]
+fn reasons_have_their_file() {
+    let ran = asked("run", "float.spvasm", &[]);
+    assert!(said(&ran).contains("float.spvasm:34: cannot lift"), "{ran:?}");
+}
