@@ -343,9 +343,7 @@ fn threads_that_take_numbers() {
     for model in ["vulkan", "tso"] {
         agrees_on(&taking(), model, ways);
     }
-    agrees_on(&taking(), "vulkan", Ways { symmetry: false, ..ways });
     agrees_on(&taking(), "vulkan", Ways::USUAL);
-    agrees_on(&counting(), "vulkan", ways);
 }
 
 /// What is known of counters and of threads that wait changes no answer, nor does the order of threads that do the same.
@@ -355,7 +353,7 @@ fn counters_change_no_answer() {
     for name in ["vulkan", "vulkan-2019"] {
         let model = Model::shipped(name).unwrap().unwrap();
         let config = Config {
-            cases: 40,
+            cases: 20,
             rng_seed: RngSeed::Fixed(11),
             failure_persistence: None,
             ..Config::default()
