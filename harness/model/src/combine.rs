@@ -12,6 +12,7 @@ use litmus::{
 
 pub(crate) use self::findings::{Counts, Findings, Standing};
 use crate::budget::Purse;
+use crate::line::Line;
 use crate::local::Solution;
 use crate::quick::QuickSet;
 use crate::search::{Flags, Goal, Leaf, ReadChoice};
@@ -100,6 +101,8 @@ pub(crate) struct Combiner<'a> {
     pub(crate) condition: ResolvedCondition,
     /// What is alike in the skeleton.
     pub(crate) alike: Alike,
+    /// What of the skeleton is only counted on.
+    pub(crate) lines: Vec<Line>,
     /// How the condition may be told of threads that have changed places, where these ways are few enough.
     pub(crate) tellings: Option<&'a Tellings>,
 }
@@ -136,12 +139,28 @@ impl<'a> Combiner<'a> {
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
         let alike = Alike::default();
-        Combiner { skeleton, rules, purse, plain, observed, filter, condition, alike, tellings: None }
+        Combiner {
+            skeleton,
+            rules,
+            purse,
+            plain,
+            observed,
+            filter,
+            condition,
+            alike,
+            lines: Vec::new(),
+            tellings: None,
+        }
     }
 
     /// The same for a skeleton that has this alike, of a test whose condition may be told in these ways.
     pub(crate) fn with(self, alike: Alike, tellings: Option<&'a Tellings>) -> Combiner<'a> {
         Combiner { alike, tellings, ..self }
+    }
+
+    /// The same for a skeleton of which this is only counted on.
+    pub(crate) fn counting(self, lines: Vec<Line>) -> Combiner<'a> {
+        Combiner { lines, ..self }
     }
 
     /// The goal of a search that adds to the findings.

@@ -32,12 +32,24 @@ pub(crate) struct Ways {
     pub(crate) listing: bool,
     /// Whether threads may change places.
     pub(crate) symmetry: bool,
+    /// Whether storages that are only counted on are known as such.
+    pub(crate) lines: bool,
+    /// Whether threads that wait and then only read come past their loops one at a time.
+    pub(crate) waits: bool,
 }
 
 impl Ways {
     /// Every way, each where it is quickest.
-    pub(crate) const USUAL: Ways =
-        Ways { few: true, steps: 20_000, alone: 2_000, in_order: 4, listing: true, symmetry: true };
+    pub(crate) const USUAL: Ways = Ways {
+        few: true,
+        steps: 20_000,
+        alone: 2_000,
+        in_order: 4,
+        listing: true,
+        symmetry: true,
+        lines: true,
+        waits: true,
+    };
 
     /// The same without a list of outcomes.
     pub(crate) const UNLISTED: Ways = Ways { listing: false, ..Ways::USUAL };
@@ -254,7 +266,7 @@ impl<'a, M: Matrix> Questions<'a, M> {
         alone: u64,
     ) -> Questions<'a, M> {
         let domains = is_refutable(prepared, ground)
-            .then(|| Domains::new(skeleton, &ground.reads, &combiner.rules))
+            .then(|| Domains::new(skeleton, &ground.reads, &combiner.rules, &combiner.lines))
             .flatten()
             .filter(|domains| domains.can_ask(skeleton, combiner));
         let domains = domains.map(Rc::new);

@@ -47,6 +47,7 @@ mod few;
 mod forced;
 mod growing;
 mod interval;
+mod line;
 mod liveness;
 mod local;
 pub mod matrix;
@@ -72,6 +73,7 @@ mod symmetry;
 pub mod synthesis;
 mod system;
 mod valuation;
+mod wait;
 
 pub use allows::{OutcomeQuestion, allows};
 pub use budget::Budget;

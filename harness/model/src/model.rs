@@ -240,6 +240,7 @@ impl Model {
             vectors_whole: false,
             tangling: options.tangling,
             placed_by_scope: self.shipped && options.events == Events::All,
+            knows_text: self.shipped && options.events == Events::All,
         }
     }
 }

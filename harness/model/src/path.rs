@@ -70,7 +70,7 @@ pub(crate) enum StepKind {
 
 impl StepKind {
     /// Whether its result counts among the reads of the thread.
-    fn reads(&self) -> bool {
+    pub(crate) fn reads(&self) -> bool {
         matches!(self, StepKind::Read(_) | StepKind::Rmw(..) | StepKind::Subgroup(_))
     }
 }

@@ -13,6 +13,7 @@ use litmus::{
 use crate::budget::Purse;
 use crate::combine::{Combiner, Counts, Findings, Standing, ValueRules};
 use crate::explore::{Ways, explore};
+use crate::line::{Lines, Taken};
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
@@ -23,6 +24,7 @@ use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::symmetry::{Symmetry, Tellings};
 use crate::system;
 use crate::valuation::ValueDomain;
+use crate::wait::Waits;
 use crate::{Budget, Model, PredictError};
 
 /// How to predict.
@@ -145,6 +147,11 @@ fn race_of(findings: &Findings) -> Race {
 /// From how many threads on symmetries are looked for.
 const MANY_THREADS: usize = 3;
 
+/// Combinations of paths at most of which outcomes are listed, where fewer have to be looked at without a list.
+const MOST_LISTED: usize = 1 << 12;
+/// The same where threads wait and then only read.
+const MOST_WAITING: usize = 1 << 6;
+
 /// What the executions of a test show under a model.
 fn find(
     test: &Test,
@@ -158,30 +165,21 @@ fn find(
     let semantic = model.semantic();
     let domain = ValueDomain::new(test);
     let paths = supported_paths(test, semantic, unroll)?;
-    let symmetry = if ways.symmetry && test.threads.len() >= MANY_THREADS {
-        Symmetry::new(test, &paths, semantic.placed_by_scope)
-    } else {
-        Symmetry::default()
-    };
-    let finder = Finder {
-        test,
-        compiled,
-        observables,
-        ways,
-        purse,
-        semantic,
-        domain: &domain,
-        tellings: if symmetry.is_empty() { None } else { symmetry.tellings(test, observables) },
-        symmetry: &symmetry,
-    };
+    let asked = Asked { compiled, ways, purse, semantic, domain: &domain };
+    let alike = Alikeness::new(test, &paths, &asked);
+    let waits = if ways.waits && semantic.knows_text { Waits::new(test, &paths) } else { None };
+    let finder = Finder::new(test, observables, &asked, &alike);
     let mut findings = Findings { unlisted: !ways.listing, ..Findings::default() };
-    if symmetry.is_empty() {
+    let Alikeness { symmetry, lines } = &alike;
+    if symmetry.is_empty() && !lines.tells() && waits.is_none() {
         for_each_combination(&paths, &mut |chosen, combination| {
             finder.combination(chosen, combination, &mut findings)?;
             Ok(!findings.timed_out)
         })?;
         return Ok(findings);
     }
+    let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
+    findings.unlisted |= combinations > if waits.is_some() { MOST_WAITING } else { MOST_LISTED };
     if !findings.unlisted {
         // What was found of the first of combinations that are alike, where no outcome is listed of them.
         let mut first: QuickMap<Vec<usize>, Counts> = QuickMap::default();
@@ -205,8 +203,49 @@ fn find(
         }
         findings = Findings { unlisted: true, timed_out: findings.timed_out, ..Findings::default() };
     }
-    finder.all_alike(&paths, &mut findings)?;
+    let Some(waits) = waits else {
+        finder.all_alike(&paths, &|_| true, &mut findings)?;
+        return Ok(findings);
+    };
+    let unasked = Test { question: None, ..test.clone() };
+    let mut races = Findings { unlisted: true, ..Findings::default() };
+    let alike = Alikeness::new(&unasked, &waits.before, &asked);
+    let before = Finder::new(&unasked, &[], &asked, &alike);
+    before.all_alike(&waits.before, &|taken| waits.may_take(taken), &mut races)?;
+    findings.add_races(&races);
+    if test.question.is_some() && !findings.timed_out {
+        let alike = Alikeness::new(test, &waits.behind, &asked);
+        let behind = Finder::new(test, observables, &asked, &alike);
+        behind.all_alike(&waits.behind, &|_| true, &mut findings)?;
+    }
     Ok(findings)
+}
+
+/// What all who look at combinations of paths of a test need.
+struct Asked<'a> {
+    compiled: &'a Compiled,
+    ways: Ways,
+    purse: &'a Purse<'a>,
+    semantic: Semantic,
+    domain: &'a ValueDomain<'a>,
+}
+
+/// What makes combinations of paths alike, and what keeps threads from taking some.
+struct Alikeness {
+    symmetry: Symmetry,
+    lines: Lines,
+}
+
+impl Alikeness {
+    fn new(test: &Test, paths: &[Vec<Path>], asked: &Asked<'_>) -> Alikeness {
+        let Asked { ways, semantic, .. } = *asked;
+        let symmetric = ways.symmetry && test.threads.len() >= MANY_THREADS;
+        let lines = ways.lines && semantic.knows_text;
+        Alikeness {
+            symmetry: if symmetric { Symmetry::new(test, paths, semantic) } else { Symmetry::default() },
+            lines: if lines { Lines::new(test, paths) } else { Lines::default() },
+        }
+    }
 }
 
 /// What looks at the combinations of paths of a test.
@@ -219,10 +258,23 @@ struct Finder<'a> {
     semantic: Semantic,
     domain: &'a ValueDomain<'a>,
     symmetry: &'a Symmetry,
+    lines: &'a Lines,
     tellings: Option<Tellings>,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    fn new(
+        test: &'a Test,
+        observables: &'a [Observable],
+        asked: &Asked<'a>,
+        alike: &'a Alikeness,
+    ) -> Finder<'a> {
+        let Asked { compiled, ways, purse, semantic, domain } = *asked;
+        let Alikeness { symmetry, lines } = alike;
+        let tellings = if symmetry.is_empty() { None } else { symmetry.tellings(test, observables) };
+        Finder { test, compiled, observables, ways, purse, semantic, domain, symmetry, lines, tellings }
+    }
+
     /// Adds what the executions show in which threads take these paths: what was counted, and whether the same is so of every combination
     /// that is alike.
     fn combination(
@@ -238,12 +290,19 @@ impl Finder<'_> {
             return Ok((findings.counts().since(before, terminated), of_all));
         }
         let Finder { semantic, ways, .. } = *self;
+        let taken: Vec<Taken> = chosen.iter().map(|path| Taken::Path(*path)).collect();
+        let may_take = self.lines.may_take(&taken);
         for skeleton in skeletons(self.test, self.observables, combination, semantic)? {
             terminated |= skeleton.terminated;
             let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: self.domain };
             let alike = self.symmetry.alike(chosen, &skeleton);
             let combiner = Combiner::new(self.test, self.observables, &skeleton, rules, self.purse)
-                .with(alike, self.tellings.as_ref());
+                .with(alike, self.tellings.as_ref())
+                .counting(self.lines.of(&skeleton));
+            if !may_take {
+                combiner.add_candidates(findings);
+                continue;
+            }
             let prepared = self.compiled.prepared(&skeleton);
             let explored = match skeleton.len() {
                 0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, findings),
@@ -266,15 +325,26 @@ impl Finder<'_> {
     }
 
     /// Adds what the executions of all combinations show, of those that are alike by the first alone where what is found of it is so of
-    /// all. Outcomes are not listed.
-    fn all_alike(&self, paths: &[Vec<Path>], findings: &mut Findings) -> Result<(), PredictError> {
+    /// all. Outcomes are not listed, and combinations left out that `wanted` does not want.
+    fn all_alike(
+        &self,
+        paths: &[Vec<Path>],
+        wanted: &dyn Fn(&[Taken]) -> bool,
+        findings: &mut Findings,
+    ) -> Result<(), PredictError> {
         let path = |chosen: &[usize]| -> Vec<&Path> {
             paths.iter().zip(chosen).filter_map(|(paths, index)| paths.get(*index)).collect()
         };
         let many: Vec<usize> = paths.iter().map(Vec::len).collect();
         let symmetry = self.symmetry;
         let mut known: QuickMap<Vec<usize>, Counts> = QuickMap::default();
-        symmetry.for_each_first(&many, &mut |chosen, alike| {
+        // Combinations that nothing takes are not even counted: there may be more of them than can be visited.
+        let may_take = |taken: &[Taken]| wanted(taken) && self.lines.may_take(taken);
+        symmetry.for_each_first(&many, &may_take, &mut |chosen, alike| {
+            if symmetry.is_empty() {
+                self.combination(chosen, &path(chosen), findings)?;
+                return Ok(!findings.timed_out);
+            }
             let first = symmetry.first_alike(chosen);
             if let Some(known) = known.get(&first) {
                 findings.timed_out |= self.purse.spend(1);

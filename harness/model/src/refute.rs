@@ -6,6 +6,7 @@
 //! demanded to hold at least what it must. That is enough where a smaller closure serves every axiom that is asked, and
 //! other models are not asked this way ([`Refuter::new`] says no).
 
+mod lines;
 mod question;
 mod values;
 
@@ -129,6 +130,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         };
         refuter.demand_first(&combiner.alike);
         refuter.demand_paths();
+        refuter.demand_lines();
         if domains.circular {
             let grounded = refuter.solver.variable();
             refuter.demand_ground(grounded);

@@ -47,6 +47,10 @@ pub(crate) struct Semantic {
     /// Which subgroup and which workgroup a thread is in counts only for scopes that are as narrow: shown for the shipped texts of
     /// Vulkan's model ([`crate::symmetry`]), and not known of others.
     pub(crate) placed_by_scope: bool,
+    /// It is a shipped text of Vulkan's model, of which more is shown: how values go along counters ([`crate::line`]), that reads beside
+    /// one another may stand in any order ([`crate::symmetry`]), and that threads which only read behind a loop leave the others as they
+    /// are ([`crate::wait`]).
+    pub(crate) knows_text: bool,
 }
 
 /// Which thread an event belongs to.

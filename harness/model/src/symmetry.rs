@@ -11,7 +11,13 @@
 //! narrower operations the links lead on where those of the queue family do not (`in-device`); but where all semantics name the same
 //! storage classes, a chain of them is one happens-before by these classes, and its first link reaches as far as the last
 //! (VK-AVC-01, VK-AVC-02, VK-VISC-01, VK-VISC-02, VK-AVSEM-07). Which invocations a control barrier joins is its execution scope.
+//!
+//! Reads beside one another, of several storages and no atomics, may stand in any order where nothing hangs on what they return: each
+//! of a row of numbers read in turn, whoever wrote it. Of program order Vulkan's model asks for nothing but pairs of one location,
+//! pairs with an end that has semantics or is an operation of the API or a shader call, and, to find an availability operation, pairs
+//! that begin at a write.
 
+mod names;
 mod tellings;
 
 use std::collections::BTreeMap;
@@ -21,12 +27,12 @@ use litmus::{
     Placement, Scope, Semantics, StorageClassSet, Term, Test, ThreadId,
 };
 
+use self::names::{Aside, Names};
 pub(crate) use self::tellings::Tellings;
-use crate::cells::Extent;
-use crate::path::{Memory, Path, Step, StepKind};
+use crate::line::Taken;
+use crate::path::{Path, StepKind};
 use crate::quick::QuickSet;
-use crate::skeleton::{Owner, Skeleton, Tags};
-use crate::symbolic::LocalRead;
+use crate::skeleton::{Owner, Semantic, Skeleton, Tags};
 
 /// Steps of all paths at most that are compared.
 const MOST_STEPS: usize = 4_000;
@@ -57,9 +63,8 @@ pub(crate) struct Alike {
 }
 
 impl Symmetry {
-    /// The symmetries of a test whose threads have these paths. `placed_by_scope` says of the model that what is narrower than every scope
-    /// does not count.
-    pub(crate) fn new(test: &Test, paths: &[Vec<Path>], placed_by_scope: bool) -> Symmetry {
+    /// The symmetries of a test whose threads have these paths. What the model says nothing of does not count.
+    pub(crate) fn new(test: &Test, paths: &[Vec<Path>], semantic: Semantic) -> Symmetry {
         let mut symmetry = Symmetry { swaps: Vec::new(), condition: true };
         // A lane's number counts, so that lanes may not change places.
         let is_plain = |path: &Path| {
@@ -77,7 +82,7 @@ impl Symmetry {
                 Place::Host => return symmetry,
             }
         }
-        if placed_by_scope {
+        if semantic.placed_by_scope {
             let narrowest = narrowest(test, paths);
             for place in &mut places {
                 place.workgroup = if narrowest > Scope::Workgroup { 0 } else { place.workgroup };
@@ -93,6 +98,7 @@ impl Symmetry {
             &|thread| [places[thread].queue_family, places[thread].workgroup, 0, 0],
             &|thread| [places[thread].queue_family, 0, 0, 0],
         ];
+        let aside = Aside::new(test, paths, semantic);
         for (level, key) in keys.iter().enumerate() {
             let mut units: BTreeMap<[u32; 4], Vec<usize>> = BTreeMap::new();
             (0..places.len()).for_each(|thread| units.entry(key(thread)).or_default().push(thread));
@@ -101,7 +107,7 @@ impl Symmetry {
             for unit in units.into_values() {
                 let parent = keys.get(level + 1).and_then(|key| Some(key(*unit.first()?)));
                 let swap = classes.iter_mut().filter(|(other, _)| *other == parent).find_map(|(_, last)| {
-                    let swap = swap(test, paths, &places, last, &unit)?;
+                    let swap = swap(test, paths, (&places, &aside), last, &unit)?;
                     *last = unit.clone();
                     Some(swap)
                 });
@@ -138,10 +144,11 @@ impl Symmetry {
     }
 
     /// Visits combinations of paths of which each stands for all that are alike by threads that change places one by one, with their
-    /// number, as long as `visit` says so: `many` says how many paths each thread has.
+    /// number, as long as `visit` says so: `many` says how many paths each thread has, and `may_take` which combinations there are.
     pub(crate) fn for_each_first<E>(
         &self,
         many: &[usize],
+        may_take: &dyn Fn(&[Taken]) -> bool,
         visit: &mut impl FnMut(&[usize], u64) -> Result<bool, E>,
     ) -> Result<(), E> {
         let mut rows = self.rows();
@@ -150,25 +157,46 @@ impl Symmetry {
                 rows.push(vec![thread]);
             }
         }
-        if many.contains(&0) {
-            return Ok(());
-        }
-        let mut chosen = vec![0usize; many.len()];
+        let order: Vec<(usize, bool)> = rows
+            .iter()
+            .flat_map(|row| row.iter().enumerate().map(|(at, thread)| (*thread, at + 1 == row.len())))
+            .collect();
+        // One thread after the other takes a path; those behind it in its row take the same or a later one.
+        let mut taken = vec![Taken::From(0); many.len()];
+        let mut at = 0;
+        let mut next = 0;
         loop {
-            let count = rows.iter().fold(1u64, |all, row| all.saturating_mul(orders(row, &chosen)));
-            if !visit(&chosen, count)? {
-                return Ok(());
-            }
-            // The next choice that does not fall within a row: the last thread that may have another path takes it, and with it those
-            // behind.
-            let moved = rows.iter().find_map(|row| {
-                let at = row.iter().rposition(|thread| chosen[*thread] + 1 < many[*thread]);
-                let path = at.map_or(0, |at| chosen[row[at]] + 1);
-                row[at.unwrap_or(0)..].iter().for_each(|thread| chosen[*thread] = path);
-                at
+            let Some(&(thread, ends)) = order.get(at) else {
+                let chosen: Vec<usize> = taken.iter().map(|taken| taken.least()).collect();
+                let count = rows.iter().fold(1u64, |all, row| all.saturating_mul(orders(row, &chosen)));
+                if !visit(&chosen, count)? || at == 0 {
+                    return Ok(());
+                }
+                at -= 1;
+                next = chosen[order[at].0] + 1;
+                continue;
+            };
+            let behind: Vec<usize> = match rows.iter().find(|row| row.contains(&thread)) {
+                Some(row) => row.iter().copied().skip_while(|other| *other != thread).skip(1).collect(),
+                None => Vec::new(),
+            };
+            let path = (next..many[thread]).find(|path| {
+                taken[thread] = Taken::Path(*path);
+                behind.iter().for_each(|other| taken[*other] = Taken::From(*path));
+                may_take(&taken)
             });
-            if moved.is_none() {
-                return Ok(());
+            match path {
+                Some(path) => {
+                    at += 1;
+                    next = if ends { 0 } else { path };
+                }
+                None => {
+                    taken[thread] = Taken::From(0);
+                    behind.iter().for_each(|other| taken[*other] = Taken::From(0));
+                    let Some(before) = at.checked_sub(1) else { return Ok(()) };
+                    at = before;
+                    next = taken[order[at].0].least() + 1;
+                }
             }
         }
     }
@@ -354,14 +382,14 @@ fn form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String {
 fn swap(
     test: &Test,
     paths: &[Vec<Path>],
-    places: &[Placement],
+    (places, aside): (&[Placement], &Aside),
     left: &[usize],
     right: &[usize],
 ) -> Option<Swap> {
     if left.len() != right.len() || groups(places, left) != groups(places, right) {
         return None;
     }
-    let mut names = Names { test, swapped: BTreeMap::new() };
+    let mut names = Names::new(test, aside);
     for thread in 0..paths.len() {
         let other = |from: &[usize], to: &[usize]| {
             from.iter().position(|t| *t == thread).and_then(|at| to.get(at).copied())
@@ -374,6 +402,7 @@ fn swap(
             names.match_paths((thread, path), (other, of_other))?;
         }
     }
+    names.match_runs()?;
     let moved: BTreeMap<LocationId, LocationId> =
         names.swapped.iter().filter(|(from, to)| from != to).map(|(from, to)| (*from, *to)).collect();
     let alone = |name: &LocationId| {
@@ -447,77 +476,11 @@ fn groups(places: &[Placement], threads: &[usize]) -> Vec<[bool; 2]> {
     threads.iter().flat_map(|one| threads.iter().map(move |other| shares(*one, *other))).collect()
 }
 
-/// Names of memory, matched as threads are compared.
-struct Names<'t> {
-    test: &'t Test,
-    swapped: BTreeMap<LocationId, LocationId>,
-}
-
-impl Names<'_> {
-    /// Notes that two names change places; `None` where one of them has changed places with another.
-    fn match_names(&mut self, from: LocationId, to: LocationId) -> Option<()> {
-        let there = *self.swapped.entry(from).or_insert(to);
-        let back = *self.swapped.entry(to).or_insert(from);
-        (there == to && back == from).then_some(())
-    }
-
-    fn match_paths(&mut self, (thread, path): (usize, &Path), (other, with): (usize, &Path)) -> Option<()> {
-        let same = path.steps.len() == with.steps.len()
-            && path.constraints == with.constraints
-            && path.registers == with.registers
-            && (path.terminated, path.cut) == (with.terminated, with.cut)
-            && path.decisive == with.decisive;
-        if !same {
-            return None;
-        }
-        for (step, of_other) in path.steps.iter().zip(&with.steps) {
-            self.match_steps((thread, step), (other, of_other))?;
-        }
-        Some(())
-    }
-
-    fn match_steps(&mut self, (thread, step): (usize, &Step), (other, with): (usize, &Step)) -> Option<()> {
-        let around = |step: &Step| -> (u16, bool, bool, Vec<LocalRead>, Vec<LocalRead>) {
-            (step.occurrence, step.cooperative, step.continues, step.address.clone(), step.control.clone())
-        };
-        if around(step) != around(with) {
-            return None;
-        }
-        match (&step.kind, &with.kind) {
-            (StepKind::Read(from), StepKind::Read(to)) => self.match_memory(from, to),
-            (StepKind::Write(from, stored), StepKind::Write(to, other)) if stored == other => {
-                self.match_memory(from, to)
-            }
-            (StepKind::Rmw(from, stored), StepKind::Rmw(to, other)) if stored == other => {
-                self.match_memory(from, to)
-            }
-            (StepKind::Fence(scope, semantics), StepKind::Fence(other, with)) => {
-                (scope == other && semantics == with).then_some(())
-            }
-            (StepKind::ControlBarrier, StepKind::ControlBarrier)
-            | (StepKind::SplitBarrier, StepKind::SplitBarrier) => {
-                let barrier = |thread: usize, step: &Step| {
-                    let thread = self.test.thread(ThreadId(thread as u16));
-                    thread.instructions.get(usize::from(step.instruction)).map(|i| &i.kind)
-                };
-                (barrier(thread, step) == barrier(other, with)).then_some(())
-            }
-            _ => None,
-        }
-    }
-
-    fn match_memory(&mut self, from: &Memory, to: &Memory) -> Option<()> {
-        let part = |Extent { offset, bytes, whole, .. }: Extent| (offset, bytes, whole);
-        let same = (from.class, from.access) == (to.class, to.access) && part(from.extent) == part(to.extent);
-        self.match_names(from.location, to.location).filter(|()| same)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use litmus::{Test, ThreadId};
 
-    use super::Symmetry;
+    use super::{Semantic, Symmetry};
     use crate::path::paths;
 
     /// The swaps of a test, as threads; a bar where its condition tells them apart. Where threads are counts.
@@ -537,7 +500,9 @@ mod tests {
         let test: Test = litmus::parse(&text, "t").unwrap();
         let threads = 0..test.threads.len() as u16;
         let paths: Vec<_> = threads.map(|thread| paths(&test, ThreadId(thread), 1).unwrap()).collect();
-        let symmetry = Symmetry::new(&test, &paths, placed_by_scope);
+        let model = crate::Model::shipped("vulkan").unwrap().unwrap();
+        let semantic = Semantic { placed_by_scope, ..model.semantic() };
+        let symmetry = Symmetry::new(&test, &paths, semantic);
         let block = |block: &[usize]| block.iter().map(|t| t.to_string()).collect::<Vec<_>>().join("+");
         let swaps = symmetry
             .swaps

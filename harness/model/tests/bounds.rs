@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use litmus::{Outcome, Prediction, Race, Test, Value};
 use model::{
-    Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, explain,
-    naive, predict, predict_growing, settle,
+    Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, decide,
+    explain, naive, predict, predict_growing, settle,
 };
 
 fn parsed(text: &str) -> Test {
@@ -102,6 +102,24 @@ fn questions_in_large_spaces_are_answered_in_few_steps() {
     let options = Options { budget: Budget::steps(150_000), unroll: 1 };
     let prediction = predict(&test, &model("vulkan"), &options).unwrap();
     assert_eq!((prediction.race, prediction.meets, prediction.misses), (Race::Free, Some(false), Some(true)));
+}
+
+/// Threads that count, take numbers and wait for one another: `NAME.free.litmus` or `NAME.racy.litmus`, with the steps that suffice.
+#[test]
+fn threads_that_count_are_answered_in_few_steps() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/large/counting");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() > 10);
+    for file in files {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let race = if name.ends_with(".free.litmus") { Race::Free } else { Race::Racy };
+        let test = parsed(&std::fs::read_to_string(&file).unwrap());
+        let options = Options { budget: Budget::steps(100_000), unroll: 1 };
+        let prediction = decide(&test, &model("vulkan"), &options).unwrap();
+        assert_eq!(prediction.race, race, "{name}");
+        assert!(prediction.meets.is_some() && prediction.misses.is_some(), "{name}");
+    }
 }
 
 /// One thread spins on a flag that another sets.

@@ -20,7 +20,7 @@ impl Combiner<'_> {
         });
         let executions = candidates.iter().fold(orders, |product, c| product.saturating_mul(c.len() as u64));
         findings.candidate_executions = findings.candidate_executions.saturating_add(executions);
-        if !self.skeleton.terminated {
+        if !self.skeleton.terminated || findings.unlisted {
             return;
         }
         // Reads that no final value and no condition depends on are left out.

@@ -65,6 +65,14 @@ impl Findings {
         }
     }
 
+    /// Adds what was found of races alone.
+    pub(crate) fn add_races(&mut self, races: &Findings) {
+        self.raised.add(races.raised);
+        self.grounded.add(races.grounded);
+        self.count(races.counts(), 1);
+        self.timed_out |= races.timed_out;
+    }
+
     /// Counts what was counted before so many times more.
     pub(crate) fn count(&mut self, again: Counts, times: u64) {
         let add = |sum: &mut u64, once: u64| *sum = sum.saturating_add(once.saturating_mul(times));

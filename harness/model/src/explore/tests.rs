@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use litmus::{
-    Access, AccessKind, Condition, InstructionKind, LocationId, Order, Outcome, Place, Placement,
-    PredictedOutcome, Race, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet, Term, Test,
+    Access, AccessKind, Condition, Instruction, InstructionKind, Lanes, LocationId, MemoryAccess,
+    MemoryPlace, Order, Outcome, Performer, Place, Placement, PredictedOutcome, Race, RegisterId,
+    RmwOperation, Scope, Semantics, Span, StorageClass, StorageClassSet, Term, Test,
 };
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
@@ -269,6 +270,192 @@ fn threads_that_count() {
         agrees_on(&counting(), model, Ways { in_order: u64::MAX, ..ways });
     }
     agrees_on(&counting(), "vulkan", Ways { in_order: 1, ..ways });
+}
+
+/// Threads that take numbers, each of which leads somewhere else: to an element of their own, to what others wrote before, to nothing;
+/// perhaps one more that reads the counter or spoils it.
+fn taking() -> impl Strategy<Value = Test> {
+    let one = |words: &'static [&'static str]| proptest::sample::select(words);
+    let order = one(&["", "acq", "rel", "acq_rel"]);
+    let step = one(&["1", "1", "1", "2"]);
+    let scope = one(&["dv", "dv", "wg"]);
+    let before = one(&["", "st.sc0 d, 1", "st.av.dv.sc0 d, 1", "st.atom.dv.sc0 d, 1"]);
+    let way = || {
+        one(&[
+            "",
+            "st.sc0 a, 1",
+            "st.sc0 b, 2",
+            "ld.sc0 r1, d",
+            "ld.vis.dv.sc0 r1, d",
+            "ld.atom.dv.sc0 r1, x",
+        ])
+    };
+    let waits = one(&[
+        "",
+        "ld.atom.acq.dv.sc0.semsc0 r2, x; bne r2, 3, LC09",
+        "ld.atom.dv.sc0 r2, x; blt r2, 2, LC09",
+    ]);
+    let onlooker = one(&["", "", "ld.atom.acq.dv.sc0.semsc0 r0, x; ld.sc0 r1, d", "st.atom.dv.sc0 x, 2"]);
+    let condition =
+        one(&["x == 3", "P0:r0 == 1", "P0:r0 < P1:r0 /\\ x == 3", "P2:r0 == 2 /\\ P0:r0 == 0", "P0:r1 == 1"]);
+    let shape = (0..3u32, proptest::bool::ANY, 0..3usize);
+    let values = (way(), way(), waits, onlooker, condition, shape);
+    (order, step, scope, before, values).prop_map(
+        |(
+            order,
+            step,
+            scope,
+            before,
+            (first, second, waits, onlooker, condition, (number, together, other)),
+        )| {
+            let semantics = if order.is_empty() { String::new() } else { format!(".{order}") };
+            let class = if order.is_empty() { "" } else { ".semsc0" };
+            let mut columns: Vec<Vec<String>> = (0..3)
+                .map(|thread| {
+                    let step = if thread == other { step } else { "1" };
+                    let text = format!(
+                        "{before}; rmw.atom{semantics}.{scope}.sc0{class}.add r0, x, {step}; LC09:; {waits}; \
+                         beq r0, {number}, LC00; {first}; goto LC01; LC00:; {second}; LC01:"
+                    );
+                    text.split("; ").map(str::to_owned).filter(|line| !line.is_empty()).collect()
+                })
+                .collect();
+            columns.extend((!onlooker.is_empty()).then(|| onlooker.split("; ").map(str::to_owned).collect()));
+            let height = columns.iter().map(Vec::len).max().unwrap_or(0);
+            let heads = (0..columns.len())
+                .map(|id| format!("P{id}@sg 0, wg {}, qf 0", if together { 0 } else { id }));
+            let mut text = heads.collect::<Vec<_>>().join(" | ") + " ;\n";
+            for row in 0..height {
+                let cells = columns.iter().map(|column| column.get(row).map_or("", String::as_str));
+                text += &(cells.collect::<Vec<_>>().join(" | ") + " ;\n");
+            }
+            let init = "x = 0; a = 0; b = 0; d = 0; P0:r1 = 0;";
+            let text = format!("VULKAN taking\n{{ {init} }}\n{text}exists ({condition})\n");
+            litmus::parse(&text, "taking").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
+        },
+    )
+}
+
+/// Numbers that are taken, and what follows from each, by what is known of counters and by every candidate execution.
+#[test]
+fn threads_that_take_numbers() {
+    let ways = Ways { few: false, steps: 0, alone: 0, in_order: 0, listing: false, ..Ways::USUAL };
+    for model in ["vulkan", "tso"] {
+        agrees_on(&taking(), model, ways);
+    }
+    agrees_on(&taking(), "vulkan", Ways::USUAL);
+}
+
+/// What is known of counters and of threads that wait changes no answer, nor does the order of threads that do the same.
+#[test]
+fn counters_change_no_answer() {
+    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    for name in ["vulkan", "vulkan-2019"] {
+        let model = Model::shipped(name).unwrap().unwrap();
+        let config = Config {
+            cases: 20,
+            rng_seed: RngSeed::Fixed(11),
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let found = TestRunner::new(config).run(&taking(), |test| {
+            let ways = Ways { lines: false, waits: false, symmetry: false, ..Ways::UNLISTED };
+            let says = |ways: Ways| {
+                let said = predict_in(&test, &model, &options, ways).unwrap();
+                (said.race, said.race_thin_air, said.meets, said.misses)
+            };
+            for other in [
+                Ways::UNLISTED,
+                Ways { lines: true, ..ways },
+                Ways { waits: true, ..ways },
+                Ways { lines: true, waits: true, few: false, alone: 0, ..ways },
+            ] {
+                if says(other) != says(ways) {
+                    let text = litmus::print(&test);
+                    let said = format!("{other:?}: {:?}, not {:?}\n{text}", says(other), says(ways));
+                    return Err(TestCaseError::fail(said));
+                }
+            }
+            Ok(())
+        });
+        found.unwrap();
+    }
+}
+
+/// The order of plain reads of several storages beside one another counts for nothing.
+#[test]
+fn reads_beside_one_another() {
+    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let one = || {
+        let places = vec![(0, StorageClass::Buffer), (2, StorageClass::Workgroup), (3, StorageClass::Image)];
+        let scopes = vec![Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device];
+        let strength = proptest::prop_oneof![
+            proptest::prelude::Just(Access::NonPrivate),
+            proptest::prelude::Just(Access::Private),
+            proptest::sample::select(scopes).prop_map(|scope| Access::Coherent { scope }),
+        ];
+        (proptest::sample::select(places), strength)
+    };
+    let both = (one(), one()).prop_filter("two storages", |(one, other)| one.0.0 != other.0.0);
+    let tests =
+        (random::test(), proptest::collection::vec((both, 0..4usize), 2)).prop_map(|(test, added)| {
+            let with = |turned: bool| {
+                let mut test = test.clone();
+                for (thread, ((one, other), at)) in test.threads.iter_mut().zip(&added) {
+                    let reads = [(one, 0), (other, 1)].map(|(((name, class), strength), register)| {
+                        let place = MemoryPlace {
+                            location: LocationId(*name),
+                            offset: 0,
+                            scalar: None,
+                            class: *class,
+                            address: None,
+                        };
+                        let kind = AccessKind::Load(Lanes::one(RegisterId(register)));
+                        let access = MemoryAccess {
+                            place,
+                            kind,
+                            strength: *strength,
+                            performer: Performer::Invocation,
+                        };
+                        Instruction { kind: InstructionKind::Access(access), span: Span::default() }
+                    });
+                    let [first, second] = reads;
+                    let at = (*at).min(thread.instructions.len());
+                    let reads = if turned { [second, first] } else { [first, second] };
+                    thread.instructions.splice(at..at, reads);
+                }
+                test.system_sync.clear();
+                test
+            };
+            (with(false), with(true))
+        });
+    for name in ["vulkan", "vulkan-nochains", "vulkan-2024", "vulkan-2019", "vulkan-by-letter"] {
+        let model = Model::shipped(name).unwrap().unwrap();
+        assert!(model.semantic().knows_text);
+        let config = Config {
+            cases: 300,
+            rng_seed: RngSeed::Fixed(9),
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let found = TestRunner::new(config).run(&tests, |(test, turned)| {
+            let ways = Ways { symmetry: false, ..Ways::USUAL };
+            let says = |test: &Test| {
+                let said = predict_in(test, &model, &options, ways).unwrap();
+                // Which of them are weak is another model's matter.
+                let outcomes =
+                    said.outcomes.into_iter().map(|(outcome, says)| (outcome, says.allowed, says.thin_air));
+                (said.race, said.race_thin_air, outcomes.collect::<HashSet<_>>(), said.consistent_executions)
+            };
+            if says(&test) == says(&turned) {
+                Ok(())
+            } else {
+                let text = litmus::print(&test) + &litmus::print(&turned);
+                Err(TestCaseError::fail(format!("{:?}\n{:?}\n{text}", says(&test), says(&turned))))
+            }
+        });
+        found.unwrap();
+    }
 }
 
 /// Without scopes that are narrower, and with the same storage classes in all semantics where they are given.

@@ -7,6 +7,7 @@ use litmus::Value;
 
 use super::{Refuter, Term};
 use crate::combine::ValueRules;
+use crate::line::Line;
 use crate::matrix::Matrix;
 use crate::sat::{Literal, Solver};
 use crate::search::ReadChoice;
@@ -32,11 +33,18 @@ pub(crate) struct Domains {
     stored: Vec<Vec<Value>>,
     /// Whether reads may take their values from each other in a circle.
     pub(super) circular: bool,
+    /// The storages whose values go along the order of their writes.
+    pub(super) lines: Vec<Line>,
 }
 
 impl Domains {
     /// The values of a skeleton's reads and writes; `None` where they are too many.
-    pub(crate) fn new(skeleton: &Skeleton, reads: &[ReadChoice], rules: &ValueRules<'_>) -> Option<Domains> {
+    pub(crate) fn new(
+        skeleton: &Skeleton,
+        reads: &[ReadChoice],
+        rules: &ValueRules<'_>,
+        lines: &[Line],
+    ) -> Option<Domains> {
         let mut returned: Vec<Vec<Value>> = vec![Vec::new(); skeleton.len()];
         let mut stored = returned.clone();
         let mut computed = Vec::new();
@@ -47,7 +55,7 @@ impl Domains {
                 None => {}
             }
         }
-        let depends = dependencies(skeleton, reads);
+        let depends = dependencies(skeleton, reads, lines);
         let circles = components_of(&depends);
         let circular = rules.out_of_thin_air && !circles.is_empty();
         if circular {
@@ -60,6 +68,9 @@ impl Domains {
         // where it began.
         let computes = |write: &usize| computed.iter().any(|(event, ..)| event == write);
         let leading = reads.iter().map(|choice| {
+            if let Some(passed) = passed(skeleton, choice.read, lines) {
+                return passed;
+            }
             let before = reached(&depends, choice.read);
             let sources = reads.iter().filter(|other| before[other.read] || other.read == choice.read);
             let mut writes: Vec<usize> =
@@ -101,13 +112,18 @@ impl Domains {
                 break;
             }
         }
-        let domains = Domains { returned, stored, circular };
+        let domains = Domains { returned, stored, circular, lines: lines.to_vec() };
         let sayable = |constraint: &Constraint<u16>| {
             let mut reads = reads_of(&constraint.left);
             reads.extend(reads_of(&constraint.right));
             domains.can_combine(&reads)
         };
         skeleton.constraints.iter().all(sayable).then_some(domains)
+    }
+
+    /// What a read may return.
+    pub(super) fn returned(&self, read: usize) -> &[Value] {
+        self.returned.get(read).map_or(&[], Vec::as_slice)
     }
 
     /// Whether the combinations of what these reads return are few enough.
@@ -156,10 +172,19 @@ fn for_each(reads: &[u16], values: &[Vec<Value>], visit: &mut dyn FnMut(&Known<'
     true
 }
 
-/// For each event the reads whose values may flow into what it returns, by one read.
-pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice]) -> Vec<Vec<usize>> {
+/// Through how many writes a value may have passed that is read from a line: a read-modify-write does not read what it wrote.
+fn passed(skeleton: &Skeleton, read: usize, lines: &[Line]) -> Option<usize> {
+    let line = lines.iter().find(|line| Some(line.storage) == skeleton.events[read].storage)?;
+    let own = line.links.iter().any(|(link, _)| *link == read);
+    Some(line.links.len() - usize::from(own))
+}
+
+/// For each event the reads whose values may flow into what it returns, by one read. What is read from a line flows there from nowhere
+/// else, and in no circle.
+pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice], lines: &[Line]) -> Vec<Vec<usize>> {
     let mut depends = vec![Vec::new(); skeleton.len()];
-    for choice in reads {
+    let is_in_line = |read: usize| passed(skeleton, read, lines).is_some();
+    for choice in reads.iter().filter(|choice| !is_in_line(choice.read)) {
         for &write in &choice.candidates {
             let sources = skeleton.events[write].stored.as_ref().map(reads_of).unwrap_or_default();
             depends[choice.read].extend(sources.into_iter().map(usize::from));
@@ -303,7 +328,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     /// Where the literal holds, no value depends on itself.
     pub(super) fn demand_ground(&mut self, grounded: Literal) {
         let ground = self.ground;
-        let depends = dependencies(self.skeleton, &ground.reads);
+        let depends = dependencies(self.skeleton, &ground.reads, &self.domains.lines);
         for component in components_of(&depends) {
             let before = self.order(&component);
             for &read in &component {

@@ -34,6 +34,13 @@ impl Skeleton {
         !own && self.forced.iter().all(|(r, w)| usize::from(*r) != read || usize::from(*w) == write)
     }
 
+    /// The read half of a read-modify-write, by its write.
+    pub(crate) fn read_half(&self, write: usize) -> Option<usize> {
+        let is_fused = self.events[write].tags.has(Tags::R);
+        let half = || self.events.iter().position(|event| event.write_half.map(usize::from) == Some(write));
+        if is_fused { Some(write) } else { half() }
+    }
+
     fn value_possible(&self, read: usize, value: Option<Value>) -> bool {
         let Some(value) = value else { return true };
         self.constraints.iter().all(|constraint| {

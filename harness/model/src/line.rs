@@ -1,0 +1,272 @@
+//! Storages that threads only count on: all that writes them are read-modify-writes that are mutually ordered.
+//!
+//! Each of these reads what the one before it in modification order wrote, so that values go along that order as along a line: none
+//! depends on itself or on what is elsewhere, none passes through more writes than there are, and where each write is more than what
+//! it was computed from no two of them read the same. It follows from the text of Vulkan's model, for writes that are one atomic
+//! read-modify-write each, through one name, of devices, each in the scope of the others. Let X read from W.
+//!
+//! - W before another write Y before X: `asmo` has (W, Y), or W is the initial write, so that `fr` has (X, Y); `asmo` has (Y, X), and
+//!   atomicity (VK-COH-05) is broken.
+//! - W behind X: X's read comes before X's write in location order, and `asmo` has (X, W): a circle of the consistency axiom.
+
+use litmus::{Access, ArithmeticOperation, LocationId, LocationInit, Place, Placement, Scope, Test, Value};
+
+use crate::path::{Memory, Path, Step, StepKind};
+use crate::skeleton::{Skeleton, Tags};
+use crate::symbolic::{LocalRead, Symbolic};
+use crate::valuation::reads_of;
+
+/// What all that is added to one storage may come to at most, for combinations of paths to be left out.
+const MOST: u64 = 256;
+
+/// The storages of a test that are only counted on.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    pub(crate) storages: Vec<LocationId>,
+    /// Those of them that grow with every write.
+    counters: Vec<Counter>,
+}
+
+/// A storage to which every write adds.
+#[derive(Debug)]
+struct Counter {
+    /// For each thread and path of it, for each of the read-modify-writes there the numbers that it may find, counted from the first
+    /// value on.
+    found: Vec<Vec<Vec<Vec<bool>>>>,
+}
+
+/// What of a storage a skeleton has.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) storage: LocationId,
+    pub(crate) initial: usize,
+    /// The read and the write of each read-modify-write.
+    pub(crate) links: Vec<(usize, usize)>,
+}
+
+/// What a thread does as far as it is chosen: this path, or one from this on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Taken {
+    Path(usize),
+    From(usize),
+}
+
+impl Taken {
+    /// The path, or the first that it may be.
+    pub(crate) fn least(self) -> usize {
+        match self {
+            Taken::Path(path) | Taken::From(path) => path,
+        }
+    }
+}
+
+impl Lines {
+    /// Those of a test whose threads have these paths.
+    pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> Lines {
+        let mut lines = Lines::default();
+        let places: Option<Vec<Placement>> = test
+            .threads
+            .iter()
+            .map(|thread| match thread.place {
+                Place::Device(place) => Some(place),
+                Place::Host => None,
+            })
+            .collect();
+        let Some(places) = places.filter(|_| test.khronos.is_none()) else { return lines };
+        for name in (0..test.locations.len()).map(|index| LocationId(index as u16)) {
+            let constant = matches!(test.location(name).init, LocationInit::Constant(_));
+            let all = (0..test.locations.len()).map(|index| LocationId(index as u16));
+            let alone = all.filter(|other| test.storage_of(*other) == name).count() == 1;
+            let Some(writers) = writers(name, paths).filter(|_| constant && alone) else { continue };
+            let ordered = |(one, scope): &(usize, Scope)| {
+                let reaches =
+                    |(other, _): &(usize, Scope)| one == other || places[*one].shares(places[*other], *scope);
+                writers.iter().all(reaches)
+            };
+            if writers.len() > 1 && writers.iter().all(ordered) {
+                lines.storages.push(name);
+                lines.counters.extend(Counter::new(test, name, paths));
+            }
+        }
+        lines
+    }
+
+    /// Whether some combinations of paths are known to have no execution.
+    pub(crate) fn tells(&self) -> bool {
+        !self.counters.is_empty()
+    }
+
+    /// Whether the threads may take these paths: whether the read-modify-writes of each counter may find numbers of which no two are
+    /// the same.
+    pub(crate) fn may_take(&self, taken: &[Taken]) -> bool {
+        self.counters.iter().all(|counter| counter.may_take(taken))
+    }
+
+    /// What of them a skeleton has. Where values are not computed from what was read there alone, a storage is left out.
+    pub(crate) fn of(&self, skeleton: &Skeleton) -> Vec<Line> {
+        let line = |storage: &LocationId| {
+            let (mut initial, mut links) = (None, Vec::new());
+            for (event, what) in skeleton.events.iter().enumerate() {
+                if what.storage != Some(*storage) {
+                    continue;
+                }
+                if what.tags.has(Tags::IW) {
+                    let first = initial.replace(event).is_none();
+                    if !first {
+                        return None;
+                    }
+                } else if what.tags.has(Tags::W) {
+                    let read = skeleton.read_half(event)?;
+                    let own = reads_of(what.stored.as_ref()?).iter().all(|from| usize::from(*from) == read);
+                    links.push(own.then_some((read, event))?);
+                }
+            }
+            Some(Line { storage: *storage, initial: initial?, links })
+        };
+        self.storages.iter().filter_map(line).collect()
+    }
+}
+
+/// The threads that write a storage with the scopes in which they do; `None` where something else than an atomic read-modify-write of
+/// all of it does.
+fn writers(name: LocationId, paths: &[Vec<Path>]) -> Option<Vec<(usize, Scope)>> {
+    let mut writers = Vec::new();
+    for (thread, paths) in paths.iter().enumerate() {
+        for step in paths.iter().flat_map(|path| &path.steps) {
+            match &step.kind {
+                StepKind::Write(memory, _) if memory.extent.storage == name => return None,
+                // Where sizes differ, bytes are cells of their own.
+                StepKind::Read(memory) | StepKind::Rmw(memory, None)
+                    if memory.extent.storage == name && !memory.extent.whole =>
+                {
+                    return None;
+                }
+                StepKind::Rmw(memory, Some(_)) if memory.extent.storage == name => {
+                    let Memory { access: Access::Atomic { scope, .. }, .. } = memory else { return None };
+                    if memory.location != name || !memory.extent.whole || step.cooperative || step.continues {
+                        return None;
+                    }
+                    if !writers.contains(&(thread, *scope)) {
+                        writers.push((thread, *scope));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Some(writers)
+}
+
+impl Counter {
+    fn new(test: &Test, name: LocationId, paths: &[Vec<Path>]) -> Option<Counter> {
+        let bits = test.location(name).scalar_type().bits();
+        let first = test.initial_value(name, 0).0;
+        let mut total = 0u64;
+        for paths in paths {
+            let mut most = 0u64;
+            for path in paths {
+                let mut sum = 0u64;
+                for (_, step, read) in counted(path, name) {
+                    let StepKind::Rmw(_, Some(stored)) = &step.kind else { continue };
+                    sum = sum.saturating_add(added(stored, read)?);
+                }
+                most = most.max(sum);
+            }
+            total = total.saturating_add(most);
+        }
+        // Nothing wraps around, and signed numbers stay in their order.
+        if total > MOST || bits < 8 || first.checked_add(total)? >= 1 << (bits.min(63) - 1) {
+            return None;
+        }
+        let found = |path: &Path| -> Vec<Vec<bool>> {
+            // Nobody need come past what others have to come to.
+            let waits = |step: &Step| {
+                matches!(step.kind, StepKind::ControlBarrier | StepKind::SplitBarrier | StepKind::Subgroup(_))
+            };
+            let end = path.steps.iter().position(waits).unwrap_or(path.steps.len());
+            let each = counted(path, name).take_while(|(at, ..)| *at < end).map(|(_, _, read)| {
+                let may = |value: u64| {
+                    path.constraints.iter().all(|constraint| {
+                        constraint.met(&mut |other| (other == read).then_some(Value(value))) != Some(false)
+                    })
+                };
+                (first..first + total).map(may).collect()
+            });
+            each.collect()
+        };
+        let found = paths.iter().map(|paths| paths.iter().map(found).collect()).collect();
+        Some(Counter { found })
+    }
+
+    fn may_take(&self, taken: &[Taken]) -> bool {
+        let mut found: Vec<Vec<bool>> = Vec::new();
+        for (paths, taken) in self.found.iter().zip(taken) {
+            match *taken {
+                Taken::Path(path) => found.extend(paths.get(path).into_iter().flatten().cloned()),
+                // What each of the paths that are left has.
+                Taken::From(least) => {
+                    let left = paths.get(least..).unwrap_or_default();
+                    for at in 0..left.iter().map(Vec::len).min().unwrap_or(0) {
+                        let mut any = left[0][at].clone();
+                        for path in left {
+                            any.iter_mut().zip(&path[at]).for_each(|(any, may)| *any |= may);
+                        }
+                        found.push(any);
+                    }
+                }
+            }
+        }
+        are_distinct(&found)
+    }
+}
+
+/// Whether each may have a number that no other has.
+fn are_distinct(found: &[Vec<bool>]) -> bool {
+    fn place(one: usize, found: &[Vec<bool>], seen: &mut [bool], of: &mut [Option<usize>]) -> bool {
+        for number in 0..of.len() {
+            if !found[one].get(number).copied().unwrap_or(false) || std::mem::replace(&mut seen[number], true)
+            {
+                continue;
+            }
+            let free = match of[number] {
+                None => true,
+                Some(other) => place(other, found, seen, of),
+            };
+            if free {
+                of[number] = Some(one);
+                return true;
+            }
+        }
+        false
+    }
+    let numbers = found.first().map_or(0, Vec::len);
+    let mut of: Vec<Option<usize>> = vec![None; numbers];
+    (0..found.len()).all(|one| place(one, found, &mut vec![false; numbers], &mut of))
+}
+
+/// The steps of a path that change a storage, each with the number of its read.
+fn counted(path: &Path, name: LocationId) -> impl Iterator<Item = (usize, &Step, LocalRead)> {
+    let mut reads = 0;
+    let all = path.steps.iter().enumerate().map(move |(at, step)| {
+        let read = reads;
+        reads += LocalRead::from(step.kind.reads());
+        (at, step, read)
+    });
+    all.filter(move |(_, step, _)| {
+        matches!(&step.kind, StepKind::Rmw(memory, Some(_)) if memory.extent.storage == name)
+    })
+}
+
+/// What a read-modify-write adds to what it reads, where that is some number.
+fn added(stored: &Symbolic<LocalRead>, own: LocalRead) -> Option<u64> {
+    let Symbolic::Operation(ArithmeticOperation::Add, _, sides) = stored else { return None };
+    match sides.as_ref() {
+        (Symbolic::Read(read), Symbolic::Known(Value(number)))
+        | (Symbolic::Known(Value(number)), Symbolic::Read(read))
+            if *read == own && *number > 0 =>
+        {
+            Some(*number)
+        }
+        _ => None,
+    }
+}

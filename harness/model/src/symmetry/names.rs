@@ -1,0 +1,222 @@
+//! Whether threads do the same: their paths compared step by step, up to names of memory that change places with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use litmus::{Access, LocationId, Observable, RegisterId, Term, Test, ThreadId};
+
+use crate::cells::Extent;
+use crate::path::{Memory, Path, Step, StepKind};
+use crate::skeleton::Semantic;
+use crate::symbolic::{LocalRead, Symbolic};
+
+/// What of threads counts for nothing, so that it need not be the same.
+pub(super) struct Aside {
+    /// Storages that nobody reads and nothing asks for: what is written there does not count.
+    unread: BTreeSet<LocationId>,
+    /// The registers that conditions name.
+    named: BTreeSet<RegisterId>,
+    /// Whether reads beside one another may stand in any order.
+    reads_commute: bool,
+}
+
+impl Aside {
+    pub(super) fn new(test: &Test, paths: &[Vec<Path>], semantic: Semantic) -> Aside {
+        let mut unread: BTreeSet<LocationId> =
+            (0..test.locations.len()).map(|index| test.storage_of(LocationId(index as u16))).collect();
+        for step in paths.iter().flatten().flat_map(|path| &path.steps) {
+            if let StepKind::Read(memory) | StepKind::Rmw(memory, _) = &step.kind {
+                unread.remove(&memory.extent.storage);
+            }
+        }
+        let mut named = BTreeSet::new();
+        let mut note = |term: &Term| match term {
+            Term::Register(_, register) => {
+                named.insert(*register);
+            }
+            Term::Location(..) | Term::Address(_) | Term::Constant(_) => {}
+        };
+        test.filter.iter().for_each(|filter| filter.for_each_term(&mut note));
+        test.question.iter().for_each(|question| question.condition.for_each_term(&mut note));
+        for observable in test.observables() {
+            if let Observable::Location(name, _) = observable {
+                unread.remove(&test.storage_of(name));
+            }
+        }
+        Aside { unread, named, reads_commute: semantic.knows_text }
+    }
+
+    /// Of the steps of a path those that only read, plainly, what nothing hangs on.
+    fn idle(&self, path: &Path) -> Vec<bool> {
+        let mut used: BTreeSet<LocalRead> = path.decisive.iter().copied().collect();
+        let mut note = |value: &Symbolic<LocalRead>| {
+            value.for_each_read(&mut |read| {
+                used.insert(read);
+            });
+        };
+        for constraint in &path.constraints {
+            note(&constraint.left);
+            note(&constraint.right);
+        }
+        for (register, value) in path.registers.iter().enumerate() {
+            if self.named.contains(&RegisterId(register as u16)) {
+                note(value);
+            }
+        }
+        for step in &path.steps {
+            if let StepKind::Write(_, stored) | StepKind::Rmw(_, Some(stored)) = &step.kind {
+                note(stored);
+            }
+        }
+        path.steps.iter().for_each(|step| used.extend(step.address.iter().chain(&step.control)));
+        let mut reads = 0;
+        let idle = path.steps.iter().map(|step| {
+            let read = reads;
+            reads += LocalRead::from(step.kind.reads());
+            let plain = matches!(
+                &step.kind,
+                StepKind::Read(Memory {
+                    access: Access::NonPrivate | Access::Private | Access::Coherent { .. },
+                    ..
+                })
+            );
+            self.reads_commute && plain && !step.cooperative && !step.continues && !used.contains(&read)
+        });
+        idle.collect()
+    }
+
+    /// The step behind a run of such steps that begins at one of them: reads of storages of which none comes twice.
+    fn run(path: &Path, idle: &[bool], from: usize) -> usize {
+        let mut storages = BTreeSet::new();
+        let steps = path.steps.iter().zip(idle).skip(from);
+        let run = steps.take_while(|(step, idle)| match &step.kind {
+            StepKind::Read(memory) => **idle && storages.insert(memory.extent.storage),
+            _ => false,
+        });
+        from + run.count()
+    }
+}
+
+/// Names of memory, matched as threads are compared.
+pub(super) struct Names<'t> {
+    test: &'t Test,
+    aside: &'t Aside,
+    pub(super) swapped: BTreeMap<LocationId, LocationId>,
+    /// Runs of reads, of which each has to read what the other does, in whatever order.
+    runs: Vec<[&'t [Step]; 2]>,
+}
+
+/// What of a step stands around its kind.
+type Around<'s> = (u16, bool, bool, &'s [LocalRead], &'s [LocalRead]);
+
+fn around(step: &Step) -> Around<'_> {
+    (step.occurrence, step.cooperative, step.continues, &step.address, &step.control)
+}
+
+impl<'t> Names<'t> {
+    pub(super) fn new(test: &'t Test, aside: &'t Aside) -> Names<'t> {
+        Names { test, aside, swapped: BTreeMap::new(), runs: Vec::new() }
+    }
+
+    /// Notes that two names change places; `None` where one of them has changed places with another.
+    fn match_names(&mut self, from: LocationId, to: LocationId) -> Option<()> {
+        let there = *self.swapped.entry(from).or_insert(to);
+        let back = *self.swapped.entry(to).or_insert(from);
+        (there == to && back == from).then_some(())
+    }
+
+    pub(super) fn match_paths(
+        &mut self,
+        (thread, path): (usize, &'t Path),
+        (other, with): (usize, &'t Path),
+    ) -> Option<()> {
+        let named = |path: &Path| {
+            let all = path.registers.iter().enumerate();
+            let named = all.filter(|(register, _)| self.aside.named.contains(&RegisterId(*register as u16)));
+            named.map(|(register, value)| (register, value.clone())).collect::<Vec<_>>()
+        };
+        let same = path.steps.len() == with.steps.len()
+            && path.constraints == with.constraints
+            && named(path) == named(with)
+            && (path.terminated, path.cut) == (with.terminated, with.cut)
+            && path.decisive == with.decisive;
+        if !same {
+            return None;
+        }
+        let (idle, of_other) = (self.aside.idle(path), self.aside.idle(with));
+        let mut at = 0;
+        while let (Some(step), Some(other_step)) = (path.steps.get(at), with.steps.get(at)) {
+            let end = Aside::run(path, &idle, at);
+            if end > at + 1 && end == Aside::run(with, &of_other, at) {
+                self.runs.push([&path.steps[at..end], &with.steps[at..end]]);
+                at = end;
+            } else {
+                self.match_steps((thread, step), (other, other_step))?;
+                at += 1;
+            }
+        }
+        Some(())
+    }
+
+    /// Runs of reads, once it is known which names change places.
+    pub(super) fn match_runs(&mut self) -> Option<()> {
+        for [run, other] in std::mem::take(&mut self.runs) {
+            let mut left: Vec<&Step> = other.iter().collect();
+            for step in run {
+                let StepKind::Read(from) = &step.kind else { return None };
+                let name = *self.swapped.get(&from.location).unwrap_or(&from.location);
+                let found = left.iter().position(|other| match &other.kind {
+                    StepKind::Read(to) => {
+                        to.location == name && alike(from, to) && around(step) == around(other)
+                    }
+                    _ => false,
+                });
+                left.swap_remove(found?);
+            }
+        }
+        Some(())
+    }
+
+    fn match_steps(&mut self, (thread, step): (usize, &Step), (other, with): (usize, &Step)) -> Option<()> {
+        if around(step) != around(with) {
+            return None;
+        }
+        match (&step.kind, &with.kind) {
+            (StepKind::Read(from), StepKind::Read(to)) => self.match_memory(from, to),
+            (StepKind::Write(from, stored), StepKind::Write(to, other))
+                if stored == other || self.is_unread(from, stored) && self.is_unread(to, other) =>
+            {
+                self.match_memory(from, to)
+            }
+            (StepKind::Rmw(from, stored), StepKind::Rmw(to, other)) if stored == other => {
+                self.match_memory(from, to)
+            }
+            (StepKind::Fence(scope, semantics), StepKind::Fence(other, with)) => {
+                (scope == other && semantics == with).then_some(())
+            }
+            (StepKind::ControlBarrier, StepKind::ControlBarrier)
+            | (StepKind::SplitBarrier, StepKind::SplitBarrier) => {
+                let barrier = |thread: usize, step: &Step| {
+                    let thread = self.test.thread(ThreadId(thread as u16));
+                    thread.instructions.get(usize::from(step.instruction)).map(|i| &i.kind)
+                };
+                (barrier(thread, step) == barrier(other, with)).then_some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn match_memory(&mut self, from: &Memory, to: &Memory) -> Option<()> {
+        self.match_names(from.location, to.location).filter(|()| alike(from, to))
+    }
+
+    /// Whether a value is known that nobody ever sees.
+    fn is_unread(&self, memory: &Memory, stored: &Symbolic<LocalRead>) -> bool {
+        stored.known().is_some() && self.aside.unread.contains(&memory.extent.storage)
+    }
+}
+
+/// Whether two accesses are the same but for the name.
+fn alike(from: &Memory, to: &Memory) -> bool {
+    let part = |Extent { offset, bytes, whole, .. }: Extent| (offset, bytes, whole);
+    (from.class, from.access) == (to.class, to.access) && part(from.extent) == part(to.extent)
+}
