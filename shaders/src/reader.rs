@@ -301,7 +301,7 @@ impl Reader {
             && let [rest, constant] = operands[..]
             && let Some(elements) = self.constant(constant)
         {
-            (unit, offset) = (rest, elements * element.bits() / 8);
+            (unit, offset) = (rest, elements.saturating_mul(element.bits()) / 8);
         }
         if let Some((Op::IMul, operands)) = self.op(unit)
             && let [rest, constant] = operands[..]

@@ -13,7 +13,7 @@ const TESTS: [&str; 4] = ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "mp/MP+plain", "avvi
 /// Runs tests on the simulated GPU into `folder/name`.
 pub(crate) fn run(folder: &Path, name: &str, more: &[&str]) -> Ran {
     let mut command =
-        vk_litmus(["run", "--device", "sim", "--seed", "1", "--instances", "4000", "-q", "--out", name]);
+        vk_litmus(["run", "--device", "sim", "--seed", "2", "--instances", "4000", "-q", "--out", name]);
     let ran = Ran::of(command.args(TESTS).args(more).current_dir(folder));
     assert!(ran.code <= 1, "{ran:?}");
     ran

@@ -338,7 +338,7 @@ fn a_bisection_is_told_good_bad_or_neither() {
     };
     let (good, bad) = ("coherence/CoRR+rlx", "avvis/MP+rel-acq.av-semvis");
     let sim = ["--device", "sim", "--instances", "2000"];
-    let faulty = ["--device", "sim", "--fault", "acquire-no-invalidate", "--instances", "2000"];
+    let faulty = ["--device", "sim", "--fault", "acquire-no-invalidate", "--instances", "4000"];
     let code = |name: &str, tests: &[&str], more: &[&str]| run(name, &[tests, more].concat()).code;
     assert_eq!(code("good", &[good, bad], &sim), 0);
     assert_eq!(code("bad", &[good, bad], &faulty), 1);

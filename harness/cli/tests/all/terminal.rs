@@ -99,7 +99,7 @@ fn a_terminal_gets_violations_at_once_few_rows_and_the_summary_last() {
     let run = |more: &str| {
         let line = format!(
             "stty cols 200; '{}' run 'coherence/*' avvis/MP+rel-acq.av-semvis --device sim --fault acquire-no-invalidate \
-             --instances 2000 --seed 1 {more}",
+             --instances 2000 --seed 2 {more}",
             binary().display()
         );
         on_a_terminal(folder.path(), &line, true)
