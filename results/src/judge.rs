@@ -341,7 +341,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         Some(inconclusive(
             Reason::NotExecuted,
             format!(
-                "{whose}{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances left no trace"
+                "{whose}{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not executed as asked"
             ),
         ))
     };

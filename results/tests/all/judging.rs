@@ -313,7 +313,7 @@ fn one_instance_that_was_not_executed_is_enough() {
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
     assert_eq!(
         judgement.detail.as_deref(),
-        Some("1 of 1000 dispatches discarded: 64 instances left no trace")
+        Some("1 of 1000 dispatches discarded: 64 instances were not executed as asked")
     );
     let explained = judged(Some("the device ends loops"));
     assert_eq!(explained.verdict, Verdict::Conforms);
@@ -363,7 +363,7 @@ fn a_twin_that_was_not_executed_is_told() {
     let told = |judgement: Judgement| (judgement.verdict, judgement.detail.unwrap_or_default());
     let not_executed = |dispatches: u64, instances: u64| {
         let detail = format!(
-            "of the twin, {dispatches} of 1000 dispatches discarded: {instances} instances left no trace"
+            "of the twin, {dispatches} of 1000 dispatches discarded: {instances} instances were not executed as asked"
         );
         (Verdict::Inconclusive(Reason::NotExecuted), detail)
     };
