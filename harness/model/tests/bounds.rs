@@ -119,6 +119,9 @@ fn threads_that_count_are_answered_in_few_steps() {
         let prediction = decide(&test, &model("vulkan"), &options).unwrap();
         assert_eq!(prediction.race, race, "{name}");
         assert!(prediction.meets.is_some() && prediction.misses.is_some(), "{name}");
+        // Of a question all threads are asked that have come past their loops, which shows races too.
+        let unasked = Test { question: None, ..test };
+        assert_eq!(decide(&unasked, &model("vulkan"), &options).unwrap().race, race, "{name}, unasked");
     }
 }
 
