@@ -76,6 +76,7 @@
 //! adds the *receipt* of its parameters ([`Parameters::receipt`], odd) to word `g × 32 + 1 + c` of the rendezvous buffer before it plays,
 //! relaxed, where `c` counts the classes of all kernels that run at the same time: whoever finds another number there has not had the
 //! dispatch that was asked for. Nobody else touches that word, and a load and a store are enough: how well a device adds is for tests to ask.
+//! Where there are more classes than places, there are no receipts ([`leaves_receipts`]).
 //! Kernels that are drawn have [claims](crate::carrier) for that, and those of one fixed dispatch are for reading.
 //!
 //! # Memory stress
@@ -95,5 +96,9 @@ pub(crate) use parameters::{Parameter, push_constants};
 pub const RENDEZVOUS_SPACING: u32 = 32;
 /// The word of the first class' receipt at the meeting place of a group.
 pub const FIRST_RECEIPT: u32 = 1;
+/// Whether workgroups of so many classes that run at the same time leave receipts: where each has a place for its own.
+pub fn leaves_receipts(classes: u32) -> bool {
+    FIRST_RECEIPT.saturating_add(classes) <= RENDEZVOUS_SPACING
+}
 /// Texels in a row of a two-dimensional image: every device has images of this width.
 pub const IMAGE_WIDTH: u32 = 4096;

@@ -15,7 +15,9 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 
 use crate::carrier::MESH_EXTENSION;
-use crate::contract::{Arithmetic, Operation, Parameter, Parameters, class_and_group, result_word, seat};
+use crate::contract::{
+    Arithmetic, Operation, Parameter, Parameters, class_and_group, leaves_receipts, result_word, seat,
+};
 use crate::flow::{self, Step};
 use crate::glsl;
 use crate::kernel::{
@@ -344,7 +346,8 @@ impl Emitter<'_> {
 
     /// Whether each workgroup leaves a receipt: drawn ones have claims in its place.
     fn signs(&self) -> bool {
-        self.config.variant.stage.has_workgroups() && self.company.fixed.is_none()
+        let places = leaves_receipts(self.classes_that_meet());
+        places && self.config.variant.stage.has_workgroups() && self.company.fixed.is_none()
     }
 
     /// Whether a location lies apart.

@@ -9,7 +9,7 @@ use plan::{
     ImageShape, KernelId, Memory, Plan, Prepared, Queue, QueueId, Semaphore, SemaphoreId, Stages, Step,
 };
 use shaders::classify::{Helper, Shown};
-use shaders::contract::{FIRST_RECEIPT, IMAGE_WIDTH, RENDEZVOUS_SPACING};
+use shaders::contract::{FIRST_RECEIPT, IMAGE_WIDTH, RENDEZVOUS_SPACING, leaves_receipts};
 use shaders::host::Start;
 use shaders::stress::StressKernel;
 use shaders::together::Together;
@@ -100,6 +100,8 @@ struct Dispatch {
     /// Workgroup classes of its kernel, and those before it in its phase.
     classes: u32,
     first_class: u32,
+    /// Its workgroups leave receipts.
+    signs: bool,
     /// Its kernel makes memory stress.
     stressed: bool,
     /// How its workgroups are drawn, where they are.
@@ -269,6 +271,8 @@ impl Layout {
         // The dispatch of each part, in the order of the kernels.
         let mut made: Vec<Vec<(Step, Dispatch)>> = Vec::with_capacity(program.phases.len());
         for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
+            // Those that one invocation plays together count as well.
+            let all = phase.parts.iter().map(|part| part.kernel.roles.classes.len() as u32).sum();
             let parts = drawn::launches(&phase.parts).into_iter().map(|(part, vertices)| {
                 let (classes, first_class) = (part.kernel.workgroups_of_group(), part.kernel.first_class);
                 let stressed = part.kernel.is_stressed();
@@ -312,7 +316,8 @@ impl Layout {
                         Step::Draw { queue, kernel, drawing, bindings, push_constants }
                     }
                 };
-                (step, Dispatch { step: 0, phase: number, classes, first_class, stressed, drawn })
+                let signs = drawn.is_none() && leaves_receipts(all);
+                (step, Dispatch { step: 0, phase: number, classes, first_class, signs, stressed, drawn })
             });
             made.push(parts.collect());
         }
@@ -599,7 +604,7 @@ impl Layout {
         groups: u32,
     ) -> Result<bool, DeviceError> {
         for Dispatch { phase, classes, first_class, .. } in
-            self.dispatches.iter().filter(|dispatch| dispatch.drawn.is_none())
+            self.dispatches.iter().filter(|dispatch| dispatch.signs)
         {
             let (Some(buffer), Some(receipt)) = (self.receipts.get(*phase), receipts.get(*phase)) else {
                 return Ok(false);

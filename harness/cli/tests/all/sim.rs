@@ -229,6 +229,24 @@ fn the_list_of_faults_is_as_agreed() {
 
 /// Seven threads count: 5,040 outcomes, all allowed, and no key holds one. What is past those that are told apart is said to be so; it is no
 /// value that no execution produces. Where the model is not asked to the end in its time, that is said instead.
+/// So many threads, each in a workgroup of its own, are executed as few are.
+#[test]
+fn many_workgroups_of_an_instance_are_executed() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |cell: &dyn Fn(u32) -> String| (0..32).map(cell).collect::<Vec<_>>().join(" | ") + " ;\n";
+    let (places, adds) = (
+        row(&|number| format!("P{number}@sg 0, wg {number}, qf 0")),
+        row(&|_| "rmw.atom.dv.sc0.add r0, x, 1".into()),
+    );
+    let text = format!("VULKAN many\n{{ x = 0; }}\n{places}{adds}exists (x == 32)\n");
+    std::fs::write(folder.path().join("many.litmus"), text).unwrap();
+    let mut command =
+        vk_litmus(["run", "many.litmus", "--device", "sim", "--instances", "500", "--seed", "1"]);
+    let ran = Ran::of(command.args(["--format", "json"]).current_dir(folder.path()));
+    let line = &ran.json_lines()[0];
+    assert!(line["instances"].as_u64().unwrap() >= 500 && line["not_executed"] == 0, "{ran:?}");
+}
+
 #[test]
 fn more_outcomes_than_are_told_apart_are_no_violation() {
     let folder = tempfile::tempdir().unwrap();
