@@ -12,8 +12,8 @@ use frontend::grid::Report;
 use frontend::{Module, Options, grid, inputs};
 
 /// Kernels of the project: name, workgroups, orders. Of the orders of a lock the third has all workgroups at it at once.
-const OWN: [(&str, u32, u64); 3] =
-    [("reduce-right", 4096, 1), ("lock-right", 256, 1), ("lock-right", 256, 4)];
+const OWN: [(&str, u32, u64); 4] =
+    [("reduce-right", 4096, 1), ("lock-right", 256, 1), ("lock-right", 4096, 1), ("lock-right", 256, 4)];
 /// Kernels of the corpus with their cases: a pass of a radix sort, tiles of matrices, bodies, image filters, scans.
 const CORPUS: [&str; 8] = [
     "mesa_rs_histogram",

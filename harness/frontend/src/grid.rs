@@ -17,6 +17,7 @@ mod extended;
 mod finals;
 mod group;
 mod image;
+mod known;
 mod machine;
 mod memory;
 mod name;

@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use litmus::{Scope, StorageClass, StorageClassSet};
 
+use super::known::Known;
+
 /// The classes of memory that are kept apart.
 pub(super) const CLASSES: [StorageClass; 3] =
     [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image];
@@ -30,86 +32,47 @@ pub(super) struct Moment {
     pub first: u32,
 }
 
-/// Numbers with what is known of each, in their order.
-type Known = Vec<(u32, u32)>;
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 struct Others {
     /// For each invocation the time up to which it is known.
     invocations: Known,
-    /// For each workgroup, and each subgroup by [`group_of`], the barriers before which everything of it is known.
-    groups: Known,
-}
-
-/// The number of a subgroup beside those of workgroups, by its first invocation.
-fn group_of(first: u32) -> u32 {
-    1 << (u32::BITS - 1) | first
-}
-
-/// Those of a range of numbers.
-fn between(all: &Known, first: u32, end: u32) -> Known {
-    let from = |number: u32| all.partition_point(|one| one.0 < number);
-    all[from(first)..from(end)].to_vec()
-}
-
-fn known(all: &Known, of: u32) -> Option<u32> {
-    all.binary_search_by_key(&of, |one| one.0).ok().map(|at| all[at].1)
-}
-
-fn learn(all: &mut Known, of: u32, up_to: u32) {
-    match all.binary_search_by_key(&of, |one| one.0) {
-        Ok(at) => all[at].1 = all[at].1.max(up_to),
-        Err(at) => all.insert(at, (of, up_to)),
-    }
-}
-
-/// Whether one knows all that the other does.
-fn covers(one: &Known, other: &Known) -> bool {
-    let mut mine = one.iter();
-    one.len() >= other.len()
-        && other.iter().all(|(of, up_to)| {
-            mine.by_ref()
-                .find(|known| known.0 >= *of)
-                .is_some_and(|known| known.0 == *of && known.1 >= *up_to)
-        })
-}
-
-/// What either knows.
-fn joined(one: &Known, other: &Known) -> Known {
-    let mut all = Vec::with_capacity(one.len() + other.len());
-    let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
-    loop {
-        let next = match (left.peek(), right.peek()) {
-            (Some(a), Some(b)) if a.0 == b.0 => {
-                let both = (a.0, a.1.max(b.1));
-                left.next();
-                right.next();
-                both
-            }
-            (Some(a), Some(b)) if a.0 > b.0 => {
-                let theirs = **b;
-                right.next();
-                theirs
-            }
-            (Some(a), _) => {
-                let mine = **a;
-                left.next();
-                mine
-            }
-            (None, Some(b)) => {
-                let theirs = **b;
-                right.next();
-                theirs
-            }
-            (None, None) => return all,
-        };
-        all.push(next);
-    }
+    /// For each workgroup the barriers before which everything of it is known.
+    workgroups: Known,
+    /// For each subgroup, by its first invocation.
+    subgroups: Known,
 }
 
 impl Others {
+    fn parts(&self) -> [&Known; 3] {
+        [&self.invocations, &self.workgroups, &self.subgroups]
+    }
+
     fn covers(&self, other: &Others) -> bool {
-        covers(&self.invocations, &other.invocations) && covers(&self.groups, &other.groups)
+        self.parts().iter().zip(other.parts()).all(|(mine, theirs)| mine.covers(theirs))
+    }
+
+    /// Whether both are told to be the same.
+    fn is(&self, other: &Others) -> bool {
+        self.parts().iter().zip(other.parts()).all(|(mine, theirs)| mine.is(theirs))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.parts().iter().all(|known| known.is_empty())
+    }
+
+    fn joined(&self, other: &Others) -> Others {
+        Others {
+            invocations: self.invocations.joined(&other.invocations),
+            workgroups: self.workgroups.joined(&other.workgroups),
+            subgroups: self.subgroups.joined(&other.subgroups),
+        }
+    }
+}
+
+fn same<T>(one: Option<&Rc<T>>, other: Option<&Rc<T>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Rc::ptr_eq(one, other),
+        (one, other) => one.is_none() && other.is_none(),
     }
 }
 
@@ -127,10 +90,18 @@ impl Clock {
             return true;
         }
         let Some(others) = &self.others else { return false };
-        known(&others.invocations, moment.invocation).is_some_and(|time| time >= moment.time)
-            || [moment.workgroup, group_of(moment.first)]
-                .iter()
-                .any(|group| known(&others.groups, *group).is_some_and(|epoch| epoch > moment.epoch))
+        others.invocations.time(moment.invocation) >= moment.time
+            || others.workgroups.time(moment.workgroup) > moment.epoch
+            || others.subgroups.time(moment.first) > moment.epoch
+    }
+
+    fn is_empty(&self) -> bool {
+        self.epoch == 0 && self.others.is_none()
+    }
+
+    /// Whether both are told to be the same.
+    fn is(&self, other: &Clock) -> bool {
+        self.epoch == other.epoch && same(self.others.as_ref(), other.others.as_ref())
     }
 
     /// Whether it knows all that another clock of its workgroup does.
@@ -150,26 +121,27 @@ impl Clock {
         }
         match (&mut self.others, &other.others) {
             (_, None) => {}
-            (Some(known), Some(others)) if Rc::ptr_eq(known, others) || known.covers(others) => {}
-            (Some(known), Some(others)) if !others.covers(known) => {
-                *known = Rc::new(Others {
-                    invocations: joined(&known.invocations, &others.invocations),
-                    groups: joined(&known.groups, &others.groups),
-                });
+            (Some(known), Some(others)) if Rc::ptr_eq(known, others) => {}
+            (Some(known), Some(others)) => {
+                let both = known.joined(others);
+                match () {
+                    () if both.is(known) => {}
+                    () if both.is(others) => *known = others.clone(),
+                    () => *known = Rc::new(both),
+                }
             }
             (known, Some(others)) => *known = Some(others.clone()),
         }
         if mine != theirs && other.epoch > 0 {
             let known = self.others.get_or_insert_with(Rc::default);
-            if self::known(&known.groups, theirs).is_none_or(|epoch| epoch < other.epoch) {
-                learn(&mut Rc::make_mut(known).groups, theirs, other.epoch);
+            if known.workgroups.time(theirs) < other.epoch {
+                Rc::make_mut(known).workgroups.learn(theirs, other.epoch);
             }
         }
         if mine != theirs
             && let Some(others) = &self.others
-            && let Some(epoch) = known(&others.groups, mine)
         {
-            self.epoch = self.epoch.max(epoch);
+            self.epoch = self.epoch.max(others.workgroups.time(mine));
         }
     }
 
@@ -181,11 +153,13 @@ impl Clock {
             WORKGROUP => around.all,
             _ => return self.clone(),
         };
-        let others = self.others.as_ref().map(|others| Others {
-            invocations: between(&others.invocations, first, end),
-            groups: between(&others.groups, group_of(first), group_of(end)),
+        // Of itself, where there are no others, what is available is told by its time or the barriers of its workgroup.
+        let others = self.others.as_ref().filter(|_| end - first > 1).map(|others| Others {
+            invocations: others.invocations.between(first, end),
+            workgroups: Known::default(),
+            subgroups: others.subgroups.between(first, end),
         });
-        let others = others.filter(|others| *others != Others::default()).map(Rc::new);
+        let others = others.filter(|others| !others.is_empty()).map(Rc::new);
         let mut clock = Clock { epoch: 0, others };
         match level {
             WORKGROUP => clock.epoch = self.epoch,
@@ -197,12 +171,41 @@ impl Clock {
 
     /// Learns of a subgroup, by its first invocation, what it did before so many barriers.
     fn learn_group(&mut self, first: u32, epoch: u32) {
-        learn(&mut Rc::make_mut(self.others.get_or_insert_with(Rc::default)).groups, group_of(first), epoch);
+        Rc::make_mut(self.others.get_or_insert_with(Rc::default)).subgroups.learn(first, epoch);
     }
 
     /// Learns of an invocation up to a time.
     pub fn learn(&mut self, invocation: u32, time: u32) {
-        learn(&mut Rc::make_mut(self.others.get_or_insert_with(Rc::default)).invocations, invocation, time);
+        Rc::make_mut(self.others.get_or_insert_with(Rc::default)).invocations.learn(invocation, time);
+    }
+}
+
+/// Joins of clocks most of which are the same: each is made once.
+#[derive(Default)]
+struct Joins([Option<Join>; 4], usize);
+
+struct Join {
+    known: Clock,
+    others: Clock,
+    both: Clock,
+}
+
+impl Joins {
+    /// As [`Clock::join`].
+    fn join(&mut self, known: &mut Clock, mine: u32, others: &Clock, theirs: u32) {
+        if others.is_empty() || known.is(others) {
+            return;
+        }
+        let made = self.0.iter().flatten().find(|join| join.known.is(known) && join.others.is(others));
+        if let Some(made) = made {
+            *known = made.both.clone();
+            return;
+        }
+        let before = known.clone();
+        known.join(mine, others, theirs);
+        let last = self.1 % self.0.len();
+        self.0[last] = Some(Join { known: before, others: others.clone(), both: known.clone() });
+        self.1 += 1;
     }
 }
 
@@ -280,9 +283,10 @@ impl Past {
             }
             _ => {}
         }
+        let mut joins = Joins::default();
         for (known, others) in self.brought().iter_mut().zip(brought.iter()) {
             for at in nearest.max(SUBGROUP)..=DEVICE {
-                known[at - 1].join(mine, &others[at - 1], theirs);
+                joins.join(&mut known[at - 1], mine, &others[at - 1], theirs);
             }
         }
     }
@@ -303,16 +307,19 @@ impl Past {
     /// An availability operation: what is in narrower domains comes into the wider ones, up to a level. That may be the next link of
     /// a chain. The invocation's own writes do up to a time, if one is given.
     pub fn make_available(&mut self, around: &Around, level: usize, time: Option<u32>) {
+        let (mut joins, workgroup) = (Joins::default(), around.workgroup);
+        let mut itself = Clock::default();
+        time.into_iter().for_each(|time| itself.learn(around.invocation, time));
         for own in 0..level {
             let mut narrower = self.before.within(own, around);
+            joins.join(&mut narrower, workgroup, &itself, workgroup);
             let brought = self.brought();
             for at in SUBGROUP..=level {
                 let here = &mut brought[own][at - 1];
                 if at > own {
-                    here.join(around.workgroup, &narrower, around.workgroup);
-                    time.into_iter().for_each(|time| here.learn(around.invocation, time));
+                    joins.join(here, workgroup, &narrower, workgroup);
                 }
-                narrower.join(around.workgroup, here, around.workgroup);
+                joins.join(&mut narrower, workgroup, here, workgroup);
             }
         }
     }
@@ -343,7 +350,7 @@ pub(super) struct View {
 impl View {
     /// A visibility operation: what is in wider domains comes into the narrower ones, from a level on. That may be a link of a chain.
     pub fn make_visible(&mut self, around: &Around, level: usize) {
-        let mine = around.workgroup;
+        let (mut joins, mine) = (Joins::default(), around.workgroup);
         for own in 0..=DEVICE {
             let base = own.min(level);
             let by_itself = self.past.before.within(base, around);
@@ -353,10 +360,10 @@ impl View {
                     0 => &mut Rc::make_mut(self.shown.get_or_insert_with(Rc::default))[own],
                     _ => &mut self.past.brought()[own][at - 1],
                 };
-                here.join(mine, &wider, mine);
+                joins.join(here, mine, &wider, mine);
                 wider = here.clone();
                 if at == base {
-                    wider.join(mine, &by_itself, mine);
+                    joins.join(&mut wider, mine, &by_itself, mine);
                 }
             }
         }
@@ -397,15 +404,8 @@ impl View {
 
     /// Whether both are told to be the same; where neither is made of the other, they may be so without that.
     pub fn is(&self, other: &View) -> bool {
-        fn same<T>(one: Option<&Rc<T>>, other: Option<&Rc<T>>) -> bool {
-            match (one, other) {
-                (Some(one), Some(other)) => Rc::ptr_eq(one, other),
-                (one, other) => one.is_none() && other.is_none(),
-            }
-        }
         let (mine, theirs) = (&self.past, &other.past);
-        mine.before.epoch == theirs.before.epoch
-            && same(mine.before.others.as_ref(), theirs.before.others.as_ref())
+        mine.before.is(&theirs.before)
             && same(mine.brought.as_ref(), theirs.brought.as_ref())
             && same(self.shown.as_ref(), other.shown.as_ref())
     }
