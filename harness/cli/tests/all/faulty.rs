@@ -105,7 +105,7 @@ fn every_fault_is_told_as_the_table_says() {
 }
 
 /// What an earlier dispatch of a user's shader has left is never taken for what a skipped one leaves, nor is what a dispatch leaves
-/// whose copies were skipped; and neither is told as a violation.
+/// whose copies were skipped, nor what one leaves that is executed twice or in part; and neither is told as a violation.
 #[test]
 fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
@@ -124,6 +124,15 @@ fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
         ("tickets.spvasm", "no-dispatch:5", inconclusive),
         ("tickets.spvasm", "no-copy:3", inconclusive),
         ("tickets.spvasm", "no-copy:7", inconclusive),
+        // Four tickets for two invocations, or one.
+        ("message.spvasm", "twice-dispatch:3", inconclusive),
+        ("message.spvasm", "half-dispatch:3", inconclusive),
+        ("tickets.spvasm", "twice-dispatch:2", inconclusive),
+        ("tickets.spvasm", "twice-dispatch:3", inconclusive),
+        ("tickets.spvasm", "twice-dispatch:5", inconclusive),
+        ("tickets.spvasm", "half-dispatch:2", inconclusive),
+        ("tickets.spvasm", "half-dispatch:3", inconclusive),
+        ("tickets.spvasm", "half-dispatch:5", inconclusive),
     ] {
         let mut command = vk_litmus(["run", "--device", driver, "--grid", "2", "--seed", "1"]);
         command.args(["--instances", "2000", "--format", "json"]).arg(shaders.join(shader));
