@@ -72,8 +72,8 @@ fn of_workgroups(counts: bool) -> Vec<u32> {
         module.effect(Op::Store, [pointer, word].map(Operand::IdRef));
     }
     if let Some(first) = first {
-        let [one, scope, relaxed] = [1, Scope::Device as u32, MemorySemantics::RELAXED.bits()]
-            .map(|value| module.constant(value));
+        let [one, scope, relaxed] =
+            [1, Scope::Device as u32, MemorySemantics::RELAXED.bits()].map(|value| module.constant(value));
         let tally = module.word(Op::IAdd, &[first, one]);
         let pointer = module.element(buffer, tally);
         let operands = [
