@@ -11,6 +11,8 @@
  *     no-dispatch:N          one dispatch in N is left out when it is recorded
  *     twice-dispatch:N       one dispatch in N is recorded twice
  *     half-dispatch:N        one dispatch in N of several workgroups has half of them
+ *     no-draw:N, twice-draw:N, half-draw:N
+ *                            the same of what draws vertices, of which half are left
  *     old-constants:N        one update of push constants in N is left out, so that those before it stay
  *     no-fill:N, no-copy:N   the same of what fills a buffer, and of what copies one to another
  *     memory-types           the driver says that it has 1,000 memory types
@@ -171,6 +173,16 @@ static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_
     dispatch(commands, x, y, z);
 }
 
+static void layer_vkCmdDraw(Handle commands, uint32_t vertices, uint32_t instances, uint32_t first, uint32_t instance) {
+    static unsigned long recorded;
+    void (*draw)(Handle, uint32_t, uint32_t, uint32_t, uint32_t) =
+        (void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDraw");
+    if (is("no-draw") && left_out(&recorded)) return;
+    if (is("twice-draw") && left_out(&recorded)) draw(commands, vertices, instances, first, instance);
+    if (is("half-draw") && vertices > 1 && left_out(&recorded)) vertices /= 2;
+    draw(commands, vertices, instances, first, instance);
+}
+
 static void layer_vkCmdPushConstants(
     Handle commands, uint64_t layout, uint32_t stages, uint32_t offset, uint32_t size, const void *values) {
     static unsigned long recorded;
@@ -289,6 +301,7 @@ static Function own(const char *name) {
     OWN(vkFreeMemory)
     OWN(vkMapMemory)
     OWN(vkCmdDispatch)
+    OWN(vkCmdDraw)
     OWN(vkCmdPushConstants)
     OWN(vkCmdFillBuffer)
     OWN(vkCmdCopyBuffer)

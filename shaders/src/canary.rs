@@ -1,11 +1,14 @@
-//! A kernel that shows whether a device executes what it is given: it answers to a word.
+//! Kernels that show whether a device executes what it is given: they answer to a word.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{AddressingModel, Capability, LoopControl, MemoryModel, Op, StorageClass};
+use rspirv::spirv::{
+    AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, MemorySemantics, Op, Scope, StorageClass,
+};
 
 use crate::module::{Module, Preamble};
 
-/// Words of the kernel's buffer: two that it leaves alone, and its answer.
+/// Words of the kernel's buffer, and of each workgroup's where [they count](counting): two that it leaves alone, or one and a tally, and
+/// its answer.
 pub const WORDS: u64 = 4;
 /// Bytes of its push constants.
 pub const BYTES: u32 = 4;
@@ -16,9 +19,29 @@ pub const fn answered(asked: u32) -> [u32; 2] {
     [asked, !asked]
 }
 
+/// Whether the words of a workgroup, which held what it was asked before, say that it [counted](counting) more than once. Only sums
+/// that nothing else leaves say that: a device which shows too little of what was there before may add to something else.
+pub fn repeats(words: &[u32], asked: u32) -> bool {
+    let after = |times: u32| asked.wrapping_mul(1 + times);
+    let repeated = |tally: &u32| *tally != after(1) && (2..=MOST_TOLD).any(|times| *tally == after(times));
+    words.get(1).is_some_and(repeated)
+}
+
+/// Executions that are told from whatever else a tally may hold.
+const MOST_TOLD: u32 = 8;
+
 /// The words of the kernel, whose workgroups have one invocation: it stores its push constant, and the same with its bits turned over.
 /// It needs nothing that any Vulkan device lacks.
 pub fn kernel() -> Vec<u32> {
+    of_workgroups(false)
+}
+
+/// The same for several workgroups: each answers in words of its own, and adds the push constant to one of them.
+pub fn counting() -> Vec<u32> {
+    of_workgroups(true)
+}
+
+fn of_workgroups(counts: bool) -> Vec<u32> {
     let mut module = Module::new(Preamble {
         version: (1, 3),
         capabilities: vec![Capability::Shader],
@@ -30,14 +53,36 @@ pub fn kernel() -> Vec<u32> {
     let block = module.block_of(module.u32, 4, None);
     let buffer = module.bound(StorageClass::StorageBuffer, block, 0, "answers");
     let asked = module.push_constants(1, 0);
+    let workgroup = counts.then(|| module.built_in_vector(BuiltIn::WorkgroupId));
     let entry = module.id();
     module.begin(entry);
     let word = module.push_constant(asked, 0);
     let turned = module.on_ids(Op::Not, module.u32, &[word]);
+    let first = workgroup.map(|workgroup| {
+        let workgroup = module.load_x(workgroup);
+        let words = module.constant(WORDS as u32);
+        module.word(Op::IMul, &[workgroup, words])
+    });
     for (index, word) in [(2, word), (3, turned)] {
-        let index = module.constant(index);
+        let mut index = module.constant(index);
+        if let Some(first) = first {
+            index = module.word(Op::IAdd, &[first, index]);
+        }
         let pointer = module.element(buffer, index);
         module.effect(Op::Store, [pointer, word].map(Operand::IdRef));
+    }
+    if let Some(first) = first {
+        let [one, scope, relaxed] =
+            [1, Scope::Device as u32, MemorySemantics::RELAXED.bits()].map(|value| module.constant(value));
+        let tally = module.word(Op::IAdd, &[first, one]);
+        let pointer = module.element(buffer, tally);
+        let operands = [
+            Operand::IdRef(pointer),
+            Operand::IdScope(scope),
+            Operand::IdMemorySemantics(relaxed),
+            Operand::IdRef(word),
+        ];
+        module.value(Op::AtomicIAdd, module.u32, operands);
     }
     module.effect(Op::Return, []);
     module.finish(1)
@@ -46,7 +91,20 @@ pub fn kernel() -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_kernel_keeps_the_rules_of_modules() {
-        assert_eq!(crate::check::check(&super::kernel()).unwrap(), Vec::new());
+    fn the_kernels_keep_the_rules_of_modules() {
+        for kernel in [super::kernel(), super::counting()] {
+            assert_eq!(crate::check::check(&kernel).unwrap(), Vec::new());
+        }
+    }
+
+    #[test]
+    fn a_tally_tells_repetitions_and_nothing_else() {
+        let asked = 0x5ca1_ab1e;
+        let repeats = |tally: u32| super::repeats(&[asked, tally, asked, !asked], asked);
+        for once in [0, 1, asked, asked.wrapping_mul(2), !asked, 0x9e37_79b1] {
+            assert!(!repeats(once), "{once:#x}");
+        }
+        assert!((3..8).all(|times| repeats(asked.wrapping_mul(times))));
+        assert!(!super::repeats(&[], asked) && !super::repeats(&[0; 4], 0));
     }
 }

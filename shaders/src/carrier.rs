@@ -19,7 +19,8 @@
 //! play without any effect ([`Stage::FragmentHelpers`](crate::variant::Stage::FragmentHelpers)), and each
 //! other invocation *claims* its place: it adds 1 to word [`FIRST_CLAIM`]` + i` of the claims ([`Binding::Claims`](crate::Binding::Claims))
 //! for the `i`-th place, relaxed. Whoever finds another one there adds 1 to the first word, which counts them, and returns. That
-//! orders nothing. The caller zeroes the claims before each draw.
+//! orders nothing. Whoever is first at the first place of a workgroup leaves its [receipt](crate::contract). The caller zeroes the
+//! claims before each draw.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, Op, Word};

@@ -57,7 +57,7 @@
 //!
 //! # Meeting
 //! With [`Parameters::spin`] > 0, the workgroups of one group meet before round 0 and before every
-//! [`Parameters::interval`]-th round after it: one invocation of each adds 1 to word `g × 32` of the rendezvous buffer
+//! [`Parameters::interval`]-th round after it: one invocation of each adds 1 to word `g × d` of the rendezvous buffer
 //! (relaxed, device or queue-family scope) and waits until it reads at least `a × m` at the `m`-th meeting, counted from
 //! 1, where `a` = [`Parameters::party`] is `C` or, where not so many workgroups run at once, less. The caller zeroes that
 //! buffer before each dispatch. Loads that find someone missing are counted over the whole dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been scheduled, and the
@@ -65,7 +65,8 @@
 //! only when the news has crossed from one processor to the other, so it makes [`Parameters::hold`] more loads before it
 //! goes on. Every invocation waits for itself: no barrier is needed, lanes in lockstep share one wait, and in a workgroup
 //! of several subgroups each subgroup begins its rounds no earlier than the other workgroups have arrived. `C` counts
-//! the classes of all kernels that run at the same time. Where there is one class, there is nobody to wait for.
+//! the classes of all kernels that run at the same time, and `d` is their [`rendezvous_spacing`]. Where there is one class, there is
+//! nobody to wait for.
 //!
 //! With `M` meetings an invocation spends at most `K` loop iterations on rounds and `(2 + hold) × M + spin` on waiting;
 //! some drivers bound the sum silently. Where each thread has a loop of its own ([`Kernel::thread_loops`]), each meeting costs
@@ -73,11 +74,11 @@
 //!
 //! # Receipts
 //! A driver may leave a dispatch out, execute it twice, or give it push constants of another. So invocation 0 of each workgroup that plays
-//! adds the *receipt* of its parameters ([`Parameters::receipt`], odd) to word `g × 32 + 1 + c` of the rendezvous buffer before it plays,
+//! adds the *receipt* of its parameters ([`Parameters::receipt`], odd) to word `g × d + 1 + c` of the rendezvous buffer before it plays,
 //! relaxed, where `c` counts the classes of all kernels that run at the same time: whoever finds another number there has not had the
 //! dispatch that was asked for. Nobody else touches that word, and a load and a store are enough: how well a device adds is for tests to ask.
-//! Where there are more classes than places, there are no receipts ([`leaves_receipts`]).
-//! Kernels that are drawn have [claims](crate::carrier) for that, and those of one fixed dispatch are for reading.
+//! Kernels of one fixed dispatch are for reading, and have none. Of what is drawn, whoever [claims](crate::carrier) the first place of a workgroup leaves the receipt, and so once,
+//! however often a vertex or a fragment is shaded.
 //!
 //! # Memory stress
 //! Kernels that are made with [`KernelConfig::stressed`] have a [`Binding::Scratch`], more push constants and more
@@ -92,13 +93,15 @@ pub(crate) use formulas::{
 pub use parameters::Parameters;
 pub(crate) use parameters::{Parameter, push_constants};
 
-/// Words between the meeting places of two groups: cache lines of their own, with room for the receipts of 31 classes.
-pub const RENDEZVOUS_SPACING: u32 = 32;
 /// The word of the first class' receipt at the meeting place of a group.
 pub const FIRST_RECEIPT: u32 = 1;
-/// Whether workgroups of so many classes that run at the same time leave receipts: where each has a place for its own.
-pub fn leaves_receipts(classes: u32) -> bool {
-    FIRST_RECEIPT.saturating_add(classes) <= RENDEZVOUS_SPACING
+/// Words of the cache lines that a meeting place has for itself.
+const RENDEZVOUS_LINES: u32 = 32;
+/// Words between the meeting places of two groups, where so many classes run at the same time: cache lines of their own, with room for
+/// the receipts of all.
+pub fn rendezvous_spacing(classes: u32) -> u32 {
+    let words = FIRST_RECEIPT.saturating_add(classes).div_ceil(RENDEZVOUS_LINES);
+    words.saturating_mul(RENDEZVOUS_LINES)
 }
 /// Texels in a row of a two-dimensional image: every device has images of this width.
 pub const IMAGE_WIDTH: u32 = 4096;

@@ -15,9 +15,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 
 use crate::carrier::MESH_EXTENSION;
-use crate::contract::{
-    Arithmetic, Operation, Parameter, Parameters, class_and_group, leaves_receipts, result_word, seat,
-};
+use crate::contract::{Arithmetic, Operation, Parameter, Parameters, class_and_group, result_word, seat};
 use crate::flow::{self, Step};
 use crate::glsl;
 use crate::kernel::{
@@ -344,10 +342,9 @@ impl Emitter<'_> {
         self.company.classes.unwrap_or(self.layout.classes.len() as u32)
     }
 
-    /// Whether each workgroup leaves a receipt: drawn ones have claims in its place.
+    /// Whether each workgroup leaves a receipt.
     fn signs(&self) -> bool {
-        let places = leaves_receipts(self.classes_that_meet());
-        places && self.config.variant.stage.has_workgroups() && self.company.fixed.is_none()
+        self.company.fixed.is_none()
     }
 
     /// Whether a location lies apart.
@@ -460,7 +457,9 @@ impl Emitter<'_> {
         self.sign((class, group), local, extra);
         // What an invocation does before it plays may have blocks of its own.
         let entry = self.module.block();
-        let meeting = self.rendezvous_buffer.filter(|_| self.classes_that_meet() > 1).map(|buffer| {
+        // Fragments of one pixel may run one after the other, where a wait for one another would be in vain.
+        let meets = self.classes_that_meet() > 1 && !overlaps;
+        let meeting = self.rendezvous_buffer.filter(|_| meets).map(|buffer| {
             self.meeting(buffer, if self.parallel { class } else { group }, extra.or(self.idle))
         });
         let pressure = extra.map(|extra| self.pressure(workgroup, extra));

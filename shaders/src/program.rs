@@ -23,7 +23,7 @@ use litmus::{
 };
 
 use crate::carrier::Carrier;
-use crate::contract::Parameters;
+use crate::contract::{Parameters, rendezvous_spacing};
 use crate::dependency;
 pub use crate::dependency::Dependency;
 use crate::dispatch::{self, Company, Points};
@@ -203,6 +203,12 @@ impl Phase {
     /// Workgroups of a group of its kernels together: one of each class.
     pub fn classes(&self) -> u32 {
         self.parts.iter().map(|part| part.kernel.workgroups_of_group()).sum()
+    }
+
+    /// Words between the meeting places of two groups in the rendezvous buffer of the phase.
+    pub fn rendezvous_spacing(&self) -> u32 {
+        let classes = self.parts.iter().map(|part| part.kernel.roles.classes.len() as u32);
+        rendezvous_spacing(classes.fold(0, u32::saturating_add))
     }
 }
 

@@ -4,7 +4,7 @@ mod stress;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
+use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::{Images, Stage, WorkgroupMemory};
 use shaders::{ImageBinding, Kernel, Parameters, Program, StressParameters};
 
@@ -92,10 +92,12 @@ impl Bounds {
         let results = device_words.min(RESULT_BYTES / 4);
         let lanes = u64::from(program.lanes);
         let storages = program.storages.max(1);
+        let meeting_place = program.phases.iter().map(shaders::Phase::rendezvous_spacing).max();
+        let meeting_place = u64::from(meeting_place.unwrap_or(1));
 
         let by_memory = (results / (lanes * u64::from(slots)))
             .min(locations / (lanes * u64::from(storages)))
-            .min(device_words / u64::from(RENDEZVOUS_SPACING));
+            .min(device_words / meeting_place);
         let max_workgroups = capabilities.max_workgroups.min(drawn::most_workgroups(program));
         let by_count = u64::from(max_workgroups / classes);
         let most = u32::try_from(by_memory.min(by_count)).unwrap_or(MAX_GROUPS).min(MAX_GROUPS);
@@ -132,7 +134,7 @@ impl Bounds {
             kept_groups: kept,
             location_units: whole_rows(instances.saturating_mul(stride).clamp(1, locations), by_images),
             result_words: instances.saturating_mul(u64::from(slots)).min(results),
-            rendezvous_words: u64::from(groups.1) * u64::from(RENDEZVOUS_SPACING),
+            rendezvous_words: u64::from(groups.1) * meeting_place,
             loop_budget: capabilities.loop_budget,
             idle_lanes,
             scratch_words: scratch_words(program, stress).min(device_words),

@@ -9,7 +9,7 @@ use plan::{
     ImageShape, KernelId, Memory, Plan, Prepared, Queue, QueueId, Semaphore, SemaphoreId, Stages, Step,
 };
 use shaders::classify::{Helper, Shown};
-use shaders::contract::{FIRST_RECEIPT, IMAGE_WIDTH, RENDEZVOUS_SPACING, leaves_receipts};
+use shaders::contract::{FIRST_RECEIPT, IMAGE_WIDTH};
 use shaders::host::Start;
 use shaders::stress::StressKernel;
 use shaders::together::Together;
@@ -76,6 +76,8 @@ pub(crate) struct Layout {
     rendezvous: Vec<BufferId>,
     /// The same as the host reads them, for the receipts there.
     receipts: Vec<BufferId>,
+    /// Who leaves some.
+    signed: Vec<Signed>,
     /// Where final values are read back that are not in the location buffer itself: a buffer, and the storages that are there
     /// at their places.
     pub elsewhere: Vec<(BufferId, Vec<u32>)>,
@@ -97,15 +99,40 @@ pub(crate) struct Layout {
 struct Dispatch {
     step: usize,
     phase: usize,
-    /// Workgroup classes of its kernel, and those before it in its phase.
+    /// Workgroup classes of its kernel.
     classes: u32,
-    first_class: u32,
-    /// Its workgroups leave receipts.
-    signs: bool,
     /// Its kernel makes memory stress.
     stressed: bool,
     /// How its workgroups are drawn, where they are.
     drawn: Option<Drawn>,
+}
+
+/// Where the workgroups of a kernel leave their receipts.
+#[derive(Clone, Copy, Debug)]
+struct Signed {
+    phase: usize,
+    /// Words of the meeting place of a group.
+    spacing: usize,
+    /// The first of them that is the kernel's, and how many are.
+    first: usize,
+    count: usize,
+}
+
+impl Signed {
+    /// Those of all kernels of a program.
+    fn of(program: &Program) -> Vec<Signed> {
+        let mut all = Vec::with_capacity(program.phases.len());
+        for (number, phase) in program.phases.iter().enumerate() {
+            let spacing = phase.rendezvous_spacing() as usize;
+            all.extend(phase.parts.iter().map(|Part { kernel, .. }| Signed {
+                phase: number,
+                spacing,
+                first: (FIRST_RECEIPT + kernel.first_class) as usize,
+                count: kernel.workgroups_of_group() as usize,
+            }));
+        }
+        all
+    }
 }
 
 /// How many workgroups a dispatch has.
@@ -271,10 +298,8 @@ impl Layout {
         // The dispatch of each part, in the order of the kernels.
         let mut made: Vec<Vec<(Step, Dispatch)>> = Vec::with_capacity(program.phases.len());
         for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
-            // Those that one invocation plays together count as well.
-            let all = phase.parts.iter().map(|part| part.kernel.roles.classes.len() as u32).sum();
             let parts = drawn::launches(&phase.parts).into_iter().map(|(part, vertices)| {
-                let (classes, first_class) = (part.kernel.workgroups_of_group(), part.kernel.first_class);
+                let classes = part.kernel.workgroups_of_group();
                 let stressed = part.kernel.is_stressed();
                 let drawn = Drawn::of(&part.kernel);
                 let claims = claimed.next().flatten();
@@ -316,8 +341,7 @@ impl Layout {
                         Step::Draw { queue, kernel, drawing, bindings, push_constants }
                     }
                 };
-                let signs = drawn.is_none() && leaves_receipts(all);
-                (step, Dispatch { step: 0, phase: number, classes, first_class, signs, stressed, drawn })
+                (step, Dispatch { step: 0, phase: number, classes, stressed, drawn })
             });
             made.push(parts.collect());
         }
@@ -441,6 +465,7 @@ impl Layout {
             helpers,
             rendezvous,
             receipts,
+            signed: Signed::of(program),
             sharing,
             storage_words: bounds.storage_words as usize,
             initial: program.initial.clone(),
@@ -556,9 +581,9 @@ impl Layout {
         match self.sharing {
             Sharing::Direct => {
                 start_of(prepared.write(RESULTS)?, slots * instances).fill(parameters.poison);
-                let counters = parameters.groups as usize * RENDEZVOUS_SPACING as usize;
-                for buffer in &self.rendezvous {
-                    start_of(prepared.write(*buffer)?, counters).fill(0);
+                for (phase, buffer) in self.rendezvous.iter().enumerate() {
+                    let used = parameters.groups as usize * self.meeting_place(phase);
+                    start_of(prepared.write(*buffer)?, used).fill(0);
                 }
                 self.claims.clear(prepared)?;
                 self.fill_locations(prepared.write(LOCATIONS)?, parameters, instances);
@@ -588,9 +613,14 @@ impl Layout {
 
     /// Overwrites the receipts that an earlier submission left for the host.
     fn forget_receipts(&self, prepared: &mut dyn Prepared, groups: u32) {
-        for buffer in &self.receipts {
-            spoil(prepared, *buffer, groups as usize * RENDEZVOUS_SPACING as usize, 0);
+        for (phase, buffer) in self.receipts.iter().enumerate() {
+            spoil(prepared, *buffer, groups as usize * self.meeting_place(phase), 0);
         }
+    }
+
+    /// Words of the meeting place of a group of a phase.
+    fn meeting_place(&self, phase: usize) -> usize {
+        self.signed.iter().find(|signed| signed.phase == phase).map_or(1, |signed| signed.spacing)
     }
 
     /// Whether every workgroup that is to play has left the receipt of its phase, and once.
@@ -603,16 +633,13 @@ impl Layout {
         receipts: &[u32],
         groups: u32,
     ) -> Result<bool, DeviceError> {
-        for Dispatch { phase, classes, first_class, .. } in
-            self.dispatches.iter().filter(|dispatch| dispatch.signs)
-        {
+        for Signed { phase, spacing, first, count } in &self.signed {
             let (Some(buffer), Some(receipt)) = (self.receipts.get(*phase), receipts.get(*phase)) else {
                 return Ok(false);
             };
-            let places = prepared.read(*buffer)?.chunks_exact(RENDEZVOUS_SPACING as usize);
-            let own = (FIRST_RECEIPT + first_class) as usize..;
+            let places = prepared.read(*buffer)?.chunks_exact((*spacing).max(1));
             let signed = |place: &[u32]| {
-                let own = place.get(own.clone()).and_then(|own| own.get(..*classes as usize));
+                let own = place.get(*first..).and_then(|own| own.get(..*count));
                 own.is_some_and(|own| own.iter().all(|found| found == receipt))
             };
             if places.len() < groups as usize || !places.take(groups as usize).all(signed) {

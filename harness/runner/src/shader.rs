@@ -193,7 +193,7 @@ impl Layout {
         let initial: Vec<BufferId> = (shader.buffers.iter())
             .map(|input| buffer(&mut plan, input.len(), Memory::Shared, "contents of a buffer at first"))
             .collect();
-        let mut canaries = Canaries::new(&mut plan, turn);
+        let mut canaries = Canaries::new(&mut plan, shader.grid[0], turn);
         plan.kernels.extend(hammer.map(Hammer::kernel));
         let (mut prepare, mut run, mut keep) = (Vec::new(), Vec::new(), Vec::new());
         let mut read = Vec::new();

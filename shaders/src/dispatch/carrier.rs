@@ -317,9 +317,10 @@ impl Emitter<'_> {
     }
 
     /// Lets whoever comes second to a place return: vertices and fragments may be shaded again. Stress workgroups have no place,
-    /// and may; nor do helpers, where they play. Gives the role; where fragments overlap, whoever comes second has none from here on.
+    /// and may; nor do helpers, where they play. Whoever comes first to the first place of a workgroup leaves its receipt. Gives the role; where fragments overlap, whoever comes second has none from here on.
     pub(super) fn claim(&mut self, place: &Place, (class, group): (Word, Word), local: Word) -> Word {
         let Some(claims) = self.claims_buffer else { return place.role };
+        let receipt = self.receipt((class, group));
         let before = self.module.block();
         let overlaps = self.test.interlock_order().is_some();
         let [scope, relaxed] = self.meets_at();
@@ -359,10 +360,19 @@ impl Emitter<'_> {
         }
         self.module.begin(plays);
         let still = overlaps.then(|| self.module.word(Op::Select, &[repeated, none, place.role]));
+        if let Some(receipt) = receipt {
+            let mut signs = self.module.truth(Op::IEqual, &[local, receipt.zero]);
+            if overlaps {
+                let comes_first = self.module.truth(Op::IEqual, &[earlier, zero]);
+                signs = self.module.truth(Op::LogicalAnd, &[signs, comes_first]);
+            }
+            self.leave(&receipt, signs);
+        }
+        let after = self.module.block();
         self.module.branch(goes_on);
         self.module.begin(goes_on);
         let Some(still) = still else { return place.role };
-        let incoming = [place.role, before, still, plays].map(Operand::IdRef);
+        let incoming = [place.role, before, still, after].map(Operand::IdRef);
         self.module.value(Op::Phi, self.module.u32, incoming)
     }
 }

@@ -4,7 +4,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
 
 use super::{Code, Emitter};
-use crate::contract::{Arithmetic, FIRST_RECEIPT, Parameter, RENDEZVOUS_SPACING, Seat, receipt, seat};
+use crate::contract::{Arithmetic, FIRST_RECEIPT, Parameter, Seat, receipt, rendezvous_spacing, seat};
 use crate::loops::Loop;
 use crate::variant::MemoryModel;
 
@@ -13,6 +13,16 @@ pub(super) struct Place {
     /// Index of the thread that it plays; the number of threads where it plays none.
     pub role: Word,
     pub seat: Seat<Word>,
+}
+
+/// The receipt of a workgroup.
+pub(super) struct Receipt {
+    /// What is added.
+    sum: Word,
+    /// To what.
+    pointer: Word,
+    pub zero: Word,
+    one: Word,
 }
 
 impl Emitter<'_> {
@@ -78,31 +88,45 @@ impl Emitter<'_> {
         (self.module.word(Op::Select, &[idle, none, role]), slot)
     }
 
-    /// Leaves the receipt of a workgroup that plays.
+    /// Leaves the receipt of a workgroup that plays, where its first invocation does that once.
     pub(super) fn sign(&mut self, (class, group): (Word, Word), local: Word, extra: Option<Word>) {
-        let Some(buffer) = self.rendezvous_buffer.filter(|_| self.signs()) else { return };
-        let receipt = receipt(self);
-        let [spacing, first, zero, one] =
-            [RENDEZVOUS_SPACING, FIRST_RECEIPT + self.company.first_class, 0, 1]
-                .map(|value| self.module.constant(value));
+        // Drawn ones sign where they claim: whoever is shaded again must not.
+        if !self.config.variant.stage.has_workgroups() {
+            return;
+        }
+        let Some(receipt) = self.receipt((class, group)) else { return };
+        let signer = match extra {
+            Some(extra) => self.module.word(Op::Select, &[extra, receipt.one, local]),
+            None => local,
+        };
+        let signs = self.module.truth(Op::IEqual, &[signer, receipt.zero]);
+        self.leave(&receipt, signs);
+    }
+
+    /// The receipt of a workgroup, and where it goes: in the first block, as it asks for every parameter.
+    pub(super) fn receipt(&mut self, (class, group): (Word, Word)) -> Option<Receipt> {
+        let buffer = self.rendezvous_buffer.filter(|_| self.signs())?;
+        let sum = receipt(self);
+        let spacing = rendezvous_spacing(self.classes_that_meet());
+        let [spacing, first, zero, one] = [spacing, FIRST_RECEIPT + self.company.first_class, 0, 1]
+            .map(|value| self.module.constant(value));
         let place = self.module.word(Op::IMul, &[group, spacing]);
         let word = self.module.word(Op::IAdd, &[class, first]);
         let index = self.module.word(Op::IAdd, &[place, word]);
-        let pointer = self.module.element(buffer, index);
-        let signer = match extra {
-            Some(extra) => self.module.word(Op::Select, &[extra, one, local]),
-            None => local,
-        };
-        let signs = self.module.truth(Op::IEqual, &[signer, zero]);
+        Some(Receipt { sum, pointer: self.module.element(buffer, index), zero, one })
+    }
+
+    /// Leaves a receipt where the condition holds.
+    pub(super) fn leave(&mut self, receipt: &Receipt, signs: Word) {
         let [signing, signed] = std::array::from_fn(|_| self.module.id());
         self.module.selection_merge(signed);
         self.module.branch_if(signs, signing, signed);
         self.module.begin(signing);
         let [scope, relaxed] = self.meets_at();
-        let pointer = Operand::IdRef(pointer);
+        let pointer = Operand::IdRef(receipt.pointer);
         let operands = [pointer.clone(), scope.clone(), relaxed.clone()];
         let before = self.module.value(Op::AtomicLoad, self.module.u32, operands);
-        let sum = self.module.word(Op::IAdd, &[before, receipt]);
+        let sum = self.module.word(Op::IAdd, &[before, receipt.sum]);
         self.module.effect(Op::AtomicStore, [pointer, scope, relaxed, Operand::IdRef(sum)]);
         self.module.branch(signed);
         self.module.begin(signed);
@@ -119,7 +143,8 @@ impl Emitter<'_> {
 
     /// What meetings need, in the first block.
     pub(super) fn meeting(&mut self, buffer: Word, group: Word, extra: Option<Word>) -> Meeting {
-        let [spacing, zero, one] = [RENDEZVOUS_SPACING, 0, 1].map(|value| self.module.constant(value));
+        let spacing = rendezvous_spacing(self.classes_that_meet());
+        let [spacing, zero, one] = [spacing, 0, 1].map(|value| self.module.constant(value));
         let index = self.module.word(Op::IMul, &[group, spacing]);
         let interval = self.parameter(Parameter::Interval);
         Meeting {

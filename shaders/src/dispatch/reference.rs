@@ -60,9 +60,8 @@ impl Emitter<'_> {
             self.results_buffer = self.buffer(Binding::Results, "results");
         }
         // A meeting that never is writes memory all the same, as compilers see it.
-        // Fragments of one pixel may run one after the other, where a wait for one another would be in vain.
-        let overlaps = self.test.interlock_order().is_some();
-        if (self.classes_that_meet() > 1 || self.signs()) && !outputs && !overlaps {
+        let meets = self.classes_that_meet() > 1 && self.test.interlock_order().is_none();
+        if (meets || self.signs()) && !outputs {
             self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous"));
         }
         if self.config.stressed {

@@ -25,9 +25,16 @@ struct Row {
     /// Verdicts with their reasons; nothing stands for a run that comes to none.
     verdicts: Vec<Option<String>>,
     code: i32,
+    /// The test that runs, and how many instances of it.
+    test: (&'static str, &'static str),
 }
 
-fn rows(document: &str) -> Vec<Row> {
+/// What runs under the faults of the first table, and under those of draws.
+const DISPATCHED: [(&str, &str); 1] = [("sb/SB+rlx-rlx", "2000000")];
+const DRAWN: [(&str, &str); 2] = [("ssw/MP+ssw@fragment", "20000"), ("ssw/MP+ssw@vertex", "20000")];
+
+/// The rows of a table, once for each test.
+fn rows(document: &str, tests: &[(&'static str, &'static str)]) -> Vec<Row> {
     let cells = document.lines().filter(|line| line.starts_with("| `")).map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
         let verdicts = cells[2].split(" or ").map(|verdict| match verdict {
@@ -38,9 +45,10 @@ fn rows(document: &str) -> Vec<Row> {
             fault: cells[0].trim_matches('`').to_owned(),
             verdicts: verdicts.collect(),
             code: cells[3].trim_end_matches([' ', '|']).parse().unwrap(),
+            test: DISPATCHED[0],
         }
     });
-    cells.collect()
+    cells.flat_map(|row| tests.iter().map(move |test| Row { test: *test, ..row.clone() })).collect()
 }
 
 /// The words of a source that stand between two texts.
@@ -52,7 +60,9 @@ fn between<'a>(source: &'a str, before: &str, end: char) -> BTreeSet<&'a str> {
 fn every_fault_is_told_as_the_table_says() {
     let document = std::fs::read_to_string(root().join("docs/faulty-drivers.md")).unwrap();
     let source = std::fs::read_to_string(root().join("ci/layer/fault.c")).unwrap();
-    let table = rows(&document);
+    let (dispatched, drawn) = document.split_once("<!-- draws -->").unwrap();
+    let mut table = rows(dispatched, &DISPATCHED);
+    table.extend(rows(drawn, &DRAWN));
     let listed = document.split("<!-- calls -->\n```text\n").nth(1).unwrap().split("```").next().unwrap();
     let calls: BTreeSet<&str> = listed.split_whitespace().collect();
     // The document has every fault and every call that the layer has.
@@ -105,7 +115,7 @@ fn every_fault_is_told_as_the_table_says() {
 }
 
 /// What an earlier dispatch of a user's shader has left is never taken for what a skipped one leaves, nor is what a dispatch leaves
-/// whose copies were skipped; and neither is told as a violation.
+/// whose copies were skipped, nor what one leaves that is executed twice or in part; and neither is told as a violation.
 #[test]
 fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
@@ -124,6 +134,15 @@ fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
         ("tickets.spvasm", "no-dispatch:5", inconclusive),
         ("tickets.spvasm", "no-copy:3", inconclusive),
         ("tickets.spvasm", "no-copy:7", inconclusive),
+        // Four tickets for two invocations, or one.
+        ("message.spvasm", "twice-dispatch:3", inconclusive),
+        ("message.spvasm", "half-dispatch:3", inconclusive),
+        ("tickets.spvasm", "twice-dispatch:2", inconclusive),
+        ("tickets.spvasm", "twice-dispatch:3", inconclusive),
+        ("tickets.spvasm", "twice-dispatch:5", inconclusive),
+        ("tickets.spvasm", "half-dispatch:2", inconclusive),
+        ("tickets.spvasm", "half-dispatch:3", inconclusive),
+        ("tickets.spvasm", "half-dispatch:5", inconclusive),
     ] {
         let mut command = vk_litmus(["run", "--device", driver, "--grid", "2", "--seed", "1"]);
         command.args(["--instances", "2000", "--format", "json"]).arg(shaders.join(shader));
@@ -131,6 +150,39 @@ fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
         let line = &ran.json_lines()[0];
         let told = (line["verdict"].as_str().unwrap(), line["reason"].as_str(), ran.code);
         assert_eq!(told, expected, "{shader} {fault}: {ran:?}");
+    }
+}
+
+/// One update in three left out: of every submission a draw has the push constants of another, be it the second of two draws, whose
+/// instances are all there and in other places. None of it counts.
+#[test]
+fn draws_with_the_push_constants_of_others_count_nowhere() {
+    let Some(driver) = software_drivers().into_iter().next() else { return };
+    let Some(layer) = Layer::build("fault") else { return };
+    for test in ["ssw/MP+ssw@fragment", "ssw/MP+ssw@vertex"] {
+        let mut command = vk_litmus(["run", test, "--device", driver, "--seed", "1", "--stress", "pte"]);
+        command.args(["--instances", "500000", "--format", "json"]).current_dir(layer.folder());
+        let ran = Ran::of(under(&mut command, "old-constants:3", layer.folder()));
+        let line = &ran.json_lines()[0];
+        assert_eq!((&line["reason"], &line["instances"]), (&"not executed".into(), &0.into()), "{ran:?}");
+    }
+}
+
+/// Receipts have places for as many workgroups as an instance has.
+#[test]
+fn many_workgroups_that_are_executed_twice_are_noticed() {
+    let Some(driver) = software_drivers().into_iter().next() else { return };
+    let Some(layer) = Layer::build("fault") else { return };
+    let row = |cell: &dyn Fn(u32) -> String| (0..32).map(cell).collect::<Vec<_>>().join(" | ") + " ;\n";
+    let (places, stores) =
+        (row(&|number| format!("P{number}@sg 0, wg {number}, qf 0")), row(&|_| "st.atom.dv.sc0 x, 1".into()));
+    let text = format!("VULKAN many\n{{ x = 0; }}\n{places}{stores}exists (x == 1)\n");
+    std::fs::write(layer.folder().join("many.litmus"), text).unwrap();
+    for (fault, is_executed) in [("none", true), ("twice-dispatch:3", false)] {
+        let mut command = vk_litmus(["run", "many.litmus", "--device", driver, "--seed", "1"]);
+        command.args(["--instances", "2000", "--format", "json"]).current_dir(layer.folder());
+        let ran = Ran::of(under(&mut command, fault, layer.folder()));
+        assert_eq!(ran.json_lines()[0]["not_executed"] == 0, is_executed, "{fault}: {ran:?}");
     }
 }
 
@@ -154,12 +206,12 @@ enum Counts {
 /// What a run under a fault is, unlike its row.
 fn told(row: &Row, counts: Counts, driver: &str, folder: &Path) -> Option<String> {
     let many = row.fault.contains("120");
-    let mut command =
-        vk_litmus(["run", "sb/SB+rlx-rlx", "--device", driver, "--seed", "1", "--strict", "-q"]);
+    let name = format!("{}-{}", row.test.0, row.fault).replace(['/', ':'], "-");
+    let mut command = vk_litmus(["run", row.test.0, "--device", driver, "--seed", "1", "--strict", "-q"]);
     // Dispatches of which the device keeps everything but counters.
     if counts == Counts::Device {
         let stress = std::fs::read_to_string(root().join("harness/runner/presets/throughput.toml")).unwrap();
-        let file = folder.join(format!("{}.toml", row.fault.replace(':', "-")));
+        let file = folder.join(format!("{name}.toml"));
         std::fs::write(&file, stress.replace("\"host\"", "\"device\"")).unwrap();
         command.arg("--stress").arg(file);
     }
@@ -169,10 +221,9 @@ fn told(row: &Row, counts: Counts, driver: &str, folder: &Path) -> Option<String
     } else if row.fault.starts_with("hang") {
         command.args(["--time", "1s"]);
     } else {
-        command.args(["--instances", "2000000"]);
+        command.args(["--instances", row.test.1]);
     }
-    let out = format!("{}-{counts:?}", row.fault.replace(':', "-"));
-    command.args(["--format", "json", "--out"]).arg(folder.join(out));
+    command.args(["--format", "json", "--out"]).arg(folder.join(format!("{name}-{counts:?}")));
     let ran = Ran::of(under(&mut command, &row.fault, folder));
     let lines = ran.json_lines();
     let verdict = lines.first().map(|line| {

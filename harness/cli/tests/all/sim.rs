@@ -227,8 +227,6 @@ fn the_list_of_faults_is_as_agreed() {
     }
 }
 
-/// Seven threads count: 5,040 outcomes, all allowed, and no key holds one. What is past those that are told apart is said to be so; it is no
-/// value that no execution produces. Where the model is not asked to the end in its time, that is said instead.
 /// So many threads, each in a workgroup of its own, are executed as few are.
 #[test]
 fn many_workgroups_of_an_instance_are_executed() {
@@ -247,6 +245,8 @@ fn many_workgroups_of_an_instance_are_executed() {
     assert!(line["instances"].as_u64().unwrap() >= 500 && line["not_executed"] == 0, "{ran:?}");
 }
 
+/// Seven threads count: 5,040 outcomes, all allowed, and no key holds one. What is past those that are told apart is said to be so; it is no
+/// value that no execution produces. Where the model is not asked to the end in its time, that is said instead.
 #[test]
 fn more_outcomes_than_are_told_apart_are_no_violation() {
     let folder = tempfile::tempdir().unwrap();

@@ -59,8 +59,8 @@ pub struct Seen {
     pub others: u64,
     /// Dispatches of which no contents came back; they count nowhere else.
     pub not_executed: u64,
-    /// Submissions that were executed to their end without all that they had. What the device leaves out there it may leave out
-    /// elsewhere unseen, so that no content is certain to be what a dispatch has left.
+    /// Submissions that were executed to their end without all that they had, or with some of it twice. What the device does there it may
+    /// do elsewhere unseen, so that no content is certain to be what a dispatch has left.
     pub left_out: u64,
     /// Seconds of all submissions.
     pub seconds: f64,

@@ -130,7 +130,7 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
         let excuse = match (bound, seen.left_out) {
             (None, 0) => return Says { verdict: VerdictWord::Violates, reason: None, detail: Some(what) },
             (Some(budget), 0) => format!("the device ends loops after {budget} iterations"),
-            (_, _) => "the device leaves out copies or dispatches beside the shader's".to_owned(),
+            (_, _) => "the device leaves out copies or dispatches beside the shader's, or parts of them, or executes some twice".to_owned(),
         };
         return Says::inconclusive(Reason::NotExecuted, format!("{what}; {excuse}, which may be why"));
     }
@@ -149,7 +149,7 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
             let why = match (seen.not_executed, seen.left_out) {
                 (dispatches, 0) => format!("{dispatches} dispatches left nothing behind"),
                 (dispatches, _) => format!(
-                    "{dispatches} dispatches were among copies and dispatches that the device left out, or left nothing behind"
+                    "{dispatches} dispatches were among copies and dispatches that the device left out, in part or as a whole, or executed twice, or left nothing behind"
                 ),
             };
             Says::inconclusive(Reason::NotExecuted, why)
