@@ -356,7 +356,7 @@ impl Goal for Find<'_, '_, '_> {
 #[cfg(test)]
 #[expect(dead_code, reason = "other tests use the other kinds of random tests")]
 #[path = "../tests/common/mod.rs"]
-mod random;
+pub(crate) mod random;
 
 #[cfg(test)]
 mod tests;

@@ -142,3 +142,6 @@ fn is_same(one: &Step, other: &Step) -> bool {
         && (one.instruction, one.occurrence) == (other.instruction, other.occurrence)
         && stored(one) == stored(other)
 }
+
+#[cfg(test)]
+mod tests;

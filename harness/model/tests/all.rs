@@ -21,9 +21,10 @@ mod relation_laws;
 mod rewritten;
 mod synthesis;
 mod texts;
+mod waiting;
 mod witness;
 
-#[expect(clippy::unwrap_used, reason = "helpers of tests")]
+#[expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 mod common;
 mod hsa_letter;
 mod killers;

@@ -10,6 +10,8 @@ use litmus::{
 };
 use proptest::prelude::*;
 
+pub mod waiting;
+
 /// Scopes, narrow ones often enough to matter.
 fn scope() -> impl Strategy<Value = Scope> {
     prop_oneof![

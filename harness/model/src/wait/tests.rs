@@ -1,0 +1,24 @@
+//! The random tests of threads that wait are of the shapes that are looked at here.
+
+use litmus::ThreadId;
+use proptest::prelude::Strategy;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+
+use super::Waits;
+use crate::explore::random::waiting::waiting;
+use crate::path::paths;
+
+#[test]
+fn random_tests_of_threads_that_wait_have_some() {
+    let config = Config { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new(config);
+    let mut waits = 0;
+    for _ in 0..1_000 {
+        let test = proptest::strategy::ValueTree::current(&waiting().new_tree(&mut runner).unwrap());
+        let all = (0..test.threads.len()).map(|thread| paths(&test, ThreadId(thread as u16), 1));
+        let all: Vec<_> = all.collect::<Result<_, _>>().unwrap();
+        waits += usize::from(Waits::new(&test, &all).is_some());
+    }
+    println!("{waits} of 1000 tests have threads that wait");
+    assert!((250..700).contains(&waits), "{waits} of 1000");
+}

@@ -1,0 +1,213 @@
+//! Random tests of the shapes that shortcuts of the engine look at: threads that wait in their last loop and then only read, with
+//! at most one thing that makes them something else.
+
+use litmus::Test;
+use proptest::prelude::*;
+
+/// Numbers drawn one after the other.
+struct Draw(std::vec::IntoIter<u8>);
+
+impl Draw {
+    fn below(&mut self, bound: usize) -> usize {
+        usize::from(self.0.next().unwrap_or_default()) % bound
+    }
+
+    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+}
+
+/// What makes something else of a test of threads that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spoiler {
+    /// Something behind the loop of each that waits, or of one.
+    Behind(&'static str),
+    /// Something before it.
+    Before(&'static str),
+    /// Another load in the loop, `r0` from the flag, and what ends the turn.
+    Loop(&'static str),
+    /// Another access that sets the flag.
+    Flag(&'static str),
+    /// Another load of the flag.
+    Load(&'static str),
+    Filter(&'static str),
+    /// An order of whole threads, the fourth of which writes what others read.
+    Sync(&'static str),
+    /// Other initial values.
+    Initial(&'static str),
+}
+
+use Spoiler::{Before, Behind, Filter, Flag, Initial, Load, Loop, Sync};
+
+const SPOILERS: &[Spoiler] = &[
+    Behind("st.av.dv.sc0 x, 2"),
+    Behind("st.sc0 y, 2"),
+    Behind("st.atom.dv.sc0 x, 2"),
+    Behind("st.atom.rel.dv.sc0.semsc0.semav g, 1"),
+    Behind("st.sc0 y, 2; st.atom.dv.sc0 g, 1"),
+    Behind("ld.atom.acq.dv.sc0.semsc0.semvis r4, g; ld.sc0 r5, y"),
+    Behind("ld.atom.dv.sc0 r4, y"),
+    Behind("rmw.atom.acq_rel.dv.sc0.semsc0.add r4, g, 1"),
+    Behind("rmw.atom.dv.sc0.cas r4, y, 5, 6"),
+    Behind("membar.acq_rel.dv.semsc0; st.atom.dv.sc0 g, 1"),
+    Behind("cbar.acq_rel.wg.semsc0.semav.semvis 0; ld.sc0 r4, y"),
+    Behind("cbar.acq_rel.wg.semsc0 0; st.sc0 y, 3"),
+    Behind("LC05:; ld.atom.acq.dv.sc0.semsc0.semvis r4, g; beq r4, 0, LC05; ld.sc0 r5, y"),
+    Behind("bne r1, 1, LC06; st.sc0 y, 2; LC06:"),
+    Before("LC07:; ld.atom.acq.dv.sc0.semsc0.semvis r3, g; beq r3, 0, LC07"),
+    Before("ld.atom.dv.sc0 r3, g; beq r3, 0, LC08; ld.sc0 r4, y; LC08:"),
+    Before("st.sc0 f, 0"),
+    Before("st.atom.wg.sc0 f, 0"),
+    Loop("ld.atom.dv.sc0 r3, g; ld.atom.acq.dv.sc0.semsc0.semvis r0, f; beq r3, 0, LC00"),
+    Loop("ld.atom.dv.sc0 r3, g; ld.atom.acq.dv.sc0.semsc0.semvis r0, f; beq r3, 1, LC00"),
+    Loop("ld.atom.dv.sc0 r3, g; ld.atom.acq.dv.sc0.semsc0.semvis r0, f; beq r3, r0, LC00"),
+    Loop("ld.atom.dv.sc0 r3, g; ld.atom.acq.dv.sc0.semsc0.semvis r0, f; bne r3, 1, LC00; beq r0, 0, LC00"),
+    Loop("ld.atom.acq.dv.sc0.semsc0.semvis r0, f; goto LC00"),
+    Loop("rmw.atom.dv.sc0.add r3, g, 1; ld.atom.acq.dv.sc0.semsc0.semvis r0, f; beq r0, 0, LC00"),
+    Loop("add r3, r3, 1; ld.atom.acq.dv.sc0.semsc0.semvis r0, f; beq r0, 0, LC00"),
+    Loop("rmw.atom.acq.dv.sc0.semsc0.semvis.cas r0, f, 0, 0; beq r0, 0, LC00"),
+    Flag("st.sc0 f, 1"),
+    Flag("st.av.dv.sc0 f, 1"),
+    Flag("st.atom.rel.dv.sc0.semsc0.semav.u16 f, 1"),
+    Flag("st.atom.rel.dv.sc0.semsc0.semav e, 1"),
+    Flag("st.atom.rel.wg.sc0.semsc0.semav f, 1"),
+    Flag("rmw.atom.rel.wg.sc0.semsc0.semav r0, f, 1"),
+    Flag("rmw.atom.rel.dv.sc0.semsc0.semav.u16 r0, f, 1"),
+    Load("ld.atom.acq.wg.sc0.semsc0.semvis"),
+    Load("ld.atom.acq.sg.sc0.semsc0.semvis"),
+    Load("ld.atom.acq.dv.sc0.semsc0.semvis.u16"),
+    Load("ld.sc0"),
+    Load("ld.vis.dv.sc0"),
+    Filter("filter (P0:r0 == 1 /\\ P1:r0 == 1)"),
+    Filter("filter (P0:r1 == 1)"),
+    Filter("filter (x == 1)"),
+    Sync("{ ssw P0 P3; }"),
+    Sync("{ ssw P2 P1; }"),
+    Initial("x = ?;"),
+    Initial("f = ?;"),
+];
+
+const DATA: &[&str] = &["st.av.dv.sc0 x, 1", "st.sc0 x, 1", "st.atom.dv.sc0 x, 1", "st.av.wg.sc0 x, 1", ""];
+const LEFT: &[&str] =
+    &["", "", "", "st.sc0 y, 1", "st.av.dv.sc0 x, 3", "st.atom.dv.sc0 g, 1", "ld.sc0 r2, x"];
+const READS: &[&str] = &[
+    "ld.vis.dv.sc0 r1, x",
+    "ld.vis.dv.sc0 r1, x",
+    "ld.sc0 r1, x",
+    "ld.nonpriv.sc0 r1, y",
+    "ld.sc0.u16 r1, x",
+    "ld.sc0 r1, f",
+    "ld.vis.dv.sc0 r1, x; bne r1, 1, LC04; ld.sc0 r2, y; LC04:",
+    "ld.sc0 {r1, r2}, v",
+    "",
+];
+const CONDITIONS: &[&str] = &[
+    "P0:r0 == 1",
+    "P0:r1 == 1 /\\ P1:r1 == 1",
+    "P0:r1 == 0",
+    "x == 1",
+    "P1:r1 == 2",
+    "f == 1 /\\ P1:r0 == 1",
+];
+
+/// Threads that wait.
+pub fn waiting() -> impl Strategy<Value = Test> {
+    proptest::collection::vec(any::<u8>(), 32).prop_map(|drawn| {
+        let text = text(&mut Draw(drawn.into_iter()));
+        litmus::parse(&text, "waiting").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
+    })
+}
+
+fn text(draw: &mut Draw) -> String {
+    let spoiler = (draw.below(4) > 0).then(|| SPOILERS[draw.below(SPOILERS.len())]);
+    let spoils_one = draw.below(3) == 0;
+    // Most flags publish what was written before; the value that is waited for does not always come.
+    let known = 2 + draw.below(4);
+    let (data, left) = (draw.one(&DATA[..known]), draw.one(LEFT));
+    let flag = match spoiler {
+        Some(Flag(flag)) => flag,
+        _ if draw.below(5) == 0 => "st.atom.dv.sc0 f, 1",
+        _ if draw.below(5) == 0 => "rmw.atom.acq_rel.dv.sc0.semsc0.semav.semvis.add r0, f, 1",
+        _ => "st.atom.rel.dv.sc0.semsc0.semav f, 1",
+    };
+    let leaves = ["beq r0, 0, LC00", "blt r0, 1, LC00", "bne r0, 2, LC00"];
+    let leaves = leaves[[0, 1, 2, 0][draw.below(4)]];
+    let before = if draw.below(4) == 0 {
+        draw.one(&[
+            "ld.sc0 r3, y",
+            "st.sc0 y, 4",
+            "st.atom.rel.dv.sc0.semsc0.semav g, 1",
+            "rmw.atom.acq_rel.dv.sc0.semsc0.add r3, c, 1",
+            "st.atom.dv.sc0 f, 0",
+            "membar.acq.dv.semsc0",
+        ])
+    } else {
+        ""
+    };
+    let load = match draw.below(5) {
+        0 => "ld.atom.dv.sc0",
+        _ => "ld.atom.acq.dv.sc0.semsc0.semvis",
+    };
+    let (reads, alike) = (draw.one(READS), draw.below(3) > 0);
+    let waits = |draw: &mut Draw, at: usize| {
+        let spoiler = spoiler.filter(|_| !spoils_one || at == 0);
+        let reads = if alike { reads } else { draw.one(READS) };
+        let by = if !alike && draw.below(4) == 0 { "g" } else { "f" };
+        let load = if let Some(Load(load)) = spoiler { load } else { load };
+        let before = if let Some(Before(before)) = spoiler { before } else { before };
+        let turn = match spoiler {
+            Some(Loop(turn)) => turn.to_owned(),
+            _ => format!("{load} r0, {by}; {leaves}"),
+        };
+        let behind = if let Some(Behind(behind)) = spoiler { behind } else { "" };
+        let behind = if draw.below(2) == 0 { [reads, behind] } else { [behind, reads] };
+        [before, "LC00:", &turn, behind[0], behind[1]].join("; ")
+    };
+    let mut columns = vec![waits(draw, 0), waits(draw, 1)];
+    columns.push([data, flag, left].join("; "));
+    match draw.below(8) {
+        _ if matches!(spoiler, Some(Sync(_))) => columns.push("st.av.dv.sc0 x, 5".to_owned()),
+        0 => columns.push(waits(draw, 3)),
+        1 => columns.push("ld.sc0 r0, x".to_owned()),
+        2 => columns.push("st.sc0 y, 5".to_owned()),
+        3 => columns.push("st.atom.dv.sc0 g, 1".to_owned()),
+        _ => {}
+    }
+    let together = draw.below(3);
+    let place = |thread: usize| match together {
+        0 => 0,
+        1 => thread / 2,
+        _ => thread,
+    };
+    let initial = if let Some(Initial(initial)) = spoiler { initial } else { "" };
+    let sync = if let Some(Sync(sync)) = spoiler { sync } else { "" };
+    let filter = if let Some(Filter(filter)) = spoiler { filter } else { "" };
+    // What is given once is not given again.
+    let zero = ["x", "f"].map(|name| if initial.starts_with(name) { "" } else { name });
+    let zero: String =
+        zero.iter().filter(|name| !name.is_empty()).map(|name| format!("{name} = 0; ")).collect();
+    let registers: String = (0..columns.len())
+        .flat_map(|thread| (0..2).map(move |register| format!("P{thread}:r{register} = 0; ")))
+        .collect();
+    let init = format!("{zero}{initial} g = 0; y = 0; c = 0; u32x2 v = 0; e aliases f; {registers}");
+    format!(
+        "VULKAN waiting\n{{ {init}}}\n{sync}\n{}{filter}\nexists ({})\n",
+        table(&columns, place),
+        draw.one(CONDITIONS)
+    )
+}
+
+/// The rows of a program whose columns are given as instructions with `;` between them.
+fn table(columns: &[String], workgroup: impl Fn(usize) -> usize) -> String {
+    let columns: Vec<Vec<&str>> = columns
+        .iter()
+        .map(|column| column.split(';').map(str::trim).filter(|line| !line.is_empty()).collect())
+        .collect();
+    let heads = (0..columns.len()).map(|id| format!("P{id}@sg 0, wg {}, qf 0", workgroup(id)));
+    let mut text = heads.collect::<Vec<_>>().join(" | ") + " ;\n";
+    for row in 0..columns.iter().map(Vec::len).max().unwrap_or(0) {
+        let cells = columns.iter().map(|column| column.get(row).copied().unwrap_or_default());
+        text += &(cells.collect::<Vec<_>>().join(" | ") + " ;\n");
+    }
+    text
+}
