@@ -19,6 +19,5 @@ fn random_tests_of_threads_that_wait_have_some() {
         let all: Vec<_> = all.collect::<Result<_, _>>().unwrap();
         waits += usize::from(Waits::new(&test, &all).is_some());
     }
-    println!("{waits} of 1000 tests have threads that wait");
     assert!((250..700).contains(&waits), "{waits} of 1000");
 }

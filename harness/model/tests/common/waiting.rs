@@ -81,6 +81,10 @@ const SPOILERS: &[Spoiler] = &[
     Filter("filter (P0:r0 == 1 /\\ P1:r0 == 1)"),
     Filter("filter (P0:r1 == 1)"),
     Filter("filter (x == 1)"),
+    // Much has to come together for it to matter.
+    Sync("{ ssw P0 P3; }"),
+    Sync("{ ssw P0 P3; }"),
+    Sync("{ ssw P0 P3; }"),
     Sync("{ ssw P0 P3; }"),
     Sync("{ ssw P2 P1; }"),
     Initial("x = ?;"),
