@@ -135,7 +135,9 @@ fn text(draw: &mut Draw) -> String {
         _ => "st.atom.rel.dv.sc0.semsc0.semav f, 1",
     };
     let leaves = ["beq r0, 0, LC00", "blt r0, 1, LC00", "bne r0, 2, LC00"];
-    let leaves = leaves[[0, 1, 2, 0][draw.below(4)]];
+    // A load that races shows behind the loop too, unless nobody comes there.
+    let alone = matches!(spoiler, Some(Flag(_) | Load(_))) && draw.below(3) > 0;
+    let leaves = leaves[if alone { 2 } else { [0, 1, 2, 0][draw.below(4)] }];
     let before = if draw.below(4) == 0 {
         draw.one(&[
             "ld.sc0 r3, y",
