@@ -180,7 +180,7 @@ impl Clock {
     }
 }
 
-/// Joins of clocks most of which are the same: each is made once.
+/// Joins of clocks of the same two workgroups, most of which are the same: each is made once.
 #[derive(Default)]
 struct Joins([Option<Join>; 4], usize);
 
@@ -193,7 +193,8 @@ struct Join {
 impl Joins {
     /// As [`Clock::join`].
     fn join(&mut self, known: &mut Clock, mine: u32, others: &Clock, theirs: u32) {
-        if others.is_empty() || known.is(others) {
+        // Barriers of another workgroup are told apart from as many of its own.
+        if others.is_empty() || mine == theirs && known.is(others) {
             return;
         }
         let made = self.0.iter().flatten().find(|join| join.known.is(known) && join.others.is(others));
@@ -437,3 +438,18 @@ impl Message {
 
 /// What a write carries for whoever reads it: of the releases of a subgroup, several may be told as one.
 pub(super) type Carried = Rc<[Rc<Message>]>;
+
+#[cfg(test)]
+mod tests {
+    use super::{Clock, Joins, Moment};
+
+    /// As many barriers of another workgroup as of the own are something else.
+    #[test]
+    fn barriers_of_two_workgroups_are_told_apart() {
+        let after_one = Clock { epoch: 1, ..Clock::default() };
+        let mut mine = after_one.clone();
+        Joins::default().join(&mut mine, 0, &after_one, 1);
+        let theirs = Moment { invocation: 9, workgroup: 1, time: 1, epoch: 0, first: 8 };
+        assert!(mine.knows(0, &theirs) && !after_one.knows(0, &theirs));
+    }
+}
