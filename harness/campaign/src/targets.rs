@@ -59,17 +59,55 @@ impl Target {
 /// When it is not there, or only compiles.
 pub fn one(device: Option<&str>, tell: Tell<'_>) -> Result<Target, Failure> {
     let named: Vec<String> = device.map(str::to_owned).into_iter().collect();
-    let mut targets = targets(&named, None, tell)?;
+    let mut targets = targets(&named, None, &SimulatedFallback::from_environment(), tell)?;
     refuse_compile_only(&targets)?;
     targets.truncate(1);
     targets.pop().ok_or_else(|| Failure::environment_message("no device"))
 }
 
-/// The devices that are asked for; the best one when none is.
+/// Variables that mark a run as one that expects a Vulkan device: a choice of drivers, or a CI job.
+const EXPECTS_DEVICE: [&str; 3] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "CI"];
+
+/// Decides what a run without `--device` does if no Vulkan device exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SimulatedFallback {
+    /// Tests run on the simulated GPU.
+    Allowed,
+    /// The run fails. The text names the flag or variable that requires a Vulkan device.
+    Refused(String),
+}
+
+impl SimulatedFallback {
+    /// Returns the policy of this process's environment.
+    ///
+    /// A CI job or a choice of drivers would otherwise pass on a machine that lost its driver.
+    pub fn from_environment() -> SimulatedFallback {
+        let is_set = |name: &&str| {
+            std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
+        };
+        match EXPECTS_DEVICE.into_iter().find(is_set) {
+            Some(name) => SimulatedFallback::Refused(format!("{name} is set")),
+            None => SimulatedFallback::Allowed,
+        }
+    }
+
+    /// Returns the policy of a run with `flag`, which requires a Vulkan device if it is given.
+    #[must_use]
+    pub fn refused_with(self, flag: &str, is_given: bool) -> SimulatedFallback {
+        if is_given { SimulatedFallback::Refused(format!("`{flag}` is given")) } else { self }
+    }
+}
+
+/// Returns the selected devices, or the best one if `devices` is empty.
 ///
 /// # Errors
-/// When one is not there.
-pub fn targets(devices: &[String], stress: Option<&Stress>, tell: Tell<'_>) -> Result<Vec<Target>, Failure> {
+/// If a device is missing, or if none is selected, no Vulkan device exists and `fallback` refuses the simulated GPU.
+pub fn targets(
+    devices: &[String],
+    stress: Option<&Stress>,
+    fallback: &SimulatedFallback,
+    tell: Tell<'_>,
+) -> Result<Vec<Target>, Failure> {
     let mut selectors = probe::selectors(devices)?;
     let environment = probe::environment(&selectors)?;
     let (all, trouble) = probe::list(&environment, &selectors)?;
@@ -82,6 +120,12 @@ pub fn targets(devices: &[String], stress: Option<&Stress>, tell: Tell<'_>) -> R
                     "{why}\nno Vulkan device, although there are driver files: {}\n\
                      `--device sim` runs tests on the built-in simulated GPU",
                     trouble.in_vain.join(", ")
+                )));
+            }
+            if let SimulatedFallback::Refused(reason) = fallback {
+                return Err(Failure::environment_message(format!(
+                    "{why}\nno Vulkan device, and {reason}: nothing was run\n\
+                     `--device sim` runs tests on the built-in simulated GPU"
                 )));
             }
             tell(&format!("{why}\nno Vulkan device: tests run on the built-in simulated GPU (sim)"));

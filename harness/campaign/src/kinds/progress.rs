@@ -32,7 +32,7 @@ use crate::patience::patience;
 use crate::run::{self, Judged, Kind};
 use crate::shard::{Shard, part};
 use crate::source::Loaded;
-use crate::targets::{self, SCHEDULER, Target, Tell};
+use crate::targets::{self, SCHEDULER, SimulatedFallback, Target, Tell};
 use crate::workers::Task;
 use crate::{Failure, expect, inputs, probe};
 use model::Budget;
@@ -61,7 +61,7 @@ const HEALTH: &str = "VULKAN health { x = 0; } P0@sg 0, wg 0, qf 0 ; st.atom.dv.
 pub fn targets(devices: &[String], scheduled: bool, tell: Tell<'_>) -> Result<Vec<Target>, Failure> {
     let simulated = [SimDevice::NAME.to_owned()];
     let named = if scheduled && devices.is_empty() { &simulated[..] } else { devices };
-    let targets = targets::targets(named, None, tell)?;
+    let targets = targets::targets(named, None, &SimulatedFallback::from_environment(), tell)?;
     targets::refuse_compile_only(&targets)?;
     for target in &targets {
         let simulated = probe::is_sim(&target.listed);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use campaign::targets::{self, Target};
+use campaign::targets::{self, SimulatedFallback, Target};
 use litmus::convert::for_device;
 use litmus::corpus;
 use litmus::cts::{self, CtsCase, Stage};
@@ -52,7 +52,7 @@ impl Reasons {
 /// # Errors
 /// When a device is not there, or the output cannot be written.
 pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> {
-    let targets = targets::targets(devices, None, &say)?;
+    let targets = targets::targets(devices, None, &SimulatedFallback::from_environment(), &say)?;
     let mut text = String::new();
     if with_cts {
         for (stage, name) in STAGES {

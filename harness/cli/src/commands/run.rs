@@ -3,6 +3,7 @@
 mod progress;
 mod shader;
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use campaign::run::{self, Ended, Kind, Processes};
 use campaign::shader::source::is_shader;
 use campaign::shard::Shard;
 use campaign::source::Loaded;
+use campaign::targets::SimulatedFallback;
 use campaign::{choice, inputs, shard, targets};
 use clap::Parser;
 use litmus::corpus::PROGRESS_SUITE;
@@ -444,7 +446,10 @@ fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::Target>, Failure> 
     let simulated = [SimDevice::NAME.to_owned()];
     let fault = fault(arguments)?;
     let named = if fault == Fault::None { &arguments.device[..] } else { &simulated[..] };
-    let mut targets = targets::targets(named, stress.as_ref(), &say)?;
+    let fallback = SimulatedFallback::from_environment()
+        .refused_with("--strict", arguments.strict)
+        .refused_with("--bisect", arguments.bisect);
+    let mut targets = targets::targets(named, stress.as_ref(), &fallback, &say)?;
     if !Misbehaviour::parse(&arguments.misbehave)?.takes_null_devices() {
         targets::refuse_compile_only(&targets)?;
     }
@@ -595,12 +600,13 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// What the verdicts make of the exit code, but for expectations that were not met.
+/// Returns the exit code that the verdicts call for, without unmet expectations, and prints why it is not 0.
 fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, quiet: bool) -> Outcome {
     let mut outcome = Outcome::Success;
     let (mut unexercised, mut unfinished) = (0_usize, 0_usize);
+    let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
-    // A runner that asks for tests by name may ask for such alone as are on a list.
+    // A runner that asks for tests by name may ask only for tests that are on a list.
     let is_meant =
         arguments.gtest_filter.is_some() && lines.iter().all(|line| expected.standing(line).is_excused());
     if arguments.strict && lines.iter().all(is_skipped) && !is_meant {
@@ -610,32 +616,61 @@ fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, qu
     for line in lines.iter().filter(|line| !expected.standing(line).is_excused()) {
         match line.verdict {
             VerdictWord::Violates => outcome.note(Outcome::RuleBroken),
-            VerdictWord::Inconclusive if line.reason.as_deref() == Some("not exercised") => unexercised += 1,
+            VerdictWord::Inconclusive if line.reason.as_deref() == Some(Reason::NotExercised.word()) => {
+                unexercised += 1;
+            }
             VerdictWord::Inconclusive
                 if arguments.allow_unfinished && line.reason.as_deref() == Some(Reason::NoTime.word()) =>
             {
                 unfinished += 1;
             }
-            // To runners of Google Test a test has failed, or the whole program has crashed: there is nothing between.
-            VerdictWord::Inconclusive if arguments.format == Format::Gtest => {
-                outcome.note(Outcome::RuleBroken)
+            VerdictWord::Inconclusive => {
+                *undecided.entry(line.reason.as_deref().unwrap_or("inconclusive")).or_default() += 1;
+                // Google Test knows a failed test and a crashed program, and nothing between.
+                let is_gtest = arguments.format == Format::Gtest;
+                outcome.note(if is_gtest { Outcome::RuleBroken } else { Outcome::Environment });
             }
-            VerdictWord::Inconclusive => outcome.note(Outcome::Environment),
             VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => {}
         }
     }
     if unfinished > 0 && !quiet {
         let tests = number::plural(unfinished as u64, "test");
-        say(&format!("warning: not begun, for want of time: {tests}"));
+        say(&format!("warning: {tests} had no time and did not run (`--time` gives more)"));
     }
     if unexercised > 0 {
         if !quiet || arguments.format != Format::Gtest {
-            let verdicts = number::plural(unexercised as u64, "verdict");
-            say(&format!("warning: {verdicts} inconclusive, as the test was not exercised"));
+            say(&not_exercised_warning(unexercised as u64, arguments.strict));
         }
         if arguments.strict {
             outcome.note(Outcome::RuleBroken);
         }
     }
+    if !undecided.is_empty() {
+        say(&undecided_summary(&undecided));
+    }
     outcome
+}
+
+/// Describes tests whose threads never overlapped, and what to do about them.
+fn not_exercised_warning(count: u64, strict: bool) -> String {
+    let (severity, note) =
+        if strict { ("error", "") } else { ("warning", "; `--strict` makes this an error") };
+    let tests = number::plural(count, "test");
+    let verb = if count == 1 { "is" } else { "are" };
+    format!(
+        "{severity}: {tests} {verb} inconclusive: the threads overlapped too seldom. Run longer (`--time 2m`) or on \
+         an idle machine{note}"
+    )
+}
+
+/// Describes the tests without a verdict, counted by reason, and how to get one.
+fn undecided_summary(undecided: &BTreeMap<&str, u64>) -> String {
+    let tests = number::plural(undecided.values().sum(), "test");
+    let reasons: Vec<String> = undecided.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let advice = if undecided.keys().all(|reason| *reason == Reason::NoTime.word()) {
+        "give more time (`--time 2m`), or accept it with `--allow-unfinished`"
+    } else {
+        "`report DIR` lists them with their causes"
+    };
+    format!("error: {tests} without a verdict ({}): {advice}", reasons.join(", "))
 }

@@ -28,7 +28,7 @@ fn without_a_vulkan_loader_the_first_command_works_and_says_what_ran() {
     std::fs::write(libraries.join("libvulkan.so.1"), "none").unwrap();
     std::fs::write(libraries.join("libvulkan.so"), "none").unwrap();
     let mut command = run_in(folder.path(), &["--instances", "500", "--seed", "3"]);
-    let ran = Ran::of(command.env("LD_LIBRARY_PATH", &libraries));
+    let ran = Ran::of(command.env("LD_LIBRARY_PATH", &libraries).env_remove("CI"));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(
         ran.stderr.contains("no Vulkan device: tests run on the built-in simulated GPU (sim)"),
@@ -76,8 +76,36 @@ fn a_broken_driver_is_no_run_on_the_simulated_gpu() {
         assert_eq!((code, lines), (0, 1), "{said}");
     }
     let (code, lines, said) = run(&folder.path().join("none"), &[]);
-    assert_eq!((code, lines), (0, 1), "no driver is there, and that is told: {said}");
-    assert!(said.contains("tests run on the built-in simulated GPU"), "{said}");
+    assert_eq!((code, lines), (3, 0), "{said}");
+    assert!(said.contains("VK_DRIVER_FILES is set: nothing was run"), "{said}");
+}
+
+/// A run that expects a Vulkan device fails without one: it must not pass on the simulated GPU.
+#[test]
+fn a_missing_device_fails_runs_that_expect_one() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("libvulkan.so.1"), "none").unwrap();
+    std::fs::write(folder.path().join("libvulkan.so"), "none").unwrap();
+    let run = |flags: &[&str], variable: Option<(&str, &str)>| {
+        let mut command = run_in(folder.path(), &["sb/SB+rlx-rlx", "--instances", "200", "--seed", "1"]);
+        command.args(flags).env("LD_LIBRARY_PATH", folder.path()).env_remove("CI");
+        command.envs(variable);
+        let ran = Ran::of(&mut command);
+        (ran.code, ran.json_lines().len(), ran.stderr)
+    };
+    let cases: [(&[&str], Option<(&str, &str)>, i32, &str); 6] = [
+        (&["--strict"], None, 3, "`--strict` is given: nothing was run"),
+        (&["--bisect"], None, 125, "`--bisect` is given: nothing was run"),
+        (&[], Some(("CI", "true")), 3, "CI is set: nothing was run"),
+        (&[], Some(("VK_ICD_FILENAMES", "/nowhere.json")), 3, "VK_ICD_FILENAMES is set: nothing was run"),
+        (&[], Some(("CI", "false")), 0, "tests run on the built-in simulated GPU"),
+        (&["--strict", "--device", "sim"], Some(("CI", "true")), 0, "results in"),
+    ];
+    for (flags, variable, code, message) in cases {
+        let (ended, lines, stderr) = run(flags, variable);
+        assert_eq!((ended, lines), (code, usize::from(code == 0)), "{flags:?} {variable:?}: {stderr}");
+        assert!(stderr.contains(message), "{flags:?} {variable:?}: {stderr}");
+    }
 }
 
 #[test]
