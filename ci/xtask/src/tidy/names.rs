@@ -1,4 +1,4 @@
-//! One meaning a word: a public type shares its name with one of another crate only where GLOSSARY.md says why.
+//! One meaning a word: a public type shares its name with a type of another crate only if `ci/xtask/shared-names.md` lists it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,15 +6,15 @@ use super::code::{masked, words};
 use super::edges::{Manifest, manifests};
 use super::{Finding, SourceFile};
 
-const GLOSSARY: &str = "GLOSSARY.md";
+const SHARED_NAMES: &str = "ci/xtask/shared-names.md";
 
-/// Where the table of shared names stands there.
+/// The lines around the table in that file.
 const START: &str = "<!-- shared names -->";
 const END: &str = "<!-- end of shared names -->";
 
 /// Compares the names of the types that libraries show with the table.
 pub fn check(files: &[SourceFile]) -> Vec<Finding> {
-    let complaint = |message: String| Finding { file: GLOSSARY.to_owned(), line: 0, message };
+    let complaint = |message: String| Finding { file: SHARED_NAMES.to_owned(), line: 0, message };
     let manifests = manifests(files);
     let libraries = Libraries { files, crates: manifests.keys().map(String::as_str).collect() };
     let mut owners: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
@@ -26,7 +26,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
         }
     }
     owners.retain(|_, crates| crates.len() > 1);
-    let table = files.iter().find(|file| file.path == GLOSSARY).and_then(|file| listed(&file.text));
+    let table = files.iter().find(|file| file.path == SHARED_NAMES).and_then(|file| listed(&file.text));
     let Some(listed) = table else {
         return if owners.is_empty() {
             Vec::new()
@@ -111,7 +111,7 @@ mod tests {
 
     fn tree(table: &str) -> Vec<SourceFile> {
         vec![
-            file("GLOSSARY.md", &format!("# Words\n{START}\n{table}\n{END}\n")),
+            file(SHARED_NAMES, &format!("# Words\n{START}\n{table}\n{END}\n")),
             file("litmus/Cargo.toml", "[package]\nname = \"litmus\"\n"),
             file(
                 "litmus/src/lib.rs",
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_missing_table_is_refused_where_names_are_shared() {
-        let files: Vec<_> = tree("").into_iter().filter(|file| file.path != GLOSSARY).collect();
+        let files: Vec<_> = tree("").into_iter().filter(|file| file.path != SHARED_NAMES).collect();
         assert!(check(&files)[0].message.starts_with("no table of shared names"));
         assert!(check(&files[..7]).is_empty());
     }
