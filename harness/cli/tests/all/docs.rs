@@ -60,7 +60,7 @@ fn documents() -> Vec<PathBuf> {
     let mut documents =
         vec![root.join("README.md"), root.join("ci/README.md"), root.join("results/README.md")];
     let folders =
-        ["docs", "docs/findings", "docs/patterns"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+        ["docs", "docs/dev", "docs/findings", "docs/patterns"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
     for entry in folders.into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "md") {
