@@ -59,8 +59,8 @@ fn documents() -> Vec<PathBuf> {
     let root = root();
     let mut documents =
         vec![root.join("README.md"), root.join("ci/README.md"), root.join("results/README.md")];
-    let folders =
-        ["docs", "docs/dev", "docs/findings", "docs/patterns"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let folders = ["docs", "docs/dev", "docs/findings", "docs/patterns"]
+        .map(|folder| fs::read_dir(root.join(folder)).unwrap());
     for entry in folders.into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "md") {
