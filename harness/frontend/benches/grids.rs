@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use frontend::grid::Report;
+use frontend::grid::GridReport;
 use frontend::{Module, Options, grid, inputs};
 
 /// Kernels of the project: name, workgroups, orders. Of the orders of a lock the third has all workgroups at it at once.
@@ -81,7 +81,7 @@ fn row(name: &str, module: &Module, options: &Options, yardstick: Duration) -> (
     let invocations: u32 = report.grid.iter().chain(&report.local_size).product();
     println!(
         "| {name} | {invocations} | {} | {} | {:.4} s | {:.1} | {:.0} | {:.2} | {:.1} |",
-        report.orders,
+        report.schedules,
         report.steps,
         best.as_secs_f64(),
         millions(report.steps, best),
@@ -93,14 +93,14 @@ fn row(name: &str, module: &Module, options: &Options, yardstick: Duration) -> (
 }
 
 /// The best of some walks, and what they say.
-fn measured(module: &Module, options: &Options) -> (Duration, Report) {
+fn measured(module: &Module, options: &Options) -> (Duration, GridReport) {
     let (mut best, mut walked) = (Duration::MAX, None);
     let started = Instant::now();
     while walked.is_none() || started.elapsed() < Duration::from_secs(2) {
         // The clock of a thread goes on by ticks of the system: short walks are measured together.
         let (start, begun, mut walks) = (clock(), Instant::now(), 0);
         while walks == 0 || begun.elapsed() < Duration::from_millis(400) {
-            walked = Some(black_box(grid::walk(module, options).unwrap()));
+            walked = Some(black_box(grid::analyze_grid(module, options).unwrap()));
             walks += 1;
         }
         best = best.min((clock() - start) / walks);

@@ -9,7 +9,7 @@ use rspirv::spirv::{Capability, GlslStd450Op, Op, StorageClass};
 use crate::annotations::Annotations;
 use crate::assemble::name_in;
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
-use crate::grid::{assumed_image, first_texels, packed};
+use crate::grid::{default_image, initial_texels, pack_texels};
 use crate::layout::Specialized;
 use crate::lift::{DEFAULT_BYTES, Options, is_descriptor_array, local_size};
 use crate::module::{Constant, HEADER_WORDS, Module, Type};
@@ -328,7 +328,7 @@ fn image(
         return Err(refused("the sampled, layered, multisampled or three-dimensional image"));
     };
     let at = (decorations.set.unwrap_or(0), binding);
-    let assumed = assumed_image(*dimension, false);
+    let assumed = default_image(*dimension, false);
     let given = options.images.get(&at).unwrap_or(&assumed);
     let [width, height, _] = given.size;
     if !options.images.contains_key(&at) {
@@ -340,7 +340,7 @@ fn image(
     let size = (width, (*dimension == 1).then_some(height));
     let count = u64::from(width) * u64::from(size.1.unwrap_or(1));
     let kept = TexelFormat::of(*format)
-        .and_then(|format| packed(format, &first_texels(&given.texels, count, Some(format))?));
+        .and_then(|format| pack_texels(format, &initial_texels(&given.texels, count, Some(format))?));
     let bytes =
         kept.ok_or_else(|| refused("the format, which has no 32 bits or is not named, of the image"))?;
     let image = Some(DispatchImage { size, is_buffer: *dimension == 5, format: *format });
@@ -480,7 +480,7 @@ fn width_of_image(module: &Module, options: &Options, variable: u32) -> Option<O
     let decorations = module.decorations(variable);
     let at = (decorations.set.unwrap_or(0), decorations.binding?);
     let width =
-        options.images.get(&at).map_or(assumed_image(dimension, false).size[0], |image| image.size[0]);
+        options.images.get(&at).map_or(default_image(dimension, false).size[0], |image| image.size[0]);
     Some((dimension == 1).then_some(width.max(1)))
 }
 

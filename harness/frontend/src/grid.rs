@@ -5,55 +5,55 @@
 //! orders; else several are tried, and the report says so.
 
 mod access;
+mod access_names;
 mod atomic;
-mod begin;
-mod both;
-mod circle;
-mod clock;
+mod both_branches;
 mod compute;
+mod deadlock;
 mod decode;
 mod execute;
 mod extended;
-mod finals;
+mod fast_path;
+mod final_contents;
 mod group;
+mod happens_before;
 mod image;
-mod known;
+mod interlock;
 mod machine;
 mod memory;
-mod name;
 mod program;
-mod quick;
 mod sampler;
 mod schedule;
-mod section;
 mod setup;
 mod shadow;
-mod split;
-mod starve;
+mod split_barrier;
+mod subgroup_starvation;
 mod sync;
 mod value;
+mod vector_clock;
+mod workgroup_start;
 
 use crate::error::{Place, Problem, Refusal};
 use crate::lift::{FindingKind, Identity, Options};
 use crate::module::Module;
 use crate::stage::Stage;
 
-pub(crate) use finals::packed;
-use machine::Machine;
-pub use sampler::{Beyond, Sampler};
-use schedule::Plan;
-pub(crate) use setup::{assumed_image, first_texels};
+pub(crate) use final_contents::pack_texels;
+use machine::Interpreter;
+pub use sampler::{AddressMode, Sampler};
+use schedule::SchedulePolicy;
+pub(crate) use setup::{default_image, initial_texels};
 
 /// Steps of all walks of a kernel at most.
 const MAX_STEPS: u64 = 150_000_000;
 /// Orders that are tried where the order decides and nothing else is said.
-pub(crate) const ORDERS: u64 = 12;
+pub(crate) const DEFAULT_SCHEDULES: u64 = 12;
 /// Orders that are tried where they cost next to nothing.
-const MANY_ORDERS: u64 = 1_000;
+const MAX_CHEAP_SCHEDULES: u64 = 1_000;
 /// Steps up to which they do, what a walk copies included.
-const FEW_STEPS: u64 = 2_000_000;
+const CHEAP_STEPS: u64 = 2_000_000;
 /// Bytes of memory that are copied in the time of a step.
-const BYTES_A_STEP: u64 = 256;
+const BYTES_PER_STEP: u64 = 256;
 /// Ranges of lines that nobody came to, which are named.
 const MAX_RANGES: usize = 8;
 /// Findings at most.
@@ -61,7 +61,7 @@ const MAX_FINDINGS: usize = 32;
 
 /// What a walk found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GridVerdict {
     /// Something is wrong.
     Racy,
     /// Nothing is, as far as the coverage says.
@@ -102,12 +102,12 @@ pub struct FinalBuffer {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// The first byte of which another order of the invocations, or something that is not computed here, may leave another.
-    pub open: Option<usize>,
+    pub first_open_byte: Option<usize>,
 }
 
 /// What is said of a kernel.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct GridReport {
     /// The entry point.
     pub entry: String,
     /// Its stage.
@@ -119,17 +119,17 @@ pub struct Report {
     /// Invocations of a subgroup.
     pub subgroup_size: u32,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: GridVerdict,
     /// Why nothing could be found out.
-    pub why: Option<Refusal>,
+    pub refusal: Option<Refusal>,
     /// What is wrong.
     pub findings: Vec<GridFinding>,
     /// Whether the order of the invocations decides about control or addresses, so that a pass covers the orders tried.
-    pub ordered: bool,
+    pub is_schedule_dependent: bool,
     /// Whether the model answered, over every execution, where the walk left something open.
-    pub by_model: bool,
+    pub decided_by_model: bool,
     /// Orders that were tried.
-    pub orders: u64,
+    pub schedules: u64,
     /// Steps of all invocations.
     pub steps: u64,
     /// Bytes of memory that accesses were looked at of, and bytes that this took, in the order that took most.
@@ -137,38 +137,38 @@ pub struct Report {
     /// See [`accessed_bytes`](Report::accessed_bytes).
     pub shadow_bytes: u64,
     /// What buffers hold in the end, where that was asked for and the first order has come there.
-    pub finals: Vec<FinalBuffer>,
+    pub final_buffers: Vec<FinalBuffer>,
     /// What is wrong with two workgroups where nothing is said of how many there are, and nothing is of one.
-    pub wider: Option<String>,
+    pub two_workgroup_finding: Option<String>,
     /// What a pass covers, in words.
     pub coverage: String,
 }
 
-impl Report {
+impl GridReport {
     /// What is known of a kernel that was lifted alone.
-    pub(crate) fn of(lifted: &crate::lift::Lifted, entry: String) -> Report {
+    pub(crate) fn from_lifted(lifted: &crate::lift::Lifted, entry: String) -> GridReport {
         let most = |of: fn(&Identity) -> [u32; 3]| {
             let all = lifted.invocations.iter().map(of);
             all.fold([1; 3], |all, one| [0, 1, 2].map(|axis: usize| all[axis].max(one[axis] + 1)))
         };
         let local_size = most(|identity| identity.local);
-        Report {
+        GridReport {
             entry,
             stage: lifted.invocations.first().map(|identity| identity.stage).unwrap_or_default(),
             grid: most(|identity| identity.workgroup),
             local_size,
             subgroup_size: lifted.subgroup_size,
-            verdict: Verdict::Undecided,
-            why: None,
+            verdict: GridVerdict::Undecided,
+            refusal: None,
             findings: Vec::new(),
-            ordered: false,
-            by_model: false,
-            orders: 0,
+            is_schedule_dependent: false,
+            decided_by_model: false,
+            schedules: 0,
             steps: 0,
             accessed_bytes: 0,
             shadow_bytes: 0,
-            finals: Vec::new(),
-            wider: None,
+            final_buffers: Vec::new(),
+            two_workgroup_finding: None,
             coverage: String::new(),
         }
     }
@@ -178,116 +178,127 @@ impl Report {
 ///
 /// # Errors
 /// What of it is malformed or beyond the walk, with its place, where nothing wrong was found before.
-pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
-    walk_orders(module, options, MAX_STEPS, ORDERS)
+pub fn analyze_grid(module: &Module, options: &Options) -> Result<GridReport, Refusal> {
+    explore_schedules(module, options, MAX_STEPS, DEFAULT_SCHEDULES)
 }
 
 /// The same, with many orders where they cost little: many a bug of two invocations is in few of them.
 ///
 /// # Errors
 /// See [`walk`].
-pub fn walk_often(module: &Module, options: &Options) -> Result<Report, Refusal> {
-    often_within(module, options, MAX_STEPS)
+pub fn analyze_grid_thoroughly(module: &Module, options: &Options) -> Result<GridReport, Refusal> {
+    analyze_within_steps(module, options, MAX_STEPS)
 }
 
 /// The same with `most` steps at most.
-pub(crate) fn often_within(module: &Module, options: &Options, most: u64) -> Result<Report, Refusal> {
-    walk_orders(module, options, most, MANY_ORDERS)
+pub(crate) fn analyze_within_steps(
+    module: &Module,
+    options: &Options,
+    most: u64,
+) -> Result<GridReport, Refusal> {
+    explore_schedules(module, options, most, MAX_CHEAP_SCHEDULES)
 }
 
 /// `orders` are those that are tried where `options` do not say how many: the first few whatever they cost, the others with few steps.
-fn walk_orders(module: &Module, options: &Options, most: u64, orders: u64) -> Result<Report, Refusal> {
+fn explore_schedules(
+    module: &Module,
+    options: &Options,
+    most: u64,
+    orders: u64,
+) -> Result<GridReport, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
     let entry = module.entry(options.entry.as_deref()).map_err(nowhere)?;
     let (function, stage, name) = (entry.function, entry.stage(), entry.name.clone());
-    setup::with(module, options, (function, stage), |first| {
-        let mut report = Report {
+    setup::with_interpreter(module, options, (function, stage), |first| {
+        let mut report = GridReport {
             entry: name,
             stage,
             grid: first.setup.grid,
             local_size: first.setup.local_size,
             subgroup_size: first.setup.subgroup_size,
-            verdict: Verdict::Clean,
-            why: None,
+            verdict: GridVerdict::Clean,
+            refusal: None,
             findings: Vec::new(),
-            ordered: false,
-            by_model: false,
-            orders: 0,
+            is_schedule_dependent: false,
+            decided_by_model: false,
+            schedules: 0,
             steps: 0,
             accessed_bytes: 0,
             shadow_bytes: 0,
-            finals: Vec::new(),
-            wider: None,
+            final_buffers: Vec::new(),
+            two_workgroup_finding: None,
             coverage: String::new(),
         };
         let mut notes = std::collections::BTreeSet::new();
-        let mut reached = first.reached.clone();
-        let copied = first.objects.iter().map(|object| object.bytes.len() as u64).sum::<u64>() / BYTES_A_STEP;
-        let few = options.schedules.unwrap_or(ORDERS).max(1);
+        let mut reached = first.reached_blocks.clone();
+        let copied =
+            first.objects.iter().map(|object| object.bytes.len() as u64).sum::<u64>() / BYTES_PER_STEP;
+        let few = options.schedules.unwrap_or(DEFAULT_SCHEDULES).max(1);
         for order in 0..options.schedules.unwrap_or(orders).max(1) {
-            let most = if order < few { most } else { most.min(FEW_STEPS) };
+            let most = if order < few { most } else { most.min(CHEAP_STEPS) };
             // What spends a large part of the steps leaves no room for other orders.
-            if order > 0 && report.steps + report.orders * copied > most / 2 {
+            if order > 0 && report.steps + report.schedules * copied > most / 2 {
                 break;
             }
             let mut machine = first.clone();
             machine.rotation = order as u32 + 1;
-            let plan = Plan::of(order, options.seed);
-            let walked = machine.run(plan, most.saturating_sub(report.steps));
-            report.orders += 1;
+            let plan = SchedulePolicy::for_schedule(order, options.seed);
+            let walked = machine.run_schedule(plan, most.saturating_sub(report.steps));
+            report.schedules += 1;
             report.steps += machine.steps;
-            report.ordered |= machine.open;
-            let (accessed, shadow) = machine.shadow();
+            report.is_schedule_dependent |= machine.schedule_dependent;
+            let (accessed, shadow) = machine.shadow_bytes();
             if shadow > report.shadow_bytes {
                 (report.accessed_bytes, report.shadow_bytes) = (accessed, shadow);
             }
             notes.append(&mut machine.notes);
-            reached.iter_mut().zip(&machine.reached).for_each(|(known, now)| *known |= now);
-            add(&mut report.findings, &machine);
+            reached.iter_mut().zip(&machine.reached_blocks).for_each(|(known, now)| *known |= now);
+            add_findings(&mut report.findings, &machine);
             if options.keep_final && order == 0 && walked.is_ok() {
-                report.finals = machine.finals();
+                report.final_buffers = machine.final_buffers();
             }
             if let Err(refusal) = walked {
                 if order > 0 && refusal.what.is_limit() && report.findings.is_empty() {
                     // Fewer orders than there might be.
-                    report.orders -= 1;
+                    report.schedules -= 1;
                     break;
                 }
-                report.why = Some(refusal);
+                report.refusal = Some(refusal);
                 break;
             }
             let enough = options.schedules.is_none() && !report.findings.is_empty();
-            if !report.ordered || enough {
+            if !report.is_schedule_dependent || enough {
                 break;
             }
         }
         // Who asks for a number of orders is told where it was not reached.
-        if let Some(asked) = options.schedules.filter(|asked| report.ordered && report.orders < *asked)
+        if let Some(asked) =
+            options.schedules.filter(|asked| report.is_schedule_dependent && report.schedules < *asked)
             && report.findings.is_empty()
-            && report.why.is_none()
+            && report.refusal.is_none()
         {
-            let missed = Problem::Orders { tried: report.orders, asked };
-            report.why = Some(missed.at(Place::Module));
+            let missed = Problem::Orders { tried: report.schedules, asked };
+            report.refusal = Some(missed.at(Place::Module));
         }
-        settle(&mut report.findings);
-        report.verdict = match (report.findings.is_empty(), &report.why) {
-            (false, _) => Verdict::Racy,
-            (true, None) => Verdict::Clean,
-            (true, Some(refusal)) if refusal.what.is_limit() => Verdict::Undecided,
+        classify_lockstep_races(&mut report.findings);
+        report.verdict = match (report.findings.is_empty(), &report.refusal) {
+            (false, _) => GridVerdict::Racy,
+            (true, None) => GridVerdict::Clean,
+            (true, Some(refusal)) if refusal.what.is_limit() => GridVerdict::Undecided,
             (true, Some(refusal)) => return Err(refusal.clone()),
         };
-        if report.verdict == Verdict::Clean {
-            notes.extend(untouched(module, &first.program.untouched(&reached)));
+        if report.verdict == GridVerdict::Clean {
+            notes.extend(describe_unreached_lines(module, &first.program.unreached_lines(&reached)));
         }
-        report.coverage = coverage(&report, first.setup.unordered(), notes);
+        report.coverage = describe_coverage(&report, first.setup.has_unordered_interlock(), notes);
         Ok(report)
     })
 }
 
-fn add(findings: &mut Vec<GridFinding>, machine: &Machine<'_>) {
-    for found in &machine.found {
+fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
+    for found in &machine.findings {
         let spot = |(site, invocation, access): &(u32, Identity, Option<bool>)| {
-            let (line, place) = machine.program.place(*site);
+            let (line, place) = machine.program.source_place(*site);
             GridSpot { line, place, invocation: *invocation, access: *access }
         };
         let at: Vec<GridSpot> = found.at.iter().map(spot).collect();
@@ -300,7 +311,7 @@ fn add(findings: &mut Vec<GridFinding>, machine: &Machine<'_>) {
 }
 
 /// Lockstep is assumed where lanes of one subgroup alone race. Where others do on these lines as well, it is a race like theirs.
-fn settle(findings: &mut Vec<GridFinding>) {
+fn classify_lockstep_races(findings: &mut Vec<GridFinding>) {
     let lines = |found: &GridFinding| -> Vec<(u32, Place)> {
         let line = |spot: &GridSpot| match spot.line {
             0 => (0, spot.place),
@@ -321,7 +332,7 @@ fn settle(findings: &mut Vec<GridFinding>) {
 }
 
 /// Which lines nobody came to, in words.
-fn untouched(module: &Module, lines: &std::collections::BTreeSet<u32>) -> Option<String> {
+fn describe_unreached_lines(module: &Module, lines: &std::collections::BTreeSet<u32>) -> Option<String> {
     let mut all: Vec<(&str, u32)> = lines
         .iter()
         .filter_map(|line| module.source_line(*line))
@@ -346,14 +357,18 @@ fn untouched(module: &Module, lines: &std::collections::BTreeSet<u32>) -> Option
 }
 
 /// What a pass covers, in words. `unordered` is whether interlocked sections come in any order.
-fn coverage(report: &Report, unordered: bool, notes: std::collections::BTreeSet<String>) -> String {
+fn describe_coverage(
+    report: &GridReport,
+    unordered: bool,
+    notes: std::collections::BTreeSet<String>,
+) -> String {
     let workgroups: u64 = report.grid.iter().map(|n| u64::from(*n)).product();
     let each: u64 = report.local_size.iter().map(|n| u64::from(*n)).product();
     let why = match unordered {
         true => "sections come in any order",
         false => "atomics decide where it goes or what is ordered",
     };
-    let orders = match (report.ordered, report.orders) {
+    let orders = match (report.is_schedule_dependent, report.schedules) {
         (false, _) => "every order of the invocations".to_owned(),
         (true, 1) => format!("the one order of the invocations tried, since {why}"),
         (true, orders) => format!("the {orders} orders of the invocations tried, since {why}"),

@@ -7,7 +7,7 @@ use model::{Budget, Model};
 use crate::annotations::Annotations;
 use crate::answer::{Asking, answer};
 use crate::error::{Problem, Refusal};
-use crate::grid::{self, GridFinding, GridSpot, Report, Verdict};
+use crate::grid::{self, GridFinding, GridReport, GridSpot, GridVerdict};
 use crate::lift::{FindingKind, Identity, Lifted, Options, Spot, lift};
 use crate::module::Module;
 use crate::stage::Stage;
@@ -21,14 +21,14 @@ pub fn judge(
     options: &Options,
     model: &Model,
     budget: Budget<'_>,
-) -> Result<Report, Refusal> {
+) -> Result<GridReport, Refusal> {
     let mut judged = judged(module, options, model, budget);
     if let Ok(report) = &mut judged
-        && report.verdict == Verdict::Clean
+        && report.verdict == GridVerdict::Clean
         && let Some(wider) = wider(module, options)
     {
         report.coverage += &format!("; {wider}");
-        report.wider = Some(wider);
+        report.two_workgroup_finding = Some(wider);
     }
     judged
 }
@@ -45,7 +45,7 @@ pub fn wider(module: &Module, options: &Options) -> Option<String> {
         Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
         Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
     };
-    let report = grid::walk(module, &Options { grid: Some(grid), ..options.clone() }).ok()?;
+    let report = grid::analyze_grid(module, &Options { grid: Some(grid), ..options.clone() }).ok()?;
     let found = report.findings.first()?;
     Some(format!("nothing is said of the grid, and of {words} something is wrong: {}", found.message))
 }
@@ -56,18 +56,24 @@ pub fn beside_races(module: &Module, options: &Options) -> Vec<GridFinding> {
     if module.annotations != Annotations::default() {
         return Vec::new();
     }
-    let findings = grid::walk(module, options).map_or_else(|_| Vec::new(), |report| report.findings);
+    let findings = grid::analyze_grid(module, options).map_or_else(|_| Vec::new(), |report| report.findings);
     let beside = |kind| {
         matches!(kind, FindingKind::Hang | FindingKind::UninitialisedRead | FindingKind::UndefinedBehaviour)
     };
     findings.into_iter().filter(|found| beside(found.kind)).collect()
 }
 
-fn judged(module: &Module, options: &Options, model: &Model, budget: Budget<'_>) -> Result<Report, Refusal> {
-    let walked = grid::walk_often(module, options);
+fn judged(
+    module: &Module,
+    options: &Options,
+    model: &Model,
+    budget: Budget<'_>,
+) -> Result<GridReport, Refusal> {
+    let walked = grid::analyze_grid_thoroughly(module, options);
     match &walked {
         Ok(report)
-            if report.verdict == Verdict::Racy || report.verdict == Verdict::Clean && !report.ordered =>
+            if report.verdict == GridVerdict::Racy
+                || report.verdict == GridVerdict::Clean && !report.is_schedule_dependent =>
         {
             return walked;
         }
@@ -94,19 +100,20 @@ fn judged(module: &Module, options: &Options, model: &Model, budget: Budget<'_>)
     if findings.is_empty() && !complete {
         return walked;
     }
-    let verdict = if findings.is_empty() { Verdict::Clean } else { Verdict::Racy };
+    let verdict = if findings.is_empty() { GridVerdict::Clean } else { GridVerdict::Racy };
     let entry = lifted.entry.clone();
     let mut report = match walked {
         Ok(report) => report,
-        Err(_) => Report::of(&lifted, entry),
+        Err(_) => GridReport::from_lifted(&lifted, entry),
     };
     report.coverage = format!(
         "these inputs, {} invocations, every execution that `{}` allows",
         lifted.invocations.len(),
         model.name()
     );
-    (report.verdict, report.findings, report.why, report.ordered) = (verdict, findings, None, false);
-    report.by_model = true;
+    (report.verdict, report.findings, report.refusal, report.is_schedule_dependent) =
+        (verdict, findings, None, false);
+    report.decided_by_model = true;
     Ok(report)
 }
 

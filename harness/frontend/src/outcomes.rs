@@ -10,7 +10,7 @@ use model::{Budget, Model, predict};
 
 use crate::dispatch::Dispatch;
 use crate::error::Refusal;
-use crate::grid::{FinalBuffer, Report, Verdict};
+use crate::grid::{FinalBuffer, GridReport, GridVerdict};
 use crate::lift::{Case, FindingKind, Lifted, Options, lift};
 use crate::module::Module;
 
@@ -108,7 +108,7 @@ fn all_finals(
                 _ => Finals::Undefined(what),
             };
         }
-        race_free = report.verdict == Verdict::Clean && !report.ordered;
+        race_free = report.verdict == GridVerdict::Clean && !report.is_schedule_dependent;
         if dispatch.varies.is_none()
             && let Some(known) = of_walk(report, dispatch, race_free)
         {
@@ -145,9 +145,13 @@ fn all_finals(
 }
 
 /// Why a kernel has no test: what the walk says of it where that is more.
-fn why_not(judged: &Result<Report, Refusal>, refusal: &Refusal, told: &dyn Fn(&Refusal) -> String) -> String {
+fn why_not(
+    judged: &Result<GridReport, Refusal>,
+    refusal: &Refusal,
+    told: &dyn Fn(&Refusal) -> String,
+) -> String {
     match judged {
-        Ok(Report { verdict: Verdict::Undecided, why: Some(why), .. }) => {
+        Ok(GridReport { verdict: GridVerdict::Undecided, refusal: Some(why), .. }) => {
             format!("{}; {}", told(refusal), told(why))
         }
         _ => told(refusal),
@@ -155,15 +159,17 @@ fn why_not(judged: &Result<Report, Refusal>, refusal: &Refusal, told: &dyn Fn(&R
 }
 
 /// The one content of a kernel in which nothing depends on the order of the invocations.
-fn of_walk(report: &Report, dispatch: &Dispatch, race_free: bool) -> Option<Finals> {
+fn of_walk(report: &GridReport, dispatch: &Dispatch, race_free: bool) -> Option<Finals> {
     // Devices may round what is computed of floats.
-    if !race_free || report.by_model || dispatch.floats || report.finals.is_empty() {
+    if !race_free || report.decided_by_model || dispatch.floats || report.final_buffers.is_empty() {
         return None;
     }
     let (mut cells, mut content) = (Vec::new(), Vec::new());
     for buffer in &dispatch.buffers {
         let at = (buffer.set, buffer.binding, buffer.element);
-        let Some(FinalBuffer { bytes, open, .. }) = report.finals.iter().find(|own| own.at == at) else {
+        let Some(FinalBuffer { bytes, first_open_byte: open, .. }) =
+            report.final_buffers.iter().find(|own| own.at == at)
+        else {
             continue;
         };
         if open.is_some() {

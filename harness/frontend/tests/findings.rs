@@ -1,6 +1,6 @@
 //! What walks over whole grids find, and what they do not: a kernel for each kind.
 
-use frontend::grid::Verdict;
+use frontend::grid::GridVerdict;
 use frontend::{Asking, FindingKind, Options, Place, Refusal, Until, grid};
 use model::{Budget, Model};
 
@@ -75,14 +75,14 @@ const WRITE: &str = "OpStore %mine %me\n";
 const BARRIER: &str = "OpControlBarrier %2 %2 %264\n";
 const READ: &str = "%got = OpLoad %u32 %its\n";
 
-fn walked(body: &str, workgroups: u32) -> Result<grid::Report, Refusal> {
+fn walked(body: &str, workgroups: u32) -> Result<grid::GridReport, Refusal> {
     let module = frontend::read(kernel(body).as_bytes())?;
     let mut options =
         Options { grid: Some([workgroups, 1, 1]), subgroup_size: Some(32), ..Options::default() };
     for binding in 0..2 {
         options.buffers.insert((0, binding), vec![0; 256]);
     }
-    grid::walk(&module, &options)
+    grid::analyze_grid(&module, &options)
 }
 
 /// The kinds of what is found, or why the kernel is refused.
@@ -128,7 +128,7 @@ fn split_barriers_order_rounds() {
         let text = kernel(&body.concat()).replace("%3 = OpConstant %u32 3\n", constants);
         let module = frontend::read(text.as_bytes()).expect("a module");
         let options = Options { grid: Some([1, 1, 1]), subgroup_size: Some(32), ..Options::default() };
-        let report = grid::walk(&module, &options).expect("a walk");
+        let report = grid::analyze_grid(&module, &options).expect("a walk");
         let mut kinds: Vec<&str> = report.findings.iter().map(|finding| finding.kind.name()).collect();
         kinds.dedup();
         kinds.join(" ")
@@ -195,7 +195,7 @@ fn elements_and_calls_are_named() {
     let text = text.replace("%function =", "%of = OpTypeFunction %void %u32\n%function =");
     let line = |of: &str| text.lines().position(|line| line.starts_with(of)).expect("a line") + 1;
     let module = frontend::read(text.as_bytes()).expect("a module");
-    let report = grid::walk(&module, &Options::default()).expect("a walk");
+    let report = grid::analyze_grid(&module, &Options::default()).expect("a walk");
     let message = &report.findings[0].message;
     let calls = [line("%one ="), line("%two =")].map(|line| format!("writes it in the call of line {line}"));
     assert!(calls.iter().all(|call| message.contains(call)), "{message}");
@@ -320,31 +320,31 @@ fn many_orders_where_they_cost_little() {
     let locked = kernel(&by(first)).replace("LocalSize 64", "LocalSize 4");
     let module = frontend::read(locked.as_bytes()).expect("a module");
     let of = |workgroups| Options { grid: Some([workgroups, 1, 1]), ..Options::default() };
-    let tried = |report: Result<grid::Report, Refusal>| {
+    let tried = |report: Result<grid::GridReport, Refusal>| {
         let report = report.expect("a walk");
-        assert!(report.ordered && report.findings.is_empty(), "{:?}", report.findings);
-        let why = report.why.map(|why| why.to_string()).unwrap_or_default();
-        (report.verdict, report.orders, why)
+        assert!(report.is_schedule_dependent && report.findings.is_empty(), "{:?}", report.findings);
+        let why = report.refusal.map(|why| why.to_string()).unwrap_or_default();
+        (report.verdict, report.schedules, why)
     };
-    let clean = |orders| (Verdict::Clean, orders, String::new());
-    assert_eq!(tried(grid::walk(&module, &of(2))), clean(12));
-    assert_eq!(tried(grid::walk_often(&module, &of(2))), clean(1_000));
+    let clean = |orders| (GridVerdict::Clean, orders, String::new());
+    assert_eq!(tried(grid::analyze_grid(&module, &of(2))), clean(12));
+    assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(2))), clean(1_000));
     // A few orders whatever they cost, though one alone takes more than the many may.
     for workgroups in [160, 500] {
-        assert_eq!(tried(grid::walk_often(&module, &of(workgroups))), clean(12));
+        assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(workgroups))), clean(12));
     }
     // Who asks for a number has it, or is told.
     let asked = |schedules, workgroups| Options { schedules: Some(schedules), ..of(workgroups) };
-    assert_eq!(tried(grid::walk_often(&module, &asked(30, 16))), clean(30));
+    assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &asked(30, 16))), clean(30));
     let short = |options: &Options| {
         let looks = std::sync::atomic::AtomicU32::new(0);
         let until = Until::new(move || looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 500);
-        tried(grid::walk_often(&module, &Options { until: Some(until), ..options.clone() }))
+        tried(grid::analyze_grid_thoroughly(&module, &Options { until: Some(until), ..options.clone() }))
     };
     let (verdict, orders, why) = short(&of(16));
-    assert!(verdict == Verdict::Clean && (1..12).contains(&orders) && why.is_empty(), "{orders}: {why}");
+    assert!(verdict == GridVerdict::Clean && (1..12).contains(&orders) && why.is_empty(), "{orders}: {why}");
     let (verdict, orders, why) = short(&asked(30, 16));
-    assert_eq!(verdict, Verdict::Undecided);
+    assert_eq!(verdict, GridVerdict::Undecided);
     assert!(why.contains(&format!("{orders} of the 30 orders asked for were tried")), "{why}");
 }
 
@@ -365,10 +365,10 @@ fn subgroups_and_large_grids() {
         frontend::read(kernel(&[own, "OpStore %place %me\n"].concat()).as_bytes()).expect("a module");
     let mut options = Options { grid: Some([256, 1, 1]), ..Options::default() };
     options.buffers.insert((0, 1), vec![0; 4 * 64 * 256]);
-    let report = grid::walk(&module, &options).expect("a walk");
-    assert_eq!((report.findings.len(), report.ordered), (0, false), "{:?}", report.findings);
+    let report = grid::analyze_grid(&module, &options).expect("a walk");
+    assert_eq!((report.findings.len(), report.is_schedule_dependent), (0, false), "{:?}", report.findings);
     options.buffers.insert((0, 1), vec![0; 4 * 64 * 256 - 4]);
-    let report = grid::walk(&module, &options).expect("a walk");
+    let report = grid::analyze_grid(&module, &options).expect("a walk");
     assert_eq!(report.findings[0].kind, FindingKind::OutOfBounds);
     assert_eq!(report.findings[0].at[0].invocation.to_string(), "(63,0,0) of workgroup (255,0,0)");
 }
@@ -379,7 +379,7 @@ fn what_is_not_computed_is_refused_where_it_decides() {
     let derived = "%f = OpConvertUToF %f32 %me\n%d = OpDPdx %f32 %f\n%i = OpConvertFToU %u32 %d\n";
     let walk = |used: &str| {
         let text = kernel(&[WRITE, derived, used].concat());
-        grid::walk(&frontend::read(text.as_bytes()).expect("a module"), &Options::default())
+        grid::analyze_grid(&frontend::read(text.as_bytes()).expect("a module"), &Options::default())
     };
     assert!(walk("").expect("a walk, for which it decides nothing").findings.is_empty());
     let decides = "%chosen = OpAccessChain %to_u32 %flags %0 %i\nOpStore %chosen %me\n";
@@ -391,8 +391,9 @@ fn what_is_not_computed_is_refused_where_it_decides() {
 #[test]
 fn annotations_say_what_a_walk_begins_with() {
     let text = include_str!("shaders/slots-too-few.spvasm");
-    let walk =
-        |text: &str| grid::walk(&frontend::read(text.as_bytes()).expect("a module"), &Options::default());
+    let walk = |text: &str| {
+        grid::analyze_grid(&frontend::read(text.as_bytes()).expect("a module"), &Options::default())
+    };
     assert_eq!(walk(text).expect("a walk").findings[0].kind, FindingKind::Race);
     let fewer = text.replace("@Config: 3, 1, 3", "@Config: 2, 2, 2");
     assert!(walk(&fewer).expect("a walk").findings.is_empty());
@@ -516,7 +517,7 @@ fn pointers_are_compared_and_subtracted() {
         let module = frontend::read(text.as_bytes()).unwrap();
         let options = Options { grid: Some([1, 1, 1]), ..Options::default() };
         let mut walked: Vec<_> =
-            grid::walk(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
+            grid::analyze_grid(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
         let mut checked: Vec<_> =
             frontend::lift(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
         walked.dedup();
@@ -565,7 +566,7 @@ fn of_several_blocks_of_a_binding_the_accessed_one_is_named() {
         .replace("%flags = OpVariable", "%words = OpVariable %to_block StorageBuffer\n%flags = OpVariable");
     let module = frontend::read(text.as_bytes()).unwrap();
     let options = Options { grid: Some([1, 1, 1]), ..Options::default() };
-    let report = grid::walk(&module, &options).unwrap();
+    let report = grid::analyze_grid(&module, &options).unwrap();
     assert!(report.findings[0].message.contains("`words["), "{:?}", report.findings);
     let mends = frontend::mend_walked(&module, &options, &report, &|| false);
     let texts: Vec<&str> = mends.of.iter().flatten().map(|change| change.text.as_str()).collect();

@@ -1,7 +1,7 @@
 //! The walk over a whole grid against the model, which looks at every execution: on random small kernels both say the same, and
 //! so many of the racy ones are found by 1, 10 and 100 orders. VK_LITMUS_RANDOM_KERNELS says how many, or which: `1-20000`.
 
-use frontend::{Asking, FindingKind, Options, Problem, Refusal, grid, grid::Verdict};
+use frontend::{Asking, FindingKind, Options, Problem, Refusal, grid, grid::GridVerdict};
 use litmus::Race;
 use model::{Budget, Model};
 
@@ -364,14 +364,14 @@ fn fragments(mut kernel: Kernel, mut text: String) -> (String, Options) {
 }
 
 /// Whether a walk reports two accesses that race.
-fn races(report: &grid::Report) -> bool {
+fn races(report: &grid::GridReport) -> bool {
     let race = FindingKind::is_race;
     report.findings.iter().any(|found| race(found.kind))
 }
 
 /// Whether a walk tells a value that nobody wrote on which something depends. What comes after it is not defined: the walk takes
 /// the value as zero, and the model is asked of 0 and 1.
-fn undefined(report: &grid::Report) -> bool {
+fn undefined(report: &grid::GridReport) -> bool {
     report.findings.iter().any(|found| found.kind == FindingKind::UninitialisedRead)
 }
 
@@ -416,7 +416,7 @@ fn at_most_32_bytes_are_kept_of_a_byte() {
         all.push(("granite_binning", read(folder.join("k.spv")), case.options));
     }
     for (name, module, options) in all {
-        let walked = grid::walk(&module, &Options { schedules: Some(1), ..options }).unwrap();
+        let walked = grid::analyze_grid(&module, &Options { schedules: Some(1), ..options }).unwrap();
         let (kept, accessed) = (walked.shadow_bytes, walked.accessed_bytes);
         assert!(accessed > 0 && kept <= 32 * accessed, "{name}: {kept} of {accessed}");
     }
@@ -495,8 +495,9 @@ fn what_only_the_model_finds_needs_a_read_of_a_later_write() {
             let answer =
                 frontend::answer(&frontend::lift(&module, &options).unwrap(), &model, &asking).unwrap();
             assert_eq!(answer.race, expected, "seed {}\n{text}", beyond.seed);
-            let walked = grid::walk(&module, &Options { schedules: Some(100), ..options.clone() }).unwrap();
-            assert!(!races(&walked) && walked.ordered, "seed {}", beyond.seed);
+            let walked =
+                grid::analyze_grid(&module, &Options { schedules: Some(100), ..options.clone() }).unwrap();
+            assert!(!races(&walked) && walked.is_schedule_dependent, "seed {}", beyond.seed);
         }
     }
 }
@@ -517,8 +518,8 @@ fn compared(meeting: Meeting, once: &[u64]) {
         let (text, options) = drawn(seed, meeting);
         let body = text.split_once("%groups = OpLoad").map_or("", |(_, body)| body);
         let module = frontend::read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let walked =
-            grid::walk(&module, &options).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+        let walked = grid::analyze_grid(&module, &options)
+            .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
         let lifted = match frontend::lift(&module, &options) {
             Ok(lifted) => lifted,
             // Too many runs of one invocation.
@@ -548,13 +549,13 @@ fn compared(meeting: Meeting, once: &[u64]) {
                 let told = found || undefined(&walked);
                 behind += usize::from(told && !found);
                 missed += usize::from(!told);
-                assert!(told || walked.ordered, "seed {seed}: missed\n{options:?}\n{body}");
+                assert!(told || walked.is_schedule_dependent, "seed {seed}: missed\n{options:?}\n{body}");
                 // More of them begin with the fewer.
                 let mut seen = false;
                 for (by, schedules) in found_by.iter_mut().zip(schedules) {
                     let asked = Options { schedules: Some(schedules), ..options.clone() };
-                    let tells = |report: grid::Report| races(&report) || undefined(&report);
-                    seen = seen || grid::walk(&module, &asked).is_ok_and(tells);
+                    let tells = |report: grid::GridReport| races(&report) || undefined(&report);
+                    seen = seen || grid::analyze_grid(&module, &asked).is_ok_and(tells);
                     *by += usize::from(seen);
                 }
                 if !seen {
@@ -566,7 +567,7 @@ fn compared(meeting: Meeting, once: &[u64]) {
                 free += 1;
                 let words: Vec<&String> = walked.findings.iter().map(|found| &found.message).collect();
                 assert!(!found, "seed {seed}: {words:#?}\n{options:?}\n{body}");
-                assert_ne!(walked.verdict, Verdict::Undecided);
+                assert_ne!(walked.verdict, GridVerdict::Undecided);
             }
             Race::Unknown => open += 1,
         }

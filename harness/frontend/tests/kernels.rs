@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use frontend::grid::{Report, Verdict};
+use frontend::grid::{GridReport, GridVerdict};
 use frontend::{Module, inputs, judge};
 use model::{Budget, Model};
 
@@ -42,12 +42,12 @@ fn rows(corpus: &Path) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
 }
 
 /// The verdict, and kind and lines of each finding.
-fn said(module: &Module, report: &Report) -> String {
+fn said(module: &Module, report: &GridReport) -> String {
     let verdict = match report.verdict {
-        Verdict::Racy => "racy",
-        Verdict::Clean if report.ordered => "clean in the orders tried",
-        Verdict::Clean => "clean",
-        Verdict::Undecided => "undecided",
+        GridVerdict::Racy => "racy",
+        GridVerdict::Clean if report.is_schedule_dependent => "clean in the orders tried",
+        GridVerdict::Clean => "clean",
+        GridVerdict::Undecided => "undecided",
     };
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for finding in &report.findings {
@@ -95,7 +95,7 @@ fn kernels_get_their_verdicts() {
             let mut lines = spots.filter_map(|spot| module.source_line(spot.line)).map(|line| line.line);
             lines.any(|line| row.lines.contains(&line))
         });
-        let clean = judged.as_ref().is_ok_and(|report| report.verdict == Verdict::Clean);
+        let clean = judged.as_ref().is_ok_and(|report| report.verdict == GridVerdict::Clean);
         let as_expected = match row.expected.as_str() {
             expected if ["racy", "divergent", "out-of"].iter().any(|start| expected.starts_with(start)) => {
                 named

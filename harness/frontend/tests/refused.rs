@@ -257,7 +257,7 @@ fn random_words_do_no_harm() {
         read += usize::from(module.is_ok());
         if let Ok(module) = module {
             let _ = frontend::lift(&module, &Options::default());
-            let _ = frontend::grid::walk(&module, &Options::default());
+            let _ = frontend::grid::analyze_grid(&module, &Options::default());
         }
     }
     assert!(read > 100, "{read}");
@@ -301,7 +301,8 @@ fn sections_are_executed_once() {
         let module = frontend::read(text.replace("LocalSize 2 1 1", mode).as_bytes()).unwrap();
         let options = Options { grid: Some([1, 1, 2]), ..Options::default() };
         let lifted = frontend::lift(&module, &options).map(|lifted| !lifted.findings.is_empty());
-        let walked = frontend::grid::walk(&module, &options).map(|report| !report.findings.is_empty());
+        let walked =
+            frontend::grid::analyze_grid(&module, &options).map(|report| !report.findings.is_empty());
         assert_eq!(lifted, walked, "{body}");
         lifted.map_err(|refusal| refusal.to_string())
     };
@@ -323,9 +324,9 @@ fn sections_are_executed_once() {
 fn walks_pass_over_nothing() {
     let walked = |body: &str| {
         let module = frontend::read(kernel("", body).as_bytes()).unwrap();
-        frontend::grid::walk(&module, &Options::default()).map(|report| report.verdict)
+        frontend::grid::analyze_grid(&module, &Options::default()).map(|report| report.verdict)
     };
-    assert_eq!(walked("OpNop"), Ok(frontend::grid::Verdict::Clean));
+    assert_eq!(walked("OpNop"), Ok(frontend::grid::GridVerdict::Clean));
     for op in ["OpBeginInvocationInterlockEXT", "OpEmitVertex", "OpSetMeshOutputsEXT %1 %1"] {
         let refused = walked(op).map_err(|refusal| refusal.to_string());
         let name = op.split(' ').next().unwrap();

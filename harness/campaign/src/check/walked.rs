@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use frontend::grid::{GridFinding, Verdict};
+use frontend::grid::{GridFinding, GridVerdict};
 use frontend::{DEFAULT_UNROLL, Identity, Module, Options, Refusal, Until};
 use litmus::Race;
 use model::Budget;
@@ -78,11 +78,11 @@ impl Walked<'_> {
         let options = Options { until, ..self.options.clone() };
         let report = frontend::judge(self.module, &options, model, Budget::until(&stop)).map_err(Some)?;
         let race = match report.verdict {
-            Verdict::Undecided => return Err(report.why),
+            GridVerdict::Undecided => return Err(report.refusal),
             _ if report.findings.iter().any(|found| found.kind.is_race()) => Race::Racy,
-            Verdict::Clean if !report.ordered => Race::Free,
+            GridVerdict::Clean if !report.is_schedule_dependent => Race::Free,
             // What comes after something undefined, and other orders than those that were tried, are not known.
-            Verdict::Clean | Verdict::Racy => Race::Unknown,
+            GridVerdict::Clean | GridVerdict::Racy => Race::Unknown,
         };
         let findings: Vec<FindingRecord> =
             report.findings.iter().map(|found| race::record(self.file, self.module, found)).collect();
@@ -99,12 +99,12 @@ impl Walked<'_> {
         }
         let line = CheckLine {
             queries,
-            executions: Executions { candidate: report.orders, consistent: report.orders },
+            executions: Executions { candidate: report.schedules, consistent: report.schedules },
             bound: self.options.unroll.unwrap_or(DEFAULT_UNROLL),
-            runs: report.orders,
+            runs: report.schedules,
             findings: Some(findings),
             compiler: self.compiler.map(str::to_owned),
-            wider: report.wider,
+            wider: report.two_workgroup_finding,
             ..entry_line(self.file, &report.entry, model, race, started)
         };
         Ok(Checked::Answered(Box::new(line), warnings, outcome))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
-use frontend::grid::{GridFinding, GridSpot, Report, Verdict};
+use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict};
 use frontend::{Module, Options, Place, Refusal, Until, WalkedChange, WalkedMends, mend_walked};
 use litmus::Test;
 use model::{Budget, Model};
@@ -144,7 +144,7 @@ fn refused(file: &str, entry: &str, options: &Options, why: String) -> RaceLine 
 }
 
 /// What is published of a report.
-pub fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
+pub fn answered(file: &str, module: &Module, report: GridReport) -> RaceLine {
     let invocations = report.grid.iter().chain(&report.local_size).map(|count| u64::from(*count)).product();
     RaceLine {
         schema: RACE_SCHEMA.to_owned(),
@@ -154,18 +154,18 @@ pub fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
         local_size: Some(report.local_size),
         subgroup_size: report.subgroup_size,
         verdict: match report.verdict {
-            Verdict::Racy => RaceVerdict::Racy,
-            Verdict::Clean => RaceVerdict::Clean,
-            Verdict::Undecided => RaceVerdict::Undecided,
+            GridVerdict::Racy => RaceVerdict::Racy,
+            GridVerdict::Clean => RaceVerdict::Clean,
+            GridVerdict::Undecided => RaceVerdict::Undecided,
         },
-        why: report.why.map(|refusal| worded(file, module, &refusal)),
+        why: report.refusal.map(|refusal| worded(file, module, &refusal)),
         findings: report.findings.iter().map(|found| record(file, module, found)).collect(),
         coverage: RaceCoverage {
             words: report.coverage,
-            by: Some(if report.by_model { RaceWitness::Model } else { RaceWitness::Walk }),
+            by: Some(if report.decided_by_model { RaceWitness::Model } else { RaceWitness::Walk }),
             invocations,
-            every_order: !report.ordered,
-            orders: report.orders,
+            every_order: !report.is_schedule_dependent,
+            orders: report.schedules,
             steps: report.steps,
         },
     }

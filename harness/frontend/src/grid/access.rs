@@ -8,48 +8,52 @@ use crate::error::{Problem, malformed, unsupported};
 use crate::lift::{FindingKind, Identity};
 use crate::order::MemoryOperands;
 
-use super::clock::{Moment, class_index};
-use super::machine::{Here, Machine, SHARED, Step, Workgroup};
-use super::memory::{Object, address, place};
-use super::program::{Inst, Kind, Layout, Program};
-use super::shadow::{Manner, Record, Sight, Way};
-use super::value::{LOCAL, NOWHERE, Pointer, SITES, Taint, Value};
+use super::happens_before::{Epoch, class_index};
+use super::machine::{Interpreter, InvocationCtx, SHARED, Step, WorkgroupState};
+use super::memory::{MemoryObject, address_of_byte, resolve_address};
+use super::program::{DecodedProgram, Inst, ScalarKind, TypeLayout};
+use super::shadow::{AccessRecord, AccessSite, MemoryAccessKind, RaceCheck};
+use super::value::{ConcretePointer, ConcreteValue, LOCAL, NULL_OBJECT, SITE_MASK, Taint};
 
 /// Records at the words of one object at most.
 pub(super) const WORD: u64 = 4;
 
 /// The part of what a pointer points to.
-pub(super) fn part(program: &Program<'_>, pointer: &Pointer, index: u64) -> Result<Pointer, Problem> {
+pub(super) fn part_pointer(
+    program: &DecodedProgram<'_>,
+    pointer: &ConcretePointer,
+    index: u64,
+) -> Result<ConcretePointer, Problem> {
     let mut inner = *pointer;
     inner.stride = 0;
-    match program.layout(pointer.ty)? {
-        Layout::Vector { element, count, bits, .. } => {
+    match program.type_layout(pointer.ty)? {
+        TypeLayout::Vector { element, count, bits, .. } => {
             let step = match pointer.matrix_stride {
                 // A column of a matrix that lies in rows.
                 stride if stride > 0 && pointer.row_major => u64::from(stride),
                 _ => u64::from(bits / 8).max(1),
             };
-            inner.beyond |= index >= u64::from(*count);
+            inner.out_of_bounds |= index >= u64::from(*count);
             inner.offset = pointer.offset.wrapping_add(step.wrapping_mul(index));
             inner.ty = *element;
             inner.matrix_stride = 0;
         }
-        Layout::Matrix { column, count, rows, bytes } => {
+        TypeLayout::Matrix { column, count, rows, bytes } => {
             let own = if pointer.row_major { *count } else { *rows } * bytes;
             let stride = if pointer.matrix_stride > 0 { pointer.matrix_stride } else { own };
             let step = if pointer.row_major { *bytes } else { stride };
-            inner.beyond |= index >= u64::from(*count);
+            inner.out_of_bounds |= index >= u64::from(*count);
             inner.offset = pointer.offset.wrapping_add(u64::from(step).wrapping_mul(index));
             inner.ty = *column;
             inner.matrix_stride = stride;
         }
-        Layout::Array { element, stride, length } => {
-            inner.beyond |= length.is_some_and(|length| index >= length);
+        TypeLayout::Array { element, stride, length } => {
+            inner.out_of_bounds |= length.is_some_and(|length| index >= length);
             inner.offset = pointer.offset.wrapping_add(stride.wrapping_mul(index));
             inner.ty = *element;
             inner.stride = *stride;
         }
-        Layout::Struct { members } => {
+        TypeLayout::Struct { members } => {
             let member =
                 members.get(index as usize).ok_or_else(|| malformed("an index beyond its composite"))?;
             inner.offset = pointer.offset.wrapping_add(member.offset);
@@ -66,355 +70,389 @@ pub(super) fn part(program: &Program<'_>, pointer: &Pointer, index: u64) -> Resu
 }
 
 /// How many parts a type has.
-pub(super) fn count(program: &Program<'_>, ty: u32) -> Result<u64, Problem> {
-    let count = match program.layout(ty)? {
-        Layout::Vector { count, .. } | Layout::Matrix { count, .. } => u64::from(*count),
-        Layout::Array { length: Some(length), .. } => *length,
-        Layout::Struct { members } => members.len() as u64,
-        Layout::Array { length: None, .. } => return Err(malformed("a value of an array without a length")),
+pub(super) fn part_count(program: &DecodedProgram<'_>, ty: u32) -> Result<u64, Problem> {
+    let count = match program.type_layout(ty)? {
+        TypeLayout::Vector { count, .. } | TypeLayout::Matrix { count, .. } => u64::from(*count),
+        TypeLayout::Array { length: Some(length), .. } => *length,
+        TypeLayout::Struct { members } => members.len() as u64,
+        TypeLayout::Array { length: None, .. } => {
+            return Err(malformed("a value of an array without a length"));
+        }
         _ => 0,
     };
     let bound = crate::layout::MAX_PARTS;
     if count > bound as u64 { Err(Problem::Budget { what: "parts of a value", bound }) } else { Ok(count) }
 }
 
-impl Machine<'_> {
-    pub(super) fn pointer(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<Pointer> {
-        match self.value_of(here, self.program.module.operand(&inst.raw, index)?)? {
-            Value::Pointer(pointer) => Ok(*pointer),
-            Value::Bits(..) => Err(unsupported("a pointer made of an integer").into()),
+impl Interpreter<'_> {
+    pub(super) fn operand_pointer(
+        &self,
+        here: &InvocationCtx<'_>,
+        inst: &Inst,
+        index: usize,
+    ) -> Step<ConcretePointer> {
+        match self.single_slot_value(here, self.program.module.operand(&inst.raw, index)?)? {
+            ConcreteValue::Pointer(pointer) => Ok(*pointer),
+            ConcreteValue::Bits(..) => Err(unsupported("a pointer made of an integer").into()),
             _ => Err(unsupported("a pointer without a unique object").into()),
         }
     }
 
     /// Bytes from one element to the next of what an instruction's first operand points into.
-    pub(super) fn stride_of(&self, inst: &Inst, pointer: &Pointer) -> i64 {
+    pub(super) fn stride_of(&self, inst: &Inst, pointer: &ConcretePointer) -> i64 {
         let program = self.program;
         let ty = program.module.operand(&inst.raw, 0).map_or(0, |id| program.type_of(id));
         let declared = program.module.decorations.get(&ty).and_then(|decorations| decorations.stride);
         let stride = declared.or((pointer.stride > 0).then_some(pointer.stride));
-        stride.unwrap_or_else(|| program.size(pointer.ty)) as i64
+        stride.unwrap_or_else(|| program.type_size(pointer.ty)) as i64
     }
 
     /// `first` is the operand of the first index behind the element of a `PtrAccessChain`.
-    pub(super) fn chain(&mut self, here: &mut Here<'_>, inst: &Inst, first: usize) -> Step<Value> {
+    pub(super) fn access_chain(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst,
+        first: usize,
+    ) -> Step<ConcreteValue> {
         let program = self.program;
-        let mut pointer = self.pointer(here, inst, 0)?;
+        let mut pointer = self.operand_pointer(here, inst, 0)?;
         let operands = program.module.operands(&inst.raw);
         if first == 2 {
             let stride = self.stride_of(inst, &pointer) as u64;
-            let (index, taint) = self.index(here, inst, 1)?;
+            let (index, taint) = self.chain_index(here, inst, 1)?;
             pointer.taint |= taint;
             pointer.offset = pointer.offset.wrapping_add(index.wrapping_mul(stride));
             pointer.stride = stride;
         }
         for position in first..operands.len() {
-            let (index, taint) = self.index(here, inst, position)?;
+            let (index, taint) = self.chain_index(here, inst, position)?;
             pointer.taint |= taint;
-            if let Some(shared) = self.descriptor(&pointer, index)? {
+            if let Some(shared) = self.select_descriptor(&pointer, index)? {
                 pointer = shared;
                 continue;
             }
-            pointer = part(program, &pointer, index)?;
+            pointer = part_pointer(program, &pointer, index)?;
         }
-        Ok(Value::Pointer(pointer))
+        Ok(ConcreteValue::Pointer(pointer))
     }
 
     /// An index, as a signed number that wraps. What has no defined value decides nothing as long as nobody looks at it.
-    fn index(&mut self, here: &mut Here<'_>, inst: &Inst, position: usize) -> Step<(u64, Taint)> {
+    fn chain_index(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst,
+        position: usize,
+    ) -> Step<(u64, Taint)> {
         let program = self.program;
         let id = program.module.operand(&inst.raw, position)?;
-        let bits = program.numbers(program.type_of(id)).map_or(32, |of| of.1);
-        let Value::Bits(index, taint) = *self.value_of(here, id)? else {
+        let bits = program.number_layout(program.type_of(id)).map_or(32, |of| of.1);
+        let ConcreteValue::Bits(index, taint) = *self.single_slot_value(here, id)? else {
             return Err(malformed("an index that is no number").into());
         };
-        if taint & SITES == 0 {
-            self.decides(here, taint, "an index")?;
+        if taint & SITE_MASK == 0 {
+            self.check_control_dependence(here, taint, "an index")?;
         }
-        Ok((arithmetic::signed(index, bits) as u64, taint & SITES))
+        Ok((arithmetic::signed(index, bits) as u64, taint & SITE_MASK))
     }
 
     /// How many bytes a number has in memory, and what kind it is.
-    pub(super) fn scalar(&self, ty: u32) -> Option<(Kind, u32)> {
-        match self.program.layout(ty).ok()? {
-            Layout::Scalar { kind, bits } => Some((*kind, bits.div_ceil(8))),
+    pub(super) fn scalar_layout(&self, ty: u32) -> Option<(ScalarKind, u32)> {
+        match self.program.type_layout(ty).ok()? {
+            TypeLayout::Scalar { kind, bits } => Some((*kind, bits.div_ceil(8))),
             _ => None,
         }
     }
 
     /// Reads a whole type.
-    pub(super) fn load(
+    pub(super) fn load_value(
         &mut self,
-        here: &mut Here<'_>,
-        pointer: &Pointer,
+        here: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
         operands: MemoryOperands,
-    ) -> Step<Value> {
-        if let Some((kind, bytes)) = self.scalar(pointer.ty) {
+    ) -> Step<ConcreteValue> {
+        if let Some((kind, bytes)) = self.scalar_layout(pointer.ty) {
             return self.load_scalar(here, pointer, kind, bytes, operands);
         }
-        match self.program.layout(pointer.ty)? {
-            Layout::Image => {
-                let sampler = self.object(here, pointer.object).and_then(|image| image.sampler);
-                return Ok(Value::Image(pointer.object, sampler));
+        match self.program.type_layout(pointer.ty)? {
+            TypeLayout::Image => {
+                let sampler = self.object_mut(here, pointer.object).and_then(|image| image.sampler);
+                return Ok(ConcreteValue::Image(pointer.object, sampler));
             }
-            Layout::Handle => {
-                let sampler = self.object(here, pointer.object).and_then(|sampler| sampler.sampler);
-                return Ok(sampler.map_or(Value::Nothing(super::value::OPAQUE), Value::Sampler));
+            TypeLayout::Handle => {
+                let sampler = self.object_mut(here, pointer.object).and_then(|sampler| sampler.sampler);
+                return Ok(
+                    sampler.map_or(ConcreteValue::NoBits(super::value::OPAQUE), ConcreteValue::Sampler)
+                );
             }
-            Layout::Vector { count, kind: Kind::Integer | Kind::Float, bits, .. } => {
+            TypeLayout::Vector { count, kind: ScalarKind::Integer | ScalarKind::Float, bits, .. } => {
                 let (count, bytes) = (*count, bits.div_ceil(8));
-                if let Some(object) = self.own(here, pointer, count * bytes) {
+                if let Some(object) = self.private_object(here, pointer, count * bytes) {
                     let part = |index: u32| {
-                        let (bits, taint) = object.read(pointer.offset + u64::from(index * bytes), bytes);
-                        Value::Bits(bits, taint)
+                        let (bits, taint) =
+                            object.read_scalar(pointer.offset + u64::from(index * bytes), bytes);
+                        ConcreteValue::Bits(bits, taint)
                     };
-                    return Ok(Value::many((0..count).map(part)));
+                    return Ok(ConcreteValue::from_components((0..count).map(part)));
                 }
             }
             _ => {}
         }
-        let count = count(self.program, pointer.ty)?;
+        let count = part_count(self.program, pointer.ty)?;
         let parts = (0..count).map(|index| {
-            let inner = part(self.program, pointer, index)?;
-            self.load(here, &inner, operands)
+            let inner = part_pointer(self.program, pointer, index)?;
+            self.load_value(here, &inner, operands)
         });
-        Ok(Value::many(parts.collect::<Step<Vec<_>>>()?))
+        Ok(ConcreteValue::from_components(parts.collect::<Step<Vec<_>>>()?))
     }
 
     /// Reads a vector whose components have a slot each.
     pub(super) fn load_vector(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut InvocationCtx<'_>,
         inst: &Inst,
-        pointer: &Pointer,
+        pointer: &ConcretePointer,
         operands: MemoryOperands,
     ) -> Step<()> {
-        for (index, slot) in (0..).zip(inst.result.all()) {
-            let inner = part(self.program, pointer, index)?;
-            let value = self.load(here, &inner, operands)?;
-            if let Some(place) = here.frame()?.values.get_mut(*slot as usize) {
+        for (index, slot) in (0..).zip(inst.result.as_slice()) {
+            let inner = part_pointer(self.program, pointer, index)?;
+            let value = self.load_value(here, &inner, operands)?;
+            if let Some(place) = here.frame_mut()?.values.get_mut(*slot as usize) {
                 *place = value;
             }
         }
-        here.frame()?.at += 1;
+        here.frame_mut()?.at += 1;
         Ok(())
     }
 
     /// Writes a vector whose components have a slot each.
     pub(super) fn store_vector(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut InvocationCtx<'_>,
         id: u32,
-        pointer: &Pointer,
+        pointer: &ConcretePointer,
         operands: MemoryOperands,
     ) -> Step<()> {
-        for (index, slot) in (0..).zip(self.program.slots(id).all()) {
-            let inner = part(self.program, pointer, index)?;
+        for (index, slot) in (0..).zip(self.program.slots_of(id).as_slice()) {
+            let inner = part_pointer(self.program, pointer, index)?;
             let value =
-                self.in_slot(here, *slot).cloned().ok_or_else(|| malformed("a vector without a value"))?;
-            self.store(here, &inner, &value, operands)?;
+                self.slot_value(here, *slot).cloned().ok_or_else(|| malformed("a vector without a value"))?;
+            self.store_value(here, &inner, &value, operands)?;
         }
         Ok(())
     }
 
     /// Memory that no other invocation shares and that holds all of a vector, whose components lie one after the other.
-    fn own<'m>(
+    fn private_object<'m>(
         &'m mut self,
-        here: &'m mut Here<'_>,
-        pointer: &Pointer,
+        here: &'m mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
         bytes: u32,
-    ) -> Option<&'m mut Object> {
-        if pointer.beyond || pointer.taint != 0 || pointer.matrix_stride != 0 {
+    ) -> Option<&'m mut MemoryObject> {
+        if pointer.out_of_bounds || pointer.taint != 0 || pointer.matrix_stride != 0 {
             return None;
         }
-        let object = self.object(here, pointer.object)?;
-        (object.class.is_none() && object.holds(pointer.offset, bytes)).then_some(object)
+        let object = self.object_mut(here, pointer.object)?;
+        (object.class.is_none() && object.contains_range(pointer.offset, bytes)).then_some(object)
     }
 
     fn load_scalar(
         &mut self,
-        here: &mut Here<'_>,
-        pointer: &Pointer,
-        kind: Kind,
+        here: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        kind: ScalarKind,
         bytes: u32,
         operands: MemoryOperands,
-    ) -> Step<Value> {
-        let Some(object) = self.object(here, pointer.object) else {
-            self.decides(here, pointer.taint & !SITES, "an address")?;
+    ) -> Step<ConcreteValue> {
+        let Some(object) = self.object_mut(here, pointer.object) else {
+            self.check_control_dependence(here, pointer.taint & !SITE_MASK, "an address")?;
             let message = "a read through an address of nothing".to_owned();
-            let lacks = self.lacks(here, (FindingKind::OutOfBounds, message), Some(false));
-            let taint = pointer.taint & SITES | lacks;
-            return Ok(self.zero(pointer.ty, kind, taint));
+            let lacks = self.undefined_result(here, (FindingKind::OutOfBounds, message), Some(false));
+            let taint = pointer.taint & SITE_MASK | lacks;
+            return Ok(self.zero_value(pointer.ty, kind, taint));
         };
-        if pointer.taint & SITES != 0 {
-            return Ok(self.zero(pointer.ty, kind, pointer.taint));
+        if pointer.taint & SITE_MASK != 0 {
+            return Ok(self.zero_value(pointer.ty, kind, pointer.taint));
         }
-        if pointer.beyond || !object.holds(pointer.offset, bytes) {
-            let given = object.given || object.ends_before(pointer, bytes);
+        if pointer.out_of_bounds || !object.contains_range(pointer.offset, bytes) {
+            let given = object.has_known_length || object.is_beyond_any_object(pointer, bytes);
             if !given {
                 self.note_unknown_length(here, pointer);
             }
             // Where nothing is said of the length, nothing is beyond it.
-            let taint = match self.known_site(here) {
+            let taint = match self.undefined_site_taint(here) {
                 _ if !given => 0,
                 Some(taint) => taint,
                 None => {
-                    let message = self.beyond_end(here, "a read", pointer);
-                    self.lacks(here, (FindingKind::OutOfBounds, message), Some(false))
+                    let message = self.describe_out_of_bounds(here, "a read", pointer);
+                    self.undefined_result(here, (FindingKind::OutOfBounds, message), Some(false))
                 }
             };
-            return Ok(self.zero(pointer.ty, kind, taint));
+            return Ok(self.zero_value(pointer.ty, kind, taint));
         }
-        let (bits, mut taint) = object.read(pointer.offset, bytes);
+        let (bits, mut taint) = object.read_scalar(pointer.offset, bytes);
         let (class, coherent) = (object.class, object.coherent);
         if let Some(class) = class {
-            let manner = self.plain(class, coherent || pointer.coherent, false, operands)?;
-            self.meet(here, pointer, bytes, class, manner, true);
+            let manner = self.plain_access_kind(class, coherent || pointer.coherent, false, operands)?;
+            self.check_access(here, pointer, bytes, class, manner, true);
             taint |= pointer.taint;
         }
         Ok(match kind {
-            Kind::Address => Value::Pointer(self.pointer_at(bits, self.pointee(pointer.ty), taint)),
-            Kind::Bool => Value::Bits(u64::from(bits != 0), taint),
-            _ => Value::Bits(bits, taint),
+            ScalarKind::Address => {
+                ConcreteValue::Pointer(self.pointer_from_address(bits, self.pointee_type(pointer.ty), taint))
+            }
+            ScalarKind::Bool => ConcreteValue::Bits(u64::from(bits != 0), taint),
+            _ => ConcreteValue::Bits(bits, taint),
         })
     }
 
-    fn zero(&self, ty: u32, kind: Kind, taint: Taint) -> Value {
+    fn zero_value(&self, ty: u32, kind: ScalarKind, taint: Taint) -> ConcreteValue {
         match kind {
-            Kind::Address => Value::Pointer(Pointer::null(self.pointee(ty), taint)),
-            _ => Value::Bits(0, taint),
+            ScalarKind::Address => {
+                ConcreteValue::Pointer(ConcretePointer::null_pointer(self.pointee_type(ty), taint))
+            }
+            _ => ConcreteValue::Bits(0, taint),
         }
     }
 
-    fn pointee(&self, ty: u32) -> u32 {
-        self.program.pointee(ty).map_or(0, |to| to.1)
+    fn pointee_type(&self, ty: u32) -> u32 {
+        self.program.pointee_of(ty).map_or(0, |to| to.1)
     }
 
     /// The pointer of an address.
-    pub(super) fn pointer_at(&self, number: u64, ty: u32, taint: Taint) -> Pointer {
-        match place(number) {
+    pub(super) fn pointer_from_address(&self, number: u64, ty: u32, taint: Taint) -> ConcretePointer {
+        match resolve_address(number) {
             (Some(object), offset) if (object as usize) < self.objects.len() => {
-                Pointer { offset, taint, ..Pointer::to(object, ty) }
+                ConcretePointer { offset, taint, ..ConcretePointer::to_object(object, ty) }
             }
-            _ => Pointer { offset: number, taint, ..Pointer::to(NOWHERE, ty) },
+            _ => ConcretePointer { offset: number, taint, ..ConcretePointer::to_object(NULL_OBJECT, ty) },
         }
     }
 
     /// The address of a pointer.
-    pub(super) fn address_of(&self, pointer: &Pointer) -> u64 {
-        if pointer.object == NOWHERE {
+    pub(super) fn address_of(&self, pointer: &ConcretePointer) -> u64 {
+        if pointer.object == NULL_OBJECT {
             return pointer.offset;
         }
-        address(pointer.object, pointer.offset)
+        address_of_byte(pointer.object, pointer.offset)
     }
 
     /// Writes a whole type.
-    pub(super) fn store(
+    pub(super) fn store_value(
         &mut self,
-        here: &mut Here<'_>,
-        pointer: &Pointer,
-        value: &Value,
+        here: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        value: &ConcreteValue,
         operands: MemoryOperands,
     ) -> Step<()> {
-        if let Some((_, bytes)) = self.scalar(pointer.ty) {
+        if let Some((_, bytes)) = self.scalar_layout(pointer.ty) {
             return self.store_scalar(here, pointer, value, bytes, operands);
         }
-        if let (Layout::Vector { kind: Kind::Integer | Kind::Float, bits, .. }, Value::Many(parts)) =
-            (self.program.layout(pointer.ty)?, value)
+        if let (
+            TypeLayout::Vector { kind: ScalarKind::Integer | ScalarKind::Float, bits, .. },
+            ConcreteValue::Composite(parts),
+        ) = (self.program.type_layout(pointer.ty)?, value)
         {
             let bytes = bits.div_ceil(8);
-            let whole = parts.iter().all(|part| matches!(part, Value::Bits(..)));
+            let whole = parts.iter().all(|part| matches!(part, ConcreteValue::Bits(..)));
             if whole
                 && pointer.object & LOCAL != 0
-                && let Some(object) = self.own(here, pointer, parts.len() as u32 * bytes)
+                && let Some(object) = self.private_object(here, pointer, parts.len() as u32 * bytes)
             {
                 for (index, part) in (0..).zip(parts.iter()) {
-                    if let Value::Bits(bits, taint) = part {
-                        object.write(pointer.offset + index * u64::from(bytes), bytes, *bits, *taint);
+                    if let ConcreteValue::Bits(bits, taint) = part {
+                        object.write_scalar(pointer.offset + index * u64::from(bytes), bytes, *bits, *taint);
                     }
                 }
                 return Ok(());
             }
         }
-        let count = count(self.program, pointer.ty)?;
+        let count = part_count(self.program, pointer.ty)?;
         for index in 0..count {
-            let inner = part(self.program, pointer, index)?;
-            let element = self.component(value, index as usize)?;
-            self.store(here, &inner, &element, operands)?;
+            let inner = part_pointer(self.program, pointer, index)?;
+            let element = self.extract_component(value, index as usize)?;
+            self.store_value(here, &inner, &element, operands)?;
         }
         Ok(())
     }
 
-    pub(super) fn component(&self, value: &Value, index: usize) -> Result<Value, Problem> {
+    pub(super) fn extract_component(
+        &self,
+        value: &ConcreteValue,
+        index: usize,
+    ) -> Result<ConcreteValue, Problem> {
         match value {
-            Value::Many(parts) => {
+            ConcreteValue::Composite(parts) => {
                 parts.get(index).cloned().ok_or_else(|| malformed("an index beyond its composite"))
             }
-            Value::Nothing(taint) => Ok(Value::Nothing(*taint)),
+            ConcreteValue::NoBits(taint) => Ok(ConcreteValue::NoBits(*taint)),
             _ => Err(malformed("a part of what has none")),
         }
     }
 
     fn store_scalar(
         &mut self,
-        here: &mut Here<'_>,
-        pointer: &Pointer,
-        value: &Value,
+        here: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        value: &ConcreteValue,
         bytes: u32,
         operands: MemoryOperands,
     ) -> Step<()> {
         let (bits, taint) = match value {
-            Value::Bits(bits, taint) => (*bits, *taint),
-            Value::Pointer(to) => (self.address_of(to), to.taint),
-            other => (0, other.taint()),
+            ConcreteValue::Bits(bits, taint) => (*bits, *taint),
+            ConcreteValue::Pointer(to) => (self.address_of(to), to.taint),
+            other => (0, other.combined_taint()),
         };
         if pointer.object & LOCAL == 0 {
-            self.decides(here, pointer.taint, "an address")?;
-            self.looked_at(taint);
+            self.check_control_dependence(here, pointer.taint, "an address")?;
+            self.observe_undefined(taint);
         }
-        let probes = self.probes();
-        let Some(object) = self.object(here, pointer.object) else {
-            self.finding(here, FindingKind::OutOfBounds, "a write through an address of nothing".to_owned());
+        let probes = self.is_probing();
+        let Some(object) = self.object_mut(here, pointer.object) else {
+            self.report_here(
+                here,
+                FindingKind::OutOfBounds,
+                "a write through an address of nothing".to_owned(),
+            );
             return Ok(());
         };
-        if pointer.beyond || !object.holds(pointer.offset, bytes) {
-            if object.given || object.ends_before(pointer, bytes) {
-                let message = self.beyond_end(here, "a write", pointer);
-                self.finding(here, FindingKind::OutOfBounds, message);
+        if pointer.out_of_bounds || !object.contains_range(pointer.offset, bytes) {
+            if object.has_known_length || object.is_beyond_any_object(pointer, bytes) {
+                let message = self.describe_out_of_bounds(here, "a write", pointer);
+                self.report_here(here, FindingKind::OutOfBounds, message);
             } else {
                 self.note_unknown_length(here, pointer);
             }
             return Ok(());
         }
         let (class, coherent) = (object.class, object.coherent);
-        let changed = object.read(pointer.offset, bytes) != (bits, taint);
+        let changed = object.read_scalar(pointer.offset, bytes) != (bits, taint);
         if class.is_some() && changed && probes {
             self.changes += 1;
             return Ok(());
         }
-        object.write(pointer.offset, bytes, bits, taint);
+        object.write_scalar(pointer.offset, bytes, bits, taint);
         if let Some(class) = class {
             self.changes += u64::from(changed);
-            let manner = self.plain(class, coherent || pointer.coherent, true, operands)?;
-            self.again = !changed;
-            self.meet(here, pointer, bytes, class, manner, false);
-            self.again = false;
+            let manner = self.plain_access_kind(class, coherent || pointer.coherent, true, operands)?;
+            self.stores_same_value = !changed;
+            self.check_access(here, pointer, bytes, class, manner, false);
+            self.stores_same_value = false;
         }
         Ok(())
     }
 
     /// How a plain access accesses.
-    pub(super) fn plain(
+    pub(super) fn plain_access_kind(
         &self,
         class: StorageClass,
         coherent: bool,
         writes: bool,
         operands: MemoryOperands,
-    ) -> Result<Manner, Problem> {
+    ) -> Result<MemoryAccessKind, Problem> {
         let program = self.program;
         let number = |id| program.specialized.number(id);
         let access = operands.access(class, program.module.vulkan, coherent, writes, number)?;
-        let manner = Manner {
+        let manner = MemoryAccessKind {
             writes,
             atomic: false,
             wide: false,
@@ -424,87 +462,98 @@ impl Machine<'_> {
             operation: 0,
         };
         Ok(match access {
-            Access::Coherent { scope } => Manner { published: true, scope, ..manner },
+            Access::Coherent { scope } => MemoryAccessKind { published: true, scope, ..manner },
             _ => manner,
         })
     }
 
     /// Looks at who else was at the words of an access. Whether an atomic that is not ordered with it was there.
-    pub(super) fn meet(
+    pub(super) fn check_access(
         &mut self,
-        here: &mut Here<'_>,
-        pointer: &Pointer,
+        here: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
         bytes: u32,
         class: StorageClass,
-        manner: Manner,
+        manner: MemoryAccessKind,
         reads: bool,
     ) -> bool {
         self.accesses += 1;
-        if let Some(polled) = &mut self.polled {
+        if let Some(polled) = &mut self.spin_reads {
             polled.push((manner.atomic, pointer.object, pointer.offset));
         }
-        if self.setup.blind || self.probes() {
+        if self.setup.skip_race_checks || self.is_probing() {
             return false;
         }
         let at = class_index(class);
-        let epoch = here.workgroup.epochs[at];
-        let site = self.site_of(&here.workgroup.invocations[here.index]);
+        let epoch = here.workgroup.barrier_epochs[at];
+        let site = self.current_site(&here.workgroup.invocations[here.index]);
         let me = &here.workgroup.invocations[here.index];
-        let (invocation, workgroup, time) = (me.number, me.identity.workgroup_index, me.now());
-        let moment = Moment { invocation, workgroup, time, epoch, first: invocation - me.lane };
+        let (invocation, workgroup, time) = (me.number, me.identity.workgroup_index, me.current_time());
+        let moment =
+            Epoch { invocation, workgroup, time, barrier_epoch: epoch, subgroup_start: invocation - me.lane };
         let (subgroup, identity) = (me.subgroup, me.identity);
         let calls = me.frames.last().map_or(0, |frame| frame.calls);
-        let place = self.place_of(here, pointer.object);
-        let Workgroup { invocations, objects, .. } = &mut *here.workgroup;
+        let place = self.location_key(here, pointer.object);
+        let WorkgroupState { invocations, objects, .. } = &mut *here.workgroup;
         let me = &invocations[here.index];
         let object = match pointer.object & SHARED {
             0 => self.objects.get_mut(pointer.object as usize),
             _ => objects.get_mut((pointer.object & !SHARED) as usize),
         };
         let Some(object) = object else { return false };
-        let (view, fine) = (&me.views[at], self.setup.fine);
-        let shape = self.setup.shape();
-        let changes = manner.writes && !self.again;
+        let (view, fine) = (&me.views[at], self.setup.has_fine_ordering);
+        let shape = self.setup.numbering();
+        let changes = manner.writes && !self.stores_same_value;
         let end = pointer.offset + u64::from(bytes);
         let (mut unordered, mut conflict) = (false, None);
-        let (sees, mut seen) = (self.setup.mixed && manner.published && reads, Vec::new());
+        let (sees, mut seen) = (self.setup.has_mixed_visibility && manner.published && reads, Vec::new());
         for word in pointer.offset / WORD..end.div_ceil(WORD) {
             let first = pointer.offset.max(word * WORD) - word * WORD;
             let last = end.min((word + 1) * WORD) - word * WORD;
             let covered = (mask(last as u32) & !mask(first as u32)) as u8;
-            let record = Record { moment, subgroup, way: Way { site, calls, manner, mask: covered } };
-            let seen_here = me.seen.get(&(place.0, place.1, word));
-            let sight = Sight { view, seen: seen_here, fine, released: me.last_release, shape };
-            let cell = object.shadow.cell(word);
+            let record = AccessRecord {
+                epoch: moment,
+                subgroup,
+                site: AccessSite { instruction: site, calls, kind: manner, mask: covered },
+            };
+            let seen_here = me.self_visible.get(&(place.0, place.1, word));
+            let sight = RaceCheck {
+                view,
+                self_visible: seen_here,
+                has_fine_ordering: fine,
+                last_release: me.last_release,
+                numbering: shape,
+            };
+            let cell = object.shadow.cell_mut(word);
             if sees {
-                seen.extend(cell.seen_by(&record, sight).map(|write| (word, write)));
+                seen.extend(cell.self_visible_writes(&record, sight).map(|write| (word, write)));
             }
-            let met = cell.meet(&record, sight);
+            let met = cell.record_access(&record, sight);
             if changes {
-                cell.changed_by(moment.invocation);
+                cell.set_last_writer(moment.invocation);
             }
             unordered |= met.unordered;
             if let (Some((earlier, standing)), None) = (met.conflict, &conflict) {
                 conflict = Some((earlier, record, standing, word));
             }
         }
-        if self.setup.mixed && manner.writes {
-            invocations[here.index].stamp += 1;
+        if self.setup.has_mixed_visibility && manner.writes {
+            invocations[here.index].clock += 1;
         }
         for (word, (invocation, time)) in seen {
-            let known = &mut invocations[here.index].seen;
+            let known = &mut invocations[here.index].self_visible;
             let known = known.entry((place.0, place.1, word)).or_default().entry(invocation).or_default();
             *known = time.max(*known);
         }
         if let Some((earlier, later, standing, word)) = conflict {
-            let name = self.element(here, pointer, word * WORD);
-            let other = self.identity_of(earlier.moment.invocation);
-            self.race(&name, (&earlier, other), (&later, identity), standing);
+            let name = self.element_name(here, pointer, word * WORD);
+            let other = self.invocation_id(earlier.epoch.invocation);
+            self.report_race(&name, (&earlier, other), (&later, identity), standing);
         }
         unordered
     }
 
-    pub(super) fn identity_of(&self, number: u32) -> Identity {
+    pub(super) fn invocation_id(&self, number: u32) -> Identity {
         let count: u32 = self.setup.local_size.iter().product();
         let (index, local_index) = (number / count.max(1), number % count.max(1));
         let ([gx, gy, _], [x, y, _]) = (self.setup.grid, self.setup.local_size);
@@ -518,21 +567,21 @@ impl Machine<'_> {
     }
 
     /// Copies what one pointer points to to another.
-    pub(super) fn copy(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+    pub(super) fn copy_memory(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         if inst.raw.op == Op::CopyMemorySized {
             return Err(unsupported("OpCopyMemorySized").into());
         }
-        let (to, from) = (self.pointer(here, inst, 0)?, self.pointer(here, inst, 1)?);
+        let (to, from) = (self.operand_pointer(here, inst, 0)?, self.operand_pointer(here, inst, 1)?);
         let operands = self.program.module.operands(&inst.raw);
         let operands = MemoryOperands::parse(operands.get(2..).unwrap_or_default());
-        let value = self.load(here, &from, operands)?;
-        self.store(here, &to, &value, operands)?;
-        here.frame()?.at += 1;
+        let value = self.load_value(here, &from, operands)?;
+        self.store_value(here, &to, &value, operands)?;
+        here.frame_mut()?.at += 1;
         Ok(())
     }
 
     /// The element of an array of descriptors.
-    fn descriptor(&mut self, pointer: &Pointer, index: u64) -> Step<Option<Pointer>> {
+    fn select_descriptor(&mut self, pointer: &ConcretePointer, index: u64) -> Step<Option<ConcretePointer>> {
         if self.descriptors.is_empty() {
             return Ok(None);
         }
@@ -550,6 +599,9 @@ impl Machine<'_> {
         let object = object.ok_or_else(|| {
             unsupported(format!("descriptor {index} of an array, of which nothing is said"))
         })?;
-        Ok(Some(Pointer { coherent: pointer.coherent, ..Pointer::to(object, elements.element) }))
+        Ok(Some(ConcretePointer {
+            coherent: pointer.coherent,
+            ..ConcretePointer::to_object(object, elements.element)
+        }))
     }
 }

@@ -10,13 +10,16 @@ use crate::order::{scope, semantics};
 use arithmetic::{bits_of, float_of, mask, signed};
 
 use super::access::WORD;
-use super::machine::{Here, Machine, Step};
-use super::program::{Inst, Kind, Layout};
-use super::shadow::Manner;
-use super::value::{LOCAL, NO_LANE, OPEN, Pointer, Taint, UNDEFINED, Value, source};
+use super::machine::{Interpreter, InvocationCtx, Step};
+use super::program::{Inst, ScalarKind, TypeLayout};
+use super::shadow::MemoryAccessKind;
+use super::value::{
+    ConcretePointer, ConcreteValue, INACTIVE_LANE, LOCAL, SCHEDULE_DEPENDENT, Taint, UNDEFINED,
+    undefined_source,
+};
 
 /// What a read-modify-write stores.
-fn updated(op: Op, old: u64, value: u64, bits: u32) -> Option<u64> {
+fn apply_update(op: Op, old: u64, value: u64, bits: u32) -> Option<u64> {
     let (x, y) = (signed(old, bits), signed(value, bits));
     let float =
         |compute: fn(f64, f64) -> f64| bits_of(compute(float_of(old, bits), float_of(value, bits)), bits);
@@ -40,7 +43,7 @@ fn updated(op: Op, old: u64, value: u64, bits: u32) -> Option<u64> {
 }
 
 /// Operations that give the same in any order have the same number; 0 is for those that do not.
-fn commuting(op: Op) -> u8 {
+fn commuting_group(op: Op) -> u8 {
     match op {
         Op::AtomicIAdd | Op::AtomicIIncrement | Op::AtomicISub | Op::AtomicIDecrement => 1,
         Op::AtomicAnd => 2,
@@ -56,57 +59,69 @@ fn commuting(op: Op) -> u8 {
     }
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// Says that the length of a buffer was assumed, where something lies beyond it.
-    pub(super) fn note_unknown_length(&mut self, here: &mut Here<'_>, pointer: &Pointer) {
-        let unknown = self.object(here, pointer.object).filter(|object| !object.given);
+    pub(super) fn note_unknown_length(&mut self, here: &mut InvocationCtx<'_>, pointer: &ConcretePointer) {
+        let unknown = self.object_mut(here, pointer.object).filter(|object| !object.has_known_length);
         if let Some(name) = unknown.map(|object| object.name.clone()) {
             self.notes
                 .insert(format!("nothing is said of `{name}`, which is accessed beyond the bytes assumed"));
         }
     }
 
-    pub(super) fn atomic(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+    pub(super) fn execute_atomic(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         let program = self.program;
         let op = inst.raw.op;
-        let pointer = self.pointer(here, inst, 0)?;
+        let pointer = self.operand_pointer(here, inst, 0)?;
         let compare = matches!(op, Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak);
-        let at = scope(self.number(here, inst, 1, "a scope")?, program.module.vulkan)?;
-        let order = super::sync::narrowed(semantics(self.number(here, inst, 2, "semantics")?)?);
+        let at = scope(self.control_number(here, inst, 1, "a scope")?, program.module.vulkan)?;
+        let order = super::sync::restrict_to_tracked_classes(semantics(self.control_number(
+            here,
+            inst,
+            2,
+            "semantics",
+        )?)?);
         let unequal = match compare {
-            true => super::sync::narrowed(semantics(self.number(here, inst, 3, "semantics")?)?),
+            true => super::sync::restrict_to_tracked_classes(semantics(self.control_number(
+                here,
+                inst,
+                3,
+                "semantics",
+            )?)?),
             false => order,
         };
-        let Layout::Scalar { kind: Kind::Integer | Kind::Float, bits } = *program.layout(pointer.ty)? else {
+        let TypeLayout::Scalar { kind: ScalarKind::Integer | ScalarKind::Float, bits } =
+            *program.type_layout(pointer.ty)?
+        else {
             return Err(unsupported(format!("Op{op:?} on what is no number")).into());
         };
         let (value, value_taint) = match op {
             Op::AtomicLoad => (0, 0),
             Op::AtomicIIncrement | Op::AtomicIDecrement => (1, 0),
-            _ => self.bits(here, inst, if compare { 4 } else { 3 })?,
+            _ => self.operand_bits(here, inst, if compare { 4 } else { 3 })?,
         };
-        let (expected, expected_taint) = if compare { self.bits(here, inst, 5)? } else { (0, 0) };
-        self.decides(here, pointer.taint, "an address")?;
-        self.looked_at(value_taint | expected_taint);
+        let (expected, expected_taint) = if compare { self.operand_bits(here, inst, 5)? } else { (0, 0) };
+        self.check_control_dependence(here, pointer.taint, "an address")?;
+        self.observe_undefined(value_taint | expected_taint);
         let bytes = bits / 8;
-        let Some(object) = self.object(here, pointer.object) else {
-            self.finding(
+        let Some(object) = self.object_mut(here, pointer.object) else {
+            self.report_here(
                 here,
                 FindingKind::OutOfBounds,
                 "an atomic through an address of nothing".to_owned(),
             );
-            return self.set(here, inst, Value::Bits(0, UNDEFINED));
+            return self.set_result(here, inst, ConcreteValue::Bits(0, UNDEFINED));
         };
-        if pointer.beyond || !object.holds(pointer.offset, bytes) {
-            if object.given || object.ends_before(&pointer, bytes) {
-                let message = self.beyond_end(here, "an atomic", &pointer);
-                self.finding(here, FindingKind::OutOfBounds, message);
+        if pointer.out_of_bounds || !object.contains_range(pointer.offset, bytes) {
+            if object.has_known_length || object.is_beyond_any_object(&pointer, bytes) {
+                let message = self.describe_out_of_bounds(here, "an atomic", &pointer);
+                self.report_here(here, FindingKind::OutOfBounds, message);
             } else {
                 self.note_unknown_length(here, &pointer);
             }
-            return self.set(here, inst, Value::Bits(0, UNDEFINED));
+            return self.set_result(here, inst, ConcreteValue::Bits(0, UNDEFINED));
         }
-        let (old, old_taint) = object.read(pointer.offset, bytes);
+        let (old, old_taint) = object.read_scalar(pointer.offset, bytes);
         let class = object.class;
         let (reads, mut writes) = (op != Op::AtomicStore, op != Op::AtomicLoad);
         let mut taint = old_taint | value_taint | expected_taint;
@@ -116,102 +131,109 @@ impl Machine<'_> {
                 value
             }
             false if op == Op::AtomicLoad => old,
-            false => updated(op, old, value, bits).ok_or_else(|| unsupported(format!("Op{op:?}")))?,
+            false => apply_update(op, old, value, bits).ok_or_else(|| unsupported(format!("Op{op:?}")))?,
         };
         // What an exchange finds may be thrown away; what others find there goes into what they leave.
         let used = reads && !matches!(op, Op::AtomicLoad | Op::AtomicExchange);
         if (value_taint | expected_taint) & UNDEFINED != 0 || used && old_taint & UNDEFINED != 0 {
             let message = match used && old_taint & UNDEFINED != 0 {
-                true if old_taint & NO_LANE == 0 => {
+                true if old_taint & INACTIVE_LANE == 0 => {
                     format!("an atomic depends on what `{}` held before, which nobody wrote", object.name)
                 }
-                true => format!("an atomic depends on {}", source(old_taint)),
+                true => format!("an atomic depends on {}", undefined_source(old_taint)),
                 false => {
-                    format!("an operand of an atomic depends on {}", source(value_taint | expected_taint))
+                    format!(
+                        "an operand of an atomic depends on {}",
+                        undefined_source(value_taint | expected_taint)
+                    )
                 }
             };
-            self.finding(here, FindingKind::UninitialisedRead, message);
+            self.report_here(here, FindingKind::UninitialisedRead, message);
         }
         let order = if compare && !writes { unequal } else { order };
-        if class.is_some() && writes && new != old && self.probes() {
+        if class.is_some() && writes && new != old && self.is_probing() {
             self.changes += 1;
-            return self.set(here, inst, Value::Bits(old, taint));
+            return self.set_result(here, inst, ConcreteValue::Bits(old, taint));
         }
         if let Some(class) = class {
             self.events += 1;
-            let manner = Manner {
+            let manner = MemoryAccessKind {
                 writes,
                 atomic: true,
                 wide: u64::from(bytes) > WORD,
                 private: false,
                 published: true,
                 scope: at,
-                operation: commuting(op),
+                operation: commuting_group(op),
             };
-            self.again = new == old;
-            let unordered = self.meet(here, &pointer, bytes, class, manner, reads);
-            self.again = false;
+            self.stores_same_value = new == old;
+            let unordered = self.check_access(here, &pointer, bytes, class, manner, reads);
+            self.stores_same_value = false;
             // Which value it finds is a matter of the order, and which one stays where operations differ.
-            let alone = self.alone;
-            let place = (self.place_of(here, pointer.object), pointer.offset);
+            let alone = self.is_single_invocation;
+            let place = (self.location_key(here, pointer.object), pointer.offset);
             let key = (place.0.0, place.0.1, place.1);
-            let found = self.messages.get(&key).cloned().unwrap_or_else(|| Rc::new([]));
+            let found = self.releases.get(&key).cloned().unwrap_or_else(|| Rc::new([]));
             // Whose release it takes, and with it what is ordered, is a matter of the order; and so is whether a comparison
             // writes.
-            self.open |= (compare || reads && !found.is_empty()) && !alone;
-            let looked_at = !self.setup.blind && !self.probes();
-            let me = here.me();
+            self.schedule_dependent |= (compare || reads && !found.is_empty()) && !alone;
+            let looked_at = !self.setup.skip_race_checks && !self.is_probing();
+            let me = here.invocation_mut();
             if writes && looked_at {
-                me.brings(at, order, true);
+                me.make_available(at, order, true);
             }
-            if reads && !self.setup.blind {
-                me.receive(&found, at, order);
+            if reads && !self.setup.skip_race_checks {
+                me.acquire_from_write(&found, at, order);
                 if found
                     .iter()
                     .any(|release| !order.classes.contains(class) || !release.classes.contains(class))
                 {
-                    me.see((key.0, key.1, key.2 / WORD), &found, at, order);
+                    me.acquire_self_visible((key.0, key.1, key.2 / WORD), &found, at, order);
                 }
             }
             if writes && looked_at {
-                let mut carried = me.carried(class, at, order);
+                let mut carried = me.releases_of_write(class, at, order);
                 if reads {
                     carried.extend(found.iter().cloned());
                 }
                 match carried.is_empty() && found.is_empty() {
                     true => {}
                     false => {
-                        self.messages.insert(key, super::sync::carried_on(carried));
+                        self.releases.insert(key, super::sync::to_release_set(carried));
                     }
                 }
             }
-            if reads && !self.setup.blind {
-                me.shows(at, order);
+            if reads && !self.setup.skip_race_checks {
+                me.make_visible(at, order);
             }
-            let stays = if commuting(op) != 0 && !unordered { old_taint | value_taint } else { taint | OPEN };
+            let stays = if commuting_group(op) != 0 && !unordered {
+                old_taint | value_taint
+            } else {
+                taint | SCHEDULE_DEPENDENT
+            };
             let stays = match op {
                 Op::AtomicStore if !unordered => value_taint,
                 _ if alone => taint,
                 _ => stays,
             };
-            taint |= if reads && !alone { OPEN } else { 0 };
+            taint |= if reads && !alone { SCHEDULE_DEPENDENT } else { 0 };
             if writes {
                 self.changes += u64::from(new != old);
-                if let Some(object) = self.object(here, pointer.object) {
-                    object.write(pointer.offset, bytes, new, stays);
+                if let Some(object) = self.object_mut(here, pointer.object) {
+                    object.write_scalar(pointer.offset, bytes, new, stays);
                 }
             }
         } else if writes
             && pointer.object & LOCAL != 0
-            && let Some(object) = self.object(here, pointer.object)
+            && let Some(object) = self.object_mut(here, pointer.object)
         {
-            object.write(pointer.offset, bytes, new, taint);
+            object.write_scalar(pointer.offset, bytes, new, taint);
         }
-        self.set(here, inst, Value::Bits(old, taint))
+        self.set_result(here, inst, ConcreteValue::Bits(old, taint))
     }
 
     /// An object by numbers that are the same for all who mean it.
-    pub(super) fn place_of(&self, here: &Here<'_>, object: u32) -> (u32, u32) {
+    pub(super) fn location_key(&self, here: &InvocationCtx<'_>, object: u32) -> (u32, u32) {
         if object & super::machine::SHARED != 0 {
             (object, here.workgroup.invocations[here.index].identity.workgroup_index)
         } else {
@@ -220,11 +242,16 @@ impl Machine<'_> {
     }
 
     /// A number with what is to be known of it.
-    pub(super) fn bits(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<(u64, Taint)> {
-        match self.value_of(here, self.program.module.operand(&inst.raw, index)?)? {
-            Value::Bits(bits, taint) => Ok((*bits, *taint)),
-            Value::Nothing(taint) => Ok((0, *taint)),
-            Value::Pointer(pointer) => Ok((self.address_of(pointer), pointer.taint)),
+    pub(super) fn operand_bits(
+        &self,
+        here: &InvocationCtx<'_>,
+        inst: &Inst,
+        index: usize,
+    ) -> Step<(u64, Taint)> {
+        match self.single_slot_value(here, self.program.module.operand(&inst.raw, index)?)? {
+            ConcreteValue::Bits(bits, taint) => Ok((*bits, *taint)),
+            ConcreteValue::NoBits(taint) => Ok((0, *taint)),
+            ConcreteValue::Pointer(pointer) => Ok((self.address_of(pointer), pointer.taint)),
             _ => Err(malformed(format!("Op{:?} with other operands", inst.raw.op)).into()),
         }
     }

@@ -5,46 +5,46 @@ use rspirv::spirv::{GlslStd450Op as Extended, Op, StorageClass};
 use rustc_hash::FxHashMap;
 
 use super::execute::MAX_OWN;
-use super::program::{Function, Inst, Kind, Layout, Program, Slots};
-use super::quick::Quick;
+use super::fast_path::DecodedOp;
+use super::program::{DecodedFunction, DecodedProgram, Inst, ScalarKind, Slots, TypeLayout};
 
 /// The way from one block to another.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Edge {
+pub(super) struct BlockEdge {
     /// The block it leads to, and where its label is.
     pub target: u32,
     pub position: usize,
     /// Where it goes on behind what its `OpPhi` choose.
-    pub after: usize,
-    pub header: bool,
+    pub first_non_phi: usize,
+    pub is_loop_header: bool,
     /// Headers of the loops that the target is in.
-    pub around: Vec<u32>,
+    pub enclosing_loops: Vec<u32>,
     /// What is chosen, as slots to and from; `None` where the target does not know this predecessor.
-    pub moves: Option<Vec<(u32, u32)>>,
+    pub phi_moves: Option<Vec<(u32, u32)>>,
 }
 
 /// A number of others that is computed in no common way.
 #[derive(Clone, Debug)]
-pub(super) struct Numbers {
+pub(super) struct ArithmeticOp {
     pub instruction: Instruction,
     pub operands: [u32; MOST],
     pub count: usize,
     pub to: u32,
-    pub kind: Kind,
+    pub kind: ScalarKind,
     pub from: u32,
     pub bits: u32,
 }
 
 /// A composite that is no vector, made of its parts.
 #[derive(Clone, Debug)]
-pub(super) struct Making {
+pub(super) struct ConstructOp {
     pub parts: Vec<Slots>,
     pub to: u32,
 }
 
 /// What comes of all numbers of the operands together.
 #[derive(Clone, Debug)]
-pub(super) struct Whole {
+pub(super) struct ReduceOp {
     pub instruction: Instruction,
     pub operands: Vec<(Slots, NumberShape)>,
     pub result: NumberShape,
@@ -53,7 +53,7 @@ pub(super) struct Whole {
 
 /// A part of a composite, by the indices that lead to it.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct ExtractOp {
     pub of: u32,
     pub path: Vec<u32>,
     pub to: Slots,
@@ -61,7 +61,7 @@ pub(super) struct Part {
 
 /// The way to a part of an object.
 #[derive(Clone, Debug)]
-pub(super) struct Chain {
+pub(super) struct AccessChainOp {
     /// What the pointer points to at first and then.
     pub base: u32,
     pub ty: u32,
@@ -69,21 +69,21 @@ pub(super) struct Chain {
     pub coherent: bool,
     pub beyond: bool,
     pub stride: u64,
-    pub indices: Vec<Index>,
+    pub indices: Vec<DynamicIndex>,
 }
 
 /// An index that is no constant.
 #[derive(Clone, Debug)]
-pub(super) struct Index {
+pub(super) struct DynamicIndex {
     pub slot: u32,
     pub bits: u32,
     pub stride: u64,
     pub length: Option<u64>,
 }
 
-impl Function {
+impl DecodedFunction {
     /// Finds all ways between blocks.
-    pub fn find_edges(&mut self, program: &Program<'_>) {
+    pub fn find_edges(&mut self, program: &DecodedProgram<'_>) {
         let (mut block, mut found) = (0, FxHashMap::default());
         let mut edges = Vec::new();
         for inst in &self.code {
@@ -100,15 +100,15 @@ impl Function {
             };
             for target in targets.iter().filter(|target| self.labels.contains_key(target)) {
                 found.entry((block, *target)).or_insert_with(|| {
-                    edges.push(self.edge(program, block, *target));
+                    edges.push(self.build_edge(program, block, *target));
                     (edges.len() - 1) as u32
                 });
             }
         }
-        (self.edges, self.by_ends) = (edges, found);
+        (self.edges, self.edge_by_blocks) = (edges, found);
     }
 
-    fn edge(&self, program: &Program<'_>, from: u32, target: u32) -> Edge {
+    fn build_edge(&self, program: &DecodedProgram<'_>, from: u32, target: u32) -> BlockEdge {
         let position = self.labels.get(&target).copied().unwrap_or(0);
         let inside = |header: &u32| {
             let start = self.labels.get(header).copied().unwrap_or(0);
@@ -121,21 +121,28 @@ impl Function {
         while let Some(inst) = self.code.get(after).filter(|inst| inst.raw.op == Op::Phi) {
             let pairs = program.module.operands(&inst.raw);
             let pair = pairs.chunks_exact(2).find(|pair| pair[1] == from);
-            let from = pair.map(|pair| program.slots(pair[0])).filter(|from| from.is_somewhere());
+            let from = pair.map(|pair| program.slots_of(pair[0])).filter(|from| from.has_value());
             let from = from.filter(|from| from.count == inst.result.count);
             moves = moves.zip(from).map(|(mut moves, from)| {
-                moves.extend(inst.result.all().iter().copied().zip(from.all().iter().copied()));
+                moves.extend(inst.result.as_slice().iter().copied().zip(from.as_slice().iter().copied()));
                 moves
             });
             after += 1;
         }
-        Edge { target, position, after, header: self.loops.contains_key(&target), around, moves }
+        BlockEdge {
+            target,
+            position,
+            first_non_phi: after,
+            is_loop_header: self.loops.contains_key(&target),
+            enclosing_loops: around,
+            phi_moves: moves,
+        }
     }
 
     /// Looks up what instructions need.
-    pub fn look_up(&mut self, program: &Program<'_>) {
+    pub fn decode_instructions(&mut self, program: &DecodedProgram<'_>) {
         let mut block = 0;
-        let mut found = Found {
+        let mut found = Decoder {
             program,
             several: Vec::new(),
             chains: Vec::new(),
@@ -148,22 +155,22 @@ impl Function {
             if inst.raw.op == Op::Label {
                 block = inst.raw.result;
             }
-            let quick = self.jump(program, inst, block).or_else(|| found.quick(inst));
-            self.quick.push(quick.unwrap_or_default());
+            let quick = self.decode_jump(program, inst, block).or_else(|| found.decode_op(inst));
+            self.decoded.push(quick.unwrap_or_default());
         }
-        let Found { several, chains, numbers, parts, makings, wholes, .. } = found;
-        (self.several, self.chains, self.numbers) = (several, chains, numbers);
-        (self.parts, self.makings, self.wholes) = (parts, makings, wholes);
+        let Decoder { several, chains, numbers, parts, makings, wholes, .. } = found;
+        (self.component_ops, self.chains, self.arithmetic) = (several, chains, numbers);
+        (self.extracts, self.constructs, self.reductions) = (parts, makings, wholes);
     }
 
-    fn jump(&self, program: &Program<'_>, inst: &Inst, block: u32) -> Option<Quick> {
+    fn decode_jump(&self, program: &DecodedProgram<'_>, inst: &Inst, block: u32) -> Option<DecodedOp> {
         let operands = program.module.operands(&inst.raw);
-        let edge = |index: usize| self.by_ends.get(&(block, *operands.get(index)?)).copied();
+        let edge = |index: usize| self.edge_by_blocks.get(&(block, *operands.get(index)?)).copied();
         match inst.raw.op {
-            Op::Branch => Some(Quick::Jump(edge(0)?)),
+            Op::Branch => Some(DecodedOp::Jump(edge(0)?)),
             Op::BranchConditional => {
-                let condition = program.slots(*operands.first()?).one()?;
-                Some(Quick::Branch { condition, yes: edge(1)?, no: edge(2)? })
+                let condition = program.slots_of(*operands.first()?).single_slot()?;
+                Some(DecodedOp::Branch { condition, yes: edge(1)?, no: edge(2)? })
             }
             _ => None,
         }
@@ -171,183 +178,216 @@ impl Function {
 }
 
 /// What was looked up of a function.
-struct Found<'p> {
-    program: &'p Program<'p>,
-    several: Vec<Quick>,
-    chains: Vec<Chain>,
-    numbers: Vec<Numbers>,
-    parts: Vec<Part>,
-    makings: Vec<Making>,
-    wholes: Vec<Whole>,
+struct Decoder<'p> {
+    program: &'p DecodedProgram<'p>,
+    several: Vec<DecodedOp>,
+    chains: Vec<AccessChainOp>,
+    numbers: Vec<ArithmeticOp>,
+    parts: Vec<ExtractOp>,
+    makings: Vec<ConstructOp>,
+    wholes: Vec<ReduceOp>,
 }
 
 /// An instruction on numbers, with their kind and size and the size of the result.
 #[derive(Clone, Copy)]
-struct Arithmetic {
+struct ArithmeticShape {
     instruction: Instruction,
-    kind: Kind,
+    kind: ScalarKind,
     from: u32,
     bits: u32,
 }
 
-impl Found<'_> {
-    fn quick(&mut self, inst: &Inst) -> Option<Quick> {
+impl Decoder<'_> {
+    fn decode_op(&mut self, inst: &Inst) -> Option<DecodedOp> {
         let program = self.program;
         let operands = program.module.operands(&inst.raw);
         // Its parts are where they are.
-        if inst.raw.ty != 0 && !inst.result.is_somewhere() && program.slots(inst.raw.result).is_somewhere() {
-            return Some(Quick::Pass);
+        if inst.raw.ty != 0 && !inst.result.has_value() && program.slots_of(inst.raw.result).has_value() {
+            return Some(DecodedOp::Nop);
         }
         let id = |index: usize| operands.get(index).copied();
-        let one = |index: usize| program.slots(id(index)?).one();
+        let one = |index: usize| program.slots_of(id(index)?).single_slot();
         Some(match inst.raw.op {
-            Op::SelectionMerge | Op::LoopMerge | Op::Nop | Op::Phi => Quick::Pass,
+            Op::SelectionMerge | Op::LoopMerge | Op::Nop | Op::Phi => DecodedOp::Nop,
             Op::Load => {
-                let (kind, bits, _) = program.numbers(inst.raw.ty).filter(|of| of.0 != Kind::Address)?;
+                let (kind, bits, _) =
+                    program.number_layout(inst.raw.ty).filter(|of| of.0 != ScalarKind::Address)?;
                 let (pointer, bytes) = (one(0)?, bits.div_ceil(8));
-                self.each(inst.result, |_, index, to| {
-                    Some(Quick::Load {
+                self.decode_per_component(inst.result, |_, index, to| {
+                    Some(DecodedOp::Load {
                         pointer,
                         to,
                         offset: index as u32 * bytes,
                         bytes,
-                        truth: kind == Kind::Bool,
+                        truth: kind == ScalarKind::Bool,
                     })
                 })?
             }
             Op::Store => {
                 let stored = id(1)?;
-                let (_, bits, _) =
-                    program.numbers(program.type_of(stored)).filter(|of| of.0 != Kind::Address)?;
+                let (_, bits, _) = program
+                    .number_layout(program.type_of(stored))
+                    .filter(|of| of.0 != ScalarKind::Address)?;
                 let (pointer, bytes) = (one(0)?, bits.div_ceil(8));
-                self.each(program.slots(stored), |_, index, value| {
-                    Some(Quick::Store { pointer, value, offset: index as u32 * bytes, bytes })
+                self.decode_per_component(program.slots_of(stored), |_, index, value| {
+                    Some(DecodedOp::Store { pointer, value, offset: index as u32 * bytes, bytes })
                 })?
             }
             Op::CompositeExtract => {
                 let (of, path, to) = (one(0)?, operands.get(1..)?.to_vec(), inst.result);
-                self.parts.push(Part { of, path, to });
-                Quick::Part((self.parts.len() - 1) as u32)
+                self.parts.push(ExtractOp { of, path, to });
+                DecodedOp::Extract((self.parts.len() - 1) as u32)
             }
             Op::AccessChain | Op::InBoundsAccessChain => {
-                self.chains.push(chain(program, operands)?);
-                Quick::Chain {
+                self.chains.push(decode_chain(program, operands)?);
+                DecodedOp::AccessChain {
                     pointer: one(0)?,
-                    to: inst.result.one()?,
+                    to: inst.result.single_slot()?,
                     chain: (self.chains.len() - 1) as u32,
                 }
             }
             Op::Select => {
-                let [condition, yes, no] = [0, 1, 2].map(|index| id(index).map(|id| program.slots(id)));
+                let [condition, yes, no] = [0, 1, 2].map(|index| id(index).map(|id| program.slots_of(id)));
                 let (condition, yes, no) = (condition?, yes?, no?);
                 if yes.count != inst.result.count || no.count != inst.result.count {
                     return None;
                 }
-                self.each(inst.result, |_, index, to| {
-                    let of = |slots: Slots| slots.component(index);
-                    Some(Quick::Select { condition: of(condition)?, yes: of(yes)?, no: of(no)?, to })
+                self.decode_per_component(inst.result, |_, index, to| {
+                    let of = |slots: Slots| slots.component_slot(index);
+                    Some(DecodedOp::Select { condition: of(condition)?, yes: of(yes)?, no: of(no)?, to })
                 })?
             }
-            Op::VectorTimesScalar => self.arithmetic(inst, Instruction::Core(Op::FMul), operands)?,
+            Op::VectorTimesScalar => self.decode_arithmetic(inst, Instruction::Core(Op::FMul), operands)?,
             Op::ExtInst => {
                 let set = program.module.extended.get(operands.first()?)?;
                 if set.starts_with("NonSemantic.") {
-                    return Some(Quick::Pass);
+                    return Some(DecodedOp::Nop);
                 }
                 let op = Extended::from_u32(id(1)?).filter(|_| set == "GLSL.std.450")?;
                 let instruction = Instruction::Extended(op);
                 let operands = operands.get(2..)?;
                 match instruction.is_componentwise() {
                     _ if op == Extended::Modf => return None,
-                    true => self.arithmetic(inst, instruction, operands)?,
-                    false => self.whole(inst, instruction, operands)?,
+                    true => self.decode_arithmetic(inst, instruction, operands)?,
+                    false => self.decode_reduction(inst, instruction, operands)?,
                 }
             }
-            Op::Label => Quick::Label(inst.raw.result),
+            Op::Label => DecodedOp::Label(inst.raw.result),
             Op::Variable => {
-                let (class, ty) = program.pointee(inst.raw.ty)?;
+                let (class, ty) = program.pointee_of(inst.raw.ty)?;
                 let bytes =
-                    u32::try_from(program.size(ty)).ok().filter(|bytes| *bytes as usize <= MAX_OWN)?;
+                    u32::try_from(program.type_size(ty)).ok().filter(|bytes| *bytes as usize <= MAX_OWN)?;
                 let plain = class == StorageClass::Function && operands.len() == 1;
-                Quick::Variable { to: inst.result.one().filter(|_| plain)?, id: inst.raw.result, ty, bytes }
+                DecodedOp::Variable {
+                    to: inst.result.single_slot().filter(|_| plain)?,
+                    id: inst.raw.result,
+                    ty,
+                    bytes,
+                }
             }
             Op::CompositeConstruct => {
-                let layout = program.layout(inst.raw.ty).ok()?;
-                if !matches!(layout, Layout::Struct { .. } | Layout::Array { .. } | Layout::Matrix { .. }) {
+                let layout = program.type_layout(inst.raw.ty).ok()?;
+                if !matches!(
+                    layout,
+                    TypeLayout::Struct { .. } | TypeLayout::Array { .. } | TypeLayout::Matrix { .. }
+                ) {
                     return None;
                 }
-                let parts = operands.iter().map(|id| program.slots(*id)).collect();
-                self.makings.push(Making { parts, to: inst.result.one()? });
-                Quick::Make((self.makings.len() - 1) as u32)
+                let parts = operands.iter().map(|id| program.slots_of(*id)).collect();
+                self.makings.push(ConstructOp { parts, to: inst.result.single_slot()? });
+                DecodedOp::Construct((self.makings.len() - 1) as u32)
             }
             Op::Dot | Op::Any | Op::All | Op::MatrixTimesVector | Op::VectorTimesMatrix => {
-                self.whole(inst, Instruction::Core(inst.raw.op), operands)?
+                self.decode_reduction(inst, Instruction::Core(inst.raw.op), operands)?
             }
-            op if computes(op) => self.arithmetic(inst, Instruction::Core(op), operands)?,
+            op if is_componentwise_op(op) => self.decode_arithmetic(inst, Instruction::Core(op), operands)?,
             _ => return None,
         })
     }
 
     /// What is done for each component of a vector, or for what is in one slot.
-    fn each(
+    fn decode_per_component(
         &mut self,
         slots: Slots,
-        mut one: impl FnMut(&mut Self, usize, u32) -> Option<Quick>,
-    ) -> Option<Quick> {
+        mut one: impl FnMut(&mut Self, usize, u32) -> Option<DecodedOp>,
+    ) -> Option<DecodedOp> {
         if slots.count == 0 {
-            return one(self, 0, slots.one()?);
+            return one(self, 0, slots.single_slot()?);
         }
-        let all = slots.all().iter().enumerate().map(|(index, slot)| one(self, index, *slot));
+        let all = slots.as_slice().iter().enumerate().map(|(index, slot)| one(self, index, *slot));
         let all = all.collect::<Option<Vec<_>>>()?;
         let first = self.several.len() as u32;
         self.several.extend(all);
-        Some(Quick::Several { first, count: slots.count.into() })
+        Some(DecodedOp::PerComponent { first, count: slots.count.into() })
     }
 
     /// Arithmetic on numbers, or on the components of vectors one by one.
-    fn arithmetic(&mut self, inst: &Inst, instruction: Instruction, operands: &[u32]) -> Option<Quick> {
+    fn decode_arithmetic(
+        &mut self,
+        inst: &Inst,
+        instruction: Instruction,
+        operands: &[u32],
+    ) -> Option<DecodedOp> {
         let program = self.program;
-        let (kind, from, _) = program.numbers(program.type_of(*operands.first()?))?;
-        let (to, bits, _) = program.numbers(inst.raw.ty)?;
+        let (kind, from, _) = program.number_layout(program.type_of(*operands.first()?))?;
+        let (to, bits, _) = program.number_layout(inst.raw.ty)?;
         let cast = instruction == Instruction::Core(Op::Bitcast) && from != bits;
-        let vectors = inst.result.count == 0 && operands.iter().any(|id| program.slots(*id).count > 0);
-        if kind == Kind::Address || to == Kind::Address || cast || vectors || operands.len() > MOST {
+        let vectors = inst.result.count == 0 && operands.iter().any(|id| program.slots_of(*id).count > 0);
+        if kind == ScalarKind::Address
+            || to == ScalarKind::Address
+            || cast
+            || vectors
+            || operands.len() > MOST
+        {
             return None;
         }
-        let of = Arithmetic { instruction, kind, from, bits };
-        self.each(inst.result, |found, index, to| found.number(of, operands, index, to))
+        let of = ArithmeticShape { instruction, kind, from, bits };
+        self.decode_per_component(inst.result, |found, index, to| {
+            found.decode_number(of, operands, index, to)
+        })
     }
 
     /// What comes of all numbers together.
-    fn whole(&mut self, inst: &Inst, instruction: Instruction, operands: &[u32]) -> Option<Quick> {
+    fn decode_reduction(
+        &mut self,
+        inst: &Inst,
+        instruction: Instruction,
+        operands: &[u32],
+    ) -> Option<DecodedOp> {
         let program = self.program;
-        let shape = |ty: u32| match program.shapes(ty)[..] {
+        let shape = |ty: u32| match program.number_shapes(ty)[..] {
             [shape] => Some(shape),
             _ => None,
         };
-        let numbers = |id: &u32| Some((program.slots(*id), shape(program.type_of(*id))?));
+        let numbers = |id: &u32| Some((program.slots_of(*id), shape(program.type_of(*id))?));
         let all = operands.iter().map(numbers).collect::<Option<Vec<_>>>()?;
         let result = shape(inst.raw.ty)?;
-        if result.columns > 1 || all.len() > MOST || result.count() != inst.result.all().len() {
+        if result.columns > 1 || all.len() > MOST || result.count() != inst.result.as_slice().len() {
             return None;
         }
-        self.wholes.push(Whole { instruction, operands: all, result, to: inst.result });
-        Some(Quick::Whole((self.wholes.len() - 1) as u32))
+        self.wholes.push(ReduceOp { instruction, operands: all, result, to: inst.result });
+        Some(DecodedOp::Reduce((self.wholes.len() - 1) as u32))
     }
 
-    fn number(&mut self, of: Arithmetic, operands: &[u32], index: usize, to: u32) -> Option<Quick> {
+    fn decode_number(
+        &mut self,
+        of: ArithmeticShape,
+        operands: &[u32],
+        index: usize,
+        to: u32,
+    ) -> Option<DecodedOp> {
         let mut slots = [0; MOST];
         for (slot, id) in slots.iter_mut().zip(operands) {
-            *slot = self.program.slots(*id).component(index)?;
+            *slot = self.program.slots_of(*id).component_slot(index)?;
         }
-        let Arithmetic { instruction, kind, from, bits } = of;
+        let ArithmeticShape { instruction, kind, from, bits } = of;
         if let (Instruction::Core(op), 1 | 2) = (instruction, operands.len())
-            && let Some(compute) = computation(op, kind.number(), from, bits)
+            && let Some(compute) = computation(op, kind.to_arithmetic(), from, bits)
         {
             let (left, right) = (slots[0], slots[operands.len() - 1]);
-            return Some(Quick::Binary { left, right, to, op, compute });
+            return Some(DecodedOp::Binary { left, right, to, op, compute });
         }
-        self.numbers.push(Numbers {
+        self.numbers.push(ArithmeticOp {
             instruction,
             operands: slots,
             count: operands.len(),
@@ -356,12 +396,12 @@ impl Found<'_> {
             from,
             bits,
         });
-        Some(Quick::Number((self.numbers.len() - 1) as u32))
+        Some(DecodedOp::Arithmetic((self.numbers.len() - 1) as u32))
     }
 }
 
 /// Whether it is arithmetic on numbers one by one.
-fn computes(op: Op) -> bool {
+fn is_componentwise_op(op: Op) -> bool {
     let number = op as u32;
     // OpConvertFToU to OpQuantizeToF16, OpBitcast, OpSNegate to OpFMod, OpIsNan and OpIsInf, OpLogicalEqual to OpLogicalNot, OpIEqual to
     // OpFUnordGreaterThanEqual, OpShiftRightLogical to OpBitCount.
@@ -369,16 +409,23 @@ fn computes(op: Op) -> bool {
 }
 
 /// A chain whose parts lie at fixed places or are elements of arrays; `None` for others.
-fn chain(program: &Program<'_>, operands: &[u32]) -> Option<Chain> {
+fn decode_chain(program: &DecodedProgram<'_>, operands: &[u32]) -> Option<AccessChainOp> {
     let (base, indices) = operands.split_first()?;
-    let (_, base) = program.pointee(program.type_of(*base))?;
-    let mut all =
-        Chain { base, ty: base, offset: 0, coherent: false, beyond: false, stride: 0, indices: Vec::new() };
+    let (_, base) = program.pointee_of(program.type_of(*base))?;
+    let mut all = AccessChainOp {
+        base,
+        ty: base,
+        offset: 0,
+        coherent: false,
+        beyond: false,
+        stride: 0,
+        indices: Vec::new(),
+    };
     for id in indices {
         let known = program.specialized.number(*id);
         all.stride = 0;
-        let (stride, length) = match program.layout(all.ty).ok()? {
-            Layout::Struct { members } => {
+        let (stride, length) = match program.type_layout(all.ty).ok()? {
+            TypeLayout::Struct { members } => {
                 let member = members.get(usize::try_from(known?).ok()?)?;
                 if member.matrix_stride > 0 {
                     return None;
@@ -388,17 +435,17 @@ fn chain(program: &Program<'_>, operands: &[u32]) -> Option<Chain> {
                 all.ty = member.ty;
                 continue;
             }
-            Layout::Array { element, stride, length } => {
+            TypeLayout::Array { element, stride, length } => {
                 (all.ty, all.stride) = (*element, *stride);
                 (*stride, *length)
             }
-            Layout::Vector { element, count, bits, .. } => {
+            TypeLayout::Vector { element, count, bits, .. } => {
                 all.ty = *element;
                 (u64::from(bits / 8).max(1), Some(u64::from(*count)))
             }
             _ => return None,
         };
-        let (_, bits, None) = program.numbers(program.type_of(*id))? else { return None };
+        let (_, bits, None) = program.number_layout(program.type_of(*id))? else { return None };
         match known {
             Some(index) => {
                 let index = signed(index, bits) as u64;
@@ -406,8 +453,8 @@ fn chain(program: &Program<'_>, operands: &[u32]) -> Option<Chain> {
                 all.beyond |= length.is_some_and(|length| index >= length);
             }
             None => {
-                let slot = program.slots(*id).one()?;
-                all.indices.push(Index { slot, bits, stride, length });
+                let slot = program.slots_of(*id).single_slot()?;
+                all.indices.push(DynamicIndex { slot, bits, stride, length });
             }
         }
     }

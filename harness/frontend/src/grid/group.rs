@@ -6,18 +6,18 @@ use crate::error::{Problem, malformed, unsupported};
 
 use arithmetic::{bits_of, float_of, mask};
 
-use super::compute::flattened;
-use super::machine::{Doing, Here, Machine, Step};
-use super::program::{Inst, Kind};
-use super::value::{NO_LANE, Taint, UNDEFINED, Value};
+use super::compute::flatten_components;
+use super::machine::{Interpreter, InvocationCtx, InvocationState, Step};
+use super::program::{Inst, ScalarKind};
+use super::value::{ConcreteValue, INACTIVE_LANE, Taint, UNDEFINED};
 
 /// Whether lanes have to come together for it.
 pub(super) fn is_collective(op: Op) -> bool {
-    format!("{op:?}").starts_with("GroupNonUniform") && !is_alone(op)
+    format!("{op:?}").starts_with("GroupNonUniform") && !is_ballot_query(op)
 }
 
 /// Operations on a ballot that was taken: each lane does them for itself.
-fn is_alone(op: Op) -> bool {
+fn is_ballot_query(op: Op) -> bool {
     matches!(
         op,
         Op::GroupNonUniformInverseBallot
@@ -29,9 +29,9 @@ fn is_alone(op: Op) -> bool {
 }
 
 /// The bits of a ballot.
-fn ballot_of(value: &Value) -> (u128, Taint) {
+fn ballot_bits(value: &ConcreteValue) -> (u128, Taint) {
     let mut words = Vec::new();
-    flattened(value, &mut words);
+    flatten_components(value, &mut words);
     let bits = words
         .iter()
         .enumerate()
@@ -40,12 +40,14 @@ fn ballot_of(value: &Value) -> (u128, Taint) {
 }
 
 /// A ballot as a vector of words.
-fn ballot(bits: u128, taint: Taint) -> Value {
-    Value::many((0..4).map(|word| Value::Bits((bits >> (32 * word)) as u64 & mask(32), taint)))
+fn ballot_value(bits: u128, taint: Taint) -> ConcreteValue {
+    ConcreteValue::from_components(
+        (0..4).map(|word| ConcreteValue::Bits((bits >> (32 * word)) as u64 & mask(32), taint)),
+    )
 }
 
 /// What a reduction begins with, and how it goes on.
-fn combine(op: Op, a: u64, b: u64, bits: u32) -> Option<u64> {
+fn combine_values(op: Op, a: u64, b: u64, bits: u32) -> Option<u64> {
     let integer = |op: Op| arithmetic::fold(op, &[a, b], bits, bits);
     let less = |op: Op| arithmetic::fold(op, &[a, b], bits, 32).map(|holds| holds != 0);
     let (x, y) = (float_of(a, bits), float_of(b, bits));
@@ -80,7 +82,7 @@ fn combine(op: Op, a: u64, b: u64, bits: u32) -> Option<u64> {
 }
 
 /// The value that a reduction of nothing has.
-fn identity(op: Op, bits: u32) -> u64 {
+fn reduction_identity(op: Op, bits: u32) -> u64 {
     let float = |value: f64| bits_of(value, bits);
     match op {
         Op::GroupNonUniformIMul | Op::GroupNonUniformLogicalAnd => 1,
@@ -95,100 +97,107 @@ fn identity(op: Op, bits: u32) -> u64 {
 }
 
 /// What each lane comes with.
-struct Lane {
+struct SubgroupLane {
     index: usize,
     lane: u32,
-    arguments: Vec<Value>,
+    arguments: Vec<ConcreteValue>,
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// The lanes `together` of a workgroup do the operation that they wait at.
-    pub(super) fn together(
+    pub(super) fn execute_collective(
         &mut self,
-        workgroup: &mut super::machine::Workgroup,
+        workgroup: &mut super::machine::WorkgroupState,
         together: &[usize],
     ) -> Step<()> {
         let program = self.program;
         let Some(first) = together.first() else { return Ok(()) };
-        let site = self.site_of(&workgroup.invocations[*first]);
-        let Some(inst) = program.site(site).copied() else {
+        let site = self.current_site(&workgroup.invocations[*first]);
+        let Some(inst) = program.instruction_at(site).copied() else {
             return Err(malformed("no such instruction").into());
         };
         let operands = program.module.operands(&inst.raw);
         let mut lanes = Vec::new();
         for index in together {
-            let here = Here { workgroup, index: *index };
+            let here = InvocationCtx { workgroup, index: *index };
             let mut arguments = Vec::new();
             for (position, id) in operands.iter().enumerate() {
                 // The scope, which one operation alone has not, and the literal of what kind of reduction it is.
                 let scope = position == 0 && inst.raw.op != Op::GroupNonUniformPartitionNV;
-                let known = !scope && program.slots(*id).is_somewhere();
-                let known = known.then(|| self.value(&here, *id).ok()).flatten();
-                arguments.push(known.unwrap_or(Value::Nothing(0)));
+                let known = !scope && program.slots_of(*id).has_value();
+                let known = known.then(|| self.value_of_id(&here, *id).ok()).flatten();
+                arguments.push(known.unwrap_or(ConcreteValue::NoBits(0)));
             }
             let lane = workgroup.invocations[*index].lane;
-            lanes.push(Lane { index: *index, lane, arguments });
+            lanes.push(SubgroupLane { index: *index, lane, arguments });
         }
-        let results = self.results(&inst, operands, &lanes)?;
+        let results = self.collective_results(&inst, operands, &lanes)?;
         for (lane, value) in lanes.iter().zip(results) {
-            let mut here = Here { workgroup, index: lane.index };
-            here.me().doing = Doing::Runs;
-            self.set(&mut here, &inst, value)?;
+            let mut here = InvocationCtx { workgroup, index: lane.index };
+            here.invocation_mut().state = InvocationState::Running;
+            self.set_result(&mut here, &inst, value)?;
         }
         self.changes += 1;
         Ok(())
     }
 
-    fn results(&mut self, inst: &Inst, operands: &[u32], lanes: &[Lane]) -> Result<Vec<Value>, Problem> {
+    fn collective_results(
+        &mut self,
+        inst: &Inst,
+        operands: &[u32],
+        lanes: &[SubgroupLane],
+    ) -> Result<Vec<ConcreteValue>, Problem> {
         let op = inst.raw.op;
-        let argument =
-            |lane: &Lane, index: usize| lane.arguments.get(index).cloned().unwrap_or(Value::Nothing(0));
-        let number = |lane: &Lane, index: usize| {
+        let argument = |lane: &SubgroupLane, index: usize| {
+            lane.arguments.get(index).cloned().unwrap_or(ConcreteValue::NoBits(0))
+        };
+        let number = |lane: &SubgroupLane, index: usize| {
             let mut all = Vec::new();
-            flattened(&argument(lane, index), &mut all);
+            flatten_components(&argument(lane, index), &mut all);
             all.first().copied().unwrap_or((0, 0))
         };
-        let numbers = |lane: &Lane, index: usize| {
+        let numbers = |lane: &SubgroupLane, index: usize| {
             let mut all = Vec::new();
-            flattened(&argument(lane, index), &mut all);
+            flatten_components(&argument(lane, index), &mut all);
             all.into_iter().map(|one| one.0).collect::<Vec<_>>()
         };
-        let taint_of = |index: usize| lanes.iter().fold(0, |all, lane| all | argument(lane, index).taint());
+        let taint_of =
+            |index: usize| lanes.iter().fold(0, |all, lane| all | argument(lane, index).combined_taint());
         let taint = taint_of(1);
-        let of_lane = |wanted: u64, from: &Lane, more: Taint| {
+        let of_lane = |wanted: u64, from: &SubgroupLane, more: Taint| {
             let found = lanes.iter().find(|lane| u64::from(lane.lane) == wanted);
             match found {
-                Some(lane) => argument(lane, 1).tainted(more),
-                None => argument(from, 1).tainted(more | UNDEFINED | NO_LANE),
+                Some(lane) => argument(lane, 1).with_taint(more),
+                None => argument(from, 1).with_taint(more | UNDEFINED | INACTIVE_LANE),
             }
         };
-        let every = |value: Value| Ok(vec![value; lanes.len()]);
+        let every = |value: ConcreteValue| Ok(vec![value; lanes.len()]);
         let lowest = lanes.iter().map(|lane| lane.lane).min().unwrap_or(0);
         match op {
             Op::GroupNonUniformElect => {
-                Ok(lanes.iter().map(|lane| Value::truth(lane.lane == lowest, 0)).collect())
+                Ok(lanes.iter().map(|lane| ConcreteValue::from_bool(lane.lane == lowest, 0)).collect())
             }
             Op::GroupNonUniformAll => {
-                every(Value::truth(lanes.iter().all(|lane| number(lane, 1).0 != 0), taint))
+                every(ConcreteValue::from_bool(lanes.iter().all(|lane| number(lane, 1).0 != 0), taint))
             }
             Op::GroupNonUniformAny => {
-                every(Value::truth(lanes.iter().any(|lane| number(lane, 1).0 != 0), taint))
+                every(ConcreteValue::from_bool(lanes.iter().any(|lane| number(lane, 1).0 != 0), taint))
             }
             Op::GroupNonUniformAllEqual => {
                 let first = lanes.first().map(|lane| numbers(lane, 1));
                 let same = lanes.iter().all(|lane| Some(numbers(lane, 1)) == first);
-                every(Value::truth(same, taint))
+                every(ConcreteValue::from_bool(same, taint))
             }
             Op::GroupNonUniformBallot => {
                 let bits = lanes
                     .iter()
                     .filter(|lane| number(lane, 1).0 != 0)
                     .fold(0, |all, lane| all | 1 << lane.lane);
-                every(ballot(bits, taint))
+                every(ballot_value(bits, taint))
             }
             Op::GroupNonUniformBroadcastFirst => {
                 let first = lanes.iter().find(|lane| lane.lane == lowest);
-                every(first.map_or(Value::Bits(0, UNDEFINED), |lane| argument(lane, 1)))
+                every(first.map_or(ConcreteValue::Bits(0, UNDEFINED), |lane| argument(lane, 1)))
             }
             Op::GroupNonUniformBroadcast | Op::GroupNonUniformShuffle => Ok(lanes
                 .iter()
@@ -242,41 +251,46 @@ impl Machine<'_> {
                 .map(|lane| {
                     let mine = numbers(lane, 0);
                     let alike = lanes.iter().filter(|other| numbers(other, 0) == mine);
-                    ballot(alike.fold(0, |all, lane| all | 1 << lane.lane), taint_of(0))
+                    ballot_value(alike.fold(0, |all, lane| all | 1 << lane.lane), taint_of(0))
                 })
                 .collect()),
-            _ => self.reduced(inst, operands, lanes),
+            _ => self.reduce_lanes(inst, operands, lanes),
         }
     }
 
     /// Reductions and scans.
-    fn reduced(&self, inst: &Inst, operands: &[u32], lanes: &[Lane]) -> Result<Vec<Value>, Problem> {
+    fn reduce_lanes(
+        &self,
+        inst: &Inst,
+        operands: &[u32],
+        lanes: &[SubgroupLane],
+    ) -> Result<Vec<ConcreteValue>, Problem> {
         let op = inst.raw.op;
         let refuse = || unsupported(format!("Op{op:?}"));
-        let shape = self.program.numbers(inst.raw.ty);
+        let shape = self.program.number_layout(inst.raw.ty);
         let (kind, bits, count) = shape.ok_or_else(refuse)?;
-        let bits = if kind == Kind::Bool { 1 } else { bits };
+        let bits = if kind == ScalarKind::Bool { 1 } else { bits };
         let way = operands.get(1).copied().and_then(GroupOperation::from_u32).ok_or_else(refuse)?;
-        let value = |lane: &Lane| {
+        let value = |lane: &SubgroupLane| {
             let mut all = Vec::new();
-            flattened(lane.arguments.get(2).unwrap_or(&Value::Nothing(0)), &mut all);
+            flatten_components(lane.arguments.get(2).unwrap_or(&ConcreteValue::NoBits(0)), &mut all);
             all
         };
         let cluster = match (way, lanes.first().and_then(|lane| lane.arguments.get(3))) {
-            (GroupOperation::ClusteredReduce, Some(Value::Bits(size, _))) => (*size as u32).max(1),
+            (GroupOperation::ClusteredReduce, Some(ConcreteValue::Bits(size, _))) => (*size as u32).max(1),
             _ => u32::MAX,
         };
-        let partition = |lane: &Lane| match way {
+        let partition = |lane: &SubgroupLane| match way {
             GroupOperation::PartitionedReduceNV
             | GroupOperation::PartitionedInclusiveScanNV
             | GroupOperation::PartitionedExclusiveScanNV => {
-                lane.arguments.get(3).map_or(0, |of| ballot_of(of).0)
+                lane.arguments.get(3).map_or(0, |of| ballot_bits(of).0)
             }
             _ => u128::from(lane.lane / cluster),
         };
         let mut results = Vec::with_capacity(lanes.len());
         for lane in lanes {
-            let counts = |other: &&Lane| {
+            let counts = |other: &&SubgroupLane| {
                 partition(other) == partition(lane)
                     && match way {
                         GroupOperation::InclusiveScan | GroupOperation::PartitionedInclusiveScanNV => {
@@ -293,22 +307,22 @@ impl Machine<'_> {
                 for (part, (number, taint)) in parts.iter_mut().zip(value(other)) {
                     let next = match part.0 {
                         None => number,
-                        Some(before) => combine(op, before, number, bits).ok_or_else(refuse)?,
+                        Some(before) => combine_values(op, before, number, bits).ok_or_else(refuse)?,
                     };
                     *part = (Some(next), part.1 | taint);
                 }
             }
-            if combine(op, 0, 0, bits).is_none() {
+            if combine_values(op, 0, 0, bits).is_none() {
                 return Err(refuse());
             }
-            let mut values: Vec<Value> = parts
+            let mut values: Vec<ConcreteValue> = parts
                 .into_iter()
                 .map(|(number, taint): (Option<u64>, Taint)| {
-                    Value::Bits(number.unwrap_or_else(|| identity(op, bits)), taint)
+                    ConcreteValue::Bits(number.unwrap_or_else(|| reduction_identity(op, bits)), taint)
                 })
                 .collect();
             results.push(match count {
-                Some(_) => Value::many(values),
+                Some(_) => ConcreteValue::from_components(values),
                 None => values.pop().ok_or_else(refuse)?,
             });
         }
@@ -316,44 +330,46 @@ impl Machine<'_> {
     }
 
     /// What a lane does with a ballot for itself.
-    pub(super) fn alone_in_group(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+    pub(super) fn execute_ballot_query(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         let op = inst.raw.op;
-        let lane = here.me().lane;
+        let lane = here.invocation_mut().lane;
         let size = self.setup.subgroup_size;
         let all = 1_u128.checked_shl(size).unwrap_or(0).wrapping_sub(1);
         let refuse = || unsupported(format!("Op{op:?}"));
         let value = match op {
             Op::GroupNonUniformInverseBallot => {
-                let (bits, taint) = ballot_of(&self.operand(here, inst, 1)?);
-                Value::truth(bits >> lane & 1 != 0, taint)
+                let (bits, taint) = ballot_bits(&self.operand_value(here, inst, 1)?);
+                ConcreteValue::from_bool(bits >> lane & 1 != 0, taint)
             }
             Op::GroupNonUniformBallotBitExtract => {
-                let (bits, taint) = ballot_of(&self.operand(here, inst, 1)?);
-                let (index, more) = self.bits(here, inst, 2)?;
-                Value::truth(bits >> index.min(127) & 1 != 0, taint | more)
+                let (bits, taint) = ballot_bits(&self.operand_value(here, inst, 1)?);
+                let (index, more) = self.operand_bits(here, inst, 2)?;
+                ConcreteValue::from_bool(bits >> index.min(127) & 1 != 0, taint | more)
             }
             Op::GroupNonUniformBallotBitCount => {
                 let way = GroupOperation::from_u32(self.program.module.operand(&inst.raw, 1)?);
-                let (bits, taint) = ballot_of(&self.operand(here, inst, 2)?);
+                let (bits, taint) = ballot_bits(&self.operand_value(here, inst, 2)?);
                 let counted = match way {
                     Some(GroupOperation::Reduce) => bits & all,
                     Some(GroupOperation::InclusiveScan) => bits & (2_u128 << lane).wrapping_sub(1),
                     Some(GroupOperation::ExclusiveScan) => bits & (1_u128 << lane).wrapping_sub(1),
                     _ => return Err(refuse().into()),
                 };
-                Value::Bits(u64::from(counted.count_ones()), taint)
+                ConcreteValue::Bits(u64::from(counted.count_ones()), taint)
             }
             Op::GroupNonUniformBallotFindLSB | Op::GroupNonUniformBallotFindMSB => {
-                let (bits, taint) = ballot_of(&self.operand(here, inst, 1)?);
+                let (bits, taint) = ballot_bits(&self.operand_value(here, inst, 1)?);
                 let bits = bits & all;
                 match op {
-                    _ if bits == 0 => Value::Bits(0, taint | UNDEFINED),
-                    Op::GroupNonUniformBallotFindLSB => Value::Bits(u64::from(bits.trailing_zeros()), taint),
-                    _ => Value::Bits(u64::from(127 - bits.leading_zeros()), taint),
+                    _ if bits == 0 => ConcreteValue::Bits(0, taint | UNDEFINED),
+                    Op::GroupNonUniformBallotFindLSB => {
+                        ConcreteValue::Bits(u64::from(bits.trailing_zeros()), taint)
+                    }
+                    _ => ConcreteValue::Bits(u64::from(127 - bits.leading_zeros()), taint),
                 }
             }
             _ => return Err(refuse().into()),
         };
-        self.set(here, inst, value)
+        self.set_result(here, inst, value)
     }
 }

@@ -8,13 +8,13 @@ use litmus::Scope;
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::FindingKind;
 
-use super::compute::flattened;
-use super::machine::{Here, Machine, Step};
-use super::memory::{Object, Texels};
-use super::program::{Inst, Kind};
+use super::compute::flatten_components;
+use super::machine::{Interpreter, InvocationCtx, Step};
+use super::memory::{ImageLayout, MemoryObject};
+use super::program::{Inst, ScalarKind};
 use super::sampler::Sampler;
-use super::shadow::Manner;
-use super::value::{OPAQUE, Pointer, Taint, Value};
+use super::shadow::MemoryAccessKind;
+use super::value::{ConcretePointer, ConcreteValue, OPAQUE, Taint};
 
 /// What is noted where a sampler gives what is not computed.
 const NOT_SAMPLED: &str = "what samplers filter is not computed";
@@ -22,7 +22,7 @@ const NOT_SAMPLED: &str = "what samplers filter is not computed";
 pub(super) const TEXEL: u64 = 16;
 
 /// The size of a level.
-fn level_size(texels: &Texels, level: u32) -> [u32; 3] {
+fn level_size(texels: &ImageLayout, level: u32) -> [u32; 3] {
     let layers = if texels.layered || texels.cube { texels.axes - 1 } else { 3 };
     let halved = |axis: usize| {
         if axis < layers { (texels.size[axis] >> level.min(31)).max(1) } else { texels.size[axis] }
@@ -31,14 +31,14 @@ fn level_size(texels: &Texels, level: u32) -> [u32; 3] {
 }
 
 /// Where a level begins, in texels.
-fn level_start(texels: &Texels, level: u32) -> u64 {
+fn level_start(texels: &ImageLayout, level: u32) -> u64 {
     (0..level)
         .map(|level| level_size(texels, level).iter().map(|size| u64::from(*size)).product::<u64>())
         .sum()
 }
 
 /// Texels of all levels.
-pub(super) fn texel_count(texels: &Texels) -> u64 {
+pub(super) fn texel_count(texels: &ImageLayout) -> u64 {
     level_start(texels, texels.levels)
 }
 
@@ -48,31 +48,31 @@ pub(super) fn component_bytes(format: TexelFormat) -> u32 {
 }
 
 /// A component of a texel.
-fn component(image: &Object, offset: u64, index: usize) -> (u64, Taint) {
+fn texel_component(image: &MemoryObject, offset: u64, index: usize) -> (u64, Taint) {
     let format = image.texels.and_then(|texels| texels.format);
     let bytes = format.map_or(4, component_bytes);
     match (bytes, format) {
         // Those behind the first are not there.
         (8, Some(format)) if index > 0 => (format.kept(index, 0).0, 0),
-        _ => image.read(offset + u64::from(bytes) * index as u64, bytes),
+        _ => image.read_scalar(offset + u64::from(bytes) * index as u64, bytes),
     }
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// What is wrong with something that is not computed here and decides.
-    pub(super) fn opaque(&self, what: &str) -> Problem {
+    pub(super) fn opaque_value_problem(&self, what: &str) -> Problem {
         let what = what.to_owned();
         if self.notes.contains(NOT_SAMPLED) {
             return Problem::Sampled { what };
         }
-        match self.not_given() {
+        match self.missing_input_location() {
             Some(location) => Problem::NotGiven { what, location },
             None => Problem::Opaque { what },
         }
     }
 
     /// The first location of which nothing says what a vertex or a fragment is given there.
-    fn not_given(&self) -> Option<u32> {
+    fn missing_input_location(&self) -> Option<u32> {
         let module = self.program.module;
         let inputs = module
             .variables
@@ -82,60 +82,67 @@ impl Machine<'_> {
         locations.filter(|location| !self.setup.given.contains_key(location)).min()
     }
 
-    pub(super) fn image(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+    pub(super) fn execute_image(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         let value = match inst.raw.op {
-            Op::Image => self.operand(here, inst, 0)?,
-            Op::SampledImage => match (self.operand(here, inst, 0)?, self.operand(here, inst, 1)?) {
-                (Value::Image(object, _), Value::Sampler(sampler)) => Value::Image(object, Some(sampler)),
-                (image, _) => image,
-            },
+            Op::Image => self.operand_value(here, inst, 0)?,
+            Op::SampledImage => {
+                match (self.operand_value(here, inst, 0)?, self.operand_value(here, inst, 1)?) {
+                    (ConcreteValue::Image(object, _), ConcreteValue::Sampler(sampler)) => {
+                        ConcreteValue::Image(object, Some(sampler))
+                    }
+                    (image, _) => image,
+                }
+            }
             Op::ImageFetch | Op::ImageRead => self.read_texel(here, inst)?,
             Op::ImageWrite => {
                 self.write_texel(here, inst)?;
-                Value::Nothing(0)
+                ConcreteValue::NoBits(0)
             }
             Op::ImageTexelPointer => self.texel_pointer(here, inst)?,
             Op::ImageQuerySize | Op::ImageQuerySizeLod => {
-                let level =
-                    if inst.raw.op == Op::ImageQuerySizeLod { self.bits(here, inst, 1)? } else { (0, 0) };
-                let texels = self.texels(here, inst)?;
+                let level = if inst.raw.op == Op::ImageQuerySizeLod {
+                    self.operand_bits(here, inst, 1)?
+                } else {
+                    (0, 0)
+                };
+                let texels = self.image_layout(here, inst)?;
                 let size = level_size(&texels, level.0 as u32);
-                let part = |size: &u32| Value::Bits(u64::from(*size), level.1);
-                match self.program.numbers(inst.raw.ty).and_then(|of| of.2) {
-                    Some(count) => Value::many(size.iter().take(count as usize).map(part)),
+                let part = |size: &u32| ConcreteValue::Bits(u64::from(*size), level.1);
+                match self.program.number_layout(inst.raw.ty).and_then(|of| of.2) {
+                    Some(count) => ConcreteValue::from_components(size.iter().take(count as usize).map(part)),
                     None => part(&size[0]),
                 }
             }
-            Op::ImageQueryLevels => Value::Bits(u64::from(self.texels(here, inst)?.levels), 0),
-            Op::ImageQuerySamples => Value::Bits(1, 0),
+            Op::ImageQueryLevels => ConcreteValue::Bits(u64::from(self.image_layout(here, inst)?.levels), 0),
+            Op::ImageQuerySamples => ConcreteValue::Bits(1, 0),
             op if format!("{op:?}").starts_with("ImageSample")
                 || matches!(op, Op::ImageGather | Op::ImageDrefGather | Op::ImageQueryLod) =>
             {
-                match self.sampled(here, inst)? {
+                match self.sample_texel(here, inst)? {
                     Some(value) => value,
                     None => {
                         self.notes.insert(NOT_SAMPLED.to_owned());
-                        self.program.filled(inst.raw.ty, OPAQUE)?
+                        self.program.filled_value(inst.raw.ty, OPAQUE)?
                     }
                 }
             }
             op => return Err(unsupported(format!("Op{op:?}")).into()),
         };
-        self.set(here, inst, value)
+        self.set_result(here, inst, value)
     }
 
-    fn texels(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Texels> {
-        let Value::Image(object, _) = self.operand(here, inst, 0)? else {
+    fn image_layout(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ImageLayout> {
+        let ConcreteValue::Image(object, _) = self.operand_value(here, inst, 0)? else {
             return Err(malformed("an image expected").into());
         };
-        let texels = self.note_assumed(here, object);
+        let texels = self.note_assumed_size(here, object);
         Ok(texels.ok_or_else(|| malformed("an image expected"))?)
     }
 
     /// The texels of an image; says so where nobody gave its size.
-    fn note_assumed(&mut self, here: &mut Here<'_>, object: u32) -> Option<Texels> {
-        let image = self.object(here, object)?;
-        let (texels, given, name) = (image.texels?, image.given, image.name.clone());
+    fn note_assumed_size(&mut self, here: &mut InvocationCtx<'_>, object: u32) -> Option<ImageLayout> {
+        let image = self.object_mut(here, object)?;
+        let (texels, given, name) = (image.texels?, image.has_known_length, image.name.clone());
         if !given {
             let [x, y, z] = texels.size;
             self.notes.insert(format!("nothing is said of image `{name}`, taken as {x}x{y}x{z} of zeros"));
@@ -144,21 +151,21 @@ impl Machine<'_> {
     }
 
     /// The texel of an access, `None` beyond the image; with what is known of its coordinate.
-    fn texel(
+    fn texel_address(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut InvocationCtx<'_>,
         inst: &Inst,
         object: u32,
         level: u32,
         offset: Option<u32>,
     ) -> Step<(Option<u64>, Taint)> {
-        let Some(texels) = self.note_assumed(here, object) else {
+        let Some(texels) = self.note_assumed_size(here, object) else {
             return Err(malformed("no such image").into());
         };
         let (mut at, mut by) = (Vec::new(), Vec::new());
-        flattened(&self.operand(here, inst, 1)?, &mut at);
+        flatten_components(&self.operand_value(here, inst, 1)?, &mut at);
         if let Some(offset) = offset {
-            flattened(&self.value(here, offset)?, &mut by);
+            flatten_components(&self.value_of_id(here, offset)?, &mut by);
         }
         for (one, by) in at.iter_mut().zip(by) {
             *one = (u64::from((one.0 as u32).wrapping_add(by.0 as u32)), one.1 | by.1);
@@ -178,13 +185,13 @@ impl Machine<'_> {
     }
 
     /// Level, manner and offset of an access, from its image operands.
-    fn way(
+    fn image_access(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut InvocationCtx<'_>,
         inst: &Inst,
         first: usize,
         writes: bool,
-    ) -> Step<(u32, Manner, Option<u32>)> {
+    ) -> Step<(u32, MemoryAccessKind, Option<u32>)> {
         let program = self.program;
         let operands = program.module.operands(&inst.raw).get(first..).unwrap_or_default();
         let bits = ImageOperands::from_bits_retain(operands.first().copied().unwrap_or(0));
@@ -201,16 +208,16 @@ impl Machine<'_> {
         let available = next(ImageOperands::MAKE_TEXEL_AVAILABLE);
         let visible = next(ImageOperands::MAKE_TEXEL_VISIBLE);
         let level = match level {
-            Some(id) => match self.value(here, id)? {
-                Value::Bits(level, taint) => {
-                    self.decides(here, taint, "a level of an image")?;
+            Some(id) => match self.value_of_id(here, id)? {
+                ConcreteValue::Bits(level, taint) => {
+                    self.check_control_dependence(here, taint, "a level of an image")?;
                     level as u32
                 }
                 _ => return Err(malformed("a level that is no number").into()),
             },
             None => 0,
         };
-        let mut manner = Manner {
+        let mut manner = MemoryAccessKind {
             writes,
             atomic: false,
             wide: false,
@@ -224,7 +231,7 @@ impl Machine<'_> {
             let number =
                 program.specialized.number(id).ok_or_else(|| unsupported("a scope that is no constant"))?;
             let scope = crate::order::scope(number, program.module.vulkan)?;
-            manner = Manner { private: false, published: true, scope, ..manner };
+            manner = MemoryAccessKind { private: false, published: true, scope, ..manner };
         } else if bits.contains(ImageOperands::NON_PRIVATE_TEXEL) {
             manner.private = false;
         }
@@ -232,13 +239,15 @@ impl Machine<'_> {
     }
 
     /// What a sampler gives that was given itself, of a level that is named; `None` where it is not computed.
-    fn sampled(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Option<Value>> {
-        let Value::Image(object, Some(sampler)) = self.operand(here, inst, 0)? else { return Ok(None) };
+    fn sample_texel(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<Option<ConcreteValue>> {
+        let ConcreteValue::Image(object, Some(sampler)) = self.operand_value(here, inst, 0)? else {
+            return Ok(None);
+        };
         let gathers = inst.raw.op == Op::ImageGather;
         if !gathers && inst.raw.op != Op::ImageSampleExplicitLod {
             return Ok(None);
         }
-        let Some(texels) = self.note_assumed(here, object) else { return Ok(None) };
+        let Some(texels) = self.note_assumed_size(here, object) else { return Ok(None) };
         let operands = self.program.module.operands(&inst.raw);
         let operands = operands.get(if gathers { 3 } else { 2 }..).unwrap_or_default();
         let bits = ImageOperands::from_bits_retain(operands.first().copied().unwrap_or(0));
@@ -251,14 +260,14 @@ impl Machine<'_> {
             return Ok(None);
         }
         let (mut at, mut by) = (Vec::new(), Vec::new());
-        flattened(&self.operand(here, inst, 1)?, &mut at);
+        flatten_components(&self.operand_value(here, inst, 1)?, &mut at);
         let mut taint = 0;
         if let Some(offset) = offset {
-            flattened(&self.value(here, offset)?, &mut by);
+            flatten_components(&self.value_of_id(here, offset)?, &mut by);
         }
         let mut level = 0;
         if let Some(lod) = lod {
-            let Value::Bits(lod, of) = self.value(here, lod)? else { return Ok(None) };
+            let ConcreteValue::Bits(lod, of) = self.value_of_id(here, lod)? else { return Ok(None) };
             // The nearest level ("Image Level(s) Selection").
             level = (float_of(lod, 32) + 0.5).ceil().max(1.0) as u32 - 1;
             level = level.min(texels.levels - 1);
@@ -274,7 +283,7 @@ impl Machine<'_> {
             let offset = by.get(axis).map_or(0, |offset| i64::from(offset.0 as u32 as i32));
             *taken = if axis < filtered {
                 let four = Sampler { linear: sampler.linear || gathers, ..sampler };
-                four.taken(coordinate, offset, size[axis])
+                four.texel_weights(coordinate, offset, size[axis])
             } else {
                 let layer = coordinate.round_ties_even().clamp(0.0, f64::from(size[axis] - 1));
                 [(layer as u32, 1.0), (0, 0.0)]
@@ -285,144 +294,159 @@ impl Machine<'_> {
             let [x, y, z] = std::array::from_fn(|axis| u64::from(taken[axis][sides[axis]].0));
             (start + (z * u64::from(size[1]) + y) * u64::from(size[0]) + x) * TEXEL
         };
-        let shape = self.program.numbers(inst.raw.ty);
+        let shape = self.program.number_layout(inst.raw.ty);
         let (kind, width, count) = shape.ok_or_else(|| malformed("a texel that is no number"))?;
-        let gathered = if gathers { self.bits(here, inst, 2)?.0 as usize & 3 } else { 0 };
-        let Some(image) = self.object(here, object) else { return Ok(None) };
+        let gathered = if gathers { self.operand_bits(here, inst, 2)?.0 as usize & 3 } else { 0 };
+        let Some(image) = self.object_mut(here, object) else { return Ok(None) };
         let mut parts = Vec::new();
         for index in 0..4 {
             let (number, of) = if gathers {
                 // From the lower left one, against the clock ("Texel Gathering").
                 let [x, y] = [[0, 1], [1, 1], [1, 0], [0, 0]][index];
-                component(image, place([x, y, 0]), gathered)
-            } else if sampler.linear && kind == Kind::Float {
+                texel_component(image, place([x, y, 0]), gathered)
+            } else if sampler.linear && kind == ScalarKind::Float {
                 let (mut sum, mut all) = (0.0, 0);
                 for corner in 0..8_usize {
                     let sides = [corner & 1, corner >> 1 & 1, corner >> 2];
                     let weight: f64 = (0..3).map(|axis| taken[axis][sides[axis]].1).product();
                     if weight != 0.0 {
-                        let (number, of) = component(image, place(sides), index);
+                        let (number, of) = texel_component(image, place(sides), index);
                         sum += weight * float_of(number, 32);
                         all |= of;
                     }
                 }
                 (bits_of(sum, 32), all)
             } else {
-                component(image, place([0; 3]), index)
+                texel_component(image, place([0; 3]), index)
             };
-            let number = if kind == Kind::Float { bits_of(float_of(number, 32), width) } else { number };
-            parts.push(Value::Bits(number, of | taint));
+            let number =
+                if kind == ScalarKind::Float { bits_of(float_of(number, 32), width) } else { number };
+            parts.push(ConcreteValue::Bits(number, of | taint));
         }
         self.notes.insert("samplers take the nearest level".to_owned());
         if sampler.linear && !gathers {
             self.notes.insert("linear filters weigh exactly".to_owned());
         }
         Ok(Some(match count {
-            Some(count) => Value::many(parts.into_iter().take(count as usize)),
+            Some(count) => ConcreteValue::from_components(parts.into_iter().take(count as usize)),
             None => parts.swap_remove(0),
         }))
     }
 
-    fn coherent(&mut self, here: &mut Here<'_>, object: u32, manner: Manner) -> Manner {
-        let coherent = self.object(here, object).is_some_and(|object| object.coherent);
+    fn with_coherence(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        object: u32,
+        manner: MemoryAccessKind,
+    ) -> MemoryAccessKind {
+        let coherent = self.object_mut(here, object).is_some_and(|object| object.coherent);
         if coherent && !self.program.module.vulkan {
-            Manner { private: false, published: true, scope: Scope::QueueFamily, ..manner }
+            MemoryAccessKind { private: false, published: true, scope: Scope::QueueFamily, ..manner }
         } else {
             manner
         }
     }
 
-    fn read_texel(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
-        let Value::Image(object, _) = self.operand(here, inst, 0)? else {
-            return Ok(self.program.filled(inst.raw.ty, OPAQUE)?);
+    fn read_texel(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
+        let ConcreteValue::Image(object, _) = self.operand_value(here, inst, 0)? else {
+            return Ok(self.program.filled_value(inst.raw.ty, OPAQUE)?);
         };
-        let (level, manner, offset) = self.way(here, inst, 2, false)?;
-        let manner = self.coherent(here, object, manner);
-        let (place, taint) = self.texel(here, inst, object, level, offset)?;
-        let shape = self.program.numbers(inst.raw.ty);
+        let (level, manner, offset) = self.image_access(here, inst, 2, false)?;
+        let manner = self.with_coherence(here, object, manner);
+        let (place, taint) = self.texel_address(here, inst, object, level, offset)?;
+        let shape = self.program.number_layout(inst.raw.ty);
         let (kind, bits, count) = shape.ok_or_else(|| malformed("a texel that is no number"))?;
         let Some(offset) = place else {
             self.notes.insert("texels beyond an image are read as zero".to_owned());
-            return Ok(self.program.filled(inst.raw.ty, taint)?);
+            return Ok(self.program.filled_value(inst.raw.ty, taint)?);
         };
         let mut class = None;
         let mut parts = Vec::new();
-        if let Some(shared) = self.object(here, object) {
+        if let Some(shared) = self.object_mut(here, object) {
             class = shared.class;
             for index in 0..4 {
-                let (number, of) = component(shared, offset, index as usize);
+                let (number, of) = texel_component(shared, offset, index as usize);
                 let number = match (kind, bits) {
-                    (Kind::Float, 16 | 64) => bits_of(float_of(number, 32), bits),
+                    (ScalarKind::Float, 16 | 64) => bits_of(float_of(number, 32), bits),
                     _ => number & mask(bits),
                 };
-                parts.push(Value::Bits(number, of | taint));
+                parts.push(ConcreteValue::Bits(number, of | taint));
             }
         }
         if let Some(class) = class {
-            let pointer = Pointer { offset, ..Pointer::to(object, 0) };
-            self.meet(here, &pointer, TEXEL as u32, class, manner, true);
+            let pointer = ConcretePointer { offset, ..ConcretePointer::to_object(object, 0) };
+            self.check_access(here, &pointer, TEXEL as u32, class, manner, true);
         }
         Ok(match count {
-            Some(count) => Value::many(parts.into_iter().take(count as usize)),
-            None => parts.into_iter().next().unwrap_or(Value::Bits(0, OPAQUE)),
+            Some(count) => ConcreteValue::from_components(parts.into_iter().take(count as usize)),
+            None => parts.into_iter().next().unwrap_or(ConcreteValue::Bits(0, OPAQUE)),
         })
     }
 
-    fn write_texel(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
-        let Value::Image(object, _) = self.operand(here, inst, 0)? else {
+    fn write_texel(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
+        let ConcreteValue::Image(object, _) = self.operand_value(here, inst, 0)? else {
             return Err(malformed("an image expected").into());
         };
-        let (level, manner, offset) = self.way(here, inst, 3, true)?;
-        let manner = self.coherent(here, object, manner);
-        let (place, taint) = self.texel(here, inst, object, level, offset)?;
-        self.decides(here, taint, "a coordinate of an image")?;
+        let (level, manner, offset) = self.image_access(here, inst, 3, true)?;
+        let manner = self.with_coherence(here, object, manner);
+        let (place, taint) = self.texel_address(here, inst, object, level, offset)?;
+        self.check_control_dependence(here, taint, "a coordinate of an image")?;
         // Writes beyond an image have no effect.
         let Some(offset) = place else { return Ok(()) };
-        if self.probes() {
+        if self.is_probing() {
             self.changes += 1;
             return Ok(());
         }
-        let value = self.operand(here, inst, 2)?;
+        let value = self.operand_value(here, inst, 2)?;
         let of = self.program.type_of(self.program.module.operand(&inst.raw, 2)?);
-        let (kind, bits) = self.program.numbers(of).map_or((Kind::Integer, 32), |of| (of.0, of.1));
+        let (kind, bits) =
+            self.program.number_layout(of).map_or((ScalarKind::Integer, 32), |of| (of.0, of.1));
         let mut parts = Vec::new();
-        flattened(&value, &mut parts);
-        self.looked_at(parts.iter().fold(0, |all, part| all | part.1));
+        flatten_components(&value, &mut parts);
+        self.observe_undefined(parts.iter().fold(0, |all, part| all | part.1));
         let mut class = None;
-        if let Some(shared) = self.object(here, object) {
+        if let Some(shared) = self.object_mut(here, object) {
             class = shared.class;
             let format = shared.texels.and_then(|texels| texels.format);
             let bytes = format.map_or(4, component_bytes);
             for (index, (number, taint)) in parts.iter().enumerate().take(TEXEL as usize / bytes as usize) {
                 let number = match (kind, bits) {
-                    (Kind::Float, 16 | 64) => bits_of(float_of(*number, bits), 32),
+                    (ScalarKind::Float, 16 | 64) => bits_of(float_of(*number, bits), 32),
                     _ => *number,
                 };
                 // Of an image without a format nobody knows how it rounds.
                 let (kept, known) = format.map_or((number, false), |format| format.kept(index, number));
                 let of = if known { 0 } else { OPAQUE };
-                shared.write(offset + u64::from(bytes) * index as u64, bytes, kept, taint | of);
+                shared.write_scalar(offset + u64::from(bytes) * index as u64, bytes, kept, taint | of);
             }
         }
         self.changes += 1;
         if let Some(class) = class {
-            let pointer = Pointer { offset, ..Pointer::to(object, 0) };
-            self.meet(here, &pointer, TEXEL as u32, class, manner, false);
+            let pointer = ConcretePointer { offset, ..ConcretePointer::to_object(object, 0) };
+            self.check_access(here, &pointer, TEXEL as u32, class, manner, false);
         }
         Ok(())
     }
 
-    fn texel_pointer(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
-        let pointer = self.pointer(here, inst, 0)?;
-        let Some((_, ty)) = self.program.pointee(inst.raw.ty) else {
+    fn texel_pointer(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
+        let pointer = self.operand_pointer(here, inst, 0)?;
+        let Some((_, ty)) = self.program.pointee_of(inst.raw.ty) else {
             return Err(malformed("a texel pointer that is no pointer").into());
         };
-        let (place, taint) = self.texel(here, inst, pointer.object, 0, None)?;
-        let given = self.object(here, pointer.object).is_some_and(|image| image.given);
+        let (place, taint) = self.texel_address(here, inst, pointer.object, 0, None)?;
+        let given = self.object_mut(here, pointer.object).is_some_and(|image| image.has_known_length);
         if place.is_none() && given {
-            self.finding(here, FindingKind::OutOfBounds, "an atomic beyond the end of an image".to_owned());
+            self.report_here(
+                here,
+                FindingKind::OutOfBounds,
+                "an atomic beyond the end of an image".to_owned(),
+            );
         }
         let offset = place.unwrap_or(u64::MAX / 2);
-        Ok(Value::Pointer(Pointer { offset, taint, ..Pointer::to(pointer.object, ty) }))
+        Ok(ConcreteValue::Pointer(ConcretePointer {
+            offset,
+            taint,
+            ..ConcretePointer::to_object(pointer.object, ty)
+        }))
     }
 }

@@ -14,15 +14,17 @@ use crate::section::{Sections, Side};
 use crate::stage::Stage;
 use crate::until::Until;
 
-use super::clock::{Carried, Message, View};
-use super::memory::{Locals, Object};
-use super::program::{GLOBAL, Inst, Program, Slots};
-use super::quick::{at, copied, gathered, spread};
-use super::shadow::{Record, Seen, Shape, Standing};
-use super::value::{FIRST_SITE, LOCAL, OPAQUE, OPEN, SITES, Taint, UNDEFINED, Value};
+use super::fast_path::{copy_slots, gather_slots, read_slot, scatter_value};
+use super::happens_before::{HappensBeforeView, ReleaseMessage, ReleaseSet};
+use super::memory::{MemoryObject, PrivateObjects};
+use super::program::{DecodedProgram, GLOBAL, Inst, Slots};
+use super::shadow::{AccessOrder, AccessRecord, InvocationNumbering, SelfVisibleWrites};
+use super::value::{
+    ConcreteValue, FIRST_SITE, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, SITE_MASK, Taint, UNDEFINED,
+};
 
 /// What is said of two lanes that only lockstep would order.
-const LOCKSTEP: &str =
+const LOCKSTEP_REASON: &str =
     "nothing orders the two: they are lanes of one subgroup, which need not go on in lockstep";
 /// Calls in calls at most.
 const MAX_CALLS: usize = 64;
@@ -31,11 +33,11 @@ pub(super) const SHARED: u32 = 1 << 30;
 
 /// A call that is not over.
 #[derive(Clone, Debug)]
-pub(super) struct Frame {
+pub(super) struct CallFrame {
     pub function: usize,
     pub at: usize,
     pub block: u32,
-    pub values: Vec<Value>,
+    pub values: Vec<ConcreteValue>,
     /// Headers of the loops around, with the bodies begun.
     pub loops: Vec<(u32, u32)>,
     /// Where the result of the call goes.
@@ -48,10 +50,10 @@ pub(super) struct Frame {
 
 /// What an invocation does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
-    Runs,
+pub(super) enum InvocationState {
+    Running,
     /// It waits at a control barrier, or with others at an operation of its subgroup: which instance.
-    Waits(Rc<Vec<u32>>),
+    Waiting(Rc<Vec<u32>>),
     Ended,
 }
 
@@ -62,51 +64,51 @@ pub(super) struct Invocation {
     pub number: u32,
     pub subgroup: u32,
     pub lane: u32,
-    pub shape: Shape,
-    pub frames: Vec<Frame>,
-    pub locals: Locals,
-    pub views: [View; 3],
-    pub doing: Doing,
+    pub numbering: InvocationNumbering,
+    pub frames: Vec<CallFrame>,
+    pub locals: PrivateObjects,
+    pub views: [HappensBeforeView; 3],
+    pub state: InvocationState,
     /// Releases of memory barriers, for the atomics and barriers that follow.
-    pub released: Vec<Rc<Message>>,
+    pub pending_releases: Vec<Rc<ReleaseMessage>>,
     /// What atomics and barriers took, for memory barriers that follow; whether those of a subgroup are told as one, in the order of
     /// their subgroups.
-    pub taken: Vec<Rc<Message>>,
-    pub gathered: bool,
+    pub pending_acquires: Vec<Rc<ReleaseMessage>>,
+    pub acquires_are_merged: bool,
     /// What an atomic found last, which is in `taken`.
-    pub received: Option<Carried>,
+    pub last_received: Option<ReleaseSet>,
     /// Of places whose atomics name other classes than their own, or that others' reads see less of: up to which step of whom their
     /// writes there are seen.
-    pub seen: BTreeMap<(u32, u32, u64), Seen>,
+    pub self_visible: BTreeMap<(u32, u32, u64), SelfVisibleWrites>,
     /// How often it has arrived at split barriers and waited there, of its subgroup and of its workgroup.
-    pub split: [(u32, u32); 2],
+    pub split_counts: [(u32, u32); 2],
     /// Counts its releases, and where reads may see more by themselves its writes: what others know of it is up to a release, so that
     /// accesses between two of them need not be told apart.
-    pub stamp: u32,
+    pub clock: u32,
     /// What it was at its last release.
     pub last_release: u32,
     /// Where it stands to its interlocked section.
-    pub section: Side,
+    pub interlock: Side,
     /// The last instruction before the end.
-    pub last: u32,
+    pub last_site: u32,
     /// Whether it changed nothing when it went on last, and goes on.
-    pub fruitless: bool,
+    pub made_no_change: bool,
 }
 
 /// A workgroup.
 #[derive(Clone, Debug)]
-pub(super) struct Workgroup {
+pub(super) struct WorkgroupState {
     pub invocations: Vec<Invocation>,
-    pub objects: Vec<Object>,
+    pub objects: Vec<MemoryObject>,
     /// Control barriers of the whole workgroup so far, for each class.
-    pub epochs: [u32; 3],
+    pub barrier_epochs: [u32; 3],
     /// Rounds of split barriers, of each subgroup and of all, by number: what those release who arrive.
-    pub rounds: BTreeMap<(Option<u32>, u32), Vec<Rc<Message>>>,
+    pub split_rounds: BTreeMap<(Option<u32>, u32), Vec<Rc<ReleaseMessage>>>,
 }
 
 /// Something that was found.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct SiteFinding {
     pub kind: FindingKind,
     pub message: String,
     /// Site, invocation, and whether it writes.
@@ -114,10 +116,10 @@ pub(super) struct Found {
 }
 
 /// What decides how a walk goes on.
-pub(super) struct Setup {
+pub(super) struct WalkSetup {
     pub grid: [u32; 3],
     /// By variable what annotations say that it holds at first: offset, bytes and number of each scalar.
-    pub said: FxHashMap<u32, Vec<(u64, u32, u64)>>,
+    pub annotated_values: FxHashMap<u32, Vec<(u64, u32, u64)>>,
     pub stage: Stage,
     /// As [`Options::given`](crate::Options::given).
     pub given: BTreeMap<u32, Vec<u8>>,
@@ -129,43 +131,46 @@ pub(super) struct Setup {
     pub subgroups: u32,
     pub function: usize,
     /// Variables of each workgroup and of each invocation, in the order of their objects.
-    pub of_workgroup: Vec<u32>,
-    pub of_invocation: Vec<u32>,
+    pub workgroup_variables: Vec<u32>,
+    pub private_variables: Vec<u32>,
     /// Whether more than barriers of workgroups orders invocations.
-    pub fine: bool,
+    pub has_fine_ordering: bool,
     /// Whether reads of one class of memory see by themselves more in some places than in others.
-    pub mixed: bool,
+    pub has_mixed_visibility: bool,
     /// Whether accesses are not looked at.
-    pub blind: bool,
+    pub skip_race_checks: bool,
     /// When walking is given up.
-    pub until: Option<Until>,
+    pub deadline: Option<Until>,
 }
 
-impl Setup {
+impl WalkSetup {
     /// How invocations are numbered.
-    pub fn shape(&self) -> Shape {
-        Shape { local: self.local_size.iter().product(), subgroup: self.subgroup_size }
+    pub fn numbering(&self) -> InvocationNumbering {
+        InvocationNumbering {
+            workgroup_size: self.local_size.iter().product(),
+            subgroup_size: self.subgroup_size,
+        }
     }
 }
 
 /// Everything of one walk.
 #[derive(Clone)]
-pub(super) struct Machine<'a> {
-    pub setup: &'a Setup,
-    pub program: &'a Program<'a>,
-    pub globals: Vec<Value>,
-    pub objects: Vec<Object>,
-    pub descriptors: FxHashMap<u32, super::setup::Descriptors>,
+pub(super) struct Interpreter<'a> {
+    pub setup: &'a WalkSetup,
+    pub program: &'a DecodedProgram<'a>,
+    pub globals: Vec<ConcreteValue>,
+    pub objects: Vec<MemoryObject>,
+    pub descriptors: FxHashMap<u32, super::setup::DescriptorArray>,
     /// Those that have begun and not ended, by their index.
-    pub workgroups: FxHashMap<u32, Box<Workgroup>>,
+    pub workgroups: FxHashMap<u32, Box<WorkgroupState>>,
     /// By their coordinates, those in whose sections somebody was.
-    pub pixels: BTreeMap<(u32, u32), super::section::Pixel>,
+    pub pixels: BTreeMap<(u32, u32), super::interlock::PixelInterlock>,
     /// What atomics stored releases, by object and offset.
-    pub messages: FxHashMap<(u32, u32, u64), Carried>,
-    pub found: Vec<Found>,
-    pub known: std::collections::BTreeSet<(FindingKind, Vec<u32>)>,
+    pub releases: FxHashMap<(u32, u32, u64), ReleaseSet>,
+    pub findings: Vec<SiteFinding>,
+    pub reported: std::collections::BTreeSet<(FindingKind, Vec<u32>)>,
     /// Whether the order of the invocations decides where control goes or what is accessed.
-    pub open: bool,
+    pub schedule_dependent: bool,
     /// What else a reader should know.
     pub notes: std::collections::BTreeSet<String>,
     pub steps: u64,
@@ -176,243 +181,258 @@ pub(super) struct Machine<'a> {
     /// Accesses of memory that others see.
     pub accesses: u64,
     /// Whether the one that is looked at stores what is there already.
-    pub again: bool,
+    pub stores_same_value: bool,
     /// What is accessed, where that is asked for.
-    pub polled: Option<Vec<super::circle::Polled>>,
+    pub spin_reads: Option<Vec<super::deadlock::SpinRead>>,
     /// How lanes share the elements of matrices.
     pub rotation: u32,
     /// Places that gave a value without a defined one, in the order of their bits among what is to be known of it.
-    pub lacking: Vec<Found>,
+    pub undefined_sources: Vec<SiteFinding>,
     /// Blocks that somebody came to, by the number of their label among the instructions of the module.
-    pub reached: Vec<bool>,
+    pub reached_blocks: Vec<bool>,
     /// Whether there is one invocation only.
-    pub alone: bool,
+    pub is_single_invocation: bool,
     /// What [`shadow`](Machine::shadow) says of the largest workgroup that has ended.
-    pub past: (u64, u64),
+    pub largest_shadow: (u64, u64),
     /// Frames of each function that were left, for others of it.
-    pub spare: Vec<Vec<Frame>>,
+    pub spare_frames: Vec<Vec<CallFrame>>,
     /// Variables of invocations that have ended, for others.
-    pub spare_objects: Vec<Object>,
+    pub spare_objects: Vec<MemoryObject>,
     /// Calls that somebody made: the calls before each and where it is, and the number of each by these.
     pub calls: Vec<(u32, u32)>,
     pub calls_by_site: FxHashMap<(u32, u32), u32>,
     /// Variables of invocations as they are at first.
-    pub own: Vec<super::begin::Own>,
+    pub private_templates: Vec<super::workgroup_start::PrivateTemplate>,
     /// Looks that are left for lanes that wait for others of their subgroup.
-    pub looks: super::starve::Looks,
+    pub trial_budget: super::subgroup_starvation::TrialBudget,
 }
 
 /// Why a step did not lead to the next.
-pub(super) enum Stop {
+pub(super) enum StepInterrupt {
     Refused(Problem),
     Waits,
     Ended,
 }
 
-impl From<Problem> for Stop {
-    fn from(problem: Problem) -> Stop {
-        Stop::Refused(problem)
+impl From<Problem> for StepInterrupt {
+    fn from(problem: Problem) -> StepInterrupt {
+        StepInterrupt::Refused(problem)
     }
 }
 
-pub(super) type Step<T> = Result<T, Stop>;
+pub(super) type Step<T> = Result<T, StepInterrupt>;
 
 /// An invocation with its workgroup.
-pub(super) struct Here<'w> {
-    pub workgroup: &'w mut Workgroup,
+pub(super) struct InvocationCtx<'w> {
+    pub workgroup: &'w mut WorkgroupState,
     pub index: usize,
 }
 
-impl Here<'_> {
-    pub fn me(&mut self) -> &mut Invocation {
+impl InvocationCtx<'_> {
+    pub fn invocation_mut(&mut self) -> &mut Invocation {
         &mut self.workgroup.invocations[self.index]
     }
 
-    pub fn frame(&mut self) -> Step<&mut Frame> {
-        self.me().frames.last_mut().ok_or(Stop::Ended)
+    pub fn frame_mut(&mut self) -> Step<&mut CallFrame> {
+        self.invocation_mut().frames.last_mut().ok_or(StepInterrupt::Ended)
     }
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// The value of an operand.
-    pub fn operand(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<Value> {
+    pub fn operand_value(&self, here: &InvocationCtx<'_>, inst: &Inst, index: usize) -> Step<ConcreteValue> {
         let id = self.program.module.operand(&inst.raw, index)?;
-        self.value(here, id)
+        self.value_of_id(here, id)
     }
 
     /// The value of an id.
-    pub fn value(&self, here: &Here<'_>, id: u32) -> Step<Value> {
-        let slots = self.program.slots(id);
+    pub fn value_of_id(&self, here: &InvocationCtx<'_>, id: u32) -> Step<ConcreteValue> {
+        let slots = self.program.slots_of(id);
         if slots.count == 0 {
-            return self.value_of(here, id).cloned();
+            return self.single_slot_value(here, id).cloned();
         }
-        gathered(self.values(here), &self.globals, slots).ok_or_else(|| self.no_value(id))
+        gather_slots(self.frame_values(here), &self.globals, slots).ok_or_else(|| self.missing_value(id))
     }
 
-    fn values<'v>(&self, here: &'v Here<'_>) -> &'v [Value] {
+    fn frame_values<'v>(&self, here: &'v InvocationCtx<'_>) -> &'v [ConcreteValue] {
         here.workgroup.invocations[here.index].frames.last().map_or(&[], |frame| &frame.values)
     }
 
-    fn no_value(&self, id: u32) -> Stop {
+    fn missing_value(&self, id: u32) -> StepInterrupt {
         malformed(format!("{} has no value", self.program.module.name(id))).into()
     }
 
     /// The value of an id that is no vector, where it is.
     #[inline]
-    pub fn value_of<'v>(&'v self, here: &'v Here<'_>, id: u32) -> Step<&'v Value> {
-        let slots = self.program.slots(id);
+    pub fn single_slot_value<'v>(&'v self, here: &'v InvocationCtx<'_>, id: u32) -> Step<&'v ConcreteValue> {
+        let slots = self.program.slots_of(id);
         if slots.count > 0 {
             return Err(malformed(format!("{} is a vector", self.program.module.name(id))).into());
         }
-        slots.one().and_then(|slot| self.in_slot(here, slot)).ok_or_else(|| self.no_value(id))
+        slots.single_slot().and_then(|slot| self.slot_value(here, slot)).ok_or_else(|| self.missing_value(id))
     }
 
     /// What is in a slot.
-    pub fn in_slot<'v>(&'v self, here: &'v Here<'_>, slot: u32) -> Option<&'v Value> {
-        at(self.values(here), &self.globals, slot)
+    pub fn slot_value<'v>(&'v self, here: &'v InvocationCtx<'_>, slot: u32) -> Option<&'v ConcreteValue> {
+        read_slot(self.frame_values(here), &self.globals, slot)
     }
 
     /// A number that decides something.
-    pub fn number(&mut self, here: &mut Here<'_>, inst: &Inst, index: usize, what: &str) -> Step<u64> {
+    pub fn control_number(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst,
+        index: usize,
+        what: &str,
+    ) -> Step<u64> {
         let id = self.program.module.operand(&inst.raw, index)?;
-        let (bits, taint) = match self.value_of(here, id)? {
-            Value::Bits(bits, taint) => (*bits, *taint),
-            Value::Nothing(taint) => (0, *taint),
+        let (bits, taint) = match self.single_slot_value(here, id)? {
+            ConcreteValue::Bits(bits, taint) => (*bits, *taint),
+            ConcreteValue::NoBits(taint) => (0, *taint),
             _ => return Err(malformed(format!("Op{:?} with other operands", inst.raw.op)).into()),
         };
-        self.decides(here, taint, what)?;
+        self.check_control_dependence(here, taint, what)?;
         Ok(bits)
     }
 
     /// A value decides where control goes or what is accessed.
-    pub fn decides(&mut self, here: &mut Here<'_>, taint: Taint, what: &str) -> Step<()> {
+    pub fn check_control_dependence(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        taint: Taint,
+        what: &str,
+    ) -> Step<()> {
         if taint == 0 {
             return Ok(());
         }
         if taint & OPAQUE != 0 {
-            return Err(self.opaque(what).into());
+            return Err(self.opaque_value_problem(what).into());
         }
-        self.looked_at(taint);
+        self.observe_undefined(taint);
         if taint & UNDEFINED != 0 {
-            let message = format!("{what} depends on {}", super::value::source(taint));
-            self.finding(here, FindingKind::UninitialisedRead, message);
+            let message = format!("{what} depends on {}", super::value::undefined_source(taint));
+            self.report_here(here, FindingKind::UninitialisedRead, message);
         }
-        self.open |= taint & OPEN != 0;
+        self.schedule_dependent |= taint & SCHEDULE_DEPENDENT != 0;
         Ok(())
     }
 
     /// What has no defined value, such as a read beyond an end, which is told once somebody looks at what it gave: the bit for that.
-    pub fn lacks(
+    pub fn undefined_result(
         &mut self,
-        here: &Here<'_>,
+        here: &InvocationCtx<'_>,
         (kind, message): (FindingKind, String),
         access: Option<bool>,
     ) -> Taint {
-        if let Some(known) = self.known_site(here) {
+        if let Some(known) = self.undefined_site_taint(here) {
             return known;
         }
         let me = &here.workgroup.invocations[here.index];
-        let at = vec![(self.site_of(me), me.identity, access)];
-        self.lacking.push(Found { kind, message, at });
-        self.known_site(here).unwrap_or(SITES)
+        let at = vec![(self.current_site(me), me.identity, access)];
+        self.undefined_sources.push(SiteFinding { kind, message, at });
+        self.undefined_site_taint(here).unwrap_or(SITE_MASK)
     }
 
     /// The same of an instruction without a defined result.
-    pub fn lacks_result(&mut self, here: &Here<'_>, op: Op) -> Step<Taint> {
+    pub fn undefined_instruction_result(&mut self, here: &InvocationCtx<'_>, op: Op) -> Step<Taint> {
         let told = without_result(op).ok_or_else(|| unsupported(format!("Op{op:?} of this type")))?;
-        Ok(self.lacks(here, told, None))
+        Ok(self.undefined_result(here, told, None))
     }
 
     /// The bit for what has no defined value where an invocation stands, where there was such a thing.
-    pub fn known_site(&self, here: &Here<'_>) -> Option<Taint> {
-        let site = self.site_of(&here.workgroup.invocations[here.index]);
-        let at = self.lacking.iter().position(|found| found.at.first().is_some_and(|at| at.0 == site))?;
+    pub fn undefined_site_taint(&self, here: &InvocationCtx<'_>) -> Option<Taint> {
+        let site = self.current_site(&here.workgroup.invocations[here.index]);
+        let at = self
+            .undefined_sources
+            .iter()
+            .position(|found| found.at.first().is_some_and(|at| at.0 == site))?;
         Some(1 << (FIRST_SITE + at as u32).min(31))
     }
 
     /// Tells where a value comes from that is not defined.
-    pub fn looked_at(&mut self, taint: Taint) {
-        if taint & SITES == 0 {
+    pub fn observe_undefined(&mut self, taint: Taint) {
+        if taint & SITE_MASK == 0 {
             return;
         }
-        for at in 0..self.lacking.len() {
+        for at in 0..self.undefined_sources.len() {
             if taint >> (FIRST_SITE + at as u32).min(31) & 1 != 0 {
-                self.found(self.lacking[at].clone());
+                self.report(self.undefined_sources[at].clone());
             }
         }
     }
 
     /// Whether it is only looked whether a loop comes round: what others would see of it is not done.
-    pub fn probes(&self) -> bool {
-        self.polled.is_some()
+    pub fn is_probing(&self) -> bool {
+        self.spin_reads.is_some()
     }
 
     /// The number of the instruction where an invocation stands.
-    pub fn site_of(&self, invocation: &Invocation) -> u32 {
-        let Some(frame) = invocation.frames.last() else { return invocation.last };
+    pub fn current_site(&self, invocation: &Invocation) -> u32 {
+        let Some(frame) = invocation.frames.last() else { return invocation.last_site };
         let function = self.program.functions.get(frame.function);
         function.map_or(0, |function| function.first_site) + frame.at as u32
     }
 
     /// Notes something about the invocation where it stands.
-    pub fn finding(&mut self, here: &mut Here<'_>, kind: FindingKind, message: String) {
+    pub fn report_here(&mut self, here: &mut InvocationCtx<'_>, kind: FindingKind, message: String) {
         let me = &here.workgroup.invocations[here.index];
-        let at = vec![(self.site_of(me), me.identity, None)];
-        self.found(Found { kind, message, at });
+        let at = vec![(self.current_site(me), me.identity, None)];
+        self.report(SiteFinding { kind, message, at });
     }
 
     /// Notes something, once for each set of places.
-    pub fn found(&mut self, found: Found) {
+    pub fn report(&mut self, found: SiteFinding) {
         let mut sites: Vec<u32> = found
             .at
             .iter()
-            .map(|(site, ..)| match self.program.place(*site) {
+            .map(|(site, ..)| match self.program.source_place(*site) {
                 (0, _) => *site | GLOBAL,
                 (line, _) => line,
             })
             .collect();
         sites.sort_unstable();
-        if self.known.insert((found.kind, sites)) {
-            self.found.push(found);
+        if self.reported.insert((found.kind, sites)) {
+            self.findings.push(found);
         }
     }
 
     /// Two accesses that nothing orders.
-    pub fn race(
+    pub fn report_race(
         &mut self,
         name: &str,
-        earlier: (&Record, Identity),
-        later: (&Record, Identity),
-        standing: Standing,
+        earlier: (&AccessRecord, Identity),
+        later: (&AccessRecord, Identity),
+        standing: AccessOrder,
     ) {
-        let does = |record: &Record| match (record.way.manner.atomic, record.way.manner.writes) {
+        let does = |record: &AccessRecord| match (record.site.kind.atomic, record.site.kind.writes) {
             (true, true) => "atomically writes",
             (true, false) => "atomically reads",
             (false, true) => "writes",
             (false, false) => "reads",
         };
         let (kind, why) = match standing {
-            Standing::Unpublished => (
+            AccessOrder::Unpublished => (
                 FindingKind::UnpublishedRead,
                 "the write happens before, but is not made available and visible to the read",
             ),
-            _ if earlier.0.way.manner.atomic && later.0.way.manner.atomic => {
+            _ if earlier.0.site.kind.atomic && later.0.site.kind.atomic => {
                 (FindingKind::Race, "both are atomic, but not in each other's scope or of one size")
             }
-            _ if (earlier.0.moment.workgroup, earlier.0.subgroup)
-                == (later.0.moment.workgroup, later.0.subgroup) =>
+            _ if (earlier.0.epoch.workgroup, earlier.0.subgroup)
+                == (later.0.epoch.workgroup, later.0.subgroup) =>
             {
                 // What one instruction does for all lanes at once has no order in lockstep either.
-                let lockstep = earlier.0.way.site != later.0.way.site && self.setup.subgroups > 1;
+                let lockstep =
+                    earlier.0.site.instruction != later.0.site.instruction && self.setup.subgroups > 1;
                 match lockstep {
-                    true => (FindingKind::Lockstep, LOCKSTEP),
+                    true => (FindingKind::Lockstep, LOCKSTEP_REASON),
                     false => (FindingKind::Race, "nothing orders the two, lanes of one subgroup as they are"),
                 }
             }
             _ => (FindingKind::Race, "nothing orders the two"),
         };
-        let writes = |record: &Record| record.way.manner.writes && !record.way.manner.atomic;
-        let same = match self.again && writes(earlier.0) && writes(later.0) {
+        let writes = |record: &AccessRecord| record.site.kind.writes && !record.site.kind.atomic;
+        let same = match self.stores_same_value && writes(earlier.0) && writes(later.0) {
             true => "; it is the value that is there already, which makes it no less a race",
             false => "",
         };
@@ -420,22 +440,22 @@ impl Machine<'_> {
             "data race on `{name}`: invocation {} {} it{}, invocation {} {} it{}, and {why}{same}",
             earlier.1,
             does(earlier.0),
-            self.called(earlier.0.way.calls),
+            self.describe_calls(earlier.0.site.calls),
             later.1,
             does(later.0),
-            self.called(later.0.way.calls)
+            self.describe_calls(later.0.site.calls)
         );
-        let spot = |(record, identity): (&Record, Identity)| {
-            (record.way.site, identity, Some(record.way.manner.writes))
+        let spot = |(record, identity): (&AccessRecord, Identity)| {
+            (record.site.instruction, identity, Some(record.site.kind.writes))
         };
-        self.found(Found { kind, message, at: vec![spot(earlier), spot(later)] });
+        self.report(SiteFinding { kind, message, at: vec![spot(earlier), spot(later)] });
     }
 
     /// The calls that led to an access, the innermost first, in words.
-    fn called(&self, mut calls: u32) -> String {
+    fn describe_calls(&self, mut calls: u32) -> String {
         let mut lines = Vec::new();
         while let Some((before, site)) = calls.checked_sub(1).and_then(|at| self.calls.get(at as usize)) {
-            if let Place::Line(line) = self.place(*site) {
+            if let Place::Line(line) = self.source_position(*site) {
                 lines.push(line.to_string());
             }
             calls = *before;
@@ -447,80 +467,80 @@ impl Machine<'_> {
         }
     }
 
-    pub fn set(&self, here: &mut Here<'_>, inst: &Inst, value: Value) -> Step<()> {
-        let frame = here.frame()?;
-        spread(&mut frame.values, inst.result, value)?;
+    pub fn set_result(&self, here: &mut InvocationCtx<'_>, inst: &Inst, value: ConcreteValue) -> Step<()> {
+        let frame = here.frame_mut()?;
+        scatter_value(&mut frame.values, inst.result, value)?;
         frame.at += 1;
         Ok(())
     }
 
     /// A frame for a function, with nothing in it.
-    pub fn enter(&mut self, function: usize, result: Slots, locals: usize) -> Option<Frame> {
+    pub fn new_frame(&mut self, function: usize, result: Slots, locals: usize) -> Option<CallFrame> {
         let ready = self.program.functions.get(function)?;
         // What another left in it is no matter: no result is looked at before there is one.
-        let left = self.spare.get_mut(function).and_then(Vec::pop);
+        let left = self.spare_frames.get_mut(function).and_then(Vec::pop);
         let (values, loops) = left.map_or_else(
-            || (vec![Value::Bits(0, UNDEFINED); ready.slots as usize], Vec::new()),
+            || (vec![ConcreteValue::Bits(0, UNDEFINED); ready.slots as usize], Vec::new()),
             |left| (left.values, left.loops),
         );
-        Some(Frame { function, at: 0, block: 0, values, loops, result, locals, calls: 0 })
+        Some(CallFrame { function, at: 0, block: 0, values, loops, result, locals, calls: 0 })
     }
 
     /// Keeps a frame that was left.
-    fn left(&mut self, mut frame: Frame) {
-        if frame.function >= self.spare.len() {
-            self.spare.resize_with(frame.function + 1, Vec::new);
+    fn recycle_frame(&mut self, mut frame: CallFrame) {
+        if frame.function >= self.spare_frames.len() {
+            self.spare_frames.resize_with(frame.function + 1, Vec::new);
         }
         frame.loops.clear();
-        self.spare[frame.function].push(frame);
+        self.spare_frames[frame.function].push(frame);
     }
 
     /// An invocation has ended where it stands.
-    pub fn ends(&mut self, here: &mut Here<'_>) {
-        let site = self.site_of(&here.workgroup.invocations[here.index]);
-        let me = here.me();
-        me.last = site;
-        me.doing = Doing::Ended;
-        me.locals.end(&mut self.spare_objects);
-        me.frames.drain(..).for_each(|frame| self.left(frame));
+    pub fn end_invocation(&mut self, here: &mut InvocationCtx<'_>) {
+        let site = self.current_site(&here.workgroup.invocations[here.index]);
+        let me = here.invocation_mut();
+        me.last_site = site;
+        me.state = InvocationState::Ended;
+        me.locals.recycle_into(&mut self.spare_objects);
+        me.frames.drain(..).for_each(|frame| self.recycle_frame(frame));
     }
 
     /// Begins a call.
-    fn call(&mut self, here: &mut Here<'_>, inst: &Inst, site: u32) -> Step<()> {
+    fn call_function(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst, site: u32) -> Step<()> {
         let program = self.program;
         let (callee, arguments) =
             program.module.operands(&inst.raw).split_first().ok_or_else(|| malformed("a call of nothing"))?;
         let Some(function) = program.by_id.get(callee) else {
             return Err(malformed("a call of what is no function").into());
         };
-        if here.me().frames.iter().any(|frame| frame.function == *function) {
+        if here.invocation_mut().frames.iter().any(|frame| frame.function == *function) {
             return Err(malformed("recursion, which SPIR-V does not have").into());
         }
-        if here.me().frames.len() >= MAX_CALLS {
+        if here.invocation_mut().frames.len() >= MAX_CALLS {
             return Err(Problem::Budget { what: "calls in calls", bound: MAX_CALLS }.into());
         }
-        let locals = here.me().locals.len();
-        let calls = (here.frame()?.calls, site);
+        let locals = here.invocation_mut().locals.len();
+        let calls = (here.frame_mut()?.calls, site);
         let next = self.calls.len() as u32 + 1;
         let number = *self.calls_by_site.entry(calls).or_insert(next);
         if number == next {
             self.calls.push(calls);
         }
-        let frame = self.enter(*function, inst.result, locals);
+        let frame = self.new_frame(*function, inst.result, locals);
         let mut frame = frame.ok_or_else(|| malformed("no such function"))?;
         frame.calls = number;
-        let caller = here.frame()?;
+        let caller = here.frame_mut()?;
         for (to, id) in program.functions[*function].parameters.iter().zip(arguments) {
-            copied(&self.globals, &caller.values, program.slots(*id), &mut frame.values, *to)
-                .ok_or_else(|| self.no_value(*id))?;
+            copy_slots(&self.globals, &caller.values, program.slots_of(*id), &mut frame.values, *to)
+                .ok_or_else(|| self.missing_value(*id))?;
         }
-        here.me().frames.push(frame);
+        here.invocation_mut().frames.push(frame);
         Ok(())
     }
 
     /// The instance of where an invocation stands: calls and loops with their bodies, in an order in which what comes
     /// first in the program is less.
-    pub fn instance(&self, invocation: &Invocation) -> Rc<Vec<u32>> {
+    pub fn dynamic_instance(&self, invocation: &Invocation) -> Rc<Vec<u32>> {
         let mut all = Vec::new();
         for frame in &invocation.frames {
             let function = &self.program.functions[frame.function];
@@ -534,17 +554,17 @@ impl Machine<'_> {
     }
 
     /// Goes on by one instruction.
-    pub fn step(&mut self, here: &mut Here<'_>) -> Step<()> {
-        self.steps(here, 1)
+    pub fn step_once(&mut self, here: &mut InvocationCtx<'_>) -> Step<()> {
+        self.run_steps(here, 1)
     }
 
     /// Goes on by some instructions, `most` at most.
-    pub fn steps(&mut self, here: &mut Here<'_>, most: u64) -> Step<()> {
-        if self.quickly(here, most)? >= most {
+    pub fn run_steps(&mut self, here: &mut InvocationCtx<'_>, most: u64) -> Step<()> {
+        if self.run_fast_path(here, most)? >= most {
             return Ok(());
         }
         let program = self.program;
-        let frame = here.workgroup.invocations[here.index].frames.last().ok_or(Stop::Ended)?;
+        let frame = here.workgroup.invocations[here.index].frames.last().ok_or(StepInterrupt::Ended)?;
         let function = &program.functions[frame.function];
         let Some(inst) = function.code.get(frame.at) else {
             return Err(malformed("control leaves a function at its end").into());
@@ -553,58 +573,62 @@ impl Machine<'_> {
         self.steps += 1;
         match inst.raw.op {
             Op::Label => {
-                let frame = here.frame()?;
+                let frame = here.frame_mut()?;
                 if frame.block == 0 {
                     frame.block = inst.raw.result;
                 }
                 frame.at += 1;
-                if let Some(reached) = self.reached.get_mut(site) {
+                if let Some(reached) = self.reached_blocks.get_mut(site) {
                     *reached = true;
                 }
                 Ok(())
             }
             Op::Branch => {
                 let target = program.module.operand(&inst.raw, 0)?;
-                self.jump(here, target)
+                self.jump_to(here, target)
             }
             Op::BranchConditional => {
                 let operands = program.module.operands(&inst.raw);
                 // Which way is no matter where both are one.
                 let taken = match operands {
                     [_, yes, no, ..] if yes == no => 1,
-                    _ if self.operand(here, inst, 0)?.taint() & OPAQUE != 0 => {
-                        return self.both_ways(here, inst);
+                    _ if self.operand_value(here, inst, 0)?.combined_taint() & OPAQUE != 0 => {
+                        return self.execute_both_branches(here, inst);
                     }
-                    _ => self.number(here, inst, 0, "a condition")?,
+                    _ => self.control_number(here, inst, 0, "a condition")?,
                 };
                 let target = program.module.operand(&inst.raw, if taken != 0 { 1 } else { 2 })?;
-                self.jump(here, target)
+                self.jump_to(here, target)
             }
-            Op::Switch => self.switch(here, inst),
-            Op::Return | Op::ReturnValue => self.leave(here, inst),
-            Op::FunctionCall => self.call(here, inst, site as u32),
+            Op::Switch => self.execute_switch(here, inst),
+            Op::Return | Op::ReturnValue => self.return_from_function(here, inst),
+            Op::FunctionCall => self.call_function(here, inst, site as u32),
             Op::Unreachable => {
-                self.finding(here, FindingKind::UndefinedBehaviour, "OpUnreachable is reached".to_owned());
-                Err(Stop::Ended)
+                self.report_here(
+                    here,
+                    FindingKind::UndefinedBehaviour,
+                    "OpUnreachable is reached".to_owned(),
+                );
+                Err(StepInterrupt::Ended)
             }
             // Nothing that a helper does has an effect.
-            Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => Err(Stop::Ended),
-            Op::EmitMeshTasksEXT if self.setup.stage == Stage::Task => Err(Stop::Ended),
+            Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => Err(StepInterrupt::Ended),
+            Op::EmitMeshTasksEXT if self.setup.stage == Stage::Task => Err(StepInterrupt::Ended),
             // How many vertices and primitives are used is nothing of memory.
             Op::SetMeshOutputsEXT if self.setup.stage == Stage::Mesh => {
-                here.frame()?.at += 1;
+                here.frame_mut()?.at += 1;
                 Ok(())
             }
-            _ => self.execute(here, inst),
+            _ => self.execute_instruction(here, inst),
         }
     }
 
-    fn switch(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+    fn execute_switch(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         let program = self.program;
-        let selected = self.number(here, inst, 0, "a selector")?;
+        let selected = self.control_number(here, inst, 0, "a selector")?;
         let operands = program.module.operands(&inst.raw);
         let bits =
-            operands.first().and_then(|id| program.numbers(program.type_of(*id))).map_or(32, |of| of.1);
+            operands.first().and_then(|id| program.number_layout(program.type_of(*id))).map_or(32, |of| of.1);
         let mut target = *operands.get(1).ok_or_else(|| malformed("OpSwitch without a default"))?;
         for case in operands[2..].chunks_exact(if bits > 32 { 3 } else { 2 }) {
             let literal = u64::from(case[0]) | if bits > 32 { u64::from(case[1]) << 32 } else { 0 };
@@ -613,32 +637,32 @@ impl Machine<'_> {
                 break;
             }
         }
-        self.jump(here, target)
+        self.jump_to(here, target)
     }
 
-    fn leave(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
-        let me = here.me();
+    fn return_from_function(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
+        let me = here.invocation_mut();
         if me.frames.len() < 2 {
-            return Err(Stop::Ended);
+            return Err(StepInterrupt::Ended);
         }
         let (Some(left), Some(frame)) = (me.frames.pop(), me.frames.last_mut()) else {
-            return Err(Stop::Ended);
+            return Err(StepInterrupt::Ended);
         };
         if inst.raw.op == Op::ReturnValue {
             let id = self.program.module.operand(&inst.raw, 0)?;
-            let slots = self.program.slots(id);
-            copied(&self.globals, &left.values, slots, &mut frame.values, left.result)
-                .ok_or_else(|| self.no_value(id))?;
+            let slots = self.program.slots_of(id);
+            copy_slots(&self.globals, &left.values, slots, &mut frame.values, left.result)
+                .ok_or_else(|| self.missing_value(id))?;
         }
         frame.at += 1;
-        me.locals.leave(left.locals);
-        self.left(left);
+        me.locals.truncate_to(left.locals);
+        self.recycle_frame(left);
         Ok(())
     }
 
     /// The place of the instruction where an invocation stands.
-    pub fn place(&self, site: u32) -> Place {
-        let (line, place) = self.program.place(site);
+    pub fn source_position(&self, site: u32) -> Place {
+        let (line, place) = self.program.source_place(site);
         match self.program.module.lines.get(line as usize) {
             Some(source) if line > 0 => Place::Line(source.line),
             _ => place,
@@ -646,15 +670,21 @@ impl Machine<'_> {
     }
 
     /// Bytes that accesses were looked at of, and bytes that this took.
-    pub fn shadow(&self) -> (u64, u64) {
+    pub fn shadow_bytes(&self) -> (u64, u64) {
         let objects = self.objects.iter().chain(self.workgroups.values().flat_map(|one| &one.objects));
-        objects.map(|object| object.shadow.taken()).fold(self.past, |all, one| (all.0 + one.0, all.1 + one.1))
+        objects
+            .map(|object| object.shadow.byte_counts())
+            .fold(self.largest_shadow, |all, one| (all.0 + one.0, all.1 + one.1))
     }
 
     /// The object that a pointer is to.
-    pub fn object<'m>(&'m mut self, here: &'m mut Here<'_>, number: u32) -> Option<&'m mut Object> {
+    pub fn object_mut<'m>(
+        &'m mut self,
+        here: &'m mut InvocationCtx<'_>,
+        number: u32,
+    ) -> Option<&'m mut MemoryObject> {
         if number & LOCAL != 0 {
-            here.me().locals.live_mut().get_mut((number & !LOCAL) as usize)
+            here.invocation_mut().locals.as_mut_slice().get_mut((number & !LOCAL) as usize)
         } else if number & SHARED != 0 {
             here.workgroup.objects.get_mut((number & !SHARED) as usize)
         } else {

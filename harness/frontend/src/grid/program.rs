@@ -9,9 +9,9 @@ use crate::error::{Place, Problem, malformed, unsupported};
 use crate::layout::Specialized;
 use crate::module::{Instruction, Module, Type};
 
-use super::decode::{Chain, Edge, Making, Numbers, Part, Whole};
-use super::quick::Quick;
-use super::value::{Pointer, Taint, Value};
+use super::decode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, ExtractOp, ReduceOp};
+use super::fast_path::DecodedOp;
+use super::value::{ConcretePointer, ConcreteValue, Taint};
 
 /// Ids of a module at most.
 const MAX_IDS: usize = 1 << 22;
@@ -20,84 +20,84 @@ pub(super) const GLOBAL: u32 = 1 << 31;
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
 /// Components of a vector at most that have a slot each.
-const SPREAD: usize = 4;
+const MAX_SPLIT_COMPONENTS: usize = 4;
 
 /// Where the value of an id is. An id whose value is made of parts of others alone is where they are: it has no slots of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slots {
-    at: [u32; SPREAD],
+    at: [u32; MAX_SPLIT_COMPONENTS],
     /// Components of a vector of numbers, a slot each; 0 for whatever is in one slot.
     pub count: u8,
 }
 
 impl Slots {
     /// Of what has no value.
-    pub const NOWHERE: Slots = Slots { at: [NONE; SPREAD], count: 0 };
+    pub const EMPTY: Slots = Slots { at: [NONE; MAX_SPLIT_COMPONENTS], count: 0 };
 
     /// One slot, or `count` of them one behind the other.
-    pub fn from(first: u32, count: u8) -> Slots {
+    pub fn consecutive(first: u32, count: u8) -> Slots {
         Slots { at: [0, 1, 2, 3].map(|index| first.wrapping_add(index)), count }
     }
 
     /// All of them.
-    pub fn all(&self) -> &[u32] {
+    pub fn as_slice(&self) -> &[u32] {
         self.at.get(..usize::from(self.count.max(1))).unwrap_or_default()
     }
 
     /// The slot of what is in one.
-    pub fn one(&self) -> Option<u32> {
+    pub fn single_slot(&self) -> Option<u32> {
         (self.count == 0 && self.at[0] != NONE).then_some(self.at[0])
     }
 
     /// The slot of a component; of what is in one, that one for each.
-    pub fn component(&self, index: usize) -> Option<u32> {
-        let all = self.all();
+    pub fn component_slot(&self, index: usize) -> Option<u32> {
+        let all = self.as_slice();
         all.get(if self.count == 0 { 0 } else { index }).copied().filter(|slot| *slot != NONE)
     }
 
     /// Those of a vector, from those of its components.
-    fn vector(all: &[u32]) -> Option<Slots> {
-        let mut at = [NONE; SPREAD];
+    fn from_components(all: &[u32]) -> Option<Slots> {
+        let mut at = [NONE; MAX_SPLIT_COMPONENTS];
         at.get_mut(..all.len())?.copy_from_slice(all);
         (all.len() > 1 && !all.contains(&NONE)).then_some(Slots { at, count: all.len() as u8 })
     }
 
-    pub fn is_somewhere(&self) -> bool {
+    pub fn has_value(&self) -> bool {
         self.at[0] != NONE
     }
 }
 
 /// What kind of number a scalar is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ScalarKind {
     Bool,
     Integer,
     Float,
     Address,
 }
 
-impl Kind {
+impl ScalarKind {
     /// The same, where addresses are integers.
-    pub fn number(self) -> arithmetic::Kind {
+    pub fn to_arithmetic(self) -> arithmetic::Kind {
         match self {
-            Kind::Bool => arithmetic::Kind::Bool,
-            Kind::Integer | Kind::Address => arithmetic::Kind::Integer,
-            Kind::Float => arithmetic::Kind::Float,
+            ScalarKind::Bool => arithmetic::Kind::Bool,
+            ScalarKind::Integer | ScalarKind::Address => arithmetic::Kind::Integer,
+            ScalarKind::Float => arithmetic::Kind::Float,
         }
     }
 }
 
 /// How a type lies in memory.
 #[derive(Clone, Debug)]
-pub(super) enum Layout {
+pub(super) enum TypeLayout {
     Scalar {
-        kind: Kind,
+        kind: ScalarKind,
         bits: u32,
     },
     Vector {
         element: u32,
         count: u32,
-        kind: Kind,
+        kind: ScalarKind,
         bits: u32,
     },
     Matrix {
@@ -112,7 +112,7 @@ pub(super) enum Layout {
         length: Option<u64>,
     },
     Struct {
-        members: Vec<Member>,
+        members: Vec<MemberLayout>,
     },
     Image,
     /// Whatever has no bytes: samplers, cooperative matrices.
@@ -122,7 +122,7 @@ pub(super) enum Layout {
 
 /// A member of a structure.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
+pub(super) struct MemberLayout {
     pub offset: u64,
     pub ty: u32,
     pub coherent: bool,
@@ -137,12 +137,12 @@ pub(super) struct Inst {
     pub raw: Instruction,
     /// Where its result goes.
     pub result: Slots,
-    pub family: Family,
+    pub family: OpFamily,
 }
 
 /// What kind of instruction it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum OpFamily {
     Atomic,
     Image,
     /// Lanes of a subgroup have to come together for it.
@@ -152,85 +152,85 @@ pub(super) enum Family {
     Other,
 }
 
-fn family(op: Op) -> Family {
+fn classify_op(op: Op) -> OpFamily {
     let name = format!("{op:?}");
     if name.starts_with("Atomic") {
-        Family::Atomic
+        OpFamily::Atomic
     } else if name.starts_with("Image") || op == Op::SampledImage {
-        Family::Image
+        OpFamily::Image
     } else if super::group::is_collective(op) {
-        Family::Collective
+        OpFamily::Collective
     } else if name.starts_with("Group") {
-        Family::Ballot
+        OpFamily::Ballot
     } else {
-        Family::Other
+        OpFamily::Other
     }
 }
 
 /// A function.
 #[derive(Debug, Default)]
-pub(super) struct Function {
+pub(super) struct DecodedFunction {
     /// For each slot whether what is in it decides nothing.
-    pub quiet: Vec<bool>,
+    pub non_observable: Vec<bool>,
     pub code: Vec<Inst>,
     /// What is known of each instruction, and of what some of them do one after the other.
-    pub quick: Vec<Quick>,
-    pub several: Vec<Quick>,
+    pub decoded: Vec<DecodedOp>,
+    pub component_ops: Vec<DecodedOp>,
     pub labels: FxHashMap<u32, usize>,
     pub parameters: Vec<Slots>,
     pub slots: u32,
     /// For each header the merge block and the last jump back.
     pub loops: FxHashMap<u32, (u32, usize)>,
     /// The ways between its blocks, also by where they begin and end.
-    pub edges: Vec<Edge>,
-    pub by_ends: FxHashMap<(u32, u32), u32>,
+    pub edges: Vec<BlockEdge>,
+    pub edge_by_blocks: FxHashMap<(u32, u32), u32>,
     /// The ways to parts of objects.
-    pub chains: Vec<Chain>,
+    pub chains: Vec<AccessChainOp>,
     /// What is computed in other ways than is common.
-    pub numbers: Vec<Numbers>,
+    pub arithmetic: Vec<ArithmeticOp>,
     /// Parts of composites.
-    pub parts: Vec<Part>,
-    pub makings: Vec<Making>,
+    pub extracts: Vec<ExtractOp>,
+    pub constructs: Vec<ConstructOp>,
     /// What comes of several numbers together.
-    pub wholes: Vec<Whole>,
+    pub reductions: Vec<ReduceOp>,
     /// The number of its first instruction among those of the module.
     pub first_site: u32,
 }
 
 /// A module made ready.
-pub(super) struct Program<'m> {
+pub(super) struct DecodedProgram<'m> {
     pub module: &'m Module,
     pub specialized: &'m Specialized<'m>,
-    pub functions: Vec<Function>,
+    pub functions: Vec<DecodedFunction>,
     /// Variables of functions that decide nothing.
-    pub quiet: FxHashSet<u32>,
+    pub non_observable: FxHashSet<u32>,
     pub by_id: FxHashMap<u32, usize>,
     slots: Vec<Slots>,
     types: Vec<u32>,
-    layouts: Vec<Option<Layout>>,
-    families: FxHashMap<Op, Family>,
-    pub globals: Vec<Value>,
+    layouts: Vec<Option<TypeLayout>>,
+    families: FxHashMap<Op, OpFamily>,
+    pub globals: Vec<ConcreteValue>,
     /// Ids of the variables of the module, with their slots among the globals.
     pub variables: Vec<(u32, usize)>,
 }
 
-impl<'m> Program<'m> {
+impl<'m> DecodedProgram<'m> {
     pub fn new(
         specialized: &'m Specialized<'m>,
         loops: &HashMap<u32, HashMap<u32, (u32, usize)>>,
-    ) -> Result<Program<'m>, Problem> {
+    ) -> Result<DecodedProgram<'m>, Problem> {
         let module = specialized.module;
         let bound = module.bound();
         if bound > MAX_IDS {
             return Err(Problem::Budget { what: "ids", bound: MAX_IDS });
         }
-        let mut program = Program {
+        let mut program = DecodedProgram {
             module,
             specialized,
             functions: Vec::new(),
-            quiet: FxHashSet::default(),
+            non_observable: FxHashSet::default(),
             by_id: FxHashMap::default(),
-            slots: vec![Slots::NOWHERE; bound],
+            slots: vec![Slots::EMPTY; bound],
             types: vec![0; bound],
             layouts: vec![None; bound],
             families: FxHashMap::default(),
@@ -240,28 +240,28 @@ impl<'m> Program<'m> {
         let mut ids: Vec<u32> = module.types.keys().copied().filter(|id| (*id as usize) < bound).collect();
         ids.sort_unstable();
         for id in &ids {
-            program.layouts[*id as usize] = Some(program.layout_of(*id)?);
+            program.layouts[*id as usize] = Some(program.compute_layout(*id)?);
         }
         let mut constants: Vec<(&u32, u32)> =
             module.constants.iter().map(|(id, (ty, _))| (id, *ty)).collect();
         constants.sort_unstable();
         for (id, ty) in constants {
             // Zeros of a large type are zeros wherever one looks.
-            let value = match program.constant(*id, ty) {
-                Err(Problem::Budget { .. }) => Value::Nothing(0),
+            let value = match program.constant_value(*id, ty) {
+                Err(Problem::Budget { .. }) => ConcreteValue::NoBits(0),
                 value => value?,
             };
-            program.global(*id, ty, value)?;
+            program.add_global(*id, ty, value)?;
         }
         for id in module.variables.keys() {
             let ty = module.variable_types.get(id).copied().unwrap_or(0);
             let slot = program.globals.len();
             program.variables.push((*id, slot));
-            program.global(*id, ty, Value::Bits(0, 0))?;
+            program.add_global(*id, ty, ConcreteValue::Bits(0, 0))?;
         }
         let mut site = 0;
         for (id, function) in &module.functions {
-            let ready = program.function(function, loops.get(id), site)?;
+            let ready = program.add_function(function, loops.get(id), site)?;
             site += ready.code.len() as u32;
             program.by_id.insert(*id, program.functions.len());
             program.functions.push(ready);
@@ -269,86 +269,90 @@ impl<'m> Program<'m> {
         let mut functions = std::mem::take(&mut program.functions);
         for function in &mut functions {
             function.find_edges(&program);
-            function.look_up(&program);
+            function.decode_instructions(&program);
         }
         program.functions = functions;
         Ok(program)
     }
 
-    fn global(&mut self, id: u32, ty: u32, value: Value) -> Result<(), Problem> {
+    fn add_global(&mut self, id: u32, ty: u32, value: ConcreteValue) -> Result<(), Problem> {
         let at = id as usize;
         if at >= self.slots.len() {
             return Err(malformed("an id beyond the bound"));
         }
-        self.slots[at] = Slots::from(GLOBAL | self.globals.len() as u32, self.spread(ty));
+        self.slots[at] = Slots::consecutive(GLOBAL | self.globals.len() as u32, self.slot_count(ty));
         self.types[at] = ty;
         match value {
-            Value::Many(parts) if self.slots[at].count > 0 => self.globals.extend(parts.iter().cloned()),
-            value => self.globals.extend(std::iter::repeat_n(value, self.slots[at].all().len())),
+            ConcreteValue::Composite(parts) if self.slots[at].count > 0 => {
+                self.globals.extend(parts.iter().cloned())
+            }
+            value => self.globals.extend(std::iter::repeat_n(value, self.slots[at].as_slice().len())),
         }
         Ok(())
     }
 
     /// How many slots a vector of numbers of a type has; 0 for other types.
-    fn spread(&self, ty: u32) -> u8 {
-        match self.layout(ty) {
-            Ok(Layout::Vector { count, .. }) if *count > 1 && *count as usize <= SPREAD => *count as u8,
+    fn slot_count(&self, ty: u32) -> u8 {
+        match self.type_layout(ty) {
+            Ok(TypeLayout::Vector { count, .. }) if *count > 1 && *count as usize <= MAX_SPLIT_COMPONENTS => {
+                *count as u8
+            }
             _ => 0,
         }
     }
 
     /// Where the result of an instruction is that is made of parts of others alone.
-    fn made_of(&self, instruction: &Instruction) -> Option<Slots> {
+    fn alias_slots(&self, instruction: &Instruction) -> Option<Slots> {
         let operands = self.module.operands(instruction);
         let of = |index: usize| {
-            let slots = self.slots(*operands.get(index)?);
-            slots.is_somewhere().then_some(slots)
+            let slots = self.slots_of(*operands.get(index)?);
+            slots.has_value().then_some(slots)
         };
         let vector = |index: usize| of(index).filter(|slots| slots.count > 0);
         let found = match instruction.op {
             Op::CopyObject => of(0)?,
             Op::Bitcast => {
-                let numbers = |ty: u32| self.numbers(ty).filter(|of| of.0 != Kind::Address);
+                let numbers = |ty: u32| self.number_layout(ty).filter(|of| of.0 != ScalarKind::Address);
                 let (from, to) = (numbers(self.type_of(*operands.first()?))?, numbers(instruction.ty)?);
                 of(0).filter(|_| (from.1, from.2) == (to.1, to.2))?
             }
             Op::CompositeExtract => {
                 let [_, index] = operands else { return None };
-                Slots::from(*vector(0)?.all().get(*index as usize)?, 0)
+                Slots::consecutive(*vector(0)?.as_slice().get(*index as usize)?, 0)
             }
             Op::CompositeInsert => {
                 let [_, _, index] = operands else { return None };
-                let (part, mut into) = (of(0)?.one()?, vector(1)?);
+                let (part, mut into) = (of(0)?.single_slot()?, vector(1)?);
                 *into.at.get_mut(..usize::from(into.count))?.get_mut(*index as usize)? = part;
                 into
             }
             Op::CompositeConstruct => {
                 let mut all = Vec::new();
                 for index in 0..operands.len() {
-                    all.extend_from_slice(of(index)?.all());
+                    all.extend_from_slice(of(index)?.as_slice());
                 }
-                Slots::vector(&all)?
+                Slots::from_components(&all)?
             }
             Op::VectorShuffle => {
-                let both = [vector(0)?.all(), vector(1)?.all()].concat();
+                let both = [vector(0)?.as_slice(), vector(1)?.as_slice()].concat();
                 let all = operands.get(2..)?.iter().map(|index| both.get(*index as usize).copied());
-                Slots::vector(&all.collect::<Option<Vec<_>>>()?)?
+                Slots::from_components(&all.collect::<Option<Vec<_>>>()?)?
             }
             _ => return None,
         };
-        (found.count == self.spread(instruction.ty)).then_some(found)
+        (found.count == self.slot_count(instruction.ty)).then_some(found)
     }
 
-    fn function(
+    fn add_function(
         &mut self,
         function: &crate::module::Function,
         loops: Option<&HashMap<u32, (u32, usize)>>,
         first_site: u32,
-    ) -> Result<Function, Problem> {
-        let mut ready = Function {
+    ) -> Result<DecodedFunction, Problem> {
+        let mut ready = DecodedFunction {
             labels: function.labels.iter().map(|(id, at)| (*id, *at)).collect(),
             first_site,
-            ..Function::default()
+            ..DecodedFunction::default()
         };
         ready.loops = loops.into_iter().flatten().map(|(header, ends)| (*header, *ends)).collect();
         let parameters = function.parameters.iter().map(|id| (*id, None));
@@ -359,43 +363,44 @@ impl<'m> Program<'m> {
             if id as usize >= self.slots.len() {
                 return Err(malformed("an id beyond the bound"));
             }
-            if self.slots(id).is_somewhere() {
+            if self.slots_of(id).has_value() {
                 return Err(malformed("two results of one id"));
             }
             self.types[id as usize] = *ty;
-            self.slots[id as usize] = instruction.and_then(|one| self.made_of(one)).unwrap_or_else(|| {
-                own.insert(id);
-                let slots = Slots::from(ready.slots, self.spread(*ty));
-                ready.slots += slots.all().len() as u32;
-                slots
-            });
+            self.slots[id as usize] =
+                instruction.and_then(|one| self.alias_slots(one)).unwrap_or_else(|| {
+                    own.insert(id);
+                    let slots = Slots::consecutive(ready.slots, self.slot_count(*ty));
+                    ready.slots += slots.as_slice().len() as u32;
+                    slots
+                });
         }
-        ready.parameters = function.parameters.iter().map(|id| self.slots(*id)).collect();
+        ready.parameters = function.parameters.iter().map(|id| self.slots_of(*id)).collect();
         let quiet = crate::quiet::quiet(self.module, function, false);
-        ready.quiet = vec![false; ready.slots as usize];
+        ready.non_observable = vec![false; ready.slots as usize];
         for instruction in function.code.iter().filter(|one| quiet.contains(&one.result)) {
             if own.contains(&instruction.result) {
-                for slot in self.slots(instruction.result).all() {
-                    ready.quiet[*slot as usize] = true;
+                for slot in self.slots_of(instruction.result).as_slice() {
+                    ready.non_observable[*slot as usize] = true;
                 }
             }
-            self.quiet.extend((instruction.op == Op::Variable).then_some(instruction.result));
+            self.non_observable.extend((instruction.op == Op::Variable).then_some(instruction.result));
         }
         for instruction in &function.code {
             let result = if own.contains(&instruction.result) {
-                self.slots(instruction.result)
+                self.slots_of(instruction.result)
             } else {
-                Slots::NOWHERE
+                Slots::EMPTY
             };
-            let family = *self.families.entry(instruction.op).or_insert_with(|| family(instruction.op));
+            let family = *self.families.entry(instruction.op).or_insert_with(|| classify_op(instruction.op));
             ready.code.push(Inst { raw: *instruction, result, family });
         }
         Ok(ready)
     }
 
     /// Where the value of an id is.
-    pub fn slots(&self, id: u32) -> Slots {
-        self.slots.get(id as usize).copied().unwrap_or(Slots::NOWHERE)
+    pub fn slots_of(&self, id: u32) -> Slots {
+        self.slots.get(id as usize).copied().unwrap_or(Slots::EMPTY)
     }
 
     /// The type of an id.
@@ -403,13 +408,13 @@ impl<'m> Program<'m> {
         self.types.get(id as usize).copied().unwrap_or(0)
     }
 
-    pub fn layout(&self, ty: u32) -> Result<&Layout, Problem> {
+    pub fn type_layout(&self, ty: u32) -> Result<&TypeLayout, Problem> {
         let found = self.layouts.get(ty as usize).and_then(Option::as_ref);
         found.ok_or_else(|| malformed(format!("{} is no type", self.module.name(ty))))
     }
 
     /// What a pointer type points to, with its class.
-    pub fn pointee(&self, ty: u32) -> Option<(StorageClass, u32)> {
+    pub fn pointee_of(&self, ty: u32) -> Option<(StorageClass, u32)> {
         match self.module.types.get(&ty) {
             Some(Type::Pointer { class, to }) => Some((*class, *to)),
             _ => None,
@@ -417,56 +422,60 @@ impl<'m> Program<'m> {
     }
 
     /// Kind, bits and elements of numbers; no elements for a scalar.
-    pub fn numbers(&self, ty: u32) -> Option<(Kind, u32, Option<u32>)> {
-        match self.layout(ty).ok()? {
-            Layout::Scalar { kind, bits } => Some((*kind, *bits, None)),
-            Layout::Vector { kind, bits, count, .. } => Some((*kind, *bits, Some(*count))),
+    pub fn number_layout(&self, ty: u32) -> Option<(ScalarKind, u32, Option<u32>)> {
+        match self.type_layout(ty).ok()? {
+            TypeLayout::Scalar { kind, bits } => Some((*kind, *bits, None)),
+            TypeLayout::Vector { kind, bits, count, .. } => Some((*kind, *bits, Some(*count))),
             _ => None,
         }
     }
 
     /// Bytes of a type.
-    pub fn size(&self, ty: u32) -> u64 {
+    pub fn type_size(&self, ty: u32) -> u64 {
         self.specialized.size(ty).unwrap_or(0)
     }
 
-    fn layout_of(&self, ty: u32) -> Result<Layout, Problem> {
+    fn compute_layout(&self, ty: u32) -> Result<TypeLayout, Problem> {
         let module = self.module;
         let scalar = |ty: u32| match module.types.get(&ty) {
-            Some(Type::Bool) => Some((Kind::Bool, 32)),
-            Some(Type::Integer { bits, .. }) => Some((Kind::Integer, *bits)),
-            Some(Type::Float { bits }) => Some((Kind::Float, *bits)),
+            Some(Type::Bool) => Some((ScalarKind::Bool, 32)),
+            Some(Type::Integer { bits, .. }) => Some((ScalarKind::Integer, *bits)),
+            Some(Type::Float { bits }) => Some((ScalarKind::Float, *bits)),
             _ => None,
         };
         if let Some((kind, bits)) = scalar(ty) {
-            return Ok(Layout::Scalar { kind, bits });
+            return Ok(TypeLayout::Scalar { kind, bits });
         }
         Ok(match module.ty(ty)? {
             Type::Vector { element, count } => {
                 let (kind, bits) = scalar(*element).ok_or_else(|| unsupported("a vector of no numbers"))?;
-                Layout::Vector { element: *element, count: *count, kind, bits }
+                TypeLayout::Vector { element: *element, count: *count, kind, bits }
             }
             Type::Matrix { column, count } => {
                 let Some(Type::Vector { element, count: rows }) = module.types.get(column) else {
                     return Err(malformed("a matrix whose columns are no vectors"));
                 };
                 let bytes = scalar(*element).map_or(4, |(_, bits)| bits / 8);
-                Layout::Matrix { column: *column, count: *count, rows: *rows, bytes }
+                TypeLayout::Matrix { column: *column, count: *count, rows: *rows, bytes }
             }
             Type::Array { element, length } => {
                 let stride = module.decorations.get(&ty).and_then(|decorations| decorations.stride);
-                let stride = stride.unwrap_or_else(|| self.size(*element));
-                Layout::Array { element: *element, stride, length: Some(self.specialized.length(*length)?) }
+                let stride = stride.unwrap_or_else(|| self.type_size(*element));
+                TypeLayout::Array {
+                    element: *element,
+                    stride,
+                    length: Some(self.specialized.length(*length)?),
+                }
             }
             Type::RuntimeArray { element } => {
                 let stride = module.decorations.get(&ty).and_then(|decorations| decorations.stride);
-                let stride = stride.unwrap_or_else(|| self.size(*element));
-                Layout::Array { element: *element, stride, length: None }
+                let stride = stride.unwrap_or_else(|| self.type_size(*element));
+                TypeLayout::Array { element: *element, stride, length: None }
             }
             Type::Struct { members } => {
                 let members = members.iter().enumerate().map(|(index, member)| {
                     let decorations = module.member_decorations.get(&(ty, index as u32));
-                    Ok(Member {
+                    Ok(MemberLayout {
                         offset: self.specialized.part_of(ty, index as u64)?.offset,
                         ty: *member,
                         coherent: decorations.is_some_and(|known| known.coherent || known.volatile),
@@ -474,54 +483,59 @@ impl<'m> Program<'m> {
                         row_major: decorations.is_some_and(|known| known.row_major),
                     })
                 });
-                Layout::Struct { members: members.collect::<Result<_, Problem>>()? }
+                TypeLayout::Struct { members: members.collect::<Result<_, Problem>>()? }
             }
-            Type::Pointer { .. } => Layout::Scalar { kind: Kind::Address, bits: 64 },
-            Type::Handle(Op::TypeImage | Op::TypeSampledImage) => Layout::Image,
-            Type::Handle(_) => Layout::Handle,
-            _ => Layout::Void,
+            Type::Pointer { .. } => TypeLayout::Scalar { kind: ScalarKind::Address, bits: 64 },
+            Type::Handle(Op::TypeImage | Op::TypeSampledImage) => TypeLayout::Image,
+            Type::Handle(_) => TypeLayout::Handle,
+            _ => TypeLayout::Void,
         })
     }
 
     /// A constant as a value.
-    fn constant(&self, id: u32, ty: u32) -> Result<Value, Problem> {
+    fn constant_value(&self, id: u32, ty: u32) -> Result<ConcreteValue, Problem> {
         let value = self.specialized.constant(id).ok_or_else(|| malformed("no such constant"))?;
-        self.converted(value, ty, 0)
+        self.convert_constant(value, ty, 0)
     }
 
-    fn converted(&self, value: &crate::value::Value, ty: u32, depth: u32) -> Result<Value, Problem> {
+    fn convert_constant(
+        &self,
+        value: &crate::value::Value,
+        ty: u32,
+        depth: u32,
+    ) -> Result<ConcreteValue, Problem> {
         use crate::value::Value as Known;
         if depth > 64 {
             return Err(malformed("constants too deep"));
         }
         Ok(match value {
-            Known::Known(bits) => match self.layout(ty)? {
+            Known::Known(bits) => match self.type_layout(ty)? {
                 // A matrix of which all components are one number.
-                Layout::Handle => Value::Nothing(0),
-                _ => Value::Bits(*bits, 0),
+                TypeLayout::Handle => ConcreteValue::NoBits(0),
+                _ => ConcreteValue::Bits(*bits, 0),
             },
-            Known::Null => self.filled(ty, 0)?,
-            Known::Undefined(_) => self.filled(ty, super::value::UNDEFINED)?,
+            Known::Null => self.filled_value(ty, 0)?,
+            Known::Undefined(_) => self.filled_value(ty, super::value::UNDEFINED)?,
             Known::Composite(parts) => {
-                if matches!(self.layout(ty)?, Layout::Handle) {
-                    return Ok(Value::Nothing(0));
+                if matches!(self.type_layout(ty)?, TypeLayout::Handle) {
+                    return Ok(ConcreteValue::NoBits(0));
                 }
                 let parts = parts.iter().enumerate().map(|(index, part)| {
                     let inner = self.part_type(ty, index as u32)?;
-                    self.converted(part, inner, depth + 1)
+                    self.convert_constant(part, inner, depth + 1)
                 });
-                Value::many(parts.collect::<Result<Vec<_>, _>>()?)
+                ConcreteValue::from_components(parts.collect::<Result<Vec<_>, _>>()?)
             }
-            _ => Value::Bits(0, super::value::OPAQUE),
+            _ => ConcreteValue::Bits(0, super::value::OPAQUE),
         })
     }
 
     /// The type of a part of a composite.
     pub fn part_type(&self, ty: u32, index: u32) -> Result<u32, Problem> {
-        match self.layout(ty)? {
-            Layout::Vector { element, .. } | Layout::Array { element, .. } => Ok(*element),
-            Layout::Matrix { column, .. } => Ok(*column),
-            Layout::Struct { members } => members
+        match self.type_layout(ty)? {
+            TypeLayout::Vector { element, .. } | TypeLayout::Array { element, .. } => Ok(*element),
+            TypeLayout::Matrix { column, .. } => Ok(*column),
+            TypeLayout::Struct { members } => members
                 .get(index as usize)
                 .map(|member| member.ty)
                 .ok_or_else(|| malformed("an index beyond its composite")),
@@ -530,40 +544,40 @@ impl<'m> Program<'m> {
     }
 
     /// A value of a type with zeros everywhere.
-    pub fn filled(&self, ty: u32, taint: Taint) -> Result<Value, Problem> {
+    pub fn filled_value(&self, ty: u32, taint: Taint) -> Result<ConcreteValue, Problem> {
         let many = |ty: u32, count: u64| {
             if count > crate::layout::MAX_PARTS as u64 {
                 let bound = crate::layout::MAX_PARTS;
                 return Err(Problem::Budget { what: "parts of a value", bound });
             }
-            let one = self.filled(ty, taint)?;
-            Ok(Value::many(std::iter::repeat_n(one, count as usize)))
+            let one = self.filled_value(ty, taint)?;
+            Ok(ConcreteValue::from_components(std::iter::repeat_n(one, count as usize)))
         };
-        match self.layout(ty)? {
-            Layout::Scalar { kind: Kind::Address, .. } => {
-                Ok(Value::Pointer(Pointer::null(self.pointee(ty).map_or(0, |to| to.1), taint)))
+        match self.type_layout(ty)? {
+            TypeLayout::Scalar { kind: ScalarKind::Address, .. } => Ok(ConcreteValue::Pointer(
+                ConcretePointer::null_pointer(self.pointee_of(ty).map_or(0, |to| to.1), taint),
+            )),
+            TypeLayout::Scalar { .. } => Ok(ConcreteValue::Bits(0, taint)),
+            TypeLayout::Vector { element, count, .. } => many(*element, u64::from(*count)),
+            TypeLayout::Matrix { column, count, .. } => many(*column, u64::from(*count)),
+            TypeLayout::Array { element, length: Some(length), .. } => many(*element, *length),
+            TypeLayout::Array { length: None, .. } => Err(malformed("a value of an array without a length")),
+            TypeLayout::Struct { members } => {
+                let parts = members.iter().map(|member| self.filled_value(member.ty, taint));
+                Ok(ConcreteValue::from_components(parts.collect::<Result<Vec<_>, _>>()?))
             }
-            Layout::Scalar { .. } => Ok(Value::Bits(0, taint)),
-            Layout::Vector { element, count, .. } => many(*element, u64::from(*count)),
-            Layout::Matrix { column, count, .. } => many(*column, u64::from(*count)),
-            Layout::Array { element, length: Some(length), .. } => many(*element, *length),
-            Layout::Array { length: None, .. } => Err(malformed("a value of an array without a length")),
-            Layout::Struct { members } => {
-                let parts = members.iter().map(|member| self.filled(member.ty, taint));
-                Ok(Value::many(parts.collect::<Result<Vec<_>, _>>()?))
-            }
-            Layout::Image | Layout::Handle | Layout::Void => Ok(Value::Nothing(taint)),
+            TypeLayout::Image | TypeLayout::Handle | TypeLayout::Void => Ok(ConcreteValue::NoBits(taint)),
         }
     }
 
     /// How many instructions there are.
-    pub fn instructions(&self) -> usize {
+    pub fn instruction_count(&self) -> usize {
         self.functions.last().map_or(0, |last| last.first_site as usize + last.code.len())
     }
 
     /// Lines of functions that are called, by their index, of which no instruction stands in a block that somebody came to; what
     /// only leads elsewhere has none.
-    pub fn untouched(&self, reached: &[bool]) -> BTreeSet<u32> {
+    pub fn unreached_lines(&self, reached: &[bool]) -> BTreeSet<u32> {
         let (mut come, mut left) = (BTreeSet::new(), BTreeSet::new());
         for function in &self.functions {
             let entered = reached.get(function.first_site as usize).copied().unwrap_or_default();
@@ -590,14 +604,14 @@ impl<'m> Program<'m> {
     }
 
     /// The instruction of a number.
-    pub fn site(&self, site: u32) -> Option<&Inst> {
+    pub fn instruction_at(&self, site: u32) -> Option<&Inst> {
         let at = self.functions.partition_point(|function| function.first_site <= site);
         let function = self.functions.get(at.checked_sub(1)?)?;
         function.code.get((site - function.first_site) as usize)
     }
 
     /// Source line and place of an instruction.
-    pub fn place(&self, site: u32) -> (u32, Place) {
-        self.site(site).map_or((0, Place::Module), |inst| (inst.raw.line, inst.raw.place))
+    pub fn source_place(&self, site: u32) -> (u32, Place) {
+        self.instruction_at(site).map_or((0, Place::Module), |inst| (inst.raw.line, inst.raw.place))
     }
 }

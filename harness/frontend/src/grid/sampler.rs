@@ -6,12 +6,12 @@ pub struct Sampler {
     /// Whether it weighs the texels around a place, instead of taking the nearest.
     pub linear: bool,
     /// What is beyond the edge.
-    pub beyond: Beyond,
+    pub address_mode: AddressMode,
 }
 
 /// What a sampler takes beyond the edge of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beyond {
+pub enum AddressMode {
     /// The image again.
     Repeat,
     /// The image, from back to front.
@@ -30,33 +30,36 @@ impl Sampler {
             _ => return None,
         };
         let beyond = match beyond {
-            "repeat" => Beyond::Repeat,
-            "mirror" => Beyond::Mirror,
-            "clamp" => Beyond::Clamp,
+            "repeat" => AddressMode::Repeat,
+            "mirror" => AddressMode::Mirror,
+            "clamp" => AddressMode::Clamp,
             _ => return None,
         };
-        Some(Sampler { linear, beyond })
+        Some(Sampler { linear, address_mode: beyond })
     }
 
     /// The texels that a coordinate from 0 to 1 takes of an axis of that many, with their weights ("Texel Filtering").
-    pub(super) fn taken(self, coordinate: f64, offset: i64, size: u32) -> [(u32, f64); 2] {
+    pub(super) fn texel_weights(self, coordinate: f64, offset: i64, size: u32) -> [(u32, f64); 2] {
         let at = coordinate * f64::from(size);
         if !self.linear {
-            let nearest = self.within((at.floor() as i64).saturating_add(offset), size);
+            let nearest = self.wrap_texel((at.floor() as i64).saturating_add(offset), size);
             return [(nearest, 1.0), (nearest, 0.0)];
         }
         let first = (at - 0.5).floor();
         let weight = at - 0.5 - first;
         let first = (first as i64).saturating_add(offset);
-        [(self.within(first, size), 1.0 - weight), (self.within(first.saturating_add(1), size), weight)]
+        [
+            (self.wrap_texel(first, size), 1.0 - weight),
+            (self.wrap_texel(first.saturating_add(1), size), weight),
+        ]
     }
 
-    fn within(self, texel: i64, size: u32) -> u32 {
+    fn wrap_texel(self, texel: i64, size: u32) -> u32 {
         let size = i64::from(size.max(1));
-        (match self.beyond {
-            Beyond::Repeat => texel.rem_euclid(size),
-            Beyond::Clamp => texel.clamp(0, size - 1),
-            Beyond::Mirror => {
+        (match self.address_mode {
+            AddressMode::Repeat => texel.rem_euclid(size),
+            AddressMode::Clamp => texel.clamp(0, size - 1),
+            AddressMode::Mirror => {
                 let twice = texel.rem_euclid(2 * size);
                 if twice < size { twice } else { 2 * size - 1 - twice }
             }
@@ -66,23 +69,25 @@ impl Sampler {
 
 #[cfg(test)]
 mod tests {
-    use super::{Beyond, Sampler};
+    use super::{AddressMode, Sampler};
 
     #[test]
     fn samplers_take_texels_with_weights() {
-        let nearest = |beyond, at| Sampler { linear: false, beyond }.taken(at, 0, 4)[0].0;
-        assert_eq!([0.0, 0.3, 0.99, 1.1, -0.1].map(|at| nearest(Beyond::Repeat, at)), [0, 1, 3, 0, 3]);
-        assert_eq!([1.1, -0.1].map(|at| nearest(Beyond::Clamp, at)), [3, 0]);
-        assert_eq!([1.1, -0.1, -0.3, 1.3].map(|at| nearest(Beyond::Mirror, at)), [3, 0, 1, 2]);
-        let linear = Sampler { linear: true, beyond: Beyond::Clamp };
+        let nearest =
+            |beyond, at| Sampler { linear: false, address_mode: beyond }.texel_weights(at, 0, 4)[0].0;
+        assert_eq!([0.0, 0.3, 0.99, 1.1, -0.1].map(|at| nearest(AddressMode::Repeat, at)), [0, 1, 3, 0, 3]);
+        assert_eq!([1.1, -0.1].map(|at| nearest(AddressMode::Clamp, at)), [3, 0]);
+        assert_eq!([1.1, -0.1, -0.3, 1.3].map(|at| nearest(AddressMode::Mirror, at)), [3, 0, 1, 2]);
+        let linear = Sampler { linear: true, address_mode: AddressMode::Clamp };
         for at in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300] {
-            for beyond in [Beyond::Repeat, Beyond::Mirror, Beyond::Clamp] {
-                let [(one, _), (other, _)] = Sampler { linear: true, beyond }.taken(at, 7, 4);
+            for beyond in [AddressMode::Repeat, AddressMode::Mirror, AddressMode::Clamp] {
+                let [(one, _), (other, _)] =
+                    Sampler { linear: true, address_mode: beyond }.texel_weights(at, 7, 4);
                 assert!(one < 4 && other < 4);
             }
         }
-        assert_eq!(linear.taken(0.375, 0, 4), [(1, 1.0), (2, 0.0)]);
-        assert_eq!(linear.taken(0.5, 0, 4), [(1, 0.5), (2, 0.5)]);
-        assert_eq!(linear.taken(0.0, 0, 4), [(0, 0.5), (0, 0.5)]);
+        assert_eq!(linear.texel_weights(0.375, 0, 4), [(1, 1.0), (2, 0.0)]);
+        assert_eq!(linear.texel_weights(0.5, 0, 4), [(1, 0.5), (2, 0.5)]);
+        assert_eq!(linear.texel_weights(0.0, 0, 4), [(0, 0.5), (0, 0.5)]);
     }
 }

@@ -17,12 +17,12 @@ use crate::module::{Module, Type};
 use crate::order::{scope, semantics};
 use crate::stage::{self, Stage};
 
-use super::clock::{CLASSES, class_index};
+use super::happens_before::{CLASSES, class_index};
 use super::image::{TEXEL, component_bytes, texel_count};
-use super::machine::{Machine, SHARED, Setup};
-use super::memory::{MAX_BYTES, Object, Texels, address as address_of};
-use super::program::{Layout, Program};
-use super::value::{LOCAL, Pointer, Value};
+use super::machine::{Interpreter, SHARED, WalkSetup};
+use super::memory::{ImageLayout, MAX_BYTES, MemoryObject, address_of_byte as address_of};
+use super::program::{DecodedProgram, TypeLayout};
+use super::value::{ConcretePointer, ConcreteValue, LOCAL};
 
 /// Bytes of a buffer that nothing is said of.
 const DEFAULT_BYTES: u64 = 64 * 1024;
@@ -33,7 +33,7 @@ const MAX_WORKGROUP: u64 = 1 << 12;
 
 /// An array of descriptors.
 #[derive(Clone, Debug)]
-pub(super) struct Descriptors {
+pub(super) struct DescriptorArray {
     pub ty: u32,
     pub element: u32,
     pub objects: Vec<u32>,
@@ -48,11 +48,11 @@ const NOTHING_PUSHED: &str = "nothing is said of push constants, taken as zeros"
 const ASSUMED_DESCRIPTORS: u64 = 16;
 
 /// Makes a machine for a kernel and hands it on.
-pub(super) fn with<T>(
+pub(super) fn with_interpreter<T>(
     module: &Module,
     options: &Options,
     (function, stage): (u32, Stage),
-    then: impl FnOnce(&Machine<'_>) -> Result<T, Refusal>,
+    then: impl FnOnce(&Interpreter<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let nowhere = |problem: Problem| problem.at(Place::Module);
     stage::check(module, stage, options.grid)?;
@@ -70,7 +70,7 @@ pub(super) fn with<T>(
         push.extend((offset..).zip((number as u32).to_le_bytes()));
     }
     let loops = loops(module);
-    let program = Program::new(&specialized, &loops).map_err(nowhere)?;
+    let program = DecodedProgram::new(&specialized, &loops).map_err(nowhere)?;
     let each: u64 = local_size.iter().map(|n| u64::from(*n)).product();
     let all = grid.iter().fold(each, |all, n| all.saturating_mul(u64::from(*n)));
     if all > MAX_INVOCATIONS || each > MAX_WORKGROUP {
@@ -84,7 +84,7 @@ pub(super) fn with<T>(
     let Some(entry) = program.by_id.get(&function).copied() else {
         return Err(nowhere(malformed("the entry point is no function")));
     };
-    let mut building = Building {
+    let mut building = ObjectBuilder {
         options,
         program: &program,
         said: &said,
@@ -96,12 +96,12 @@ pub(super) fn with<T>(
         notes: BTreeSet::new(),
     };
     let mut globals = program.globals.clone();
-    let (of_workgroup, of_invocation) = building.variables(&mut globals).map_err(nowhere)?;
-    building.addresses(&globals).map_err(nowhere)?;
+    let (of_workgroup, of_invocation) = building.build_variables(&mut globals).map_err(nowhere)?;
+    building.build_addresses(&globals).map_err(nowhere)?;
     let (objects, descriptors, notes) = (building.objects, building.descriptors, building.notes);
-    let setup = Setup {
+    let setup = WalkSetup {
         grid,
-        said,
+        annotated_values: said,
         stage,
         given: options.given.clone(),
         local_size,
@@ -109,14 +109,14 @@ pub(super) fn with<T>(
         subgroup_size,
         subgroups: (each as u32).div_ceil(subgroup_size),
         function: entry,
-        of_workgroup,
-        of_invocation,
-        fine: orders_finely(module, &specialized),
-        mixed: mixes_reads(module, &specialized),
-        blind: options.blind,
-        until: options.until.clone(),
+        workgroup_variables: of_workgroup,
+        private_variables: of_invocation,
+        has_fine_ordering: has_fine_ordering(module, &specialized),
+        has_mixed_visibility: has_mixed_visibility(module, &specialized),
+        skip_race_checks: options.blind,
+        deadline: options.until.clone(),
     };
-    let machine = Machine {
+    let machine = Interpreter {
         setup: &setup,
         program: &program,
         globals,
@@ -124,39 +124,39 @@ pub(super) fn with<T>(
         descriptors,
         workgroups: FxHashMap::default(),
         pixels: BTreeMap::new(),
-        messages: FxHashMap::default(),
-        found: Vec::new(),
-        known: BTreeSet::new(),
-        spare: Vec::new(),
-        open: false,
+        releases: FxHashMap::default(),
+        findings: Vec::new(),
+        reported: BTreeSet::new(),
+        spare_frames: Vec::new(),
+        schedule_dependent: false,
         notes,
         steps: 0,
         changes: 0,
         events: 0,
         accesses: 0,
-        again: false,
+        stores_same_value: false,
         spare_objects: Vec::new(),
-        own: Vec::new(),
-        polled: None,
+        private_templates: Vec::new(),
+        spin_reads: None,
         calls: Vec::new(),
         calls_by_site: FxHashMap::default(),
         rotation: 1,
-        lacking: Vec::new(),
-        reached: vec![false; program.instructions()],
-        alone: all <= 1,
-        past: (0, 0),
-        looks: super::starve::Looks::default(),
+        undefined_sources: Vec::new(),
+        reached_blocks: vec![false; program.instruction_count()],
+        is_single_invocation: all <= 1,
+        largest_shadow: (0, 0),
+        trial_budget: super::subgroup_starvation::TrialBudget::default(),
     };
     then(&machine)
 }
 
 /// What stands in the way of a walk where annotations leave contents open: any value may be there, and it has one.
-fn unsaid(module: &Module, variable: u32) -> Problem {
+fn missing_input(module: &Module, variable: u32) -> Problem {
     unsupported(format!("`%{}` without @Input, for a whole grid", module.name(variable)))
 }
 
 /// Whether anything orders invocations but control barriers of whole workgroups.
-fn orders_finely(module: &Module, specialized: &Specialized<'_>) -> bool {
+fn has_fine_ordering(module: &Module, specialized: &Specialized<'_>) -> bool {
     let code = module.functions.values().flat_map(|function| &function.code);
     let mut atomics = false;
     let mut wide = false;
@@ -195,14 +195,14 @@ fn orders_finely(module: &Module, specialized: &Specialized<'_>) -> bool {
 
 /// Whether reads of one class of memory make visible to themselves what others wrote in some places, and not, or from fewer of them, in
 /// others.
-fn mixes_reads(module: &Module, specialized: &Specialized<'_>) -> bool {
+fn has_mixed_visibility(module: &Module, specialized: &Specialized<'_>) -> bool {
     let mut reach: [BTreeSet<Scope>; CLASSES.len()] = Default::default();
     if !module.vulkan {
         // What is coherent, and workgroup memory, reaches as far as it goes.
         CLASSES
             .iter()
             .zip(&mut reach)
-            .for_each(|(class, reach)| reach.extend([reaching(*class, Scope::Device)]));
+            .for_each(|(class, reach)| reach.extend([effective_scope(*class, Scope::Device)]));
     }
     for function in module.functions.values() {
         for instruction in &function.code {
@@ -226,14 +226,14 @@ fn mixes_reads(module: &Module, specialized: &Specialized<'_>) -> bool {
                 op if format!("{op:?}").starts_with("Atomic") => at(operands.get(1)),
                 _ => continue,
             };
-            reach[class_index(class)].extend(scope.map(|scope| reaching(class, scope)));
+            reach[class_index(class)].extend(scope.map(|scope| effective_scope(class, scope)));
         }
     }
     reach.iter().any(|reach| reach.len() > 1)
 }
 
 /// A scope as far as memory of a class is shared.
-fn reaching(class: litmus::StorageClass, scope: Scope) -> Scope {
+fn effective_scope(class: litmus::StorageClass, scope: Scope) -> Scope {
     match scope {
         Scope::Invocation | Scope::Subgroup | Scope::Workgroup => scope,
         _ if class == litmus::StorageClass::Workgroup => Scope::Workgroup,
@@ -242,25 +242,25 @@ fn reaching(class: litmus::StorageClass, scope: Scope) -> Scope {
 }
 
 /// Objects that are being made.
-struct Building<'a> {
+struct ObjectBuilder<'a> {
     options: &'a Options,
-    program: &'a Program<'a>,
+    program: &'a DecodedProgram<'a>,
     /// As [`Setup::said`].
     said: &'a FxHashMap<u32, Vec<(u64, u32, u64)>>,
     /// Bytes of push constants.
     push: &'a BTreeMap<u64, u8>,
     /// Whether inputs are those of annotations, where nothing is taken for what they do not say.
     annotated: bool,
-    objects: Vec<Object>,
-    descriptors: FxHashMap<u32, Descriptors>,
+    objects: Vec<MemoryObject>,
+    descriptors: FxHashMap<u32, DescriptorArray>,
     bytes: u64,
     notes: BTreeSet<String>,
 }
 
-impl Building<'_> {
+impl ObjectBuilder<'_> {
     /// Makes the objects of all variables and says in the globals where they are; the variables of each workgroup and of
     /// each invocation.
-    fn variables(&mut self, globals: &mut [Value]) -> Result<(Vec<u32>, Vec<u32>), Problem> {
+    fn build_variables(&mut self, globals: &mut [ConcreteValue]) -> Result<(Vec<u32>, Vec<u32>), Problem> {
         let program = self.program;
         let (mut of_workgroup, mut of_invocation) = (Vec::new(), Vec::new());
         let mut by_binding: HashMap<(u32, u32, bool), u32> = HashMap::new();
@@ -280,8 +280,9 @@ impl Building<'_> {
                         of_workgroup.len() - 1
                     });
                     // The largest of them is the object.
-                    let size =
-                        |id: &u32| program.module.variables.get(id).map_or(0, |known| program.size(known.ty));
+                    let size = |id: &u32| {
+                        program.module.variables.get(id).map_or(0, |known| program.type_size(known.ty))
+                    };
                     if size(variable) > size(&of_workgroup[at]) {
                         of_workgroup[at] = *variable;
                     }
@@ -298,20 +299,21 @@ impl Building<'_> {
                 StorageClass::PushConstant => {
                     let size = program.specialized.size(declared.ty)?;
                     if self.push.is_empty() && self.annotated && !self.said.contains_key(variable) {
-                        return Err(unsaid(program.module, *variable));
+                        return Err(missing_input(program.module, *variable));
                     }
                     if self.push.is_empty() && !self.annotated {
                         self.notes.insert(NOTHING_PUSHED.to_owned());
                     }
-                    let mut bytes = vec![0; self.room(size)?];
+                    let mut bytes = vec![0; self.reserve_bytes(size)?];
                     for (at, byte) in self.push {
                         if let Some(place) = usize::try_from(*at).ok().and_then(|at| bytes.get_mut(at)) {
                             *place = *byte;
                         }
                     }
-                    let mut object = Object::new(*variable, program.module.name(*variable), None, bytes);
-                    object.say(self.said.get(variable));
-                    self.add(object)
+                    let mut object =
+                        MemoryObject::new(*variable, program.module.name(*variable), None, bytes);
+                    object.apply_annotations(self.said.get(variable));
+                    self.push_object(object)
                 }
                 class => {
                     let decorations = program.module.decorations(*variable);
@@ -320,7 +322,7 @@ impl Building<'_> {
                     let key = (decorations.set.unwrap_or(0), binding, image);
                     let found = match by_binding.get(&key) {
                         Some(found) => *found,
-                        None => self.bound(*variable, declared.ty, class, (key.0, key.1))?,
+                        None => self.bound_object(*variable, declared.ty, class, (key.0, key.1))?,
                     };
                     by_binding.insert(key, found);
                     if let Some(object) = self.objects.get_mut(found as usize) {
@@ -330,13 +332,13 @@ impl Building<'_> {
                 }
             };
             if let Some(place) = globals.get_mut(*slot) {
-                *place = Value::Pointer(Pointer::to(number, declared.ty));
+                *place = ConcreteValue::Pointer(ConcretePointer::to_object(number, declared.ty));
             }
         }
         Ok((of_workgroup, of_invocation))
     }
 
-    fn room(&mut self, bytes: u64) -> Result<usize, Problem> {
+    fn reserve_bytes(&mut self, bytes: u64) -> Result<usize, Problem> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > MAX_BYTES {
             return Err(Problem::Budget { what: "bytes of memory", bound: MAX_BYTES as usize });
@@ -344,41 +346,52 @@ impl Building<'_> {
         Ok(bytes as usize)
     }
 
-    fn add(&mut self, object: Object) -> u32 {
+    fn push_object(&mut self, object: MemoryObject) -> u32 {
         self.objects.push(object);
         (self.objects.len() - 1) as u32
     }
 
     /// The object at a binding.
-    fn bound(&mut self, variable: u32, ty: u32, class: StorageClass, at: (u32, u32)) -> Result<u32, Problem> {
+    fn bound_object(
+        &mut self,
+        variable: u32,
+        ty: u32,
+        class: StorageClass,
+        at: (u32, u32),
+    ) -> Result<u32, Problem> {
         let program = self.program;
-        let array = match program.layout(ty)? {
-            Layout::Array { element, length, .. } => {
-                let part = program.layout(*element)?;
-                let opaque = matches!(part, Layout::Image | Layout::Handle);
-                let block = matches!(part, Layout::Struct { .. })
+        let array = match program.type_layout(ty)? {
+            TypeLayout::Array { element, length, .. } => {
+                let part = program.type_layout(*element)?;
+                let opaque = matches!(part, TypeLayout::Image | TypeLayout::Handle);
+                let block = matches!(part, TypeLayout::Struct { .. })
                     && program.module.decorations.get(&ty).and_then(|known| known.stride).is_none();
                 (opaque || block).then_some((*element, length.unwrap_or(1).min(1 << 10)))
             }
             _ => None,
         };
         if let Some((element, length)) = array {
-            let holder = self.add(Object::new(variable, program.module.name(variable), None, Vec::new()));
-            let open = matches!(program.layout(ty)?, Layout::Array { length: None, .. });
+            let holder = self.push_object(MemoryObject::new(
+                variable,
+                program.module.name(variable),
+                None,
+                Vec::new(),
+            ));
+            let open = matches!(program.type_layout(ty)?, TypeLayout::Array { length: None, .. });
             let said = self.options.images.get(&at).map(|image| u64::from(image.levels));
             let length = if open { said.unwrap_or(ASSUMED_DESCRIPTORS) } else { length };
             let mut objects = Vec::new();
             for index in 0..length {
-                objects.push(self.single(variable, element, class, at, Some(index as u32))?);
+                objects.push(self.build_object(variable, element, class, at, Some(index as u32))?);
             }
             self.descriptors
-                .insert(holder, Descriptors { ty, element, objects, assumed: open && said.is_none() });
+                .insert(holder, DescriptorArray { ty, element, objects, assumed: open && said.is_none() });
             return Ok(holder);
         }
-        self.single(variable, ty, class, at, None)
+        self.build_object(variable, ty, class, at, None)
     }
 
-    fn single(
+    fn build_object(
         &mut self,
         variable: u32,
         ty: u32,
@@ -391,8 +404,8 @@ impl Building<'_> {
         if let Some(index) = index {
             name += &format!("[{index}]");
         }
-        if matches!(program.layout(ty)?, Layout::Image) {
-            return self.image(variable, ty, at, index, name);
+        if matches!(program.type_layout(ty)?, TypeLayout::Image) {
+            return self.build_image(variable, ty, at, index, name);
         }
         let block = program.module.decorations.get(&ty).is_some_and(|known| known.block);
         let shared = match class {
@@ -406,22 +419,26 @@ impl Building<'_> {
             said.into_iter().flatten().map(|(offset, bytes, _)| offset.saturating_add((*bytes).into())).max();
         let (bytes, given) = match self.options.buffers.get(&at) {
             Some(bytes) => (bytes.clone(), true),
-            None if self.annotated && said.is_none() => return Err(unsaid(program.module, variable)),
-            None if self.annotated => (vec![0; self.room(size.max(last.unwrap_or(0)))?], true),
-            None if has_open_array(program, ty) => (vec![0; DEFAULT_BYTES.max(size) as usize], false),
+            None if self.annotated && said.is_none() => return Err(missing_input(program.module, variable)),
+            None if self.annotated => (vec![0; self.reserve_bytes(size.max(last.unwrap_or(0)))?], true),
+            None if ends_in_runtime_array(program, ty) => (vec![0; DEFAULT_BYTES.max(size) as usize], false),
             None => {
-                let room = self.room(size)?;
+                let room = self.reserve_bytes(size)?;
                 (vec![0; room], true)
             }
         };
-        self.room(bytes.len() as u64)?;
+        self.reserve_bytes(bytes.len() as u64)?;
         let sampler = self.options.samplers.get(&at).copied();
-        let mut object = Object { given, sampler, ..Object::new(variable, name, shared, bytes) };
-        object.say(said);
-        Ok(self.add(object))
+        let mut object = MemoryObject {
+            has_known_length: given,
+            sampler,
+            ..MemoryObject::new(variable, name, shared, bytes)
+        };
+        object.apply_annotations(said);
+        Ok(self.push_object(object))
     }
 
-    fn image(
+    fn build_image(
         &mut self,
         variable: u32,
         ty: u32,
@@ -439,10 +456,10 @@ impl Building<'_> {
             return Err(malformed("an image of no image type"));
         };
         let said = self.options.images.get(&at);
-        let assumed = assumed_image(dimension, arrayed != 0);
+        let assumed = default_image(dimension, arrayed != 0);
         let given = said.unwrap_or(&assumed);
         let halve = |size: u32| index.map_or(size, |index| (size >> index.min(31)).max(1));
-        let texels = Texels {
+        let texels = ImageLayout {
             size: if dimension == 0 {
                 [halve(given.size[0]), if arrayed == 0 { 1 } else { given.size[1] }, 1]
             } else {
@@ -459,19 +476,23 @@ impl Building<'_> {
             cube: dimension == 3,
         };
         let count = texel_count(&texels);
-        self.room(count.saturating_mul(TEXEL))?;
-        let bytes = first_texels(&given.texels, count, texels.format)
+        self.reserve_bytes(count.saturating_mul(TEXEL))?;
+        let bytes = initial_texels(&given.texels, count, texels.format)
             .ok_or_else(|| unsupported("such contents of an image"))?;
         // Storage images are written; what is sampled is not.
         let class = (sampled == 2).then_some(litmus::StorageClass::Image);
         let (given, sampler) = (said.is_some(), self.options.samplers.get(&at).copied());
-        let object =
-            Object { texels: Some(texels), given, sampler, ..Object::new(variable, name, class, bytes) };
-        Ok(self.add(object))
+        let object = MemoryObject {
+            texels: Some(texels),
+            has_known_length: given,
+            sampler,
+            ..MemoryObject::new(variable, name, class, bytes)
+        };
+        Ok(self.push_object(object))
     }
 
     /// Makes the buffers that addresses point to, and writes the addresses.
-    fn addresses(&mut self, globals: &[Value]) -> Result<(), Problem> {
+    fn build_addresses(&mut self, globals: &[ConcreteValue]) -> Result<(), Problem> {
         let mut named: HashMap<&str, u32> = HashMap::new();
         let mut pushed = BTreeSet::new();
         let options = self.options;
@@ -479,22 +500,22 @@ impl Building<'_> {
             let number = match named.get(address.name.as_str()) {
                 Some(number) => *number,
                 None => {
-                    self.room(address.bytes.len() as u64)?;
+                    self.reserve_bytes(address.bytes.len() as u64)?;
                     let class = Some(litmus::StorageClass::Buffer);
-                    self.add(Object::new(0, address.name.clone(), class, address.bytes.clone()))
+                    self.push_object(MemoryObject::new(0, address.name.clone(), class, address.bytes.clone()))
                 }
             };
             named.insert(&address.name, number);
             let value = address_of(number, 0);
             let mut placed = false;
             for (variable, slot) in &self.program.variables {
-                let Some(Value::Pointer(pointer)) = globals.get(*slot) else { continue };
+                let Some(ConcreteValue::Pointer(pointer)) = globals.get(*slot) else { continue };
                 let Some(offset) = offset_in(self.program.specialized, *variable, &address.at) else {
                     continue;
                 };
                 if let Some(object) = self.objects.get_mut(pointer.object as usize) {
-                    placed |= object.holds(offset, 8);
-                    object.write(offset, 8, value, 0);
+                    placed |= object.contains_range(offset, 8);
+                    object.write_scalar(offset, 8, value, 0);
                     let declared = self.program.module.variables.get(variable);
                     if declared.is_some_and(|known| known.class == StorageClass::PushConstant) {
                         pushed.insert(offset);
@@ -513,12 +534,12 @@ impl Building<'_> {
 }
 
 /// The texels that an image begins with, as far as its format keeps them; `None` for an unknown word.
-pub(crate) fn first_texels(given: &TexelInput, count: u64, format: Option<TexelFormat>) -> Option<Vec<u8>> {
+pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<TexelFormat>) -> Option<Vec<u8>> {
     let mut bytes = given.bytes(count * TEXEL)?;
     let Some(format) = format else { return Some(bytes) };
     for texel in bytes.chunks_exact_mut(TEXEL as usize) {
         for (index, part) in texel.chunks_exact_mut(component_bytes(format) as usize).enumerate() {
-            let (kept, _) = format.kept(index, number(part));
+            let (kept, _) = format.kept(index, little_endian(part));
             part.copy_from_slice(&kept.to_le_bytes()[..part.len()]);
         }
     }
@@ -526,23 +547,23 @@ pub(crate) fn first_texels(given: &TexelInput, count: u64, format: Option<TexelF
 }
 
 /// The number that up to 8 bytes are.
-fn number(bytes: &[u8]) -> u64 {
+fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
 /// Whether a type ends in an array of no fixed length.
-fn has_open_array(program: &Program<'_>, ty: u32) -> bool {
-    match program.layout(ty) {
-        Ok(Layout::Array { length: None, .. }) => true,
-        Ok(Layout::Struct { members }) => {
-            members.last().is_some_and(|member| has_open_array(program, member.ty))
+fn ends_in_runtime_array(program: &DecodedProgram<'_>, ty: u32) -> bool {
+    match program.type_layout(ty) {
+        Ok(TypeLayout::Array { length: None, .. }) => true,
+        Ok(TypeLayout::Struct { members }) => {
+            members.last().is_some_and(|member| ends_in_runtime_array(program, member.ty))
         }
         _ => false,
     }
 }
 
 /// An image that nothing is said of: zeros, of a size that suits its dimension.
-pub(crate) fn assumed_image(dimension: u32, arrayed: bool) -> ImageInput {
+pub(crate) fn default_image(dimension: u32, arrayed: bool) -> ImageInput {
     let size = match dimension {
         // 1D, and texels of buffers.
         0 | 5 => [4096, 1, 1],

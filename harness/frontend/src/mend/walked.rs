@@ -9,7 +9,7 @@ use rspirv::spirv::{MemoryAccess, Op, Scope, StorageClass as Class};
 use super::edit::Edit;
 use super::{Language, choices};
 use crate::error::Place;
-use crate::grid::{self, GridFinding, Report, Verdict};
+use crate::grid::{self, GridFinding, GridReport, GridVerdict};
 use crate::lift::{FindingKind, Options};
 use crate::module::{Function, Instruction, Module, Type, read};
 
@@ -72,16 +72,16 @@ pub struct WalkedMends {
 pub fn mend_walked(
     module: &Module,
     options: &Options,
-    report: &Report,
+    report: &GridReport,
     stop: &dyn Fn() -> bool,
 ) -> WalkedMends {
     let mut mends = WalkedMends { of: vec![Vec::new(); report.findings.len()], ..WalkedMends::default() };
-    if report.by_model {
+    if report.decided_by_model {
         return mends;
     }
     let most = MAX_STEPS.max(report.steps.saturating_mul(8));
     // What one of many orders shows is gone where none of as many shows it.
-    let many = (report.orders > grid::ORDERS).then_some(report.orders);
+    let many = (report.schedules > grid::DEFAULT_SCHEDULES).then_some(report.schedules);
     let options = &Options { schedules: options.schedules.or(many), ..options.clone() };
     let mut search = Search { module, options, stop, steps: most, tried: 0, made: Vec::new() };
     let mut left: Vec<usize> = (0..report.findings.len()).collect();
@@ -105,9 +105,10 @@ pub fn mend_walked(
     mends.tried = search.tried;
     // All of them together, by the walk as it was asked for.
     let all: Vec<&WalkedChange> = search.made.iter().collect();
-    let walked = |changed: Module| grid::walk_often(&changed, options).ok();
+    let walked = |changed: Module| grid::analyze_grid_thoroughly(&changed, options).ok();
     let again = made(module, &all).and_then(walked);
-    mends.clean = !all.is_empty() && again.as_ref().is_some_and(|report| report.verdict == Verdict::Clean);
+    mends.clean =
+        !all.is_empty() && again.as_ref().is_some_and(|report| report.verdict == GridVerdict::Clean);
     for (finding, changes) in report.findings.iter().zip(&mut mends.of) {
         if again.as_ref().is_none_or(|again| again.findings.iter().any(|still| same(still, finding))) {
             changes.clear();
@@ -225,9 +226,11 @@ impl Search<'_> {
         let all: Vec<&WalkedChange> = self.made.iter().chain(changes.iter().copied()).collect();
         let Some(changed) = made(self.module, &all) else { return Some(None) };
         self.tried += 1;
-        let Ok(report) = grid::often_within(&changed, self.options, self.steps) else { return Some(None) };
+        let Ok(report) = grid::analyze_within_steps(&changed, self.options, self.steps) else {
+            return Some(None);
+        };
         self.steps = self.steps.saturating_sub(report.steps);
-        let whole = report.why.is_none() && report.verdict != Verdict::Undecided;
+        let whole = report.refusal.is_none() && report.verdict != GridVerdict::Undecided;
         Some(whole.then_some(report.findings))
     }
 }

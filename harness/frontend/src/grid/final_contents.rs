@@ -5,11 +5,11 @@ use litmus::StorageClass;
 
 use super::FinalBuffer;
 use super::image::TEXEL;
-use super::machine::Machine;
-use super::value::Value;
+use super::machine::Interpreter;
+use super::value::ConcreteValue;
 
 /// The texels of an image as a device keeps them, where each has 32 bits.
-pub(crate) fn packed(format: TexelFormat, texels: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn pack_texels(format: TexelFormat, texels: &[u8]) -> Option<Vec<u8>> {
     let mut words = Vec::with_capacity(texels.len() / 4);
     for texel in texels.chunks_exact(TEXEL as usize) {
         let mut parts = texel
@@ -21,12 +21,12 @@ pub(crate) fn packed(format: TexelFormat, texels: &[u8]) -> Option<Vec<u8>> {
     Some(words)
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// The buffers that may be written, with what they hold now.
-    pub(super) fn finals(&self) -> Vec<FinalBuffer> {
+    pub(super) fn final_buffers(&self) -> Vec<FinalBuffer> {
         let mut all = Vec::new();
         for (variable, slot) in &self.program.variables {
-            let Some(Value::Pointer(pointer)) = self.globals.get(*slot) else { continue };
+            let Some(ConcreteValue::Pointer(pointer)) = self.globals.get(*slot) else { continue };
             let decorations = self.program.module.decorations(*variable);
             let (Some(binding), set) = (decorations.binding, decorations.set.unwrap_or(0)) else { continue };
             let one = [pointer.object];
@@ -39,13 +39,14 @@ impl Machine<'_> {
                 }
                 let open = object.taint.iter().position(|taint| *taint != 0);
                 let bytes = match object.texels {
-                    Some(texels) => match texels.format.and_then(|format| packed(format, &object.bytes)) {
+                    Some(texels) => match texels.format.and_then(|format| pack_texels(format, &object.bytes))
+                    {
                         Some(bytes) => bytes,
                         None => continue,
                     },
                     None => object.bytes.clone(),
                 };
-                all.push(FinalBuffer { at: (set, binding, element), bytes, open });
+                all.push(FinalBuffer { at: (set, binding, element), bytes, first_open_byte: open });
             }
         }
         all

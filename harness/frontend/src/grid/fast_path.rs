@@ -8,15 +8,15 @@ use rustc_hash::FxHashMap;
 
 use crate::error::malformed;
 
-use super::decode::{Chain, Edge, Making, Numbers, Part, Whole};
-use super::machine::{Frame, Here, Invocation, Machine, SHARED, Step, Stop};
-use super::memory::{Locals, Object};
-use super::program::{Function, GLOBAL, Slots};
-use super::setup::Descriptors;
-use super::value::{LOCAL, Pointer, Taint, Value, of_result};
+use super::decode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, ExtractOp, ReduceOp};
+use super::machine::{CallFrame, Interpreter, Invocation, InvocationCtx, SHARED, Step, StepInterrupt};
+use super::memory::{MemoryObject, PrivateObjects};
+use super::program::{DecodedFunction, GLOBAL, Slots};
+use super::setup::DescriptorArray;
+use super::value::{ConcretePointer, ConcreteValue, LOCAL, Taint, result_taint};
 
 /// Numbers of all operands of an instruction at most.
-const MOST_NUMBERS: usize = 48;
+const MAX_COMPONENTS: usize = 48;
 const NO_OPERAND: Operand<'_> = Operand {
     numbers: &[],
     shape: NumberShape { kind: arithmetic::Kind::Bool, bits: 32, rows: 0, columns: 0 },
@@ -24,14 +24,14 @@ const NO_OPERAND: Operand<'_> = Operand {
 
 /// What is known of an instruction before it is executed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Quick {
+pub(super) enum DecodedOp {
     /// Nothing: it is looked at whenever it is executed.
     #[default]
-    Slow,
+    Undecoded,
     /// It does nothing in its place.
-    Pass,
+    Nop,
     /// For each component of a vector something.
-    Several {
+    PerComponent {
         first: u32,
         count: u32,
     },
@@ -44,7 +44,7 @@ pub(super) enum Quick {
         compute: Computation,
     },
     /// A number of others, by its number among [`Function::numbers`].
-    Number(u32),
+    Arithmetic(u32),
     Select {
         condition: u32,
         yes: u32,
@@ -74,17 +74,17 @@ pub(super) enum Quick {
         bytes: u32,
     },
     /// A pointer to a part, by the number of the chain.
-    Chain {
+    AccessChain {
         pointer: u32,
         to: u32,
         chain: u32,
     },
     /// A part of a composite, by its number among [`Function::parts`].
-    Part(u32),
+    Extract(u32),
     /// A composite that is no vector, by its number among [`Function::makings`].
-    Make(u32),
+    Construct(u32),
     /// Numbers of all numbers of the operands together, by its number among [`Function::wholes`].
-    Whole(u32),
+    Reduce(u32),
     /// A variable of the function, without a first value.
     Variable {
         to: u32,
@@ -98,7 +98,11 @@ pub(super) enum Quick {
 
 /// The value in a slot.
 #[inline]
-pub(super) fn at<'v>(values: &'v [Value], globals: &'v [Value], slot: u32) -> Option<&'v Value> {
+pub(super) fn read_slot<'v>(
+    values: &'v [ConcreteValue],
+    globals: &'v [ConcreteValue],
+    slot: u32,
+) -> Option<&'v ConcreteValue> {
     match slot & GLOBAL {
         0 => values.get(slot as usize),
         _ => globals.get((slot & !GLOBAL) as usize),
@@ -106,24 +110,28 @@ pub(super) fn at<'v>(values: &'v [Value], globals: &'v [Value], slot: u32) -> Op
 }
 
 /// The value of an id.
-pub(super) fn gathered(values: &[Value], globals: &[Value], slots: Slots) -> Option<Value> {
+pub(super) fn gather_slots(
+    values: &[ConcreteValue],
+    globals: &[ConcreteValue],
+    slots: Slots,
+) -> Option<ConcreteValue> {
     if slots.count == 0 {
-        return at(values, globals, slots.one()?).cloned();
+        return read_slot(values, globals, slots.single_slot()?).cloned();
     }
-    let parts = slots.all().iter().map(|slot| at(values, globals, *slot).cloned());
-    let parts = parts.collect::<Option<Rc<[Value]>>>()?;
+    let parts = slots.as_slice().iter().map(|slot| read_slot(values, globals, *slot).cloned());
+    let parts = parts.collect::<Option<Rc<[ConcreteValue]>>>()?;
     // Of what has no bits there are no components.
     let nothing = parts.iter().try_fold(0, |all: Taint, part| match part {
-        Value::Nothing(taint) => Some(all | taint),
+        ConcreteValue::NoBits(taint) => Some(all | taint),
         _ => None,
     });
-    Some(nothing.map_or(Value::Many(parts), Value::Nothing))
+    Some(nothing.map_or(ConcreteValue::Composite(parts), ConcreteValue::NoBits))
 }
 
 /// Gives an id its value.
-pub(super) fn spread(values: &mut [Value], to: Slots, value: Value) -> Step<()> {
+pub(super) fn scatter_value(values: &mut [ConcreteValue], to: Slots, value: ConcreteValue) -> Step<()> {
     let parts = match &value {
-        Value::Many(parts) if to.count > 0 => {
+        ConcreteValue::Composite(parts) if to.count > 0 => {
             if parts.len() != usize::from(to.count) {
                 return Err(malformed("a vector of another length").into());
             }
@@ -131,7 +139,7 @@ pub(super) fn spread(values: &mut [Value], to: Slots, value: Value) -> Step<()> 
         }
         _ => &[],
     };
-    for (index, slot) in to.all().iter().enumerate() {
+    for (index, slot) in to.as_slice().iter().enumerate() {
         if let Some(place) = values.get_mut(*slot as usize) {
             *place = parts.get(index).unwrap_or(&value).clone();
         }
@@ -140,18 +148,18 @@ pub(super) fn spread(values: &mut [Value], to: Slots, value: Value) -> Step<()> 
 }
 
 /// Gives an id of another frame the value of one.
-pub(super) fn copied(
-    globals: &[Value],
-    values: &[Value],
+pub(super) fn copy_slots(
+    globals: &[ConcreteValue],
+    values: &[ConcreteValue],
     from: Slots,
-    into: &mut [Value],
+    into: &mut [ConcreteValue],
     to: Slots,
 ) -> Option<()> {
     if from.count != to.count {
         return None;
     }
-    for (from, to) in from.all().iter().zip(to.all()) {
-        let value = at(values, globals, *from)?.clone();
+    for (from, to) in from.as_slice().iter().zip(to.as_slice()) {
+        let value = read_slot(values, globals, *from)?.clone();
         if let Some(place) = into.get_mut(*to as usize) {
             *place = value;
         }
@@ -160,47 +168,50 @@ pub(super) fn copied(
 }
 
 /// What an instruction may look at and change.
-struct Scene<'m> {
-    function: &'m Function,
-    globals: &'m [Value],
-    objects: &'m [Object],
-    locals: &'m mut Locals,
+struct FastPathCtx<'m> {
+    function: &'m DecodedFunction,
+    globals: &'m [ConcreteValue],
+    objects: &'m [MemoryObject],
+    locals: &'m mut PrivateObjects,
     /// Space for more of them.
-    spare: &'m mut Vec<Object>,
+    spare: &'m mut Vec<MemoryObject>,
     /// What chains lead to that are looked up when they are done.
-    descriptors: &'m FxHashMap<u32, Descriptors>,
+    descriptors: &'m FxHashMap<u32, DescriptorArray>,
 }
 
-impl Scene<'_> {
+impl FastPathCtx<'_> {
     /// Does an instruction; `None` where what was looked up does not suffice, and it can be done anew.
     #[inline]
-    fn perform(&mut self, quick: &Quick, values: &mut [Value]) -> Option<()> {
-        let value = |slot: u32| at(values, self.globals, slot);
+    fn execute_op(&mut self, quick: &DecodedOp, values: &mut [ConcreteValue]) -> Option<()> {
+        let value = |slot: u32| read_slot(values, self.globals, slot);
         let (to, result) = match *quick {
-            Quick::Slow | Quick::Jump(_) | Quick::Branch { .. } | Quick::Label(_) => return None,
-            Quick::Pass => return Some(()),
-            Quick::Several { first, count } => {
-                let all = self.function.several.get(first as usize..)?.get(..count as usize)?;
-                return all.iter().try_for_each(|one| self.perform_one(one, values));
+            DecodedOp::Undecoded | DecodedOp::Jump(_) | DecodedOp::Branch { .. } | DecodedOp::Label(_) => {
+                return None;
             }
-            Quick::Binary { left, right, to, op, compute } => {
-                let (&Value::Bits(a, x), &Value::Bits(b, y)) = (value(left)?, value(right)?) else {
+            DecodedOp::Nop => return Some(()),
+            DecodedOp::PerComponent { first, count } => {
+                let all = self.function.component_ops.get(first as usize..)?.get(..count as usize)?;
+                return all.iter().try_for_each(|one| self.execute_op_outlined(one, values));
+            }
+            DecodedOp::Binary { left, right, to, op, compute } => {
+                let (&ConcreteValue::Bits(a, x), &ConcreteValue::Bits(b, y)) = (value(left)?, value(right)?)
+                else {
                     return None;
                 };
-                let taint = if x | y == 0 { 0 } else { of_result(op, &[(a, x), (b, y)], u32::BITS) };
-                (to, Value::Bits(compute(a, b)?, taint))
+                let taint = if x | y == 0 { 0 } else { result_taint(op, &[(a, x), (b, y)], u32::BITS) };
+                (to, ConcreteValue::Bits(compute(a, b)?, taint))
             }
-            Quick::Number(number) => {
-                let numbers = self.function.numbers.get(number as usize)?;
-                (numbers.to, numbers.compute(value)?)
+            DecodedOp::Arithmetic(number) => {
+                let numbers = self.function.arithmetic.get(number as usize)?;
+                (numbers.to, numbers.evaluate(value)?)
             }
-            Quick::Select { condition, yes, no, to } => {
-                let Value::Bits(holds, taint) = *value(condition)? else { return None };
-                (to, value(if holds != 0 { yes } else { no })?.clone().tainted(taint))
+            DecodedOp::Select { condition, yes, no, to } => {
+                let ConcreteValue::Bits(holds, taint) = *value(condition)? else { return None };
+                (to, value(if holds != 0 { yes } else { no })?.clone().with_taint(taint))
             }
-            Quick::Load { pointer, to, offset, bytes, truth } => {
-                let Value::Pointer(pointer) = value(pointer)? else { return None };
-                if pointer.beyond || pointer.taint != 0 || pointer.row_major {
+            DecodedOp::Load { pointer, to, offset, bytes, truth } => {
+                let ConcreteValue::Pointer(pointer) = value(pointer)? else { return None };
+                if pointer.out_of_bounds || pointer.taint != 0 || pointer.row_major {
                     return None;
                 }
                 let object = match pointer.object & LOCAL {
@@ -208,58 +219,59 @@ impl Scene<'_> {
                     _ => self.locals.live().get((pointer.object & !LOCAL) as usize)?,
                 };
                 let offset = pointer.offset.wrapping_add(offset.into());
-                if object.class.is_some() || !object.holds(offset, bytes) {
+                if object.class.is_some() || !object.contains_range(offset, bytes) {
                     return None;
                 }
-                let (bits, taint) = object.read(offset, bytes);
-                (to, Value::Bits(if truth { u64::from(bits != 0) } else { bits }, taint))
+                let (bits, taint) = object.read_scalar(offset, bytes);
+                (to, ConcreteValue::Bits(if truth { u64::from(bits != 0) } else { bits }, taint))
             }
-            Quick::Store { pointer, value: stored, offset, bytes } => {
-                let (Value::Pointer(pointer), &Value::Bits(bits, taint)) = (value(pointer)?, value(stored)?)
+            DecodedOp::Store { pointer, value: stored, offset, bytes } => {
+                let (ConcreteValue::Pointer(pointer), &ConcreteValue::Bits(bits, taint)) =
+                    (value(pointer)?, value(stored)?)
                 else {
                     return None;
                 };
-                if pointer.beyond || pointer.row_major || pointer.object & LOCAL == 0 {
+                if pointer.out_of_bounds || pointer.row_major || pointer.object & LOCAL == 0 {
                     return None;
                 }
                 let offset = pointer.offset.wrapping_add(offset.into());
-                let object = self.locals.live_mut().get_mut((pointer.object & !LOCAL) as usize)?;
-                if object.class.is_some() || !object.holds(offset, bytes) {
+                let object = self.locals.as_mut_slice().get_mut((pointer.object & !LOCAL) as usize)?;
+                if object.class.is_some() || !object.contains_range(offset, bytes) {
                     return None;
                 }
-                object.write(offset, bytes, bits, taint);
+                object.write_scalar(offset, bytes, bits, taint);
                 return Some(());
             }
-            Quick::Chain { pointer, to, chain } => {
+            DecodedOp::AccessChain { pointer, to, chain } => {
                 let chain = self.function.chains.get(chain as usize)?;
-                let Value::Pointer(base) = value(pointer)? else { return None };
+                let ConcreteValue::Pointer(base) = value(pointer)? else { return None };
                 let shared = base.object & (LOCAL | SHARED) == 0;
                 if shared && !self.descriptors.is_empty() && self.descriptors.contains_key(&base.object) {
                     return None;
                 }
-                (to, Value::Pointer(chain.from(base, value)?))
+                (to, ConcreteValue::Pointer(chain.apply_to(base, value)?))
             }
-            Quick::Part(part) => {
-                let Part { of, path, to } = self.function.parts.get(part as usize)?;
+            DecodedOp::Extract(part) => {
+                let ExtractOp { of, path, to } = self.function.extracts.get(part as usize)?;
                 let mut part = value(*of)?;
                 for index in path {
-                    let Value::Many(parts) = part else { return None };
+                    let ConcreteValue::Composite(parts) = part else { return None };
                     part = parts.get(*index as usize)?;
                 }
                 let part = part.clone();
-                return spread(values, *to, part).ok();
+                return scatter_value(values, *to, part).ok();
             }
-            Quick::Make(making) => {
-                let Making { parts, to } = self.function.makings.get(making as usize)?;
-                let parts = parts.iter().map(|part| gathered(values, self.globals, *part));
-                (*to, Value::Many(parts.collect::<Option<_>>()?))
+            DecodedOp::Construct(making) => {
+                let ConstructOp { parts, to } = self.function.constructs.get(making as usize)?;
+                let parts = parts.iter().map(|part| gather_slots(values, self.globals, *part));
+                (*to, ConcreteValue::Composite(parts.collect::<Option<_>>()?))
             }
-            Quick::Whole(whole) => {
-                return self.function.wholes.get(whole as usize)?.compute(values, self.globals);
+            DecodedOp::Reduce(whole) => {
+                return self.function.reductions.get(whole as usize)?.evaluate_into(values, self.globals);
             }
-            Quick::Variable { to, id, ty, bytes } => {
-                let at = self.locals.begin(id, bytes as usize, self.spare);
-                (to, Value::Pointer(Pointer::to(LOCAL | at as u32, ty)))
+            DecodedOp::Variable { to, id, ty, bytes } => {
+                let at = self.locals.push_variable(id, bytes as usize, self.spare);
+                (to, ConcreteValue::Pointer(ConcretePointer::to_object(LOCAL | at as u32, ty)))
             }
         };
         *values.get_mut(to as usize)? = result;
@@ -267,130 +279,136 @@ impl Scene<'_> {
     }
 
     /// The same out of line, for those that are several.
-    fn perform_one(&mut self, quick: &Quick, values: &mut [Value]) -> Option<()> {
-        self.perform(quick, values)
+    fn execute_op_outlined(&mut self, quick: &DecodedOp, values: &mut [ConcreteValue]) -> Option<()> {
+        self.execute_op(quick, values)
     }
 }
 
-impl Numbers {
-    fn compute<'v>(&self, value: impl Fn(u32) -> Option<&'v Value>) -> Option<Value> {
+impl ArithmeticOp {
+    fn evaluate<'v>(&self, value: impl Fn(u32) -> Option<&'v ConcreteValue>) -> Option<ConcreteValue> {
         let (mut numbers, mut tainted) = ([0; MOST], [(0, 0); MOST]);
         for (at, slot) in self.operands.get(..self.count)?.iter().enumerate() {
-            let &Value::Bits(number, taint) = value(*slot)? else { return None };
+            let &ConcreteValue::Bits(number, taint) = value(*slot)? else { return None };
             (numbers[at], tainted[at]) = (number, (number, taint));
         }
         let tainted = tainted.get(..self.count)?;
         let taint = match self.instruction {
-            Instruction::Core(op) => of_result(op, tainted, self.bits),
+            Instruction::Core(op) => result_taint(op, tainted, self.bits),
             _ => tainted.iter().fold(0, |all, (_, taint)| all | taint),
         };
         let numbers = numbers.get(..self.count)?;
-        let result = self.instruction.scalar(numbers, self.kind.number(), self.from, self.bits);
-        Some(Value::Bits(result?, taint))
+        let result = self.instruction.scalar(numbers, self.kind.to_arithmetic(), self.from, self.bits);
+        Some(ConcreteValue::Bits(result?, taint))
     }
 }
 
-impl Whole {
-    fn compute(&self, values: &mut [Value], globals: &[Value]) -> Option<()> {
-        let mut numbers = [0; MOST_NUMBERS];
+impl ReduceOp {
+    fn evaluate_into(&self, values: &mut [ConcreteValue], globals: &[ConcreteValue]) -> Option<()> {
+        let mut numbers = [0; MAX_COMPONENTS];
         let mut operands = [const { None }; MOST];
         let (mut rest, mut taint) = (&mut numbers[..], 0);
         for (operand, (slots, shape)) in operands.iter_mut().zip(&self.operands) {
             let own;
             (own, rest) = rest.split_at_mut_checked(shape.count())?;
             let mut places = own.iter_mut();
-            for slot in slots.all() {
-                flatten(at(values, globals, *slot)?, &mut places, &mut taint)?;
+            for slot in slots.as_slice() {
+                write_components(read_slot(values, globals, *slot)?, &mut places, &mut taint)?;
             }
             *operand = places.next().is_none().then_some(Operand { numbers: own, shape: *shape });
         }
         let given: [Operand<'_>; MOST] = operands.map(|one| one.unwrap_or(NO_OPERAND));
         let all = self.instruction.compute(given.get(..self.operands.len())?, &[self.result])?;
-        if all.len() != self.to.all().len() {
+        if all.len() != self.to.as_slice().len() {
             return None;
         }
-        for (slot, number) in self.to.all().iter().zip(all) {
-            *values.get_mut(*slot as usize)? = Value::Bits(number, taint);
+        for (slot, number) in self.to.as_slice().iter().zip(all) {
+            *values.get_mut(*slot as usize)? = ConcreteValue::Bits(number, taint);
         }
         Some(())
     }
 }
 
 /// Puts the numbers of a value where there is room for them.
-fn flatten<'n>(
-    value: &Value,
+fn write_components<'n>(
+    value: &ConcreteValue,
     places: &mut impl Iterator<Item = &'n mut u64>,
     taint: &mut Taint,
 ) -> Option<()> {
     match value {
-        Value::Bits(bits, more) => {
+        ConcreteValue::Bits(bits, more) => {
             *places.next()? = *bits;
             *taint |= more;
             Some(())
         }
-        Value::Many(parts) => parts.iter().try_for_each(|part| flatten(part, places, taint)),
+        ConcreteValue::Composite(parts) => {
+            parts.iter().try_for_each(|part| write_components(part, places, taint))
+        }
         _ => None,
     }
 }
 
-impl Chain {
+impl AccessChainOp {
     /// The part of what a pointer points to.
-    fn from<'v>(&self, base: &Pointer, value: impl Fn(u32) -> Option<&'v Value>) -> Option<Pointer> {
+    fn apply_to<'v>(
+        &self,
+        base: &ConcretePointer,
+        value: impl Fn(u32) -> Option<&'v ConcreteValue>,
+    ) -> Option<ConcretePointer> {
         if base.ty != self.base || base.matrix_stride != 0 {
             return None;
         }
-        let mut part = Pointer {
+        let mut part = ConcretePointer {
             offset: base.offset.wrapping_add(self.offset),
             ty: self.ty,
             coherent: base.coherent | self.coherent,
-            beyond: base.beyond | self.beyond,
+            out_of_bounds: base.out_of_bounds | self.beyond,
             stride: self.stride,
             ..*base
         };
         for index in &self.indices {
-            let Value::Bits(number, 0) = value(index.slot)? else { return None };
+            let ConcreteValue::Bits(number, 0) = value(index.slot)? else { return None };
             let number = signed(*number, index.bits) as u64;
             part.offset = part.offset.wrapping_add(index.stride.wrapping_mul(number));
-            part.beyond |= index.length.is_some_and(|length| number >= length);
+            part.out_of_bounds |= index.length.is_some_and(|length| number >= length);
         }
         Some(part)
     }
 }
 
 /// Goes on at another block.
-fn follow(
-    edge: &Edge,
-    frame: &mut Frame,
-    function: &Function,
-    globals: &[Value],
+fn follow_edge(
+    edge: &BlockEdge,
+    frame: &mut CallFrame,
+    function: &DecodedFunction,
+    globals: &[ConcreteValue],
     reached: &mut [bool],
 ) -> Step<()> {
     if let Some(reached) = reached.get_mut(function.first_site as usize + edge.position) {
         *reached = true;
     }
     while let Some((header, _)) = frame.loops.last() {
-        if *header == edge.target || edge.around.contains(header) {
+        if *header == edge.target || edge.enclosing_loops.contains(header) {
             break;
         }
         frame.loops.pop();
     }
-    if edge.header {
+    if edge.is_loop_header {
         match frame.loops.last_mut() {
             Some((header, bodies)) if *header == edge.target => *bodies += 1,
             _ => frame.loops.push((edge.target, 0)),
         }
     }
-    (frame.block, frame.at) = (edge.target, edge.after);
-    let Some(moves) = &edge.moves else {
+    (frame.block, frame.at) = (edge.target, edge.first_non_phi);
+    let Some(moves) = &edge.phi_moves else {
         return Err(malformed("OpPhi without its predecessor").into());
     };
-    let missing = || Stop::from(malformed("OpPhi of what has no value"));
+    let missing = || StepInterrupt::from(malformed("OpPhi of what has no value"));
     if let [(to, from)] = moves[..] {
-        let value = at(&frame.values, globals, from).cloned().ok_or_else(missing)?;
+        let value = read_slot(&frame.values, globals, from).cloned().ok_or_else(missing)?;
         *frame.values.get_mut(to as usize).ok_or_else(missing)? = value;
     } else if !moves.is_empty() {
-        let chosen = moves.iter().map(|(_, from)| at(&frame.values, globals, *from).cloned());
-        let chosen: Vec<Value> = chosen.collect::<Option<_>>().ok_or_else(missing)?;
+        let chosen = moves.iter().map(|(_, from)| read_slot(&frame.values, globals, *from).cloned());
+        let chosen: Vec<ConcreteValue> = chosen.collect::<Option<_>>().ok_or_else(missing)?;
         for ((to, _), value) in moves.iter().zip(chosen) {
             *frame.values.get_mut(*to as usize).ok_or_else(missing)? = value;
         }
@@ -398,46 +416,50 @@ fn follow(
     Ok(())
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// Executes instructions by what was looked up, `most` at most, up to one for which that does not suffice; how many there
     /// were.
-    pub(super) fn quickly(&mut self, here: &mut Here<'_>, most: u64) -> Step<u64> {
+    pub(super) fn run_fast_path(&mut self, here: &mut InvocationCtx<'_>, most: u64) -> Step<u64> {
         let Invocation { frames, locals, .. } = &mut here.workgroup.invocations[here.index];
-        let frame = frames.last_mut().ok_or(Stop::Ended)?;
+        let frame = frames.last_mut().ok_or(StepInterrupt::Ended)?;
         let function = &self.program.functions[frame.function];
         let (globals, objects) = (&self.globals[..], &self.objects[..]);
         let descriptors = &self.descriptors;
         let spare = &mut self.spare_objects;
-        let mut scene = Scene { function, globals, objects, locals, spare, descriptors };
+        let mut scene = FastPathCtx { function, globals, objects, locals, spare, descriptors };
         let mut done = 0;
         let mut followed = Ok(());
         while done < most {
-            let Some(quick) = function.quick.get(frame.at) else { break };
+            let Some(quick) = function.decoded.get(frame.at) else { break };
             let edge = match *quick {
-                Quick::Label(block) => {
+                DecodedOp::Label(block) => {
                     if frame.block == 0 {
                         frame.block = block;
                     }
-                    if let Some(reached) = self.reached.get_mut(function.first_site as usize + frame.at) {
+                    if let Some(reached) =
+                        self.reached_blocks.get_mut(function.first_site as usize + frame.at)
+                    {
                         *reached = true;
                     }
                     frame.at += 1;
                     done += 1;
                     continue;
                 }
-                Quick::Jump(edge) => edge,
-                Quick::Branch { condition, yes, no } => match at(&frame.values, globals, condition) {
-                    Some(Value::Bits(holds, 0)) => {
-                        if *holds != 0 {
-                            yes
-                        } else {
-                            no
+                DecodedOp::Jump(edge) => edge,
+                DecodedOp::Branch { condition, yes, no } => {
+                    match read_slot(&frame.values, globals, condition) {
+                        Some(ConcreteValue::Bits(holds, 0)) => {
+                            if *holds != 0 {
+                                yes
+                            } else {
+                                no
+                            }
                         }
+                        _ => break,
                     }
-                    _ => break,
-                },
+                }
                 _ => {
-                    if scene.perform(quick, &mut frame.values).is_none() {
+                    if scene.execute_op(quick, &mut frame.values).is_none() {
                         break;
                     }
                     frame.at += 1;
@@ -447,7 +469,7 @@ impl Machine<'_> {
             };
             let Some(edge) = function.edges.get(edge as usize) else { break };
             done += 1;
-            followed = follow(edge, frame, function, globals, &mut self.reached);
+            followed = follow_edge(edge, frame, function, globals, &mut self.reached_blocks);
             if followed.is_err() {
                 break;
             }
@@ -457,14 +479,14 @@ impl Machine<'_> {
     }
 
     /// Goes on at another block.
-    pub(super) fn jump(&mut self, here: &mut Here<'_>, target: u32) -> Step<()> {
+    pub(super) fn jump_to(&mut self, here: &mut InvocationCtx<'_>, target: u32) -> Step<()> {
         let program = self.program;
-        let frame = here.frame()?;
+        let frame = here.frame_mut()?;
         let function = &program.functions[frame.function];
-        let edge = function.by_ends.get(&(frame.block, target));
+        let edge = function.edge_by_blocks.get(&(frame.block, target));
         let Some(edge) = edge.and_then(|edge| function.edges.get(*edge as usize)) else {
             return Err(malformed("a jump to what is no label").into());
         };
-        follow(edge, frame, function, &self.globals, &mut self.reached)
+        follow_edge(edge, frame, function, &self.globals, &mut self.reached_blocks)
     }
 }

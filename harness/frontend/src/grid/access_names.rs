@@ -4,17 +4,22 @@ use rspirv::spirv::Op;
 
 use crate::mend::accessed;
 
-use super::machine::{Here, Machine};
-use super::program::Layout;
-use super::value::{Pointer, Value};
+use super::machine::{Interpreter, InvocationCtx};
+use super::program::TypeLayout;
+use super::value::{ConcretePointer, ConcreteValue};
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// An access beyond an end, in words, with the element that it means where that is known.
-    pub(super) fn beyond_end(&mut self, here: &mut Here<'_>, what: &str, pointer: &Pointer) -> String {
+    pub(super) fn describe_out_of_bounds(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        what: &str,
+        pointer: &ConcretePointer,
+    ) -> String {
         let program = self.program;
-        let Some(object) = self.object(here, pointer.object) else { return what.to_owned() };
+        let Some(object) = self.object_mut(here, pointer.object) else { return what.to_owned() };
         let (is_given, own, bytes, named) =
-            (object.given, object.name.clone(), object.bytes.len(), object.class.is_some());
+            (object.has_known_length, object.name.clone(), object.bytes.len(), object.class.is_some());
         let name = match (own.as_str(), object.variable) {
             // Variables of invocations are too many to have their names with them.
             ("", variable) if program.module.variables.contains_key(&variable) => {
@@ -23,8 +28,8 @@ impl Machine<'_> {
             ("", _) => "a variable of the function".to_owned(),
             (name, _) => name.to_owned(),
         };
-        if pointer.beyond {
-            let element = self.beyond_array(here);
+        if pointer.out_of_bounds {
+            let element = self.out_of_bounds_element(here);
             let element = element.map(|(element, count)| format!(": `{element}`, of {count} elements"));
             return format!("{what} beyond the end of an array in `{name}`{}", element.unwrap_or_default());
         }
@@ -33,13 +38,14 @@ impl Machine<'_> {
             let at = if offset < 0 { "before byte 0, or".to_owned() } else { format!("at byte {offset},") };
             return format!("{what} of `{name}` {at} beyond any buffer");
         }
-        let element = if named && offset > 0 { self.element(here, pointer, pointer.offset) } else { own };
+        let element =
+            if named && offset > 0 { self.element_name(here, pointer, pointer.offset) } else { own };
         let element = if element.contains('[') { format!(": `{element}`") } else { String::new() };
         format!("{what} at byte {offset} of `{name}`, which has {bytes}{element}")
     }
 
     /// The element beyond the end of its array that the pointer of an instruction is to, and how many there are.
-    fn beyond_array(&self, here: &Here<'_>) -> Option<(String, u64)> {
+    fn out_of_bounds_element(&self, here: &InvocationCtx<'_>) -> Option<(String, u64)> {
         let program = self.program;
         let frame = here.workgroup.invocations[here.index].frames.last()?;
         let code = &program.functions.get(frame.function)?.code;
@@ -51,20 +57,20 @@ impl Machine<'_> {
         let mut ty = program.module.variables.get(base)?.ty;
         let mut name = program.module.variable_name(*base, ty);
         for id in indices {
-            let Value::Bits(bits, _) = *self.value_of(here, *id).ok()? else { return None };
-            let width = program.numbers(program.type_of(*id)).map_or(32, |of| of.1);
+            let ConcreteValue::Bits(bits, _) = *self.single_slot_value(here, *id).ok()? else { return None };
+            let width = program.number_layout(program.type_of(*id)).map_or(32, |of| of.1);
             let index = arithmetic::signed(bits, width);
-            let (part, count) = match program.layout(ty).ok()? {
-                Layout::Struct { members } => {
+            let (part, count) = match program.type_layout(ty).ok()? {
+                TypeLayout::Struct { members } => {
                     let member = members.get(usize::try_from(index).ok()?)?;
                     let known = program.module.member_names.get(&(ty, index as u32));
                     name += &known.map_or_else(|| format!("[{index}]"), |known| format!(".{known}"));
                     ty = member.ty;
                     continue;
                 }
-                Layout::Array { element, length, .. } => (*element, *length),
-                Layout::Vector { element, count, .. } => (*element, Some(u64::from(*count))),
-                Layout::Matrix { column, count, .. } => (*column, Some(u64::from(*count))),
+                TypeLayout::Array { element, length, .. } => (*element, *length),
+                TypeLayout::Vector { element, count, .. } => (*element, Some(u64::from(*count))),
+                TypeLayout::Matrix { column, count, .. } => (*column, Some(u64::from(*count))),
                 _ => return None,
             };
             name += &format!("[{index}]");
@@ -77,9 +83,14 @@ impl Machine<'_> {
     }
 
     /// What a reader calls the place of an access.
-    pub(super) fn element(&mut self, here: &mut Here<'_>, pointer: &Pointer, offset: u64) -> String {
+    pub(super) fn element_name(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        pointer: &ConcretePointer,
+        offset: u64,
+    ) -> String {
         let program = self.program;
-        let Some(object) = self.object(here, pointer.object) else { return String::new() };
+        let Some(object) = self.object_mut(here, pointer.object) else { return String::new() };
         let mut name = object.name.clone();
         let mut variable = object.variable;
         if let Some(texels) = object.texels {
@@ -90,7 +101,7 @@ impl Machine<'_> {
             return format!("{name}[{}]", at.join(","));
         }
         // Of several blocks of one binding the one that is accessed.
-        let place = self.program.place(self.site_of(&here.workgroup.invocations[here.index])).1;
+        let place = self.program.source_place(self.current_site(&here.workgroup.invocations[here.index])).1;
         let binding =
             |id: u32| program.module.decorations.get(&id).and_then(|of| Some((of.set, of.binding?)));
         let other = accessed(program.module, place).filter(|other| *other != variable);
@@ -106,13 +117,13 @@ impl Machine<'_> {
         };
         let mut rest = offset;
         for _ in 0..16 {
-            match program.layout(ty) {
-                Ok(Layout::Array { element, stride, .. }) if *stride > 0 => {
+            match program.type_layout(ty) {
+                Ok(TypeLayout::Array { element, stride, .. }) if *stride > 0 => {
                     name += &format!("[{}]", rest / stride);
                     rest %= stride;
                     ty = *element;
                 }
-                Ok(Layout::Struct { members }) => {
+                Ok(TypeLayout::Struct { members }) => {
                     let found = members.iter().enumerate().rfind(|(_, member)| member.offset <= rest);
                     let Some((index, member)) = found else { break };
                     if let Some(known) = program.module.member_names.get(&(ty, index as u32)) {

@@ -4,32 +4,36 @@ use rspirv::spirv::Op;
 
 use crate::error::Place;
 
-use super::machine::{Here, Invocation, Machine, Step, Stop};
+use super::machine::{Interpreter, Invocation, InvocationCtx, Step, StepInterrupt};
 use super::program::Inst;
-use super::value::{OPAQUE, Pointer, Value};
+use super::value::{ConcretePointer, ConcreteValue, OPAQUE};
 
 /// Steps of one way at most.
-const MAX_STEPS: u32 = 100_000;
+const MAX_BRANCH_STEPS: u32 = 100_000;
 
 /// A value that is one or the other.
-fn either(one: &Value, other: &Value) -> Value {
+fn join_values(one: &ConcreteValue, other: &ConcreteValue) -> ConcreteValue {
     match (one, other) {
-        (Value::Bits(a, x), Value::Bits(b, y)) => Value::Bits(*b, x | y | if a == b { 0 } else { OPAQUE }),
-        (Value::Many(a), Value::Many(b)) if a.len() == b.len() => {
-            Value::many(a.iter().zip(b.iter()).map(|(a, b)| either(a, b)))
+        (ConcreteValue::Bits(a, x), ConcreteValue::Bits(b, y)) => {
+            ConcreteValue::Bits(*b, x | y | if a == b { 0 } else { OPAQUE })
         }
-        (Value::Pointer(a), Value::Pointer(b)) => {
+        (ConcreteValue::Composite(a), ConcreteValue::Composite(b)) if a.len() == b.len() => {
+            ConcreteValue::from_components(a.iter().zip(b.iter()).map(|(a, b)| join_values(a, b)))
+        }
+        (ConcreteValue::Pointer(a), ConcreteValue::Pointer(b)) => {
             let same = (a.object, a.offset, a.ty) == (b.object, b.offset, b.ty);
             let taint = a.taint | b.taint | if same { 0 } else { OPAQUE };
-            Value::Pointer(Pointer { taint, ..*b })
+            ConcreteValue::Pointer(ConcretePointer { taint, ..*b })
         }
-        (Value::Image(a, x), Value::Image(b, y)) if (a, x) == (b, y) => Value::Image(*a, *x),
-        _ => Value::Nothing(one.taint() | other.taint() | OPAQUE),
+        (ConcreteValue::Image(a, x), ConcreteValue::Image(b, y)) if (a, x) == (b, y) => {
+            ConcreteValue::Image(*a, *x)
+        }
+        _ => ConcreteValue::NoBits(one.combined_taint() | other.combined_taint() | OPAQUE),
     }
 }
 
 /// The state behind a branch of which the one or the other way was gone.
-fn joined(one: &Invocation, mut other: Invocation) -> Option<Invocation> {
+fn join_invocations(one: &Invocation, mut other: Invocation) -> Option<Invocation> {
     if one.frames.len() != other.frames.len() || one.locals.len() != other.locals.len() {
         return None;
     }
@@ -38,10 +42,10 @@ fn joined(one: &Invocation, mut other: Invocation) -> Option<Invocation> {
             return None;
         }
         for (a, b) in a.values.iter().zip(&mut b.values) {
-            *b = either(a, b);
+            *b = join_values(a, b);
         }
     }
-    for (a, b) in one.locals.iter().zip(other.locals.live_mut()) {
+    for (a, b) in one.locals.iter().zip(other.locals.as_mut_slice()) {
         if a.bytes == b.bytes && a.taint == b.taint {
             continue;
         }
@@ -56,12 +60,12 @@ fn joined(one: &Invocation, mut other: Invocation) -> Option<Invocation> {
     Some(other)
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// Goes both ways of a branch to where they meet; or on, where the one way discards.
-    pub(super) fn both_ways(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+    pub(super) fn execute_both_branches(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         for (way, other) in [(1, 2), (2, 1)] {
-            if self.discards(here, self.program.module.operand(&inst.raw, way)?) {
-                let place = self.place(self.site_of(&here.workgroup.invocations[here.index]));
+            if self.is_discard_block(here, self.program.module.operand(&inst.raw, way)?) {
+                let place = self.source_position(self.current_site(&here.workgroup.invocations[here.index]));
                 let note = match place {
                     Place::Line(line) => {
                         format!("nobody is discarded at line {line}, whose condition is not followed")
@@ -70,20 +74,20 @@ impl Machine<'_> {
                 };
                 self.notes.insert(note);
                 let target = self.program.module.operand(&inst.raw, other)?;
-                return self.jump(here, target);
+                return self.jump_to(here, target);
             }
         }
-        let begun = here.me().clone();
-        let gone = self.gone_both_ways(here, inst, &begun);
+        let begun = here.invocation_mut().clone();
+        let gone = self.try_both_branches(here, inst, &begun);
         if gone.is_err() {
             // What is wrong is told of the branch.
-            *here.me() = begun;
+            *here.invocation_mut() = begun;
         }
         gone
     }
 
     /// Whether an invocation does nothing in a block but end as a helper.
-    fn discards(&self, here: &Here<'_>, target: u32) -> bool {
+    fn is_discard_block(&self, here: &InvocationCtx<'_>, target: u32) -> bool {
         let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { return false };
         let function = &self.program.functions[frame.function];
         let first = function.labels.get(&target).and_then(|label| function.code.get(label + 1));
@@ -92,47 +96,52 @@ impl Machine<'_> {
         })
     }
 
-    fn gone_both_ways(&mut self, here: &mut Here<'_>, inst: &Inst, begun: &Invocation) -> Step<()> {
+    fn try_both_branches(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst,
+        begun: &Invocation,
+    ) -> Step<()> {
         let program = self.program;
-        let refused = self.opaque("a condition");
-        let refuse = || Stop::Refused(refused.clone());
+        let refused = self.opaque_value_problem("a condition");
+        let refuse = || StepInterrupt::Refused(refused.clone());
         let depth = begun.frames.len();
-        let frame = begun.frames.last().ok_or(Stop::Ended)?;
+        let frame = begun.frames.last().ok_or(StepInterrupt::Ended)?;
         let code = &program.functions[frame.function].code;
         let header = frame.at.checked_sub(1).and_then(|at| code.get(at));
         let header = header.filter(|inst| inst.raw.op == Op::SelectionMerge).ok_or_else(refuse)?;
         let merge = program.module.operand(&header.raw, 0)?;
-        let seen = (self.accesses, self.events, self.found.len());
+        let seen = (self.accesses, self.events, self.findings.len());
         let mut ways = Vec::new();
         for index in [1, 2] {
-            *here.me() = begun.clone();
+            *here.invocation_mut() = begun.clone();
             let target = program.module.operand(&inst.raw, index)?;
-            self.jump(here, target)?;
+            self.jump_to(here, target)?;
             for step in 0.. {
-                let me = here.me();
+                let me = here.invocation_mut();
                 let arrived =
                     me.frames.len() == depth && me.frames.last().is_some_and(|frame| frame.block == merge);
                 if arrived {
                     break;
                 }
-                if step > MAX_STEPS || me.frames.len() < depth {
+                if step > MAX_BRANCH_STEPS || me.frames.len() < depth {
                     return Err(refuse());
                 }
-                match self.step(here) {
+                match self.step_once(here) {
                     Ok(()) => {}
-                    Err(Stop::Refused(problem)) => return Err(Stop::Refused(problem)),
+                    Err(StepInterrupt::Refused(problem)) => return Err(StepInterrupt::Refused(problem)),
                     Err(_) => return Err(refuse()),
                 }
             }
             // Others would see which way it was.
-            if seen != (self.accesses, self.events, self.found.len()) {
-                self.found.truncate(seen.2);
+            if seen != (self.accesses, self.events, self.findings.len()) {
+                self.findings.truncate(seen.2);
                 return Err(refuse());
             }
-            ways.push(here.me().clone());
+            ways.push(here.invocation_mut().clone());
         }
         let (Some(other), Some(one)) = (ways.pop(), ways.pop()) else { return Err(refuse()) };
-        *here.me() = joined(&one, other).ok_or_else(refuse)?;
+        *here.invocation_mut() = join_invocations(&one, other).ok_or_else(refuse)?;
         Ok(())
     }
 }

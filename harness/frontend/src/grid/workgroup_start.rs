@@ -10,12 +10,12 @@ use crate::module::Constant;
 use crate::section::Side;
 use crate::stage::{self, Stage};
 
-use super::access::{count, part};
-use super::machine::{Doing, Invocation, Machine, Workgroup};
-use super::memory::{Locals, Object};
-use super::program::{Layout, Slots};
-use super::quick::gathered;
-use super::value::{Pointer, Taint, Value};
+use super::access::{part_count, part_pointer};
+use super::fast_path::gather_slots;
+use super::machine::{Interpreter, Invocation, InvocationState, WorkgroupState};
+use super::memory::{MemoryObject, PrivateObjects};
+use super::program::{Slots, TypeLayout};
+use super::value::{ConcretePointer, ConcreteValue, Taint};
 
 /// Bytes of a variable of a workgroup at most.
 const MAX_SHARED: usize = 1 << 22;
@@ -24,7 +24,7 @@ const MAX_OWN: usize = 1 << 18;
 
 /// A variable of each invocation.
 #[derive(Clone, Debug)]
-pub(super) struct Own {
+pub(super) struct PrivateTemplate {
     variable: u32,
     bytes: Vec<u8>,
     taint: Vec<Taint>,
@@ -32,35 +32,35 @@ pub(super) struct Own {
     input: Option<u32>,
 }
 
-impl Own {
-    fn begin(&self, object: &mut Object) {
-        (object.variable, object.given) = (self.variable, true);
+impl PrivateTemplate {
+    fn initialize_object(&self, object: &mut MemoryObject) {
+        (object.variable, object.has_known_length) = (self.variable, true);
         object.bytes.clone_from(&self.bytes);
         object.taint.clone_from(&self.taint);
     }
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// The workgroup of an index, begun.
-    pub fn begin(&mut self, index: u32) -> Result<Workgroup, Problem> {
+    pub fn start_workgroup(&mut self, index: u32) -> Result<WorkgroupState, Problem> {
         let setup = self.setup;
         let count: u32 = setup.local_size.iter().product();
         let [x, y, _] = setup.grid;
         let workgroup = [index % x, index / x % y, index / x / y];
-        let mut begun = Workgroup {
+        let mut begun = WorkgroupState {
             invocations: Vec::new(),
             objects: Vec::new(),
-            epochs: [0; 3],
-            rounds: BTreeMap::new(),
+            barrier_epochs: [0; 3],
+            split_rounds: BTreeMap::new(),
         };
-        for variable in &setup.of_workgroup {
-            begun.objects.push(self.object_of(*variable, Some(litmus::StorageClass::Workgroup))?);
+        for variable in &setup.workgroup_variables {
+            begun.objects.push(self.variable_object(*variable, Some(litmus::StorageClass::Workgroup))?);
         }
-        if self.own.is_empty() {
-            self.own = setup
-                .of_invocation
+        if self.private_templates.is_empty() {
+            self.private_templates = setup
+                .private_variables
                 .iter()
-                .map(|variable| self.template(*variable))
+                .map(|variable| self.private_template(*variable))
                 .collect::<Result<_, _>>()?;
         }
         for local_index in 0..count {
@@ -69,45 +69,49 @@ impl Machine<'_> {
             let identity =
                 Identity { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };
             let (subgroup, lane) = (local_index / setup.subgroup_size, local_index % setup.subgroup_size);
-            let mut locals = Vec::with_capacity(self.own.len());
-            for own in &self.own {
+            let mut locals = Vec::with_capacity(self.private_templates.len());
+            for own in &self.private_templates {
                 let mut object = self.spare_objects.pop().unwrap_or_default();
-                own.begin(&mut object);
+                own.initialize_object(&mut object);
                 if let Some(ty) = own.input {
-                    self.give(&mut object, ty, &identity)?;
+                    self.assign_input(&mut object, ty, &identity)?;
                 }
                 locals.push(object);
             }
-            let frame = self.enter(setup.function, Slots::NOWHERE, locals.len());
+            let frame = self.new_frame(setup.function, Slots::EMPTY, locals.len());
             let frame = frame.ok_or_else(|| malformed("no such function"))?;
             begun.invocations.push(Invocation {
                 identity,
                 number: index * count + local_index,
                 subgroup,
                 lane,
-                shape: setup.shape(),
+                numbering: setup.numbering(),
                 frames: vec![frame],
-                locals: Locals::of(locals),
-                stamp: 0,
+                locals: PrivateObjects::with_objects(locals),
+                clock: 0,
                 views: Default::default(),
-                doing: Doing::Runs,
-                released: Vec::new(),
-                taken: Vec::new(),
-                gathered: false,
-                received: None,
-                seen: BTreeMap::new(),
-                split: [(0, 0); 2],
+                state: InvocationState::Running,
+                pending_releases: Vec::new(),
+                pending_acquires: Vec::new(),
+                acquires_are_merged: false,
+                last_received: None,
+                self_visible: BTreeMap::new(),
+                split_counts: [(0, 0); 2],
                 last_release: 0,
-                section: Side::Before,
-                fruitless: false,
-                last: 0,
+                interlock: Side::Before,
+                made_no_change: false,
+                last_site: 0,
             });
         }
         Ok(begun)
     }
 
     /// An object for a variable, as it is at first.
-    fn object_of(&self, variable: u32, class: Option<litmus::StorageClass>) -> Result<Object, Problem> {
+    fn variable_object(
+        &self,
+        variable: u32,
+        class: Option<litmus::StorageClass>,
+    ) -> Result<MemoryObject, Problem> {
         let program = self.program;
         let Some(declared) = program.module.variables.get(&variable) else {
             return Err(malformed("no such variable"));
@@ -117,30 +121,35 @@ impl Machine<'_> {
         let bytes = usize::try_from(size).ok().filter(|size| *size <= most);
         let bytes = bytes.ok_or_else(|| unsupported(format!("a variable of {size} bytes")))?;
         let name = if class.is_some() { program.module.name(variable) } else { String::new() };
-        let mut object = Object::undefined(variable, name, class, bytes);
+        let mut object = MemoryObject::uninitialized(variable, name, class, bytes);
         let initializer = program.module.constants.get(&declared.initializer);
         if matches!(initializer, Some((_, Constant::Null))) {
             object.taint.clear();
         } else if declared.initializer != 0 {
-            let slots = program.slots(declared.initializer);
-            if let Some(value) = gathered(&[], &self.globals, slots) {
-                self.fill(&mut object, &Pointer::to(0, declared.ty), declared.ty, &value)?;
+            let slots = program.slots_of(declared.initializer);
+            if let Some(value) = gather_slots(&[], &self.globals, slots) {
+                self.fill_object(
+                    &mut object,
+                    &ConcretePointer::to_object(0, declared.ty),
+                    declared.ty,
+                    &value,
+                )?;
             }
         }
-        object.say(self.setup.said.get(&variable));
+        object.apply_annotations(self.setup.annotated_values.get(&variable));
         Ok(object)
     }
 
     /// A variable of invocations, as it is at first.
-    fn template(&self, variable: u32) -> Result<Own, Problem> {
-        let Object { bytes, taint, .. } = self.object_of(variable, None)?;
+    fn private_template(&self, variable: u32) -> Result<PrivateTemplate, Problem> {
+        let MemoryObject { bytes, taint, .. } = self.variable_object(variable, None)?;
         let declared = self.program.module.variables.get(&variable);
         let input = declared.filter(|declared| declared.class == StorageClass::Input);
-        Ok(Own { variable, bytes, taint, input: input.map(|declared| declared.ty) })
+        Ok(PrivateTemplate { variable, bytes, taint, input: input.map(|declared| declared.ty) })
     }
 
     /// Gives an invocation its input.
-    fn give(&self, object: &mut Object, ty: u32, identity: &Identity) -> Result<(), Problem> {
+    fn assign_input(&self, object: &mut MemoryObject, ty: u32, identity: &Identity) -> Result<(), Problem> {
         let location = self.program.module.decorations(object.variable).location;
         let given = location.and_then(|location| self.setup.given.get(&location));
         if let Some(given) = given
@@ -150,59 +159,68 @@ impl Machine<'_> {
             object.taint.clear();
             return Ok(());
         }
-        let value = self.built_in(object.variable, ty, identity)?;
-        self.fill(object, &Pointer::to(0, ty), ty, &value)
+        let value = self.built_in_value(object.variable, ty, identity)?;
+        self.fill_object(object, &ConcretePointer::to_object(0, ty), ty, &value)
     }
 
     /// Writes a value into an object that nobody else sees yet.
-    pub(super) fn fill(
+    pub(super) fn fill_object(
         &self,
-        object: &mut Object,
-        at: &Pointer,
+        object: &mut MemoryObject,
+        at: &ConcretePointer,
         ty: u32,
-        value: &Value,
+        value: &ConcreteValue,
     ) -> Result<(), Problem> {
-        if let Some((_, bytes)) = self.scalar(ty) {
-            if let Value::Bits(bits, taint) = value
-                && object.holds(at.offset, bytes)
+        if let Some((_, bytes)) = self.scalar_layout(ty) {
+            if let ConcreteValue::Bits(bits, taint) = value
+                && object.contains_range(at.offset, bytes)
             {
-                object.write(at.offset, bytes, *bits, *taint);
+                object.write_scalar(at.offset, bytes, *bits, *taint);
             }
             return Ok(());
         }
-        if let (Layout::Vector { bits, .. }, Value::Many(parts)) = (self.program.layout(ty)?, value) {
+        if let (TypeLayout::Vector { bits, .. }, ConcreteValue::Composite(parts)) =
+            (self.program.type_layout(ty)?, value)
+        {
             let step = u64::from(bits.div_ceil(8));
             for (index, part) in (0..).zip(parts.iter()) {
                 let offset = at.offset + step * index;
-                if let Value::Bits(bits, taint) = part
-                    && object.holds(offset, step as u32)
+                if let ConcreteValue::Bits(bits, taint) = part
+                    && object.contains_range(offset, step as u32)
                 {
-                    object.write(offset, step as u32, *bits, *taint);
+                    object.write_scalar(offset, step as u32, *bits, *taint);
                 }
             }
             return Ok(());
         }
-        let at = Pointer { ty, ..*at };
-        for index in 0..count(self.program, ty)? {
-            let inner = part(self.program, &at, index)?;
-            self.fill(object, &inner, inner.ty, &self.component(value, index as usize)?)?;
+        let at = ConcretePointer { ty, ..*at };
+        for index in 0..part_count(self.program, ty)? {
+            let inner = part_pointer(self.program, &at, index)?;
+            self.fill_object(object, &inner, inner.ty, &self.extract_component(value, index as usize)?)?;
         }
         Ok(())
     }
 
     /// What a variable of an invocation's inputs holds.
-    pub(super) fn built_in(&self, variable: u32, ty: u32, me: &Identity) -> Result<Value, Problem> {
+    pub(super) fn built_in_value(
+        &self,
+        variable: u32,
+        ty: u32,
+        me: &Identity,
+    ) -> Result<ConcreteValue, Problem> {
         let setup = self.setup;
         let all: u32 = setup.local_size.iter().product();
-        let vector = |of: [u32; 3]| Value::many(of.iter().map(|number| Value::Bits(u64::from(*number), 0)));
-        let scalar = |number: u32| Value::Bits(u64::from(number), 0);
+        let vector = |of: [u32; 3]| {
+            ConcreteValue::from_components(of.iter().map(|number| ConcreteValue::Bits(u64::from(*number), 0)))
+        };
+        let scalar = |number: u32| ConcreteValue::Bits(u64::from(number), 0);
         let lane = me.local_index % setup.subgroup_size;
         let lanes = |from: u32, to: u32| {
             let bits = |word: u32| {
                 let mine = |lane: &u32| lane / 32 == word;
-                Value::Bits((from..to).filter(mine).fold(0, |all, lane| all | 1 << (lane % 32)), 0)
+                ConcreteValue::Bits((from..to).filter(mine).fold(0, |all, lane| all | 1 << (lane % 32)), 0)
             };
-            Value::many((0..4).map(bits))
+            ConcreteValue::from_components((0..4).map(bits))
         };
         let size = setup.subgroup_size;
         let not_given = match setup.stage {
@@ -210,16 +228,17 @@ impl Machine<'_> {
             Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,
         };
         let Some(built_in) = self.program.module.decorations(variable).built_in else {
-            return self.program.filled(ty, not_given);
+            return self.program.filled_value(ty, not_given);
         };
         if let Some(told) = setup.stage.told(built_in, me.workgroup) {
             let part = |number: &Option<u32>| {
-                number.map_or(Value::Bits(0, not_given), |number| Value::Bits(number.into(), 0))
+                number
+                    .map_or(ConcreteValue::Bits(0, not_given), |number| ConcreteValue::Bits(number.into(), 0))
             };
             return match &told[..] {
-                [] => self.program.filled(ty, not_given),
+                [] => self.program.filled_value(ty, not_given),
                 [one] => Ok(part(one)),
-                parts => Ok(Value::many(parts.iter().map(part))),
+                parts => Ok(ConcreteValue::from_components(parts.iter().map(part))),
             };
         }
         Ok(match built_in {

@@ -1,0 +1,121 @@
+//! Interlocked sections: the fragments of a pixel go through theirs one at a time.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use litmus::{InterlockEnd, InterlockOrder, Scope};
+use rspirv::spirv::Op;
+
+use crate::error::Refusal;
+use crate::lift::{FindingKind, Identity};
+use crate::section::{Sections, semantics};
+
+use super::happens_before::ReleaseMessage;
+use super::machine::{
+    Interpreter, InvocationCtx, InvocationState, Step, StepInterrupt, WalkSetup, WorkgroupState,
+};
+
+/// What the fragments of a pixel have done.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PixelInterlock {
+    /// Who is in its section.
+    active_primitive: Option<u32>,
+    /// The primitives whose fragments keep nobody out any more.
+    finished_primitives: BTreeSet<u32>,
+    /// What the last section released: whoever came before it is in that.
+    last_release: Option<Rc<ReleaseMessage>>,
+}
+
+impl WalkSetup {
+    /// Whether fragments of one pixel go through their sections in any order.
+    pub fn has_unordered_interlock(&self) -> bool {
+        let unordered = |sections: Sections| sections.order == InterlockOrder::Unordered;
+        self.sections.is_some_and(unordered) && self.grid[2] > 1
+    }
+}
+
+impl Interpreter<'_> {
+    /// An end of a section.
+    pub(super) fn execute_interlock(&mut self, here: &mut InvocationCtx<'_>, end: InterlockEnd) -> Step<()> {
+        let sections = Sections::here(self.setup.sections, end, self.setup.stage)?;
+        let me = here.invocation_mut();
+        let next = match me.interlock.past(end) {
+            Ok(next) => next,
+            Err(what) => {
+                self.report_here(here, FindingKind::UndefinedBehaviour, what.to_owned());
+                return Err(StepInterrupt::Ended);
+            }
+        };
+        self.notes.extend(sections.note.map(str::to_owned));
+        self.events += 1;
+        match end {
+            InterlockEnd::Begin if !self.can_enter_interlock(here.invocation_mut().identity, sections) => {
+                return Err(self.wait_for_others(here));
+            }
+            InterlockEnd::Begin => self.enter_interlock(here),
+            InterlockEnd::End => {
+                here.invocation_mut().make_available(Scope::FragmentInterlock, semantics(end), true);
+                let message = here.invocation_mut().release(Scope::FragmentInterlock, semantics(end));
+                self.pixel_mut(here.invocation_mut().identity).last_release = Some(message);
+                self.leave_interlock(here.invocation_mut().identity);
+            }
+        }
+        here.invocation_mut().interlock = next;
+        self.changes += 1;
+        here.frame_mut()?.at += 1;
+        Ok(())
+    }
+
+    fn pixel_mut(&mut self, of: Identity) -> &mut PixelInterlock {
+        let [x, y, _] = of.workgroup;
+        self.pixels.entry((x, y)).or_default()
+    }
+
+    /// Whether nobody is in the section of a fragment's pixel who is to come before it.
+    fn can_enter_interlock(&mut self, me: Identity, sections: Sections) -> bool {
+        let [_, _, primitive] = me.workgroup;
+        let pixel = self.pixel_mut(me);
+        pixel.active_primitive.is_none_or(|inside| inside == primitive)
+            && (sections.order == InterlockOrder::Unordered
+                || (0..primitive).all(|earlier| pixel.finished_primitives.contains(&earlier)))
+    }
+
+    fn enter_interlock(&mut self, here: &mut InvocationCtx<'_>) {
+        let me = here.invocation_mut();
+        let pixel = self.pixel_mut(me.identity);
+        pixel.active_primitive = Some(me.identity.workgroup[2]);
+        if let Some(message) = pixel.last_release.clone() {
+            me.acquire(&message, Scope::FragmentInterlock, semantics(InterlockEnd::Begin));
+        }
+        me.make_visible(Scope::FragmentInterlock, semantics(InterlockEnd::Begin));
+        self.schedule_dependent |= self.setup.has_unordered_interlock();
+    }
+
+    /// A fragment is past its section, or has ended.
+    pub(super) fn leave_interlock(&mut self, me: Identity) {
+        if self.setup.sections.is_some() {
+            let primitive = me.workgroup[2];
+            let pixel = self.pixel_mut(me);
+            pixel.active_primitive.take_if(|inside| *inside == primitive);
+            pixel.finished_primitives.insert(primitive);
+        }
+    }
+
+    /// Lets a fragment go on that waits for its section and may enter it now.
+    pub(super) fn resume_interlock_waits(&mut self, workgroup: &mut WorkgroupState) -> Result<bool, Refusal> {
+        let mut met = false;
+        for index in 0..workgroup.invocations.len() {
+            let Some((_, Op::BeginInvocationInterlockEXT, site)) = self.waiting_at(workgroup, index) else {
+                continue;
+            };
+            let mut here = InvocationCtx { workgroup, index };
+            here.invocation_mut().state = InvocationState::Running;
+            match self.execute_interlock(&mut here, InterlockEnd::Begin) {
+                Ok(()) => met = true,
+                Err(StepInterrupt::Refused(problem)) => return Err(problem.at(self.source_position(site))),
+                Err(StepInterrupt::Waits | StepInterrupt::Ended) => {}
+            }
+        }
+        Ok(met)
+    }
+}

@@ -1,0 +1,114 @@
+//! Split barriers: who arrives goes on, and who waits does so until all have arrived as often as it has waited.
+
+use litmus::Scope;
+
+use crate::error::Refusal;
+use crate::lift::FindingKind;
+
+use super::machine::{
+    Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, Step, StepInterrupt, WorkgroupState,
+};
+use super::sync::BarrierSemantics;
+
+/// The number of an execution scope among those that rounds are counted of.
+fn scope_index(scope: Scope) -> usize {
+    usize::from(scope == Scope::Workgroup)
+}
+
+/// Whose rounds these are: of a subgroup, or of the whole workgroup.
+fn round_owner(invocation: &Invocation, scope: Scope) -> Option<u32> {
+    (scope == Scope::Subgroup).then_some(invocation.subgroup)
+}
+
+impl Interpreter<'_> {
+    /// An invocation arrives.
+    pub(super) fn arrive_at_split(&mut self, here: &mut InvocationCtx<'_>) -> Step<()> {
+        self.events += 1;
+        self.changes += 1;
+        let site = self.current_site(&here.workgroup.invocations[here.index]);
+        let (scope, barrier) =
+            self.control_barrier_at(site).map_err(|refusal| StepInterrupt::Refused(refusal.what))?;
+        let me = here.invocation_mut();
+        let all = me.arrive_at_split_barrier(barrier);
+        let round = me.split_counts[scope_index(scope)].0;
+        me.split_counts[scope_index(scope)].0 += 1;
+        let key = (round_owner(me, scope), round);
+        here.workgroup.split_rounds.entry(key).or_default().extend(all);
+        here.frame_mut()?.at += 1;
+        Ok(())
+    }
+
+    /// Lets those go on whose round is whole.
+    pub(super) fn complete_split_waits(&mut self, workgroup: &mut WorkgroupState) -> Result<bool, Refusal> {
+        let mut met = false;
+        for index in 0..workgroup.invocations.len() {
+            let Some((_, scope, barrier)) = self.split_wait_at(workgroup, index)? else { continue };
+            if self.missing_arrival(workgroup, index, scope).is_some() {
+                continue;
+            }
+            let WorkgroupState { invocations, split_rounds: rounds, .. } = &mut *workgroup;
+            let me = &mut invocations[index];
+            let key = (round_owner(me, scope), me.split_counts[scope_index(scope)].1);
+            let messages = rounds.get(&key).map_or(&[][..], Vec::as_slice);
+            me.finish_split_barrier(messages, barrier);
+            me.split_counts[scope_index(scope)].1 += 1;
+            me.state = InvocationState::Running;
+            if let Some(frame) = me.frames.last_mut() {
+                frame.at += 1;
+            }
+            self.changes += 1;
+            met = true;
+        }
+        Ok(met)
+    }
+
+    /// The wait of a split barrier that an invocation stands at.
+    fn split_wait_at(
+        &self,
+        workgroup: &WorkgroupState,
+        index: usize,
+    ) -> Result<Option<(u32, Scope, BarrierSemantics)>, Refusal> {
+        let Some((_, rspirv::spirv::Op::ControlBarrierWaitINTEL, site)) = self.waiting_at(workgroup, index)
+        else {
+            return Ok(None);
+        };
+        let (scope, barrier) = self.control_barrier_at(site)?;
+        Ok(Some((site, scope, barrier)))
+    }
+
+    /// Somebody who has not arrived in the round that an invocation waits for.
+    fn missing_arrival<'w>(
+        &self,
+        workgroup: &'w WorkgroupState,
+        index: usize,
+        scope: Scope,
+    ) -> Option<&'w Invocation> {
+        let me = &workgroup.invocations[index];
+        let round = me.split_counts[scope_index(scope)].1;
+        let mut all = workgroup.invocations.iter();
+        all.find(|other| {
+            round_owner(other, scope) == round_owner(me, scope)
+                && other.split_counts[scope_index(scope)].0 <= round
+        })
+    }
+
+    /// Tells who waits for those that never arrive.
+    pub(super) fn report_missing_arrivals(&mut self, indices: &[u32]) -> Result<(), Refusal> {
+        let mut all = Vec::new();
+        for workgroup in indices.iter().filter_map(|index| self.workgroups.get(index)) {
+            for index in 0..workgroup.invocations.len() {
+                let Some((site, scope, _)) = self.split_wait_at(workgroup, index)? else { continue };
+                let Some(other) = self.missing_arrival(workgroup, index, scope) else { continue };
+                let me = workgroup.invocations[index].identity;
+                let message = format!(
+                    "invocation {me} waits at a split barrier for invocation {}, which does not arrive",
+                    other.identity
+                );
+                let at = vec![(site, me, None), (self.current_site(other), other.identity, None)];
+                all.push(SiteFinding { kind: FindingKind::DivergentBarrier, message, at });
+            }
+        }
+        all.into_iter().for_each(|found| self.report(found));
+        Ok(())
+    }
+}
