@@ -1,10 +1,10 @@
-//! Floats, one number at a time.
+//! Float arithmetic on single numbers.
 
 use rspirv::spirv::{GlslStd450Op as Extended, Op};
 
 use crate::mask;
 
-/// A float of 16 bits as one of 64.
+/// Converts a 16-bit float.
 fn half_value(bits: u16) -> f64 {
     let sign = if bits & 0x8000 != 0 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
@@ -16,7 +16,7 @@ fn half_value(bits: u16) -> f64 {
     }
 }
 
-/// A number as a float of 16 bits, rounded to the nearest.
+/// Rounds to a 16-bit float, to the nearest.
 fn half_bits(value: f64) -> u16 {
     let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
     let size = value.abs();
@@ -29,11 +29,11 @@ fn half_bits(value: f64) -> u16 {
     let exponent = if size < 2.0_f64.powi(-14) { -14 } else { size.log2().floor() as i32 };
     let unit = 2.0_f64.powi(exponent - 10);
     let steps = (size / unit).round_ties_even() as u32;
-    // Steps of the smallest exponent begin at zero, others at 1024; a carry goes to the exponent.
+    // Subnormal steps start at zero, others at 1024; a carry increments the exponent.
     sign | (((exponent + 14) as u32 * 1024) + steps) as u16
 }
 
-/// The number that bits are as a float of this width.
+/// Converts the bits of a float.
 #[inline]
 pub fn float_of(bits: u64, width: u32) -> f64 {
     match width {
@@ -43,7 +43,7 @@ pub fn float_of(bits: u64, width: u32) -> f64 {
     }
 }
 
-/// The bits of a number as a float of this width, rounded to the nearest.
+/// Rounds to a float of `width` bits, to the nearest.
 #[inline]
 pub fn bits_of(value: f64, width: u32) -> u64 {
     match width {
@@ -53,7 +53,7 @@ pub fn bits_of(value: f64, width: u32) -> u64 {
     }
 }
 
-/// An instruction on floats; sums and products of 32 bits are the same when they are computed with 64 and rounded.
+/// Computes a core instruction. Sums and products of 32 bits are exact in 64 bits before the rounding.
 #[inline]
 pub(crate) fn core(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     let a = float_of(*arguments.first()?, from);
@@ -94,7 +94,7 @@ pub(crate) fn core(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u6
     }
 }
 
-/// A function of floats, component by component.
+/// Computes an extended instruction on components.
 pub(crate) fn extended(op: Extended, a: f64, b: f64, c: f64) -> Option<f64> {
     Some(match op {
         Extended::Round | Extended::RoundEven => a.round_ties_even(),
@@ -141,9 +141,9 @@ pub(crate) fn extended(op: Extended, a: f64, b: f64, c: f64) -> Option<f64> {
     })
 }
 
-/// A number times a power of two, rounded once.
+/// Multiplies by a power of two, rounding once.
 pub(crate) fn scaled(value: f64, power: i32) -> f64 {
-    // In steps: a power of its own may be out of range where the product is not.
+    // In steps, because the power alone may overflow while the product does not.
     let step = power.clamp(-1000, 1000);
     let rest = power.saturating_sub(step).clamp(-1000, 1000);
     value * 2.0_f64.powi(step) * 2.0_f64.powi(rest)

@@ -1,22 +1,23 @@
-//! Integers and truths.
+//! Arithmetic on integers and booleans.
 
 use rspirv::spirv::{GlslStd450Op, Op};
 
-/// A number with this many ones.
+/// Returns a mask of the low `bits` bits.
 #[inline]
 pub fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// The value as a signed number.
+/// Sign-extends a value.
 #[inline]
 pub fn signed(value: u64, bits: u32) -> i64 {
     let shift = 64 - bits.clamp(1, 64);
     ((value << shift) as i64) >> shift
 }
 
-/// The result of an instruction on known numbers; `from` are the bits of its first operand, `bits` those of its result.
-/// `None` where it is not one of these instructions, or has no defined result.
+/// Computes an instruction; `None` if it is unknown or its result undefined.
+///
+/// `from` is the width of the first operand, `bits` that of the result.
 #[inline]
 pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     let a = *arguments.first()?;
@@ -29,7 +30,7 @@ pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
         Op::IMul => a.wrapping_mul(b),
         Op::UDiv => a.checked_div(b)?,
         Op::UMod => a.checked_rem(b)?,
-        // The quotient would not fit, which is as undefined as a division by zero.
+        // The quotient overflows, which is as undefined as a division by zero.
         Op::SDiv | Op::SRem | Op::SMod if y == -1 && x == signed(1 << (from.clamp(1, 64) - 1), from) => {
             return None;
         }
@@ -90,7 +91,7 @@ pub fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     Some(result & mask(bits))
 }
 
-/// Whether one operand of an instruction alone decides the result, which it is: whatever the other one is, `* 0` gives 0.
+/// Returns true if one operand decides the result and is it, as in `x * 0`.
 pub fn decides(op: Op, operand: u64, bits: u32) -> bool {
     match op {
         Op::LogicalAnd | Op::BitwiseAnd | Op::IMul => operand == 0,
@@ -100,13 +101,14 @@ pub fn decides(op: Op, operand: u64, bits: u32) -> bool {
     }
 }
 
-/// Whether [`fold`] knows an instruction: all of those have a defined result for these numbers.
+/// Returns true if [`fold`] computes an instruction, for operands with a defined result.
 pub fn folds(op: Op) -> bool {
     fold(op, &[0, 1, 0, 0], 64, 64).is_some()
 }
 
-/// The result of an extended instruction of GLSL.std.450 on known integers; `from` are the bits of its
-/// operands, `bits` those of its result.
+/// Computes a `GLSL.std.450` instruction on integers.
+///
+/// `from` is the width of the operands, `bits` that of the result.
 pub fn fold_extended(op: GlslStd450Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
     let a = *arguments.first()?;
     let b = arguments.get(1).copied().unwrap_or(0);

@@ -1,12 +1,13 @@
-//! What instructions of SPIR-V compute: numbers in, numbers out, one row an instruction.
+//! The arithmetic of SPIR-V instructions: numbers in, numbers out.
 //!
-//! Whoever executes shaders asks here, so that the walk over grids and the simulated GPU know the same instructions and give the
-//! same results. Nothing here knows memory, invocations or an order of anything.
+//! The grid walk and the simulated GPU share this crate, so they know the same instructions and compute the
+//! same results. It has no notion of memory or invocations.
 //!
-//! Numbers are bits in a `u64`, the low ones first, with zeros above; truths are 0 and 1. Floats are computed in 64 bits and
-//! rounded once to their own size, to the nearest: for sums, differences, products, quotients and roots of 16 and 32 bits that is
-//! the correctly rounded result. Where Vulkan leaves a range ("Precision and Operation of SPIR-V Instructions"), the result is in it.
-//! What composed instructions (`OpDot`, products of matrices) add up is rounded after each step, as the specification derives them.
+//! A number is a `u64` with its bits at the low end and zeros above; booleans are 0 and 1. Floats are
+//! computed in 64 bits and rounded once to their own size, to the nearest. For sums, differences, products,
+//! quotients and roots of 16 and 32 bits the result is correctly rounded. Where Vulkan allows a range
+//! ("Precision and Operation of SPIR-V Instructions"), the result lies in it. Composed instructions (`OpDot`,
+//! matrix products) round after each step, as the specification derives them.
 
 mod float;
 mod integer;
@@ -21,32 +22,32 @@ pub use integer::{decides, fold, fold_extended, folds, mask, signed};
 pub use table::{Computation, computation};
 pub use texel::TexelFormat;
 
-/// What kind of number it is.
+/// The kind of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A truth.
+    /// A boolean.
     Bool,
-    /// An integer, whatever its signedness.
+    /// An integer of either signedness.
     Integer,
     /// A floating-point number.
     Float,
 }
 
-/// Numbers of one kind and size: a number, a vector, or the columns of a matrix one behind the other.
+/// The shape of an operand: a number, a vector, or a matrix by columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberShape {
-    /// Of each number.
+    /// The kind of each number.
     pub kind: Kind,
-    /// Of each number; 32 for truths.
+    /// The width of each number; 32 for booleans.
     pub bits: u32,
-    /// Components of a vector, or of a column; 1 of a number.
+    /// Components of a vector or column; 1 for a number.
     pub rows: u32,
-    /// Columns of a matrix; 1 of everything else.
+    /// Columns of a matrix; 1 otherwise.
     pub columns: u32,
 }
 
 impl NumberShape {
-    /// How many numbers there are.
+    /// Returns the number of components.
     pub fn count(self) -> usize {
         self.rows as usize * self.columns as usize
     }
@@ -55,33 +56,34 @@ impl NumberShape {
 /// An operand.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'a> {
-    /// Its numbers.
+    /// Its components.
     pub numbers: &'a [u64],
-    /// What they are.
+    /// Their shape.
     pub shape: NumberShape,
 }
 
-/// An instruction that computes.
+/// An arithmetic instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instruction {
-    /// One of SPIR-V itself.
+    /// An instruction of core SPIR-V.
     Core(Op),
-    /// One of GLSL.std.450.
+    /// An instruction of `GLSL.std.450`.
     Extended(GlslStd450Op),
-    /// The four components of a texel of 32 bits, from its word.
+    /// Unpacks a 32-bit texel to four components.
     Unpack(TexelFormat),
-    /// The other way: what the format keeps of components, as a word.
+    /// Packs components to a 32-bit texel.
     Pack(TexelFormat),
 }
 
 impl Instruction {
-    /// Whether each number of its result comes of those in the same place of its operands alone, and of operands that are one number.
+    /// Returns true if each component depends only on the same components of the operands, or on scalars.
     pub fn is_componentwise(self) -> bool {
         !whole::is_whole(self)
     }
 
-    /// A number of the result; `None` where the instruction is not known, or has no defined result for these numbers. Of the operands,
-    /// the first is of `kind` and has `from` bits; the result has `bits`.
+    /// Computes one component; `None` if the instruction is unknown or its result undefined.
+    ///
+    /// The first operand has `kind` and `from` bits, the result `bits`.
     pub fn scalar(self, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
         match self {
             Instruction::Core(op) => scalar(op, arguments, kind, from, bits),
@@ -98,8 +100,9 @@ impl Instruction {
         }
     }
 
-    /// All numbers of the result, one part of a structure behind the other; a number without a defined value is 0. `None` where the
-    /// instruction is not known, or not for such operands.
+    /// Computes all components, for structures member by member; undefined ones are 0.
+    ///
+    /// Returns `None` if the instruction is unknown for these operands.
     pub fn compute(self, operands: &[Operand<'_>], result: &[NumberShape]) -> Option<Vec<u64>> {
         if whole::is_whole(self) {
             return whole::compute(self, operands, result);
@@ -121,7 +124,7 @@ impl Instruction {
         Some(all)
     }
 
-    /// Whether the instruction is known for such operands.
+    /// Returns true if the instruction is known for such operands.
     pub fn is_known(self, operands: &[NumberShape], result: &[NumberShape]) -> bool {
         let one = |shape: &NumberShape| match shape.kind {
             Kind::Float => bits_of(1.0, shape.bits),
@@ -144,10 +147,10 @@ impl Instruction {
     }
 }
 
-/// Operands of an instruction on numbers at most.
+/// Upper bound on the operands of a scalar instruction.
 pub const MOST: usize = 4;
 
-/// How many of an instruction's operands are values; a literal number may stand behind them, how vectors are packed.
+/// Returns how many operands are values; a literal packing format may follow them.
 pub fn values_of(op: Op, operands: usize) -> usize {
     match op {
         Op::SDot | Op::UDot | Op::SUDot => operands.min(2),
@@ -156,7 +159,7 @@ pub fn values_of(op: Op, operands: usize) -> usize {
     }
 }
 
-/// An instruction on scalars; `None` where it has no defined result or is not known.
+/// Computes a scalar instruction; `None` if it is unknown or its result undefined.
 #[inline]
 pub fn scalar(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
     let first = *arguments.first()?;
@@ -184,7 +187,7 @@ mod tests {
         numbers.iter().map(|number| bits_of(*number, 32)).collect()
     }
 
-    /// A matrix and its inverse, and what is known by heart.
+    /// A matrix, its inverse, and other known results.
     #[test]
     fn what_is_no_row_is_right() {
         let matrix = bits(&[2.0, 0.0, 0.0, 0.0, 4.0, 0.0, 1.0, 0.0, 0.5]);
@@ -217,7 +220,7 @@ mod tests {
         assert_eq!(all(Op::ISubBorrow), [1, 0]);
     }
 
-    /// Sums that need more bits than their operands, that wrap, that stay at an end, and that have no result.
+    /// Widening, wrapping, saturating and undefined sums.
     #[test]
     fn products_of_integers_add_up() {
         let of = |bits, rows| NumberShape { kind: Kind::Integer, bits, rows, columns: 1 };

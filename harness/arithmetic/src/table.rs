@@ -1,16 +1,15 @@
-//! Instructions on one or two numbers of 32 bits, looked up once by whoever executes them often.
+//! A table of frequent 32-bit instructions, for interpreters that decode once.
 
 use rspirv::spirv::Op;
 
 use crate::{Kind, scalar};
 
-/// Computes as [`scalar`] does; an instruction on one number does not look at the second.
+/// Computes like [`scalar`]; a unary instruction ignores the second number.
 pub type Computation = fn(u64, u64) -> Option<u64>;
 
 macro_rules! table {
     ($($kind:ident: $($op:ident)*;)*) => {
-        /// The computation of an instruction on numbers of `from` bits, where it is among those that are often met and `from` and `bits`
-        /// are 32.
+        /// Returns the function of a frequent instruction if `from` and `bits` are 32.
         pub fn computation(op: Op, kind: Kind, from: u32, bits: u32) -> Option<Computation> {
             match (kind, op) {
                 _ if (from, bits) != (32, 32) => None,

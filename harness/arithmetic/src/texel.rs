@@ -1,29 +1,29 @@
-//! Formats of texels: what an image keeps of the numbers that are written to it, and what is read of components that it does not have.
+//! Texel formats: the values that an image stores, and the defaults of missing components.
 
 use crate::{bits_of, float_of, mask, signed};
 
-/// How components are kept.
+/// The encoding of components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
     Float,
-    /// Without a sign, from 0 to 1.
+    /// Unsigned normalized, from 0 to 1.
     Unorm,
-    /// From -1 to 1.
+    /// Signed normalized, from -1 to 1.
     Snorm,
     Signed,
     Unsigned,
 }
 
-/// A format of texels.
+/// A texel format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TexelFormat {
     number: Number,
-    /// Bits of each component; 0 where it has none.
+    /// Bits of each component; 0 if missing.
     bits: [u32; 4],
 }
 
 impl TexelFormat {
-    /// The one of that number in SPIR-V's list of image formats; `None` for an unknown one.
+    /// Returns the format of a SPIR-V image format number; `None` if unknown.
     pub fn of(number: u32) -> Option<TexelFormat> {
         use Number::{Float, Signed, Snorm, Unorm, Unsigned};
         let (number, count, bits) = match number {
@@ -73,17 +73,18 @@ impl TexelFormat {
         Some(TexelFormat { number, bits: std::array::from_fn(|index| if index < count { bits } else { 0 }) })
     }
 
-    /// Bits of the numbers that shaders read and write: 64 where its own have as many, else 32.
+    /// Returns the width of the numbers in the shader: 64 for 64-bit formats, else 32.
     pub fn number_bits(self) -> u32 {
         if self.bits[0] == 64 { 64 } else { 32 }
     }
 
-    /// The bits of a component of 32 bits, or of 64 where the format has such, as they come back once they were written: rounded to
-    /// the nearest, as "Texel Output TexelFormat Conversion" has it; and whether that is what every device gives.
+    /// Returns the component as it reads back after a store, and whether every device agrees.
+    ///
+    /// The value is rounded to the nearest ("Texel Output Format Conversion").
     pub fn kept(self, component: usize, value: u64) -> (u64, bool) {
         let bits = self.bits.get(component).copied().unwrap_or(0);
         let float = || float_of(value, 32);
-        // A number between 0 and 1 of so many steps; what is not a number becomes 0.
+        // Quantizes a number from 0 to 1; NaN becomes 0.
         let stepped = |least: f64, steps: u64| {
             let steps = steps as f64;
             let within = if float().is_nan() { 0.0 } else { float().clamp(least, 1.0) };
@@ -92,7 +93,7 @@ impl TexelFormat {
         match (self.number, bits) {
             (_, 0) => (self.missing(component), true),
             (Number::Float, 16) => (bits_of(float_of(bits_of(float(), 16), 16), 32), true),
-            // Devices may round these either way.
+            // Devices may round these in either direction.
             (Number::Float, 10 | 11) => (value, false),
             (Number::Unorm, _) => stepped(0.0, mask(bits)),
             (Number::Snorm, _) => stepped(-1.0, mask(bits - 1)),
@@ -108,8 +109,9 @@ impl TexelFormat {
         }
     }
 
-    /// A texel of 32 bits as a device keeps it, the first component in the lowest bits; `None` of larger and smaller ones, and of
-    /// those that devices round in several ways.
+    /// Packs a texel of 32 bits, the first component lowest.
+    ///
+    /// Returns `None` for other sizes, and for formats that devices round differently.
     pub fn packed(self, components: [u64; 4]) -> Option<u32> {
         let one = |index: usize| {
             let (value, bits) = (components[index], self.bits[index]);
@@ -135,7 +137,7 @@ impl TexelFormat {
         (at == 32).then_some(all as u32)
     }
 
-    /// The components of a texel that [`packed`](TexelFormat::packed) made.
+    /// Unpacks a texel of [`packed`](TexelFormat::packed).
     pub fn unpacked(self, texel: u32) -> [u64; 4] {
         let mut at = 0;
         std::array::from_fn(|index| {
@@ -154,7 +156,7 @@ impl TexelFormat {
         })
     }
 
-    /// What is read of a component that a format does not have ("Conversion to RGBA").
+    /// Returns the value of a missing component ("Conversion to RGBA").
     fn missing(self, component: usize) -> u64 {
         let one = if matches!(self.number, Number::Signed | Number::Unsigned) { 1 } else { bits_of(1.0, 32) };
         if component == 3 { one } else { 0 }
@@ -173,18 +175,18 @@ mod tests {
 
     #[test]
     fn formats_keep_what_they_can_hold() {
-        // rgba8, rgba8_snorm, r16f, rgb10_a2.
+        // `rgba8`, `rgba8_snorm`, `r16f`, `rgb10_a2`.
         assert_eq!([0.5, 2.0, -1.0, f32::NAN].map(|value| kept(4, 1, value)), [128.0 / 255.0, 1.0, 0.0, 0.0]);
         assert_eq!([0.5, -3.0].map(|value| kept(5, 0, value)), [64.0 / 127.0, -1.0]);
         assert_eq!(kept(9, 0, 0.1), 0.099_975_586);
         assert_eq!([0.4, 0.8].map(|value| kept(11, 3, value)), [1.0 / 3.0, 2.0 / 3.0]);
-        // Components that are not there.
+        // Missing components.
         assert_eq!([1, 2, 3].map(|component| kept(3, component, 7.0)), [0.0, 0.0, 1.0]);
         let integer = |format: u32, component: usize, value: i32| {
             TexelFormat::of(format).unwrap().kept(component, u64::from(value as u32))
         };
         assert_eq!(integer(33, 3, 7), (1, true));
-        // r8i, r8ui.
+        // `r8i`, `r8ui`.
         assert_eq!(
             [integer(29, 0, -128), integer(39, 0, 255)],
             [(u64::from(-128_i32 as u32), true), (255, true)]

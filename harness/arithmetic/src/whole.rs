@@ -1,5 +1,5 @@
-//! Instructions whose results are of several numbers at once: products of vectors and matrices, geometry, packing, and what gives
-//! two results.
+//! Instructions on all components together: vector and matrix products, geometry, packing, and pairs of
+//! results.
 
 use rspirv::spirv::{GlslStd450Op as Extended, Op};
 
@@ -7,7 +7,7 @@ use crate::float::{bits_of, float_of, scaled};
 use crate::integer::{mask, signed};
 use crate::{Instruction, NumberShape, Operand};
 
-/// Whether an instruction is one of these.
+/// Returns true for these instructions.
 pub(crate) fn is_whole(instruction: Instruction) -> bool {
     match instruction {
         Instruction::Unpack(_) | Instruction::Pack(_) => true,
@@ -98,7 +98,7 @@ pub(crate) fn compute(
     }
 }
 
-/// The same bits as other numbers.
+/// Reinterprets bits as other numbers.
 fn bitcast(operand: &Operand<'_>, to: NumberShape) -> Option<Vec<u64>> {
     let (from, bits) = (operand.shape.bits.div_ceil(8) as usize, to.bits.div_ceil(8) as usize);
     if from == bits {
@@ -110,7 +110,7 @@ fn bitcast(operand: &Operand<'_>, to: NumberShape) -> Option<Vec<u64>> {
     (bytes.len() == bits * to.count()).then(|| bytes.chunks(bits.max(1)).map(whole).collect())
 }
 
-/// Sums and products with a second half.
+/// Computes sums and products with a high half.
 fn wide(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let (left, right) = (operands.first()?, operands.get(1)?);
     let bits = left.shape.bits;
@@ -131,7 +131,7 @@ fn wide(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     Some([low, high].concat())
 }
 
-/// Of products of vectors of integers whether the left and the right one are signed; none of other instructions.
+/// Returns the signedness of both operands of an integer dot product; `None` for other instructions.
 fn dots(op: Op) -> Option<(bool, bool)> {
     match op {
         Op::SDot | Op::SDotAccSat => Some((true, true)),
@@ -141,8 +141,9 @@ fn dots(op: Op) -> Option<(bool, bool)> {
     }
 }
 
-/// The sum of the products of two vectors of integers, four of 8 bits where they are numbers. With a third operand it is added, and
-/// the largest or smallest number stays where that does not fit; without a result where the sum of the products alone does not.
+/// Computes an integer dot product; a scalar operand holds four 8-bit components.
+///
+/// A third operand is added with saturation. The result is undefined if the dot product alone overflows.
 fn dot((left, right): (bool, bool), operands: &[Operand<'_>], to: NumberShape) -> Option<Vec<u64>> {
     let components = |operand: &Operand<'_>, signs: bool| -> Vec<i128> {
         let number = |number: u64, bits: u32| match signs {
@@ -165,7 +166,7 @@ fn dot((left, right): (bool, bool), operands: &[Operand<'_>], to: NumberShape) -
     fits.then(|| vec![(sum + more).clamp(least, most) as u64 & mask(to.bits)])
 }
 
-/// A matrix as its columns.
+/// Returns the columns of a matrix.
 fn columns(operand: &Operand<'_>) -> Vec<Vec<f64>> {
     floats(operand).chunks(operand.shape.rows.max(1) as usize).map(<[f64]>::to_vec).collect()
 }
@@ -179,7 +180,7 @@ fn transposed(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
     (0..rows).map(|row| matrix.iter().filter_map(|column| column.get(row).copied()).collect()).collect()
 }
 
-/// The columns of a product, of the left in so many rows; a vector has one.
+/// Returns the columns of a product; a vector has one.
 fn multiplied(left: &Operand<'_>, rows: usize, right: &Operand<'_>) -> Option<Vec<f64>> {
     let bits = left.shape.bits;
     let rounded = |value: f64| float_of(bits_of(value, bits), bits);
@@ -195,7 +196,7 @@ fn multiplied(left: &Operand<'_>, rows: usize, right: &Operand<'_>) -> Option<Ve
     Some(all)
 }
 
-/// Products of vectors and matrices.
+/// Computes products of vectors and matrices.
 fn product(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let left = operands.first()?;
     let bits = left.shape.bits;
@@ -218,7 +219,7 @@ fn product(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     Some(all.into_iter().map(|value| bits_of(value, bits)).collect())
 }
 
-/// A number as two.
+/// Splits a number into two results.
 fn split(instruction: Instruction, operands: &[Operand<'_>], result: &[NumberShape]) -> Option<Vec<u64>> {
     let [first, second] = result else { return None };
     let halves = floats(operands.first()?).into_iter().map(|value| match instruction {
@@ -226,7 +227,7 @@ fn split(instruction: Instruction, operands: &[Operand<'_>], result: &[NumberSha
             (bits_of(value.fract(), first.bits), bits_of(value.trunc(), second.bits))
         }
         _ => {
-            // A number that is too small for a normal one of 64 bits is raised before.
+            // A subnormal 64-bit number is scaled up first.
             let raised = if value.abs() < f64::MIN_POSITIVE { scaled(value, 64) } else { value };
             let own = (raised.to_bits() >> 52 & 0x7ff) as i32;
             let finite = value != 0.0 && value.is_finite();
@@ -243,7 +244,7 @@ fn inner(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Lengths, distances, directions, and what is known of matrices.
+/// Computes lengths, distances, directions and matrix functions.
 fn geometric(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let first = operands.first()?;
     let bits = first.shape.bits;
@@ -280,7 +281,7 @@ fn geometric(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     Some(all.into_iter().map(|value| bits_of(value, bits)).collect())
 }
 
-/// By elimination, with the largest number of a column first.
+/// Gaussian elimination with partial pivoting.
 fn determinant(mut matrix: Vec<Vec<f64>>) -> f64 {
     let mut product = 1.0;
     for at in 0..matrix.len() {
@@ -306,7 +307,7 @@ fn determinant(mut matrix: Vec<Vec<f64>>) -> f64 {
     product
 }
 
-/// The columns of the inverse, by minors; that of a matrix without one is undefined.
+/// Returns the columns of the inverse, by minors; undefined for a singular matrix.
 fn inverse(matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let size = matrix.len();
     if size < 2 || matrix.iter().any(|column| column.len() != size) {
@@ -327,7 +328,7 @@ fn inverse(matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     Some((0..size).map(|column| (0..size).map(|row| entry(column, row)).collect()).collect())
 }
 
-/// Packing and unpacking.
+/// Computes packing and unpacking.
 fn packed(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let operand = operands.first()?;
     let first = *operand.numbers.first()?;

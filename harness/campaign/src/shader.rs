@@ -4,7 +4,7 @@ pub mod race;
 pub mod read;
 pub mod source;
 
-use frontend::{Module, Options, Place, Problem, Refusal};
+use frontend::{AnalysisOptions, Problem, Refusal, SourcePosition, SpirvModule};
 
 use crate::similar::meant;
 
@@ -12,15 +12,19 @@ use crate::similar::meant;
 ///
 /// # Errors
 /// Inputs that name nothing of the module, or do not fit what they name.
-pub fn entries(file: &str, module: &Module, options: &Options) -> Result<Vec<Options>, Refusal> {
-    for foreign in module.foreign(options)? {
+pub fn entries(
+    file: &str,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> Result<Vec<AnalysisOptions>, Refusal> {
+    for foreign in module.unused_inputs(options)? {
         tracing::warn!("{file} is given {foreign}");
     }
     let named = match &options.entry {
         Some(entry) => vec![entry.clone()],
         None => module.entry_points().into_iter().map(str::to_owned).collect(),
     };
-    Ok(named.into_iter().map(|entry| Options { entry: Some(entry), ..options.clone() }).collect())
+    Ok(named.into_iter().map(|entry| AnalysisOptions { entry: Some(entry), ..options.clone() }).collect())
 }
 
 /// What is wrong, with the word that was meant where a claim names what is not there.
@@ -34,17 +38,17 @@ pub fn words(refusal: &Refusal) -> String {
 
 /// What is wrong with the shader of a file, behind its name and the line.
 pub fn told(file: &str, refusal: &Refusal) -> String {
-    let blank = if matches!(refusal.place, Place::Line(_)) { "" } else { " " };
+    let blank = if matches!(refusal.place, SourcePosition::Line(_)) { "" } else { " " };
     format!("{file}:{blank}{}", words(refusal))
 }
 
 /// The file and the line of a place in a module; `file` is that of the module itself.
-pub fn placed(file: &str, module: &Module, line: u32, place: Place) -> (String, Option<u32>) {
+pub fn placed(file: &str, module: &SpirvModule, line: u32, place: SourcePosition) -> (String, Option<u32>) {
     let source = module.source_line(line);
     let named = source.filter(|source| !source.file.is_empty()).map(|source| source.file.clone());
     let line = match (source, place) {
         (Some(source), _) => Some(source.line),
-        (None, Place::Line(line)) => Some(line),
+        (None, SourcePosition::Line(line)) => Some(line),
         (None, _) => None,
     };
     (named.unwrap_or_else(|| file.to_owned()), line)

@@ -1,5 +1,7 @@
-//! How fast whole grids are walked, with every access looked at, and what is kept of each byte: one order of the invocations, of a
-//! lock also several, on one core, beside a fixed loop of the same run, since machines differ and are noisy.
+//! Speed and shadow memory of grid walks, on one core.
+//!
+//! Every kernel is walked with one schedule, a lock also with several. A fixed loop of the same run is the
+//! yardstick, since machines differ and are noisy.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints what it measures")]
 
 use std::fs;
@@ -9,12 +11,13 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use frontend::grid::GridReport;
-use frontend::{Module, Options, grid, inputs};
+use frontend::{AnalysisOptions, SpirvModule, grid, inputs};
 
-/// Kernels of the project: name, workgroups, orders. Of the orders of a lock the third has all workgroups at it at once.
+/// Kernels of the project: name, workgroups, schedules. The third schedule of a lock runs all workgroups
+/// concurrently.
 const OWN: [(&str, u32, u64); 4] =
     [("reduce-right", 4096, 1), ("lock-right", 256, 1), ("lock-right", 4096, 1), ("lock-right", 256, 4)];
-/// Kernels of the corpus with their cases: a pass of a radix sort, tiles of matrices, bodies, image filters, scans.
+/// Kernels of the corpus with their cases: radix sort, matrix tiles, n-body, image filters, scans.
 const CORPUS: [&str; 8] = [
     "mesa_rs_histogram",
     "ggml_mulmm_id_ok",
@@ -43,7 +46,7 @@ fn main() {
     for (name, workgroups, orders) in OWN {
         let bytes = fs::read(shaders.join(name).with_extension("spvasm")).unwrap();
         let (grid, schedules) = (Some([workgroups, 1, 1]), Some(orders));
-        all.push((name, bytes, Options { grid, schedules, ..Options::default() }));
+        all.push((name, bytes, AnalysisOptions { grid, schedules, ..AnalysisOptions::default() }));
     }
     let corpus = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("kernels"));
     for name in CORPUS {
@@ -51,17 +54,17 @@ fn main() {
         else {
             continue;
         };
-        let case = inputs::case_file(&fs::read_to_string(folder.join("case.toml")).unwrap(), &|name| {
+        let case = inputs::parse_case_file(&fs::read_to_string(folder.join("case.toml")).unwrap(), &|name| {
             Err(format!("{name} is not there"))
         })
         .unwrap();
         let bytes = fs::read(folder.join(case.module.as_deref().unwrap_or("k.spv"))).unwrap();
-        all.push((name, bytes, Options { schedules: Some(1), ..case.options }));
+        all.push((name, bytes, AnalysisOptions { schedules: Some(1), ..case.options }));
     }
     let wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| name.contains(wanted.as_str()));
     let (mut steps, mut time, mut blind) = (0, Duration::ZERO, Duration::ZERO);
     for (name, bytes, options) in all.into_iter().filter(|(name, ..)| wanted(name)) {
-        let module = frontend::read(&bytes).unwrap();
+        let module = frontend::read_module(&bytes).unwrap();
         let (more, took, unwatched) = row(name, &module, &options, yardstick);
         steps += more;
         time += took;
@@ -74,10 +77,15 @@ fn main() {
     );
 }
 
-/// Measures a kernel and prints its row: instructions, the time of them, and that of executing alone.
-fn row(name: &str, module: &Module, options: &Options, yardstick: Duration) -> (u64, Duration, Duration) {
+/// Measures a kernel and prints its row: instructions, their time, and the time of execution alone.
+fn row(
+    name: &str,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    yardstick: Duration,
+) -> (u64, Duration, Duration) {
     let (best, report) = measured(module, options);
-    let (blind, _) = measured(module, &Options { blind: true, ..options.clone() });
+    let (blind, _) = measured(module, &AnalysisOptions { skip_race_checks: true, ..options.clone() });
     let invocations: u32 = report.grid.iter().chain(&report.local_size).product();
     println!(
         "| {name} | {invocations} | {} | {} | {:.4} s | {:.1} | {:.0} | {:.2} | {:.1} |",
@@ -92,12 +100,12 @@ fn row(name: &str, module: &Module, options: &Options, yardstick: Duration) -> (
     (report.steps, best, blind)
 }
 
-/// The best of some walks, and what they say.
-fn measured(module: &Module, options: &Options) -> (Duration, GridReport) {
+/// Returns the best time of several walks, with their report.
+fn measured(module: &SpirvModule, options: &AnalysisOptions) -> (Duration, GridReport) {
     let (mut best, mut walked) = (Duration::MAX, None);
     let started = Instant::now();
     while walked.is_none() || started.elapsed() < Duration::from_secs(2) {
-        // The clock of a thread goes on by ticks of the system: short walks are measured together.
+        // Thread clocks advance by system ticks, so short walks are measured together.
         let (start, begun, mut walks) = (clock(), Instant::now(), 0);
         while walks == 0 || begun.elapsed() < Duration::from_millis(400) {
             walked = Some(black_box(grid::analyze_grid(module, options).unwrap()));
@@ -108,7 +116,7 @@ fn measured(module: &Module, options: &Options) -> (Duration, GridReport) {
     (best, walked.unwrap())
 }
 
-/// Time that this thread had a core, where the system tells it; time.
+/// Returns the CPU time of this thread if available, else the wall time.
 fn clock() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let told = fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -120,7 +128,7 @@ fn millions(steps: u64, time: Duration) -> f64 {
     steps as f64 / time.as_secs_f64() / 1e6
 }
 
-/// The best of some runs of a loop whose multiplications wait for each other.
+/// Returns the best time of a loop of dependent multiplications.
 fn yardstick() -> Duration {
     let run = |seed: u64| {
         let start = Instant::now();

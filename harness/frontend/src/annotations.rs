@@ -1,20 +1,21 @@
-//! The peer's annotations: comments of a text that say the grid, the inputs and what is asked.
+//! Annotations of Dartagnan in the comments of SPIR-V text: grid, inputs and claims.
 //!
-//! `@Config: T, S, W` is so many invocations a subgroup, subgroups a workgroup, and workgroups. `@Input: %v = {{0, 1}}` is an
-//! initial value in the shape of the type; `@Output: forall (…)` and `@Filter: (…)` speak of final values.
+//! `@Config: T, S, W` gives invocations per subgroup, subgroups per workgroup, and workgroups. `@Input: %v =
+//! {{0, 1}}` gives an initial value in the shape of the type. `@Output: forall (…)` and `@Filter: (…)` are
+//! formulas over final values.
 
-use crate::error::{Place, Problem, Refusal};
+use crate::error::{Problem, Refusal, SourcePosition};
 
-/// What the comments of a text say.
+/// The annotations of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
-    /// Invocations a subgroup, subgroups a workgroup, workgroups.
+    /// Invocations per subgroup, subgroups per workgroup, workgroups.
     pub config: Option<[u32; 3]>,
     /// Initial values by the name of a variable or specialization constant.
     pub inputs: Vec<(String, Initial)>,
-    /// What is asked; several are to hold together.
-    pub outputs: Vec<Asked>,
-    /// What final states are looked at.
+    /// The claims; all have to hold.
+    pub outputs: Vec<QuantifiedFormula>,
+    /// The final states to consider.
     pub filter: Option<Formula>,
 }
 
@@ -27,18 +28,18 @@ pub enum Initial {
     Parts(Vec<Initial>),
 }
 
-/// A question.
+/// A claim about final states.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct QuantifiedFormula {
     /// The quantifier.
     pub quantifier: Quantifier,
-    /// What is said of final values.
+    /// The formula.
     pub formula: Formula,
-    /// The line that it stands on.
+    /// The line of the annotation.
     pub line: u32,
 }
 
-/// The quantifier of a question.
+/// The quantifier of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Quantifier {
@@ -50,33 +51,33 @@ pub enum Quantifier {
 /// A formula over final values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formula {
-    /// A comparison, by its sign.
-    Compare(Side, &'static str, Side),
-    /// All hold.
+    /// A comparison with its operator.
+    Compare(FormulaTerm, &'static str, FormulaTerm),
+    /// A conjunction.
     And(Vec<Formula>),
-    /// One holds.
+    /// A disjunction.
     Or(Vec<Formula>),
-    /// It does not hold.
+    /// A negation.
     Not(Box<Formula>),
-    /// Always true or false.
+    /// A constant.
     Known(bool),
 }
 
-/// A side of a comparison.
+/// An operand of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum FormulaTerm {
     /// A number.
     Number(i64),
-    /// A part of a variable.
-    Element(String, Vec<Part>),
+    /// An element of a variable.
+    Element(String, Vec<PathStep>),
 }
 
-/// A step from a composite to a part of it.
+/// One step of a path into a composite.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// An element, or a member by its number.
+pub enum PathStep {
+    /// An array element, or a member by index.
     Index(u64),
-    /// A member.
+    /// A member by name.
     Member(String),
 }
 
@@ -102,17 +103,17 @@ impl std::fmt::Display for Formula {
     }
 }
 
-impl std::fmt::Display for Side {
+impl std::fmt::Display for FormulaTerm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Side::Number(number) => write!(f, "{number}"),
-            Side::Element(name, path) => {
-                // Numbers are names with their sign alone.
+            FormulaTerm::Number(number) => write!(f, "{number}"),
+            FormulaTerm::Element(name, path) => {
+                // A numeric name needs its sigil.
                 let sign = if name.starts_with(|c: char| c.is_ascii_digit()) { "%" } else { "" };
                 write!(f, "{sign}{name}")?;
                 path.iter().try_for_each(|part| match part {
-                    Part::Index(index) => write!(f, "[{index}]"),
-                    Part::Member(member) => write!(f, ".{member}"),
+                    PathStep::Index(index) => write!(f, "[{index}]"),
+                    PathStep::Member(member) => write!(f, ".{member}"),
                 })
             }
         }
@@ -120,49 +121,49 @@ impl std::fmt::Display for Side {
 }
 
 impl Annotations {
-    /// Reads the comments of a text.
+    /// Parses the comments of a text.
     ///
     /// # Errors
-    /// An annotation that is not understood, with its line.
+    /// Returns the line of a malformed annotation.
     pub fn parse(text: &str) -> Result<Annotations, Refusal> {
         let mut found = Annotations::default();
         for (index, line) in text.lines().enumerate() {
             let Some(comment) = line.trim_start().strip_prefix(';') else { continue };
             let comment = comment.trim_start_matches(';').trim();
             let number = index as u32 + 1;
-            let wrong = |what: String| Problem::Annotation(what).at(Place::Line(number));
+            let wrong = |what: String| Problem::Annotation(what).located_at(SourcePosition::Line(number));
             if let Some(rest) = comment.strip_prefix("@Config:") {
                 let numbers: Vec<u32> = rest.split(',').filter_map(|part| part.trim().parse().ok()).collect();
                 let config = <[u32; 3]>::try_from(numbers.get(..3).unwrap_or_default());
                 found.config = Some(config.map_err(|_| wrong(format!("three numbers expected: `{rest}`")))?);
             } else if let Some(rest) = comment.strip_prefix("@Input:") {
-                let mut parser = Parser { rest };
+                let mut parser = FormulaParser { rest };
                 loop {
-                    let input = parser.input().map_err(&wrong)?;
+                    let input = parser.parse_input().map_err(&wrong)?;
                     found.inputs.push(input);
-                    if !parser.eat(",") {
+                    if !parser.eat_word(",") {
                         break;
                     }
                 }
-                parser.end().map_err(&wrong)?;
+                parser.expect_end().map_err(&wrong)?;
             } else if let Some(rest) = comment.strip_prefix("@Output:") {
-                let mut parser = Parser { rest };
-                let quantifier = if parser.eat("forall") {
+                let mut parser = FormulaParser { rest };
+                let quantifier = if parser.eat_word("forall") {
                     Quantifier::Forall
-                } else if parser.eat("exists") {
+                } else if parser.eat_word("exists") {
                     Quantifier::Exists
-                } else if parser.eat("not exists") || parser.eat("~exists") {
+                } else if parser.eat_word("not exists") || parser.eat_word("~exists") {
                     Quantifier::NotExists
                 } else {
                     return Err(wrong(format!("a quantifier expected: `{rest}`")));
                 };
                 let formula = parser.disjunction(0).map_err(&wrong)?;
-                parser.end().map_err(&wrong)?;
-                found.outputs.push(Asked { quantifier, formula, line: number });
+                parser.expect_end().map_err(&wrong)?;
+                found.outputs.push(QuantifiedFormula { quantifier, formula, line: number });
             } else if let Some(rest) = comment.strip_prefix("@Filter:") {
-                let mut parser = Parser { rest };
+                let mut parser = FormulaParser { rest };
                 let formula = parser.disjunction(0).map_err(&wrong)?;
-                parser.end().map_err(&wrong)?;
+                parser.expect_end().map_err(&wrong)?;
                 found.filter = Some(match found.filter.take() {
                     Some(before) => Formula::And(vec![before, formula]),
                     None => formula,
@@ -173,30 +174,30 @@ impl Annotations {
     }
 }
 
-/// Reads an assertion in the notation of `@Output`, without its quantifier.
+/// Parses a claim in the notation of `@Output`, without its quantifier.
 ///
 /// # Errors
-/// What is not understood.
+/// Describes the syntax error.
 pub fn parse_formula(text: &str) -> Result<Formula, Problem> {
-    let mut parser = Parser { rest: text };
+    let mut parser = FormulaParser { rest: text };
     let formula = parser.disjunction(0).map_err(Problem::Annotation)?;
-    parser.end().map_err(Problem::Annotation)?;
+    parser.expect_end().map_err(Problem::Annotation)?;
     Ok(formula)
 }
 
-struct Parser<'t> {
+struct FormulaParser<'t> {
     rest: &'t str,
 }
 
-/// Parentheses in parentheses at most.
+/// Upper bound on nested parentheses.
 const MAX_NESTING: u32 = 128;
 
 type Parsed<T> = Result<T, String>;
 
-impl<'t> Parser<'t> {
-    fn eat(&mut self, word: &str) -> bool {
+impl<'t> FormulaParser<'t> {
+    fn eat_word(&mut self, word: &str) -> bool {
         self.rest = self.rest.trim_start();
-        // A word ends where no name goes on: `nothing` is not `not hing`.
+        // A word ends at a name boundary: `nothing` is not `not hing`.
         let is_word = word.ends_with(|c: char| c.is_ascii_alphanumeric());
         let goes_on = |rest: &&str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
         match self.rest.strip_prefix(word).filter(|rest| !(is_word && goes_on(rest))) {
@@ -208,15 +209,15 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn expect(&mut self, word: &str) -> Parsed<()> {
-        if self.eat(word) { Ok(()) } else { Err(format!("`{word}` expected before `{}`", self.rest)) }
+    fn expect_word(&mut self, word: &str) -> Parsed<()> {
+        if self.eat_word(word) { Ok(()) } else { Err(format!("`{word}` expected before `{}`", self.rest)) }
     }
 
-    fn end(&mut self) -> Parsed<()> {
+    fn expect_end(&mut self) -> Parsed<()> {
         if self.rest.trim().is_empty() { Ok(()) } else { Err(format!("unexpected `{}`", self.rest)) }
     }
 
-    fn word(&mut self, inside: impl Fn(char) -> bool) -> &'t str {
+    fn take_word(&mut self, inside: impl Fn(char) -> bool) -> &'t str {
         self.rest = self.rest.trim_start();
         let end = self.rest.find(|c| !inside(c)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
@@ -224,9 +225,9 @@ impl<'t> Parser<'t> {
         word
     }
 
-    fn number(&mut self) -> Parsed<i64> {
-        let negative = self.eat("-");
-        let digits = self.word(|c| c.is_ascii_alphanumeric());
+    fn parse_number(&mut self) -> Parsed<i64> {
+        let negative = self.eat_word("-");
+        let digits = self.take_word(|c| c.is_ascii_alphanumeric());
         let magnitude = match digits.strip_prefix("0x") {
             Some(hexadecimal) => u64::from_str_radix(hexadecimal, 16).ok(),
             None => match digits {
@@ -239,30 +240,30 @@ impl<'t> Parser<'t> {
         Ok(if negative { magnitude.wrapping_neg() as i64 } else { magnitude as i64 })
     }
 
-    fn name(&mut self) -> Parsed<String> {
-        self.eat("%");
-        let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$');
+    fn parse_name(&mut self) -> Parsed<String> {
+        self.eat_word("%");
+        let name = self.take_word(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$');
         if name.is_empty() { Err(format!("a name expected: `{}`", self.rest)) } else { Ok(name.to_owned()) }
     }
 
-    fn input(&mut self) -> Parsed<(String, Initial)> {
-        let name = self.name()?;
-        self.expect("=")?;
-        Ok((name, self.initial(0)?))
+    fn parse_input(&mut self) -> Parsed<(String, Initial)> {
+        let name = self.parse_name()?;
+        self.expect_word("=")?;
+        Ok((name, self.parse_initial(0)?))
     }
 
-    fn initial(&mut self, depth: u32) -> Parsed<Initial> {
+    fn parse_initial(&mut self, depth: u32) -> Parsed<Initial> {
         if depth > MAX_NESTING {
             return Err("braces too deep".to_owned());
         }
-        if !self.eat("{") {
-            return Ok(Initial::Number(self.number()?));
+        if !self.eat_word("{") {
+            return Ok(Initial::Number(self.parse_number()?));
         }
         let mut parts = Vec::new();
-        while !self.eat("}") {
-            parts.push(self.initial(depth + 1)?);
-            if !self.eat(",") {
-                self.expect("}")?;
+        while !self.eat_word("}") {
+            parts.push(self.parse_initial(depth + 1)?);
+            if !self.eat_word(",") {
+                self.expect_word("}")?;
                 break;
             }
         }
@@ -271,7 +272,7 @@ impl<'t> Parser<'t> {
 
     fn disjunction(&mut self, depth: u32) -> Parsed<Formula> {
         let mut parts = vec![self.conjunction(depth)?];
-        while self.eat("or") || self.eat("\\/") || self.eat("||") {
+        while self.eat_word("or") || self.eat_word("\\/") || self.eat_word("||") {
             parts.push(self.conjunction(depth)?);
         }
         Ok(if parts.len() == 1 { parts.swap_remove(0) } else { Formula::Or(parts) })
@@ -279,7 +280,7 @@ impl<'t> Parser<'t> {
 
     fn conjunction(&mut self, depth: u32) -> Parsed<Formula> {
         let mut parts = vec![self.atom(depth)?];
-        while self.eat("and") || self.eat("/\\") || self.eat("&&") {
+        while self.eat_word("and") || self.eat_word("/\\") || self.eat_word("&&") {
             parts.push(self.atom(depth)?);
         }
         Ok(if parts.len() == 1 { parts.swap_remove(0) } else { Formula::And(parts) })
@@ -289,21 +290,21 @@ impl<'t> Parser<'t> {
         if depth > MAX_NESTING {
             return Err("parentheses too deep".to_owned());
         }
-        if self.eat("not") || self.eat("~") {
+        if self.eat_word("not") || self.eat_word("~") {
             return Ok(Formula::Not(Box::new(self.atom(depth + 1)?)));
         }
-        if self.eat("(") {
+        if self.eat_word("(") {
             let inner = self.disjunction(depth + 1)?;
-            self.expect(")")?;
+            self.expect_word(")")?;
             return Ok(inner);
         }
         let before = self.rest;
-        if self.eat("true") || self.eat("false") {
+        if self.eat_word("true") || self.eat_word("false") {
             return Ok(Formula::Known(before.trim_start().starts_with("true")));
         }
         let left = self.side()?;
         for sign in ["==", "!=", "<=", ">=", "<", ">", "="] {
-            if self.eat(sign) {
+            if self.eat_word(sign) {
                 let sign = if sign == "=" { "==" } else { sign };
                 return Ok(Formula::Compare(left, sign, self.side()?));
             }
@@ -311,22 +312,22 @@ impl<'t> Parser<'t> {
         Err(format!("a comparison expected: `{}`", self.rest))
     }
 
-    fn side(&mut self) -> Parsed<Side> {
+    fn side(&mut self) -> Parsed<FormulaTerm> {
         self.rest = self.rest.trim_start();
         if self.rest.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-            return Ok(Side::Number(self.number()?));
+            return Ok(FormulaTerm::Number(self.parse_number()?));
         }
-        let name = self.name()?;
+        let name = self.parse_name()?;
         let mut path = Vec::new();
         loop {
-            if self.eat("[") {
-                let index = self.number()?;
-                path.push(Part::Index(u64::try_from(index).map_err(|_| "a negative index".to_owned())?));
-                self.expect("]")?;
-            } else if self.eat(".") {
-                path.push(Part::Member(self.name()?));
+            if self.eat_word("[") {
+                let index = self.parse_number()?;
+                path.push(PathStep::Index(u64::try_from(index).map_err(|_| "a negative index".to_owned())?));
+                self.expect_word("]")?;
+            } else if self.eat_word(".") {
+                path.push(PathStep::Member(self.parse_name()?));
             } else {
-                return Ok(Side::Element(name, path));
+                return Ok(FormulaTerm::Element(name, path));
             }
         }
     }

@@ -1,7 +1,8 @@
-//! What a model says of a lifted kernel.
+//! Answers questions about a lifted kernel with an axiomatic model.
 //!
-//! Races are looked for among few invocations first, with the others not yet started: what such a beginning of a run shows
-//! some run shows. Only where none are found, and for questions about final states, all of them are looked at together.
+//! Races are searched among few invocations first, with the others not started. A race in such a prefix is a
+//! race of the whole kernel. Only if none is found, and for questions about final states, all invocations are
+//! checked together.
 
 use std::collections::BTreeSet;
 
@@ -11,68 +12,70 @@ use model::{
 };
 
 use crate::emit;
-use crate::lift::{Case, Finding, FindingKind, Identity, Lifted, Spot};
+use crate::lift::{FindingKind, InvocationId, LiftFinding, Lifted, LiftedCase, Spot};
 use crate::stage::Stage;
 use crate::suspicion::confirmed;
 
-/// Steps of the first look at everything together.
+/// Model steps for the first check of all invocations.
 const FIRST_LOOK: u64 = 20_000;
-/// Steps for a few invocations.
+/// Model steps for a few invocations.
 const PAIR_STEPS: u64 = 20_000;
-/// Steps to say where a race is.
+/// Model steps to locate a race.
 const EXPLAIN_STEPS: u64 = 30_000;
 
-/// What is asked, and at what cost.
+/// A query to the model, with its cost limit.
 #[derive(Clone, Copy, Debug)]
-pub struct Asking<'b> {
-    /// What the answer may cost.
+pub struct ModelQuery<'b> {
+    /// The cost limit.
     pub budget: Budget<'b>,
-    /// Whether races are asked about.
+    /// True to decide races.
     pub race: bool,
-    /// Whether the question about final states is.
+    /// True to decide the question about final states.
     pub question: bool,
-    /// Whether a race is to be shown on the lines of the source.
+    /// True to locate a race in the source.
     pub places: bool,
 }
 
-/// What a model says.
+/// The answer of the model.
 #[derive(Clone, Debug)]
-pub struct Answer {
-    /// Whether the kernel races. `Unknown` where it was not asked, time ran out or loops were cut off, and where nothing races before a
-    /// divergent barrier, or it is not known whether some execution does something undefined.
+pub struct ModelAnswer {
+    /// The race verdict.
+    ///
+    /// `Unknown` if it was not queried, a limit was hit, loops were cut off, or the result rests on undefined
+    /// behaviour or a divergent barrier.
     pub race: Race,
-    /// Whether what is asked of final states holds.
+    /// The truth of the claim about final states.
     pub holds: Option<bool>,
-    /// Runs that were cut off at the bound of loops.
+    /// Number of runs that were cut off at the unrolling bound.
     pub cut: u64,
-    /// Runs that were looked at.
+    /// Number of runs.
     pub runs: u64,
-    /// Candidate executions.
+    /// Number of candidate executions.
     pub candidate_executions: u64,
-    /// Those of them that are consistent.
+    /// Number of consistent executions.
     pub consistent_executions: u64,
-    /// Whether the time was up.
+    /// True if the deadline passed.
     pub out_of_time: bool,
-    /// Where it races.
+    /// The position of a race.
     pub race_found: Option<RaceSpot>,
-    /// What else is wrong with it: what the walk found, but for what no execution comes to.
-    pub findings: Vec<Finding>,
+    /// Other defects: those of the lifter, without the infeasible ones.
+    pub findings: Vec<LiftFinding>,
 }
 
-/// Two accesses that race.
+/// Two racing accesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaceSpot {
-    /// What is accessed, in the words of the source.
+    /// The source name of the accessed element.
     pub element: String,
     /// The two accesses.
     pub at: [Spot; 2],
-    /// The relations of the model any of which would have to join them.
+    /// The relations of the model, any of which would order the accesses.
     pub missing: Vec<String>,
 }
 
 impl RaceSpot {
-    /// The race in words.
-    pub fn message(&self, invocations: &[Identity]) -> String {
+    /// Describes the race.
+    pub fn describe(&self, invocations: &[InvocationId]) -> String {
         let who = |spot: &Spot| {
             let identity = invocations.get(usize::from(spot.thread)).copied().unwrap_or_default();
             let does = if spot.access == Some(true) { "writes" } else { "reads" };
@@ -92,7 +95,7 @@ impl RaceSpot {
     }
 }
 
-impl std::fmt::Display for Identity {
+impl std::fmt::Display for InvocationId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let ([a, b, c], [x, y, z]) = (self.workgroup, self.local);
         match self.stage {
@@ -105,14 +108,18 @@ impl std::fmt::Display for Identity {
     }
 }
 
-/// Answers for a kernel.
+/// Answers a query.
 ///
 /// # Errors
-/// Where it is beyond the bounds of the engine.
-pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Answer, PredictError> {
-    let mut all = verdict(lifted, model, asking)?;
+/// Fails beyond the bounds of the engine.
+pub fn answer_with_model(
+    lifted: &Lifted,
+    model: &Model,
+    asking: &ModelQuery<'_>,
+) -> Result<ModelAnswer, PredictError> {
+    let mut all = decide_with_model(lifted, model, asking)?;
     let (findings, open) = confirmed(lifted, model, asking.budget);
-    // What comes after a barrier that not everybody comes to is not defined, and no run that was looked at has it.
+    // Nothing after a divergent barrier is defined, and no examined run contains it.
     let divergent = lifted.findings.iter().any(|found| found.kind == FindingKind::DivergentBarrier);
     if all.race == Race::Free && (open || divergent) {
         all.race = Race::Unknown;
@@ -121,7 +128,7 @@ pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Ans
     all.findings = findings;
     if asking.places && all.race == Race::Racy {
         for case in &lifted.cases {
-            all.race_found = locate(case, model, asking.budget)?;
+            all.race_found = locate_race(case, model, asking.budget)?;
             if all.race_found.is_some() {
                 break;
             }
@@ -130,9 +137,13 @@ pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Ans
     Ok(all)
 }
 
-/// [`answer`] without the place of a race.
-pub(crate) fn verdict(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Answer, PredictError> {
-    let mut all = Answer {
+/// [`answer_with_model`] without locating a race.
+pub(crate) fn decide_with_model(
+    lifted: &Lifted,
+    model: &Model,
+    asking: &ModelQuery<'_>,
+) -> Result<ModelAnswer, PredictError> {
+    let mut all = ModelAnswer {
         race: Race::Free,
         holds: None,
         cut: 0,
@@ -145,19 +156,19 @@ pub(crate) fn verdict(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Re
     };
     let (mut found, mut excluded) = (false, true);
     for case in &lifted.cases {
-        let (race, prediction) = of_case(case, model, asking)?;
+        let (race, prediction) = predict_case(case, model, asking)?;
         all.race = match (all.race, race) {
             (Race::Racy, _) | (_, Race::Racy) => Race::Racy,
             (Race::Unknown, _) | (_, Race::Unknown) => Race::Unknown,
             (Race::Free, Race::Free) => Race::Free,
         };
-        // Counts that the engine gave up at are at their largest.
+        // Counts at which the engine gave up are saturated.
         all.cut = all.cut.saturating_add(prediction.cut);
         all.runs = all.runs.saturating_add(prediction.runs);
         all.candidate_executions = all.candidate_executions.saturating_add(prediction.candidate_executions);
         all.consistent_executions =
             all.consistent_executions.saturating_add(prediction.consistent_executions);
-        let sought = sought(&case.test, &prediction);
+        let sought = find_sought(&case.test, &prediction);
         found |= sought == Some(true);
         excluded &= sought == Some(false);
         let open = asking.question && case.test.question.is_some() && sought.is_none();
@@ -176,15 +187,19 @@ pub(crate) fn verdict(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Re
     Ok(all)
 }
 
-/// Whether the outcome that a question is about was found: the one asked for, or one that breaks a claim.
-fn sought(test: &Test, prediction: &Prediction) -> Option<bool> {
+/// Returns whether the queried outcome was found: a witness, or a counterexample of a claim.
+fn find_sought(test: &Test, prediction: &Prediction) -> Option<bool> {
     match test.question.as_ref()?.kind {
         QuestionKind::Forall => prediction.misses,
         QuestionKind::Exists | QuestionKind::Final | QuestionKind::NotExists => prediction.meets,
     }
 }
 
-fn of_case(case: &Case, model: &Model, asking: &Asking<'_>) -> Result<(Race, Prediction), PredictError> {
+fn predict_case(
+    case: &LiftedCase,
+    model: &Model,
+    asking: &ModelQuery<'_>,
+) -> Result<(Race, Prediction), PredictError> {
     let mut test = case.test.clone();
     if !asking.question {
         test.question = None;
@@ -194,12 +209,13 @@ fn of_case(case: &Case, model: &Model, asking: &Asking<'_>) -> Result<(Race, Pre
     let race_open =
         |prediction: &Prediction| asking.race && prediction.race == Race::Unknown && prediction.cut == 0;
     let question_open = |prediction: &Prediction| {
-        test.question.is_some() && sought(&test, prediction).is_none() && prediction.cut == 0
+        test.question.is_some() && find_sought(&test, prediction).is_none() && prediction.cut == 0
     };
     if !race_open(&first) && !question_open(&first) {
         return Ok((first.race, first));
     }
-    let racy = first.race == Race::Racy || asking.race && racing_few(case, model, asking.budget)?.is_some();
+    let racy =
+        first.race == Race::Racy || asking.race && find_racing_subset(case, model, asking.budget)?.is_some();
     if racy && !question_open(&first) {
         return Ok((Race::Racy, first));
     }
@@ -207,8 +223,8 @@ fn of_case(case: &Case, model: &Model, asking: &Asking<'_>) -> Result<(Race, Pre
     Ok((if racy { Race::Racy } else { prediction.race }, prediction))
 }
 
-/// The test with only these invocations started.
-fn only(case: &Case, threads: &[usize]) -> Test {
+/// Returns the test with only the given threads started.
+fn restrict_to_threads(case: &LiftedCase, threads: &[usize]) -> Test {
     let mut test = case.test.clone();
     (test.question, test.filter) = (None, None);
     for (index, thread) in test.threads.iter_mut().enumerate() {
@@ -225,10 +241,14 @@ fn only(case: &Case, threads: &[usize]) -> Test {
     test
 }
 
-/// Invocations that race before any other starts: two, or else those of a workgroup or two, which may wait for each other.
-fn racing_few(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<Test>, PredictError> {
+/// Returns a test with few invocations that race: two, or a workgroup or two that may wait for each other.
+fn find_racing_subset(
+    case: &LiftedCase,
+    model: &Model,
+    budget: Budget<'_>,
+) -> Result<Option<Test>, PredictError> {
     let count = case.test.threads.len();
-    // A filter speaks of final states, which such a beginning has not.
+    // A filter is about final states, which a prefix does not reach.
     if count <= 2 || case.test.filter.is_some() {
         return Ok(None);
     }
@@ -250,7 +270,7 @@ fn racing_few(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<T
     }
     few.retain(|threads| threads.len() > 1 && threads.len() < count);
     for threads in few {
-        let test = only(case, &threads);
+        let test = restrict_to_threads(case, &threads);
         let options = Options { budget: budget.at_most(PAIR_STEPS), unroll: 1 };
         if predict(&test, model, &options)?.race == Race::Racy {
             return Ok(Some(test));
@@ -259,9 +279,13 @@ fn racing_few(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<T
     Ok(None)
 }
 
-/// Where a case races.
-fn locate(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<RaceSpot>, PredictError> {
-    let test = match racing_few(case, model, budget)? {
+/// Locates a race.
+fn locate_race(
+    case: &LiftedCase,
+    model: &Model,
+    budget: Budget<'_>,
+) -> Result<Option<RaceSpot>, PredictError> {
+    let test = match find_racing_subset(case, model, budget)? {
         Some(few) => few,
         None => Test { question: None, ..case.test.clone() },
     };
@@ -273,10 +297,10 @@ fn locate(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<RaceS
         mend_programs: 0,
         ..ExplainOptions::default()
     };
-    Ok(explain(&test, model, &options)?.race_found.and_then(|found| spot(case, &found)))
+    Ok(explain(&test, model, &options)?.race_found.and_then(|found| race_spot(case, &found)))
 }
 
-fn spot(case: &Case, found: &RaceFound) -> Option<RaceSpot> {
+fn race_spot(case: &LiftedCase, found: &RaceFound) -> Option<RaceSpot> {
     let (first, second) = found.pair?;
     let mut element = String::new();
     let mut at = Vec::new();

@@ -1,4 +1,4 @@
-//! The test of a kernel: the code of each invocation as a thread, cells as locations.
+//! Assembles the litmus test of a kernel: invocations as threads, cells as locations.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -10,24 +10,26 @@ use litmus::{
 use crate::emit;
 use crate::error::{Problem, unsupported};
 use crate::layout::Specialized;
-use crate::lift::{Case, Finding, FindingKind, Identity, Setting, Spot, is_descriptor_array};
+use crate::lift::{
+    FindingKind, InvocationId, LiftContext, LiftFinding, LiftedCase, Spot, is_descriptor_array,
+};
 use crate::mend;
-use crate::module::Type;
+use crate::module::SpirvType;
 use crate::question::Asked;
-use crate::value::{Cell, Number};
+use crate::value::{MemoryCell, SymbolicNumber};
 use crate::walk::{END, ENTRY, Emitted, Round, Walked};
 
-/// Makes the test of a round.
+/// Assembles the test from the last fixpoint iteration.
 pub(crate) fn case(
-    setting: &Setting<'_>,
+    setting: &LiftContext<'_>,
     name: &str,
-    invocations: &[Identity],
+    invocations: &[InvocationId],
     question: &Asked,
     round: Round,
     walked: Vec<Walked>,
-    findings: &mut BTreeSet<Finding>,
-) -> Result<Case, Problem> {
-    let mut cells: Vec<Cell> = round.locations.keys().copied().collect();
+    findings: &mut BTreeSet<LiftFinding>,
+) -> Result<LiftedCase, Problem> {
+    let mut cells: Vec<MemoryCell> = round.locations.keys().copied().collect();
     cells.sort_by_key(|cell| round.locations[cell]);
     let mut locations = Vec::with_capacity(cells.len());
     let mut names = Vec::with_capacity(cells.len());
@@ -101,8 +103,8 @@ pub(crate) fn case(
         });
         origins.push(code.instructions.iter().map(|emitted| spot_of(index, emitted)).collect());
     }
-    // What nobody writes keeps what it holds at first.
-    let initial: BTreeMap<Cell, u64> = question
+    // An unwritten cell keeps its initial value.
+    let initial: BTreeMap<MemoryCell, u64> = question
         .cells
         .iter()
         .map(|cell| Ok((*cell, initial_of(setting, *cell)?)))
@@ -124,20 +126,20 @@ pub(crate) fn case(
         question,
         khronos: None,
     };
-    Ok(Case { test, origins, names, cells, suspicions: round.suspicions })
+    Ok(LiftedCase { test, origins, names, cells, suspicions: round.suspicions })
 }
 
-fn initial_of(setting: &Setting<'_>, cell: Cell) -> Result<u64, Problem> {
-    Ok(match setting.initial(cell)? {
+fn initial_of(setting: &LiftContext<'_>, cell: MemoryCell) -> Result<u64, Problem> {
+    Ok(match setting.initial_value(cell)? {
         Some(value) => value,
-        None => setting.assigned_to(cell),
+        None => setting.assigned_initial(cell),
     })
 }
 
-fn line_of(setting: &Setting<'_>, emitted: &Emitted) -> u32 {
+fn line_of(setting: &LiftContext<'_>, emitted: &Emitted) -> u32 {
     let line = setting.module().lines.get(emitted.line as usize).map_or(0, |line| line.line);
     match (line, emitted.place) {
-        (0, crate::error::Place::Line(line)) => line,
+        (0, crate::error::SourcePosition::Line(line)) => line,
         (line, _) => line,
     }
 }
@@ -147,16 +149,16 @@ fn spot_of(thread: usize, emitted: &Emitted) -> Spot {
     Spot { thread: thread as u16, line: emitted.line, place: emitted.place, access }
 }
 
-/// Which instances of control barriers which threads come to.
+/// The threads that may reach each barrier instance.
 struct Barriers {
-    /// For each instance an instruction, and who comes.
+    /// An instruction of each instance, and the threads that reach it.
     known: BTreeMap<usize, (Emitted, BTreeSet<usize>)>,
-    /// For each instance who should.
+    /// The threads that should reach each instance.
     members: BTreeMap<usize, BTreeSet<usize>>,
 }
 
 impl Barriers {
-    fn new(invocations: &[Identity], walked: &[Walked]) -> Barriers {
+    fn new(invocations: &[InvocationId], walked: &[Walked]) -> Barriers {
         let mut barriers = Barriers { known: BTreeMap::new(), members: BTreeMap::new() };
         for (thread, walked) in walked.iter().enumerate() {
             for segment in &walked.segments {
@@ -166,8 +168,8 @@ impl Barriers {
                     barriers.known.entry(instance).or_insert_with(|| (barrier.clone(), BTreeSet::new()));
                 entry.1.insert(thread);
                 let me = &invocations[thread];
-                let meets = |other: &Identity| match kind.execution_scope {
-                    // Of a subgroup nobody is waited for who does not come (VK-SW-10).
+                let meets = |other: &InvocationId| match kind.execution_scope {
+                    // A subgroup barrier waits only for lanes that reach it (VK-SW-10).
                     Scope::Invocation | Scope::Subgroup => false,
                     Scope::Workgroup => me.workgroup_index == other.workgroup_index,
                     _ => true,
@@ -179,7 +181,7 @@ impl Barriers {
         barriers
     }
 
-    /// The barriers that others wait for a thread at and that it never comes to.
+    /// Returns the barriers that other threads wait at and this one never reaches.
     fn missing(&self, thread: usize) -> Vec<Emitted> {
         self.known
             .iter()
@@ -191,9 +193,10 @@ impl Barriers {
             .collect()
     }
 
-    /// Refuses barriers of a subgroup that an invocation may pass by for what it reads: who does is not waited for, and the test would wait
-    /// for all that may come.
-    fn all_or_none(&self, setting: &Setting<'_>, walked: &[Walked]) -> Result<(), Problem> {
+    /// Refuses subgroup barriers that an invocation may bypass depending on a read value.
+    ///
+    /// The barrier does not wait for that lane, but the litmus test would.
+    fn all_or_none(&self, setting: &LiftContext<'_>, walked: &[Walked]) -> Result<(), Problem> {
         for (barrier, comes) in self.known.values() {
             let InstructionKind::ControlBarrier(kind) = &barrier.kind else { continue };
             let alone = comes.len() < 2 || kind.execution_scope != Scope::Subgroup;
@@ -206,11 +209,11 @@ impl Barriers {
         Ok(())
     }
 
-    /// Says which instances some invocation comes to whatever is read, and some other never.
-    fn report(&self, findings: &mut BTreeSet<Finding>, walked: &[Walked]) {
+    /// Reports instances that some invocation always reaches and another never does.
+    fn report(&self, findings: &mut BTreeSet<LiftFinding>, walked: &[Walked]) {
         for (instance, (barrier, comes)) in &self.known {
             let members = &self.members[instance];
-            // One way into each segment: nothing that is read decides which barriers come next.
+            // With one path into each segment, no read value decides which barrier follows.
             let one_way = |member: &usize| walked[*member].segments.len() == walked[*member].paths;
             let never = members.iter().find(|member| !comes.contains(member) && one_way(member));
             let surely = comes.iter().find(|member| one_way(member));
@@ -219,13 +222,13 @@ impl Barriers {
                 let message = format!(
                     "invocation {surely} waits at a control barrier that invocation {never} never reaches"
                 );
-                findings.insert(Finding { kind: FindingKind::DivergentBarrier, message, at: vec![at] });
+                findings.insert(LiftFinding { kind: FindingKind::DivergentBarrier, message, at: vec![at] });
             }
         }
     }
 }
 
-/// Whether a thread may come to its end without a barrier of its own.
+/// Returns true if a thread may end without a barrier of its own.
 fn passes_by(walked: &Walked, barrier: &litmus::ControlBarrier) -> bool {
     let is_it = |index: usize| {
         let first = walked.segments.get(index).and_then(|segment| segment.barrier.as_ref());
@@ -256,21 +259,27 @@ struct ThreadCode {
     labels: Vec<u16>,
 }
 
-fn thread_code(setting: &Setting<'_>, walked: &Walked, missing: &[Emitted]) -> Result<ThreadCode, Problem> {
-    let plain = |kind: InstructionKind| Emitted { kind, line: 0, place: crate::error::Place::Module };
+fn thread_code(
+    setting: &LiftContext<'_>,
+    walked: &Walked,
+    missing: &[Emitted],
+) -> Result<ThreadCode, Problem> {
+    let plain =
+        |kind: InstructionKind| Emitted { kind, line: 0, place: crate::error::SourcePosition::Module };
     let mut code = Vec::new();
     for index in order(walked)? {
         let segment = &walked.segments[index];
         if let Some(barrier) = &segment.barrier {
             code.push(plain(emit::label(setting.segment_label(index))));
             code.push(barrier.clone());
-            let entries = segment.entries();
+            let entries = segment.entry_labels();
             for (entry, label) in entries.iter().enumerate() {
                 let last = entry + 1 == entries.len();
                 code.push(plain(if last {
                     emit::go_to(*label)
                 } else {
-                    let (who, number) = (Number::Register(ENTRY), Number::Known(entry as u64));
+                    let (who, number) =
+                        (SymbolicNumber::Register(ENTRY), SymbolicNumber::Known(entry as u64));
                     emit::branch(litmus::BranchRelation::Equal, who, number, *label)
                 }));
             }
@@ -281,12 +290,12 @@ fn thread_code(setting: &Setting<'_>, walked: &Walked, missing: &[Emitted]) -> R
     code.extend(missing.iter().cloned());
     code.push(plain(emit::label(END)));
     drop_unused(&mut code);
-    // What registers hold in the end is nobody's business, and no outcome.
+    // Final register values are not part of any outcome.
     let mut assigned: Vec<_> = code.iter().flat_map(|emitted| emitted.kind.destinations()).collect();
     assigned.sort_unstable();
     assigned.dedup();
     code.extend(assigned.iter().map(|register| plain(emit::assign(register.0, 0))));
-    // Labels are numbered by the order of their places.
+    // Labels are numbered in code order.
     let mut labels = Vec::new();
     for emitted in &code {
         if let (_, Some(label)) = emit::labels_of(&emitted.kind) {
@@ -303,7 +312,7 @@ fn thread_code(setting: &Setting<'_>, walked: &Walked, missing: &[Emitted]) -> R
     Ok(ThreadCode { instructions: code, labels: (0..labels.len() as u16).collect() })
 }
 
-/// The segments in an order in which control only goes forward.
+/// Returns the segments in topological order.
 fn order(walked: &Walked) -> Result<Vec<usize>, Problem> {
     let count = walked.segments.len();
     let mut waits = vec![0_usize; count];
@@ -328,7 +337,7 @@ fn order(walked: &Walked) -> Result<Vec<usize>, Problem> {
     }
 }
 
-/// Drops labels that nothing jumps to, jumps to what follows, and computations that nothing needs.
+/// Removes unused labels, jumps to the next instruction, and unused computations.
 fn drop_unused(code: &mut Vec<Emitted>) {
     loop {
         let before = code.len();
@@ -361,13 +370,13 @@ fn drop_unused(code: &mut Vec<Emitted>) {
     }
 }
 
-/// Of cells of a binding with several variables the one by which they are accessed.
+/// Returns, for cells of a binding with several variables, the variable that accesses them.
 fn accessed(
-    setting: &Setting<'_>,
-    locations: &BTreeMap<Cell, LocationId>,
+    setting: &LiftContext<'_>,
+    locations: &BTreeMap<MemoryCell, LocationId>,
     walked: &[Walked],
-) -> BTreeMap<Cell, u32> {
-    let shared: BTreeMap<LocationId, Cell> = locations
+) -> BTreeMap<MemoryCell, u32> {
+    let shared: BTreeMap<LocationId, MemoryCell> = locations
         .iter()
         .filter(|(cell, _)| setting.is_shared_binding(cell.object.variable))
         .map(|(cell, location)| (*location, *cell))
@@ -379,14 +388,14 @@ fn accessed(
     for emitted in walked.iter().flat_map(|one| &one.segments).flat_map(|segment| &segment.code) {
         let cell = emit::location_of(&emitted.kind).and_then(|location| shared.get(&location));
         let Some(cell) = cell.filter(|cell| !all.contains_key(*cell)) else { continue };
-        if let Some(variable) = mend::accessed(setting.module(), emitted.place) {
+        if let Some(variable) = mend::accessed_variable(setting.module(), emitted.place) {
             all.insert(*cell, variable);
         }
     }
     all
 }
 
-/// What a reader calls the scalar at an offset of a variable, and how many bytes behind its start that is.
+/// Returns the source name of the scalar at an offset, and the rest of the offset.
 pub(crate) fn name_in(
     specialized: &Specialized<'_>,
     variable: u32,
@@ -394,7 +403,7 @@ pub(crate) fn name_in(
     mut offset: u64,
 ) -> (String, u64) {
     let module = specialized.module;
-    let Some(found) = module.variables.get(&variable) else { return (module.name(variable), offset) };
+    let Some(found) = module.variables.get(&variable) else { return (module.display_name(variable), offset) };
     let mut ty = found.ty;
     let several = is_descriptor_array(module, variable, ty);
     if several {
@@ -412,7 +421,7 @@ pub(crate) fn name_in(
         }
         let Ok(Some((index, part))) = specialized.part_at(ty, offset, u64::MAX) else { break };
         match module.types.get(&ty) {
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Struct { members }) => {
                 let member = module.member_names.get(&(ty, index as u32)).filter(|name| !name.is_empty());
                 match member {
                     Some(member) => name = format!("{name}.{member}"),

@@ -1,4 +1,4 @@
-//! Atomic instructions, and what read-modify-writes may store.
+//! Atomic instructions of the symbolic execution, and the values that read-modify-writes may store.
 
 use std::rc::Rc;
 
@@ -7,48 +7,52 @@ use rspirv::spirv::Op;
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
-use crate::module::{Instruction, Type};
-use crate::order::{scope, semantics};
-use crate::state::{Performed, State};
-use crate::value::{Number, Value};
+use crate::module::{SpirvInstruction, SpirvType};
+use crate::order::{scope_from_number, semantics_from_number};
+use crate::state::{PathState, PerformedRmw};
+use crate::value::{SymbolicNumber, SymbolicValue};
 use crate::walk::{Step, Walk};
 
 impl Walk<'_> {
-    pub(crate) fn atomic(&mut self, state: &mut State, instruction: &Instruction) -> Step<Value> {
+    pub(crate) fn execute_atomic(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+    ) -> Step<SymbolicValue> {
         let module = self.setting.module();
         let op = instruction.op;
-        let pointer = self.pointer(state, instruction, 0)?;
-        let literal = |walk: &mut Self, state: &mut State, index: usize| {
-            let value = walk.operand(state, instruction, index)?;
-            walk.known(state, &value, "a scope or semantics")
+        let pointer = self.operand_pointer(state, instruction, 0)?;
+        let literal = |walk: &mut Self, state: &mut PathState, index: usize| {
+            let value = walk.operand_value(state, instruction, index)?;
+            walk.fork_to_known(state, &value, "a scope or semantics")
         };
-        let at = scope(literal(self, state, 1)?, module.vulkan)?;
-        let order = semantics(literal(self, state, 2)?)?;
+        let at = scope_from_number(literal(self, state, 1)?, module.vulkan)?;
+        let order = semantics_from_number(literal(self, state, 2)?)?;
         let compare = op == Op::AtomicCompareExchange || op == Op::AtomicCompareExchangeWeak;
-        let unequal = if compare { semantics(literal(self, state, 3)?)? } else { order };
-        if !matches!(module.ty(pointer.ty)?, Type::Integer { .. }) {
+        let unequal = if compare { semantics_from_number(literal(self, state, 3)?)? } else { order };
+        if !matches!(module.type_of_id(pointer.ty)?, SpirvType::Integer { .. }) {
             return Err(unsupported(format!("Op{op:?} on what is no integer")).into());
         }
-        let bits = self.spec().bits(pointer.ty)?;
+        let bits = self.specialized().scalar_bits(pointer.ty)?;
         let value = match op {
-            Op::AtomicLoad => Number::Known(0),
-            Op::AtomicIIncrement | Op::AtomicIDecrement => Number::Known(1),
+            Op::AtomicLoad => SymbolicNumber::Known(0),
+            Op::AtomicIIncrement | Op::AtomicIDecrement => SymbolicNumber::Known(1),
             _ => {
-                let value = self.operand(state, instruction, if compare { 4 } else { 3 })?;
-                match state.resolved(&value) {
-                    Value::Opaque => {
+                let value = self.operand_value(state, instruction, if compare { 4 } else { 3 })?;
+                match state.resolve_value(&value) {
+                    SymbolicValue::Opaque => {
                         return Err(Problem::Opaque { what: "an atomic's operand".into() }.into());
                     }
-                    other => self.number(state, &other, "an atomic's operand")?,
+                    other => self.to_number(state, &other, "an atomic's operand")?,
                 }
             }
         };
         let expected = match compare {
             true => {
-                let value = self.operand(state, instruction, 5)?;
-                self.number(state, &value, "a comparator")?
+                let value = self.operand_value(state, instruction, 5)?;
+                self.to_number(state, &value, "a comparator")?
             }
-            false => Number::Known(0),
+            false => SymbolicNumber::Known(0),
         };
         let operation = match op {
             Op::AtomicIAdd | Op::AtomicIIncrement => Some((ArithmeticOperation::Add, Op::IAdd)),
@@ -65,51 +69,51 @@ impl Walk<'_> {
         let signed = matches!(op, Op::AtomicSMin | Op::AtomicSMax);
         let scalar = if signed { emit::signed_scalar_of(bits / 8) } else { emit::scalar_of(bits / 8) };
         let scalar = scalar.ok_or_else(|| unsupported(format!("atomics of {bits} bits")))?;
-        let cell = self.cell(pointer, pointer.ty)?;
+        let cell = self.cell_at(pointer, pointer.ty)?;
         let (reads, writes) = (op != Op::AtomicStore, op != Op::AtomicLoad);
-        let class = self.class(cell.object);
+        let class = self.storage_class(cell.object);
         if class.is_some() {
             let ordered = [order, unequal].iter().any(|order| order.order != litmus::Order::Relaxed);
-            self.touch(cell, reads, writes, ordered);
+            self.note_access(cell, reads, writes, ordered);
         }
         let computed = |old: u64, value: u64| match operation {
             Some((operation, _)) => operation.apply(litmus::Value(old), litmus::Value(value), scalar).0,
             None => value,
         };
         let Some(class) = class.filter(|_| self.is_shared(cell)) else {
-            // Of this invocation alone.
+            // The cell is private.
             let old = self.read_private(state, cell, pointer.ty)?;
-            let old = if reads { self.known(state, &old, "an atomic")? } else { 0 };
+            let old = if reads { self.fork_to_known(state, &old, "an atomic")? } else { 0 };
             let new = match (value, operation) {
-                (Number::Known(value), _) => Value::Known(computed(old, value)),
-                (Number::Register(register), None) => Value::Register(register),
-                (Number::Register(register), Some(_)) => {
-                    let value = self.known(state, &Value::Register(register), "an atomic")?;
-                    Value::Known(computed(old, value))
+                (SymbolicNumber::Known(value), _) => SymbolicValue::Known(computed(old, value)),
+                (SymbolicNumber::Register(register), None) => SymbolicValue::Register(register),
+                (SymbolicNumber::Register(register), Some(_)) => {
+                    let value = self.fork_to_known(state, &SymbolicValue::Register(register), "an atomic")?;
+                    SymbolicValue::Known(computed(old, value))
                 }
             };
             let expected = match expected {
-                Number::Known(expected) => expected,
-                Number::Register(register) => {
-                    self.known(state, &Value::Register(register), "a comparator")?
+                SymbolicNumber::Known(expected) => expected,
+                SymbolicNumber::Register(register) => {
+                    self.fork_to_known(state, &SymbolicValue::Register(register), "a comparator")?
                 }
             };
             if writes && (!compare || old == expected) {
                 let number = match &new {
-                    Value::Register(register) => Number::Register(*register),
-                    other => Number::Known(crate::layout::known(other).unwrap_or(0)),
+                    SymbolicValue::Register(register) => SymbolicNumber::Register(*register),
+                    other => SymbolicNumber::Known(crate::layout::known_number(other).unwrap_or(0)),
                 };
-                if self.class(cell.object).is_some() {
-                    self.note_stored(cell, &state.domain(number));
+                if self.storage_class(cell.object).is_some() {
+                    self.note_stored(cell, &state.domain_of(number));
                 }
                 self.write_private(state, cell, new)?;
             }
-            return Ok(Value::Known(old));
+            return Ok(SymbolicValue::Known(old));
         };
         if self.knowledge.opaque.contains(&cell) && (writes && reads) {
             return Err(Problem::Opaque { what: "an atomic's old value".into() }.into());
         }
-        let mut target = self.target(cell, class)?;
+        let mut target = self.access_target(cell, class)?;
         if signed {
             target.scalar = Some(scalar);
         }
@@ -117,41 +121,46 @@ impl Walk<'_> {
             let access = litmus::Access::Atomic { scope: at, semantics: order };
             return self.shared_read(state, cell, |register| emit::load(register, target, access));
         }
-        let domain = self.domain(cell)?;
+        let domain = self.cell_domain(cell)?;
         if op == Op::AtomicStore {
-            self.note_given(cell, &state.domain(value));
+            self.note_given(cell, &state.domain_of(value));
             let access = litmus::Access::Atomic { scope: at, semantics: order };
-            self.emit(emit::store(target, value, access))?;
+            self.emit_instruction(emit::store(target, value, access))?;
             (state.effects, state.writes) = (state.effects + 1, state.writes + 1);
-            return Ok(Value::Opaque);
+            return Ok(SymbolicValue::Opaque);
         }
-        // What memory holds at first takes no update to get to.
-        let initial = self.initial(cell)?;
-        self.round.found.generations.entry(cell).or_default().insert(initial, 0);
-        let domain = self.before_update(state, cell, &domain);
-        let register = self.register(state, domain.clone())?;
+        // The initial value needs no update to be reached.
+        let initial = self.initial_number(cell)?;
+        self.round.facts.generations.entry(cell).or_default().insert(initial, 0);
+        let domain = self.values_before_update(state, cell, &domain);
+        let register = self.new_register(state, domain.clone())?;
         if compare {
             let success = state
-                .domain(expected)
-                .values()
-                .zip(domain.values())
+                .domain_of(expected)
+                .finite_values()
+                .zip(domain.finite_values())
                 .is_none_or(|(wanted, held)| wanted.iter().any(|value| held.contains(value)));
             if success {
-                self.note_given(cell, &state.domain(value));
+                self.note_given(cell, &state.domain_of(value));
             }
-            self.emit(emit::compare_exchange(register, target, (expected, value), (at, order, unequal)))?;
+            self.emit_instruction(emit::compare_exchange(
+                register,
+                target,
+                (expected, value),
+                (at, order, unequal),
+            ))?;
             if self.fork_success(state, register, expected)? {
                 (state.effects, state.writes) = (state.effects + 1, state.writes + 1);
             }
-            return Ok(state.resolved(&Value::Register(register)));
+            return Ok(state.resolve_value(&SymbolicValue::Register(register)));
         }
-        self.note_update(state, cell, &domain, &state.domain(value), operation.is_some(), computed);
+        self.note_update(state, cell, &domain, &state.domain_of(value), operation.is_some(), computed);
         let order = (at, order);
         let operation = operation.map(|(operation, _)| operation);
         let kind = emit::read_modify_write(register, target, operation, value, order);
-        self.emit(kind)?;
-        Rc::make_mut(&mut state.performed).push(Performed { register, operation, value, scalar });
+        self.emit_instruction(kind)?;
+        Rc::make_mut(&mut state.performed_rmws).push(PerformedRmw { register, operation, value, scalar });
         (state.effects, state.writes) = (state.effects + 1, state.writes + 1);
-        Ok(state.resolved(&Value::Register(register)))
+        Ok(state.resolve_value(&SymbolicValue::Register(register)))
     }
 }

@@ -1,5 +1,4 @@
-//! What a device is given to dispatch a kernel: its words as they are, and beside them names, numbers, constants and the contents
-//! of its buffers.
+//! A kernel as a device executes it: unchanged words, with constants, features and buffer contents.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,120 +7,120 @@ use rspirv::spirv::{Capability, GlslStd450Op, Op, StorageClass};
 
 use crate::annotations::Annotations;
 use crate::assemble::name_in;
-use crate::error::{Place, Problem, Refusal, malformed, unsupported};
+use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::grid::{default_image, initial_texels, pack_texels};
 use crate::layout::Specialized;
-use crate::lift::{DEFAULT_BYTES, Options, is_descriptor_array, local_size};
-use crate::module::{Constant, HEADER_WORDS, Module, Type};
+use crate::lift::{AnalysisOptions, DEFAULT_BYTES, is_descriptor_array, local_size_of};
+use crate::module::{HEADER_WORDS, SpirvConstant, SpirvModule, SpirvType};
 use crate::stage::Stage;
 
-/// Elements of an array of buffers at most.
+/// Upper bound on the elements of a buffer array.
 const MAX_ELEMENTS: u64 = 64;
-/// Operands of a rotation of a whole subgroup: its scope, the value and how far.
+/// Operands of a whole-subgroup rotation: scope, value and distance.
 const UNCLUSTERED: usize = 3;
-/// Bytes of all buffers of a dispatch at most.
+/// Upper bound on the size of all buffers.
 const MAX_BYTES: u64 = 1 << 26;
 
-/// A buffer that a kernel uses.
+/// A buffer of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DispatchBuffer {
     /// The descriptor set.
     pub set: u32,
-    /// The binding in it.
+    /// The binding.
     pub binding: u32,
-    /// The element, where the binding is an array of buffers; else 0.
+    /// The element of a buffer array; else 0.
     pub element: u32,
-    /// A uniform buffer, which nobody writes.
+    /// True for a uniform buffer, which is read-only.
     pub uniform: bool,
-    /// What a reader calls it.
+    /// The source name.
     pub name: String,
-    /// Contents before the dispatch: whole words.
+    /// The initial content, in whole words.
     pub bytes: Vec<u8>,
-    /// The shape of an image, whose texels the words are.
+    /// The shape of an image, whose texels are the words.
     pub image: Option<DispatchImage>,
 }
 
-/// The shape of an image whose texels have 32 bits.
+/// The shape of an image with 32-bit texels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DispatchImage {
-    /// Texels in a row and rows; none where it has one dimension.
+    /// Width, and height unless it is one-dimensional.
     pub size: (u32, Option<u32>),
-    /// Whether it shows a buffer.
+    /// True for a texel buffer.
     pub is_buffer: bool,
-    /// The number of its format in SPIR-V's list.
+    /// The number of its SPIR-V image format.
     pub format: u32,
 }
 
-/// A kernel as a device takes it.
+/// A kernel with everything that a device needs to run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dispatch {
-    /// The entry point.
+pub struct KernelDispatch {
+    /// The name of the entry point.
     pub entry: String,
-    /// The words of the module, as they were read.
+    /// The words of the module, unchanged.
     pub words: Vec<u32>,
     /// Workgroups.
     pub grid: [u32; 3],
-    /// Invocations of a workgroup.
+    /// Invocations per workgroup, by axis.
     pub local_size: [u32; 3],
-    /// Specialization constants that were given: ids, and values as bytes.
+    /// Given specialization constants: id and bytes.
     pub constants: Vec<(u32, Vec<u8>)>,
     /// Push constants.
     pub push: Vec<u8>,
-    /// The buffers, by set, binding and element.
+    /// The buffers by set, binding and element.
     pub buffers: Vec<DispatchBuffer>,
-    /// What the module declares that not every device has, by the names of Vulkan's features; each of a group of names will do.
+    /// Required Vulkan features; one name of each group suffices.
     pub needs: Vec<Vec<&'static str>>,
-    /// Capabilities that no feature known here stands for.
+    /// Capabilities without a known feature.
     pub unknown: Vec<String>,
-    /// Bytes of workgroup memory.
+    /// Size of workgroup memory.
     pub workgroup_bytes: u64,
-    /// Whether it has loops, whose end a device may bring about too early.
+    /// True if it has loops, which a faulty device may leave early.
     pub loops: bool,
-    /// Whether floats are computed, compared or converted: devices may round in several ways.
+    /// True if it computes, compares or converts floats, which devices may round differently.
     pub floats: bool,
-    /// What else devices may do in several ways.
+    /// Another reason why devices may differ.
     pub varies: Option<&'static str>,
-    /// What else a reader should know.
+    /// Assumptions to report.
     pub notes: Vec<String>,
 }
 
-impl Dispatch {
-    /// Asks devices for one of some features.
-    fn asks_for(&mut self, features: &[&'static str]) {
+impl KernelDispatch {
+    /// Requires one of several features.
+    fn require_feature(&mut self, features: &[&'static str]) {
         if !self.needs.iter().any(|known| known == features) {
             self.needs.push(features.to_vec());
         }
     }
 }
 
-/// What a device needs to dispatch a kernel with its inputs.
+/// Returns what a device needs to run a kernel with its inputs.
 ///
 /// # Errors
-/// What of it cannot be dispatched, with its place.
-pub fn dispatch(module: &Module, options: &Options) -> Result<Dispatch, Refusal> {
-    dispatch_of(module, options).map_err(|problem| problem.at(Place::Module))
+/// Returns the position of what cannot be dispatched.
+pub fn plan_dispatch(module: &SpirvModule, options: &AnalysisOptions) -> Result<KernelDispatch, Refusal> {
+    dispatch_of(module, options).map_err(|problem| problem.located_at(SourcePosition::Module))
 }
 
-fn dispatch_of(module: &Module, options: &Options) -> Result<Dispatch, Problem> {
+fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<KernelDispatch, Problem> {
     if module.annotations != Annotations::default() {
         return Err(unsupported(
             "annotations of a text: a dispatch has its inputs from the command line or a case",
         ));
     }
-    let entry = module.entry(options.entry.as_deref())?;
-    if entry.stage() != Stage::Compute {
+    let entry = module.find_entry(options.entry.as_deref())?;
+    if entry.shader_stage() != Stage::Compute {
         let what =
             format!("`{}` is of stage {:?}, which `check`, `race` and `lint` take", entry.name, entry.model);
         return Err(Problem::EntryPoint(format!("only compute shaders are dispatched: {what}")));
     }
     let (function, name) = (entry.function, entry.name.clone());
     let (by_id, by_result) = (&options.specialization, HashMap::new());
-    let local_size = local_size(module, by_id, &by_result, function)?;
+    let local_size = local_size_of(module, by_id, &by_result, function)?;
     let specialized = Specialized::new(module, by_id, &by_result, Some(local_size))?;
     if !options.addresses.is_empty() {
         return Err(unsupported("buffers behind addresses, for a dispatch on a device"));
     }
-    let mut all = Dispatch {
+    let mut all = KernelDispatch {
         entry: name,
         words: module.words().to_vec(),
         grid: options.grid.unwrap_or([1, 1, 1]),
@@ -143,11 +142,11 @@ fn dispatch_of(module: &Module, options: &Options) -> Result<Dispatch, Problem> 
     if local_size.contains(&0) {
         return Err(Problem::Input("a workgroup without invocations".to_owned()));
     }
-    let used = used(module, function, &mut all);
-    constants(module, by_id, &mut all)?;
-    capabilities(module, &mut all);
-    if module.local_size(function).is_some_and(|(_, by_ids)| by_ids) {
-        all.asks_for(&["maintenance4"]);
+    let used = used_variables(module, function, &mut all);
+    add_constants(module, by_id, &mut all)?;
+    add_capability_features(module, &mut all);
+    if module.declared_local_size(function).is_some_and(|(_, by_ids)| by_ids) {
+        all.require_feature(&["maintenance4"]);
     }
     let mut places: BTreeMap<(u32, u32, u32), DispatchBuffer> = BTreeMap::new();
     let mut bytes = 0_u64;
@@ -155,27 +154,27 @@ fn dispatch_of(module: &Module, options: &Options) -> Result<Dispatch, Problem> 
     for (id, variable) in module.variables.iter().filter(|(id, _)| used.contains(id)) {
         match variable.class {
             StorageClass::StorageBuffer | StorageClass::Uniform => {
-                buffers(&specialized, options, *id, &mut places, &mut bytes, &mut all.notes)?;
+                add_buffers(&specialized, options, *id, &mut places, &mut bytes, &mut all.notes)?;
             }
             StorageClass::PushConstant => {
-                pushed = pushed.max(specialized.size(variable.ty)?);
+                pushed = pushed.max(specialized.size_of(variable.ty)?);
                 if options.push.is_empty() {
                     all.notes.push("nothing is said of push constants, taken as zeros".to_owned());
                 }
             }
             StorageClass::Workgroup => {
-                all.workgroup_bytes = all.workgroup_bytes.saturating_add(specialized.size(variable.ty)?);
+                all.workgroup_bytes = all.workgroup_bytes.saturating_add(specialized.size_of(variable.ty)?);
             }
             StorageClass::UniformConstant => {
-                all.floats |= rounds(module, variable.ty);
-                let image = image(module, options, *id, &mut all.notes)?;
+                all.floats |= is_rounded(module, variable.ty);
+                let image = add_image(module, options, *id, &mut all.notes)?;
                 places.insert((image.set, image.binding, 0), image);
             }
             StorageClass::Input | StorageClass::Output | StorageClass::Private => {}
             class => {
                 return Err(unsupported(format!(
                     "`{}` of storage class {class:?}, for a dispatch on a device",
-                    module.name(*id)
+                    module.display_name(*id)
                 )));
             }
         }
@@ -190,14 +189,14 @@ fn dispatch_of(module: &Module, options: &Options) -> Result<Dispatch, Problem> 
     Ok(all)
 }
 
-/// The global variables that an entry point uses; and what is in its code.
-fn used(module: &Module, function: u32, all: &mut Dispatch) -> BTreeSet<u32> {
+/// Returns the global variables of an entry point, and records properties of its code.
+fn used_variables(module: &SpirvModule, function: u32, all: &mut KernelDispatch) -> BTreeSet<u32> {
     let (mut known, mut left) = (BTreeSet::from([function]), vec![function]);
     let mut used = BTreeSet::new();
     while let Some(function) = left.pop() {
         let Some(function) = module.functions.get(&function) else { continue };
         for (at, instruction) in function.code.iter().enumerate() {
-            let operands = module.operands(instruction);
+            let operands = module.operands_of(instruction);
             if instruction.op == Op::FunctionCall
                 && let Some(called) = operands.first().filter(|called| known.insert(**called))
             {
@@ -208,15 +207,16 @@ fn used(module: &Module, function: u32, all: &mut Dispatch) -> BTreeSet<u32> {
             all.loops |= jumps && operands.iter().any(back);
             all.floats |= is_float(module, instruction.ty)
                 && !matches!(instruction.op, Op::Load | Op::CopyObject | Op::Image | Op::ImageRead)
-                || leaves_floats(instruction.op, operands);
-            if is_of_subgroup(instruction.op) && is_extended(module, instruction.ty) {
-                all.asks_for(&["shaderSubgroupExtendedTypes"]);
+                || changes_floats(instruction.op, operands);
+            if is_subgroup_operation(instruction.op) && is_extended(module, instruction.ty) {
+                all.require_feature(&["shaderSubgroupExtendedTypes"]);
             }
             if instruction.op == Op::GroupNonUniformRotateKHR && operands.len() > UNCLUSTERED {
-                all.asks_for(&["shaderSubgroupRotateClustered"]);
+                all.require_feature(&["shaderSubgroupRotateClustered"]);
             }
             if matches!(instruction.op, Op::SRem | Op::SMod) {
-                // "Precision and Operation of SPIR-V Instructions": of a negative operand the result is undefined.
+                // "Precision and Operation of SPIR-V Instructions": the result is undefined for a negative
+                // operand.
                 all.varies =
                     Some("a remainder of signed numbers, which Vulkan leaves open where one is negative");
             }
@@ -226,8 +226,8 @@ fn used(module: &Module, function: u32, all: &mut Dispatch) -> BTreeSet<u32> {
     used
 }
 
-/// Whether an instruction makes something else of floats, or may do so: what it gives depends on how they were rounded.
-fn leaves_floats(op: Op, operands: &[u32]) -> bool {
+/// Returns true if an instruction's result depends on how floats were rounded.
+fn changes_floats(op: Op, operands: &[u32]) -> bool {
     match op {
         Op::ExtInst => {
             let integers = [
@@ -254,43 +254,50 @@ fn leaves_floats(op: Op, operands: &[u32]) -> bool {
     }
 }
 
-/// Whether it is an operation of a subgroup.
-fn is_of_subgroup(op: Op) -> bool {
+/// Returns true for subgroup operations.
+fn is_subgroup_operation(op: Op) -> bool {
     format!("{op:?}").starts_with("GroupNonUniform")
 }
 
-/// Whether subgroups take numbers of a type by a feature of its own (VUID-RuntimeSpirv-None-06275).
-fn is_extended(module: &Module, ty: u32) -> bool {
+/// Returns true if subgroup operations on a type need an own feature (VUID-RuntimeSpirv-None-06275).
+fn is_extended(module: &SpirvModule, ty: u32) -> bool {
     match module.types.get(&ty) {
-        Some(Type::Integer { bits, .. }) => *bits != 32,
-        Some(Type::Float { bits }) => *bits == 16,
-        Some(Type::Vector { element, .. }) => is_extended(module, *element),
+        Some(SpirvType::Integer { bits, .. }) => *bits != 32,
+        Some(SpirvType::Float { bits }) => *bits == 16,
+        Some(SpirvType::Vector { element, .. }) => is_extended(module, *element),
         _ => false,
     }
 }
 
-/// Whether numbers of a type are floats.
-fn is_float(module: &Module, ty: u32) -> bool {
+/// Returns true for float types.
+fn is_float(module: &SpirvModule, ty: u32) -> bool {
     match module.types.get(&ty) {
-        Some(Type::Float { .. } | Type::Matrix { .. }) => true,
-        Some(Type::Vector { element, .. }) => matches!(module.types.get(element), Some(Type::Float { .. })),
+        Some(SpirvType::Float { .. } | SpirvType::Matrix { .. }) => true,
+        Some(SpirvType::Vector { element, .. }) => {
+            matches!(module.types.get(element), Some(SpirvType::Float { .. }))
+        }
         _ => false,
     }
 }
 
-fn constants(module: &Module, by_id: &HashMap<u32, u64>, all: &mut Dispatch) -> Result<(), Problem> {
+fn add_constants(
+    module: &SpirvModule,
+    by_id: &HashMap<u32, u64>,
+    all: &mut KernelDispatch,
+) -> Result<(), Problem> {
     let mut given: Vec<(&u32, &u64)> = by_id.iter().collect();
     given.sort_unstable();
     for (id, value) in given {
         let decorated = module.decorations.iter().find(|(_, known)| known.specialization == Some(*id));
-        let Some((ty, Constant::Scalar(_))) = decorated.and_then(|(result, _)| module.constants.get(result))
+        let Some((ty, SpirvConstant::Scalar(_))) =
+            decorated.and_then(|(result, _)| module.constants.get(result))
         else {
             all.notes.push(format!("no specialization constant has the id {id}"));
             continue;
         };
-        let bytes = match module.ty(*ty)? {
-            Type::Integer { bits, .. } | Type::Float { bits } => bits.div_ceil(8) as usize,
-            // VkBool32.
+        let bytes = match module.type_of_id(*ty)? {
+            SpirvType::Integer { bits, .. } | SpirvType::Float { bits } => bits.div_ceil(8) as usize,
+            // `VkBool32`.
             _ => 4,
         };
         let value = value.to_le_bytes();
@@ -301,27 +308,27 @@ fn constants(module: &Module, by_id: &HashMap<u32, u64>, all: &mut Dispatch) -> 
     Ok(())
 }
 
-/// Whether devices may round what is written to an image, or what is read of it.
-fn rounds(module: &Module, ty: u32) -> bool {
+/// Returns true if devices may round what an image stores or returns.
+fn is_rounded(module: &SpirvModule, ty: u32) -> bool {
     let format = module.handles.get(&ty).and_then(|handle| handle.get(6)).copied();
-    // Rgba32f, R32f and Rg32f, and whatever has integers, keep what they are given.
+    // `Rgba32f`, `R32f`, `Rg32f` and integer formats are exact.
     !matches!(format, Some(1 | 3 | 6 | 21..=41))
 }
 
-/// The storage image, or the buffer of texels, of a variable.
-fn image(
-    module: &Module,
-    options: &Options,
+/// Adds the storage image or texel buffer of a variable.
+fn add_image(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
     id: u32,
     notes: &mut Vec<String>,
 ) -> Result<DispatchBuffer, Problem> {
     let ty = module.variables.get(&id).map_or(0, |variable| variable.ty);
     let name = module.variable_name(id, ty);
     let refused = |what: &str| unsupported(format!("{what} `{name}`, for a dispatch on a device"));
-    if !matches!(module.types.get(&ty), Some(Type::Handle(Op::TypeImage))) {
+    if !matches!(module.types.get(&ty), Some(SpirvType::Handle(Op::TypeImage))) {
         return Err(refused("the array of images, or the sampler"));
     }
-    let decorations = module.decorations(id);
+    let decorations = module.decorations_of(id);
     let handle = module.handles.get(&ty).map_or(&[][..], Vec::as_slice);
     let (Some(binding), [_, dimension @ (0 | 1 | 5), _, 0, 0, 2, format, ..]) = (decorations.binding, handle)
     else {
@@ -347,10 +354,10 @@ fn image(
     Ok(DispatchBuffer { set: at.0, binding, element: 0, uniform: false, name, bytes, image })
 }
 
-/// The buffers at the binding of a variable, unless they are there already.
-fn buffers(
+/// Adds the buffers at a variable's binding, unless they exist.
+fn add_buffers(
     specialized: &Specialized<'_>,
-    options: &Options,
+    options: &AnalysisOptions,
     id: u32,
     places: &mut BTreeMap<(u32, u32, u32), DispatchBuffer>,
     all: &mut u64,
@@ -358,14 +365,14 @@ fn buffers(
 ) -> Result<(), Problem> {
     let module = specialized.module;
     let Some(variable) = module.variables.get(&id) else { return Ok(()) };
-    let decorations = module.decorations(id);
+    let decorations = module.decorations_of(id);
     let (set, binding) = (decorations.set.unwrap_or(0), decorations.binding);
-    let mut name = module.name(id);
+    let mut name = module.display_name(id);
     let binding = binding.ok_or_else(|| unsupported(format!("`{name}` without a binding")))?;
     let (mut ty, mut count, mut is_array) = (variable.ty, 1, false);
     if is_descriptor_array(module, id, ty) {
-        count = match module.ty(ty)? {
-            Type::Array { length, .. } => specialized.length(*length)?,
+        count = match module.type_of_id(ty)? {
+            SpirvType::Array { length, .. } => specialized.array_length(*length)?,
             _ => {
                 return Err(unsupported(format!(
                     "`{name}`, an array of buffers without a length, for a dispatch on a device"
@@ -381,19 +388,19 @@ fn buffers(
         (ty, is_array) = (specialized.part_of(ty, 0)?.ty, true);
     }
     name = module.variable_name(id, ty);
-    let uniform = variable.class == StorageClass::Uniform && module.decorations(ty).block;
-    let size = specialized.size(ty)?;
+    let uniform = variable.class == StorageClass::Uniform && module.decorations_of(ty).block;
+    let size = specialized.size_of(ty)?;
     for element in 0..count as u32 {
         let given = options.buffers.get(&(set, binding));
         let bytes = match given {
-            Some(bytes) if is_open(specialized, ty) => (bytes.len() as u64).max(size),
-            None if is_open(specialized, ty) => {
+            Some(bytes) if ends_in_runtime_array(specialized, ty) => (bytes.len() as u64).max(size),
+            None if ends_in_runtime_array(specialized, ty) => {
                 if !places.contains_key(&(set, binding, element)) {
                     notes.push(format!("nothing is said of `{name}`, taken as 64 KiB of zeros"));
                 }
                 DEFAULT_BYTES.max(size)
             }
-            // Nothing beyond a type of fixed size is ever looked at.
+            // Bytes beyond a type of fixed size are never accessed.
             Some(_) | None => size,
         };
         let bytes = bytes.max(4).next_multiple_of(4);
@@ -406,7 +413,7 @@ fn buffers(
         let name = if is_array { format!("{name}[{element}]") } else { name.clone() };
         let buffer = DispatchBuffer { set, binding, element, uniform, name, bytes: contents, image: None };
         match places.get_mut(&(set, binding, element)) {
-            // Variables that share a binding see one buffer, the largest of them.
+            // Variables with the same binding share the largest buffer.
             Some(known) if known.bytes.len() >= buffer.bytes.len() => known.uniform &= uniform,
             Some(known) => *known = DispatchBuffer { uniform: known.uniform && uniform, ..buffer },
             None => {
@@ -417,33 +424,35 @@ fn buffers(
     Ok(())
 }
 
-/// Whether a type ends in an array of no fixed length.
-fn is_open(specialized: &Specialized<'_>, ty: u32) -> bool {
+/// Returns true if a type ends in a runtime array.
+fn ends_in_runtime_array(specialized: &Specialized<'_>, ty: u32) -> bool {
     match specialized.module.types.get(&ty) {
-        Some(Type::RuntimeArray { .. }) => true,
-        Some(Type::Struct { members }) => members.last().is_some_and(|member| is_open(specialized, *member)),
+        Some(SpirvType::RuntimeArray { .. }) => true,
+        Some(SpirvType::Struct { members }) => {
+            members.last().is_some_and(|member| ends_in_runtime_array(specialized, *member))
+        }
         _ => false,
     }
 }
 
-/// What readers call words of buffers: by set, binding, element and offset in bytes.
+/// Returns the source names of buffer words by set, binding, element and byte offset.
 ///
 /// # Errors
-/// As for [`dispatch`].
+/// As for [`plan_dispatch`].
 pub fn element_names(
-    module: &Module,
-    options: &Options,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
     places: &[(u32, u32, u32, u64)],
 ) -> Result<Vec<String>, Refusal> {
-    let nowhere = |problem: Problem| problem.at(Place::Module);
-    let function = module.entry(options.entry.as_deref()).map_err(nowhere)?.function;
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let function = module.find_entry(options.entry.as_deref()).map_err(nowhere)?.function;
     let by_result = HashMap::new();
-    let local_size = local_size(module, &options.specialization, &by_result, function).map_err(nowhere)?;
+    let local_size = local_size_of(module, &options.specialization, &by_result, function).map_err(nowhere)?;
     let specialized =
         Specialized::new(module, &options.specialization, &by_result, Some(local_size)).map_err(nowhere)?;
     let mut variables: HashMap<(u32, u32), u32> = HashMap::new();
     for id in module.variables.keys() {
-        let decorations = module.decorations(*id);
+        let decorations = module.decorations_of(*id);
         if let Some(binding) = decorations.binding {
             variables.entry((decorations.set.unwrap_or(0), binding)).or_insert(*id);
         }
@@ -472,20 +481,20 @@ pub fn element_names(
     Ok(places.iter().map(name).collect())
 }
 
-/// Of an image how many texels a row has, where it has rows; `None` for what is none.
-fn width_of_image(module: &Module, options: &Options, variable: u32) -> Option<Option<u32>> {
+/// Returns the row length of an image, `Some(None)` for one dimension, and `None` for other variables.
+fn width_of_image(module: &SpirvModule, options: &AnalysisOptions, variable: u32) -> Option<Option<u32>> {
     let ty = module.variables.get(&variable)?.ty;
-    let Some(Type::Handle(Op::TypeImage)) = module.types.get(&ty) else { return None };
+    let Some(SpirvType::Handle(Op::TypeImage)) = module.types.get(&ty) else { return None };
     let dimension = *module.handles.get(&ty)?.get(1)?;
-    let decorations = module.decorations(variable);
+    let decorations = module.decorations_of(variable);
     let at = (decorations.set.unwrap_or(0), decorations.binding?);
     let width =
         options.images.get(&at).map_or(default_image(dimension, false).size[0], |image| image.size[0]);
     Some((dimension == 1).then_some(width.max(1)))
 }
 
-/// The features that capabilities of modules stand for; none for those that every device has.
-fn features(capability: Capability) -> Option<&'static [&'static str]> {
+/// Returns the features that a capability needs; `None` if every device has it.
+fn features_of(capability: Capability) -> Option<&'static [&'static str]> {
     Some(match capability {
         Capability::Matrix
         | Capability::Shader
@@ -549,14 +558,14 @@ fn features(capability: Capability) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Whether operations of subgroups, or their size, come with a capability.
-fn of_subgroups(capability: Capability) -> bool {
+/// Returns true for capabilities of subgroup operations or sizes.
+fn is_subgroup_capability(capability: Capability) -> bool {
     let name = format!("{capability:?}");
     name.starts_with("Group") || name.starts_with("Subgroup")
 }
 
-/// The numbers of the capabilities that the module declares.
-fn declared_capabilities(module: &Module) -> impl Iterator<Item = u32> {
+/// Returns the declared capabilities.
+fn declared_capabilities(module: &SpirvModule) -> impl Iterator<Item = u32> {
     let mut rest = module.words().get(HEADER_WORDS..).unwrap_or_default();
     std::iter::from_fn(move || {
         let first = *rest.first().filter(|first| **first as u16 == Op::Capability as u16)?;
@@ -566,18 +575,18 @@ fn declared_capabilities(module: &Module) -> impl Iterator<Item = u32> {
     })
 }
 
-fn capabilities(module: &Module, all: &mut Dispatch) {
+fn add_capability_features(module: &SpirvModule, all: &mut KernelDispatch) {
     let mut declared = BTreeSet::new();
     for instruction in declared_capabilities(module) {
         match Capability::from_u32(instruction) {
             Some(capability) => {
-                if of_subgroups(capability) {
+                if is_subgroup_capability(capability) {
                     all.varies = Some("the size of subgroups, or which invocations make one");
                 }
                 if declared.insert(instruction) {
-                    match features(capability) {
+                    match features_of(capability) {
                         Some([]) => {}
-                        Some(features) => all.asks_for(features),
+                        Some(features) => all.require_feature(features),
                         None => all.unknown.push(format!("{capability:?}")),
                     }
                 }

@@ -1,4 +1,4 @@
-//! The one place where instructions of litmus tests are made.
+//! Constructors and queries of litmus instructions: the only code that builds them.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -8,23 +8,23 @@ use litmus::{
     RmwOperation, ScalarType, Scope, Semantics, SplitBarrier, SplitHalf, StorageClass,
 };
 
-use crate::value::Number;
+use crate::value::SymbolicNumber;
 use crate::walk::{COUNT, END, FIRST_SUSPICION};
 
-/// What an access names.
+/// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub location: LocationId,
     pub class: StorageClass,
-    /// The type of the access where it is not that of the location: the same width, signed.
+    /// The signed type of the same width, if the access differs from its location.
     pub scalar: Option<ScalarType>,
 }
 
-/// A number as an operand.
-pub(crate) fn operand(number: Number) -> Operand {
+/// Converts a number to an operand.
+pub(crate) fn operand(number: SymbolicNumber) -> Operand {
     match number {
-        Number::Known(value) => Operand::Constant(value as i64),
-        Number::Register(register) => Operand::Register(RegisterId(register)),
+        SymbolicNumber::Known(value) => Operand::Constant(value as i64),
+        SymbolicNumber::Register(register) => Operand::Register(RegisterId(register)),
     }
 }
 
@@ -38,16 +38,16 @@ pub(crate) fn load(destination: u16, target: Target, access: Access) -> Instruct
     InstructionKind::load(RegisterId(destination), target.place(), access)
 }
 
-pub(crate) fn store(target: Target, value: Number, access: Access) -> InstructionKind {
+pub(crate) fn store(target: Target, value: SymbolicNumber, access: Access) -> InstructionKind {
     InstructionKind::store(target.place(), operand(value), access)
 }
 
-/// A read-modify-write that computes with an operand, or without an operation exchanges.
+/// Builds a read-modify-write; without an operation it is an exchange.
 pub(crate) fn read_modify_write(
     destination: u16,
     target: Target,
     operation: Option<ArithmeticOperation>,
-    value: Number,
+    value: SymbolicNumber,
     (scope, semantics): (Scope, Semantics),
 ) -> InstructionKind {
     let operation = match operation {
@@ -60,7 +60,7 @@ pub(crate) fn read_modify_write(
 pub(crate) fn compare_exchange(
     destination: u16,
     target: Target,
-    (compare, value): (Number, Number),
+    (compare, value): (SymbolicNumber, SymbolicNumber),
     (scope, semantics, unequal): (Scope, Semantics, Semantics),
 ) -> InstructionKind {
     let operation =
@@ -106,31 +106,36 @@ pub(crate) fn interlock(end: InterlockEnd, order: InterlockOrder, pixel: u32) ->
 pub(crate) fn arithmetic(
     destination: u16,
     operation: ArithmeticOperation,
-    left: Number,
-    right: Number,
+    left: SymbolicNumber,
+    right: SymbolicNumber,
 ) -> InstructionKind {
     let (left, right) = (operand(left), operand(right));
     let destination = RegisterId(destination);
     InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right })
 }
 
-/// Assigns a number.
+/// Builds an assignment of a constant.
 pub(crate) fn assign(destination: u16, value: u64) -> InstructionKind {
-    arithmetic(destination, ArithmeticOperation::Add, Number::Known(value), Number::Known(0))
+    arithmetic(destination, ArithmeticOperation::Add, SymbolicNumber::Known(value), SymbolicNumber::Known(0))
 }
 
-pub(crate) fn branch(relation: BranchRelation, left: Number, right: Number, target: u16) -> InstructionKind {
+pub(crate) fn branch(
+    relation: BranchRelation,
+    left: SymbolicNumber,
+    right: SymbolicNumber,
+    target: u16,
+) -> InstructionKind {
     let (left, right) = (operand(left), operand(right));
     InstructionKind::Flow(Flow::Branch { relation, left, right, target: LabelId(target) })
 }
 
-/// Marks a place where something may be wrong, if some execution comes there: a branch that nobody takes.
+/// Builds the mark of a suspicion: a branch that is never taken.
 pub(crate) fn suspicion(index: usize) -> InstructionKind {
-    let number = Number::Known(FIRST_SUSPICION + index as u64);
-    branch(BranchRelation::Equal, Number::Register(COUNT), number, END)
+    let number = SymbolicNumber::Known(FIRST_SUSPICION + index as u64);
+    branch(BranchRelation::Equal, SymbolicNumber::Register(COUNT), number, END)
 }
 
-/// The index of the suspicion that an instruction marks.
+/// Returns the index of the suspicion that an instruction marks.
 pub(crate) fn suspicion_of(kind: &InstructionKind) -> Option<usize> {
     if let InstructionKind::Flow(Flow::Branch { left: Operand::Register(RegisterId(COUNT)), right, .. }) =
         kind
@@ -149,7 +154,7 @@ pub(crate) fn label(label: u16) -> InstructionKind {
     InstructionKind::Flow(Flow::Label(LabelId(label)))
 }
 
-/// The labels that an instruction jumps to, and the one that it is.
+/// Returns the label that an instruction jumps to, and the label that it defines.
 pub(crate) fn labels_of(kind: &InstructionKind) -> (Option<LabelId>, Option<LabelId>) {
     let InstructionKind::Flow(flow) = kind else { return (None, None) };
     match flow {
@@ -160,12 +165,12 @@ pub(crate) fn labels_of(kind: &InstructionKind) -> (Option<LabelId>, Option<Labe
     }
 }
 
-/// Where an instruction jumps to whatever it computes.
+/// Returns the target of an unconditional jump.
 pub(crate) fn jump_of(kind: &InstructionKind) -> Option<LabelId> {
     labels_of(kind).0.filter(|_| matches!(kind, InstructionKind::Flow(Flow::Goto(_))))
 }
 
-/// The register that an instruction computes without touching memory, and the registers that it needs.
+/// Returns the register that a computation defines, and the registers that it uses.
 pub(crate) fn registers_of(kind: &InstructionKind) -> (Option<RegisterId>, Vec<RegisterId>) {
     let computed = if let InstructionKind::Compute(compute) = kind {
         let (Compute::Arithmetic { destination, .. }
@@ -180,7 +185,7 @@ pub(crate) fn registers_of(kind: &InstructionKind) -> (Option<RegisterId>, Vec<R
     (computed, kind.registers_read().collect())
 }
 
-/// The type of a location of so many bytes.
+/// Returns the type of a location by its size.
 pub(crate) fn scalar_of(bytes: u32) -> Option<ScalarType> {
     match bytes {
         1 => Some(ScalarType::U8),
@@ -191,7 +196,7 @@ pub(crate) fn scalar_of(bytes: u32) -> Option<ScalarType> {
     }
 }
 
-/// The signed type of so many bytes.
+/// Returns the signed type by its size.
 pub(crate) fn signed_scalar_of(bytes: u32) -> Option<ScalarType> {
     match bytes {
         1 => Some(ScalarType::I8),
@@ -202,7 +207,7 @@ pub(crate) fn signed_scalar_of(bytes: u32) -> Option<ScalarType> {
     }
 }
 
-/// Renames the labels of an instruction.
+/// Replaces the labels of an instruction.
 pub(crate) fn relabel(kind: &mut InstructionKind, number: &impl Fn(&LabelId) -> LabelId) {
     let InstructionKind::Flow(flow) = kind else { return };
     match flow {
@@ -213,17 +218,17 @@ pub(crate) fn relabel(kind: &mut InstructionKind, number: &impl Fn(&LabelId) -> 
     }
 }
 
-/// Whether an instruction goes on at one of two places.
+/// Returns true for conditional branches.
 pub(crate) fn branches(kind: &InstructionKind) -> bool {
     matches!(kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::BranchIf { .. }))
 }
 
-/// The location that an instruction accesses.
+/// Returns the location of an access.
 pub(crate) fn location_of(kind: &InstructionKind) -> Option<LocationId> {
     kind.access().map(|access| access.place.location)
 }
 
-/// The code of a thread that never starts: others wait for it at its barriers for ever.
+/// Returns the code of a thread that never starts; others wait forever at its barriers.
 pub(crate) fn idle(code: &[InstructionKind]) -> (Vec<InstructionKind>, usize) {
     let barrier = |kind: &&InstructionKind| {
         matches!(kind, InstructionKind::ControlBarrier(_) | InstructionKind::SplitBarrier(_))
@@ -235,7 +240,7 @@ pub(crate) fn idle(code: &[InstructionKind]) -> (Vec<InstructionKind>, usize) {
     (idle, 1)
 }
 
-/// What is added to semantics.
+/// Additional semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ordering {
     pub acquire: bool,
@@ -263,7 +268,7 @@ impl Ordering {
     }
 }
 
-/// An atomic or a barrier with more order; `None` for what cannot have it, or has it.
+/// Strengthens an atomic or barrier; `None` if it is as strong already, or cannot be.
 #[expect(clippy::wildcard_enum_match_arm, reason = "no other is made here")]
 pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<InstructionKind> {
     let mut changed = kind.clone();
@@ -278,7 +283,7 @@ pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<Instruct
             barrier.semantics = Some(more.added_to(barrier.semantics.unwrap_or(Semantics::RELAXED)));
         }
         InstructionKind::SplitBarrier(barrier) => {
-            // An arrival releases and a wait acquires, and neither does both.
+            // An arrival only releases, a wait only acquires.
             let fits = match barrier.half {
                 SplitHalf::Arrive => !more.acquire,
                 SplitHalf::Wait => !more.release,
@@ -291,7 +296,7 @@ pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<Instruct
     (changed != *kind).then_some(changed)
 }
 
-/// An atomic or a barrier of a wider memory scope; `None` for what has none, or one as wide.
+/// Widens the memory scope of an atomic or barrier; `None` if it has none, or one as wide.
 pub(crate) fn widened(kind: &InstructionKind, wide: Scope) -> Option<InstructionKind> {
     let mut changed = kind.clone();
     let scope = changed.memory_scope_mut()?;
@@ -302,7 +307,7 @@ pub(crate) fn widened(kind: &InstructionKind, wide: Scope) -> Option<Instruction
     Some(changed)
 }
 
-/// An access with another strength, where `change` says one of the strength that it has.
+/// Replaces the strength of an access by the result of `change`.
 fn strengthened(
     kind: &InstructionKind,
     change: impl Fn(Access) -> Option<Access>,
@@ -312,7 +317,7 @@ fn strengthened(
     Some(InstructionKind::Access(access))
 }
 
-/// A plain access that makes its memory available or visible; `None` for what does, and for atomics.
+/// Makes a plain access available or visible; `None` if it is already, or is atomic.
 pub(crate) fn coherent(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
     strengthened(kind, |strength| match strength {
         Access::Private | Access::NonPrivate => Some(Access::Coherent { scope }),
@@ -320,7 +325,7 @@ pub(crate) fn coherent(kind: &InstructionKind, scope: Scope) -> Option<Instructi
     })
 }
 
-/// A plain access that is not private to its invocation; `None` for what is none.
+/// Makes a private access non-private; `None` for other accesses.
 pub(crate) fn non_private(kind: &InstructionKind) -> Option<InstructionKind> {
     strengthened(kind, |strength| match strength {
         Access::Private => Some(Access::NonPrivate),
@@ -328,7 +333,7 @@ pub(crate) fn non_private(kind: &InstructionKind) -> Option<InstructionKind> {
     })
 }
 
-/// A plain access as a relaxed atomic.
+/// Returns a plain access as a relaxed atomic.
 pub(crate) fn atomic(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
     strengthened(kind, |strength| match strength {
         Access::Private | Access::NonPrivate | Access::Coherent { .. } => {
@@ -338,22 +343,22 @@ pub(crate) fn atomic(kind: &InstructionKind, scope: Scope) -> Option<Instruction
     })
 }
 
-/// A barrier that orders and publishes everything of a class.
+/// Returns semantics that order and publish everything of a class.
 pub(crate) fn full_semantics(class: StorageClass) -> Semantics {
     Ordering { acquire: true, release: true, class }.added_to(Semantics::RELAXED)
 }
 
-/// The class that an instruction accesses memory through.
+/// Returns the storage class of an access.
 pub(crate) fn class_of(kind: &InstructionKind) -> Option<StorageClass> {
     kind.access().map(|access| access.place.class)
 }
 
-/// Whether an access writes; `None` for what is no access.
+/// Returns whether an access writes; `None` for other instructions.
 pub(crate) fn writes(kind: &InstructionKind) -> Option<bool> {
     kind.access().map(|access| access.writes())
 }
 
-/// What an instruction is, in the words of shaders; `None` for what is no event.
+/// Returns the shader keyword of an event; `None` for other instructions.
 #[expect(clippy::wildcard_enum_match_arm, reason = "no other is made here")]
 pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
     match kind {

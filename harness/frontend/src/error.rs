@@ -1,11 +1,11 @@
-//! What is wrong with a module, or beyond the lifter, and where.
+//! Errors: malformed modules, unsupported features and limits, with their position.
 
 use std::fmt;
 
-/// A place in the file of a module.
+/// A position in the file of a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
-    /// Nowhere in particular.
+pub enum SourcePosition {
+    /// No particular position.
     #[default]
     Module,
     /// A line of text, counted from 1.
@@ -14,129 +14,130 @@ pub enum Place {
     Word(u32),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourcePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Module => Ok(()),
-            Place::Line(line) => write!(f, "{line}: "),
-            Place::Word(word) => write!(f, "word {word}: "),
+            SourcePosition::Module => Ok(()),
+            SourcePosition::Line(line) => write!(f, "{line}: "),
+            SourcePosition::Word(word) => write!(f, "word {word}: "),
         }
     }
 }
 
-/// Why a module is not read or not lifted.
+/// Why a module was not read, lifted or walked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}{what}")]
 pub struct Refusal {
-    /// Where: a line of the source where the module has debug lines, else a line of its text or a word.
-    pub place: Place,
-    /// What.
+    /// The position: a source line if there is debug information, else a line of text or a word.
+    pub place: SourcePosition,
+    /// The reason.
     pub what: Problem,
 }
 
-/// What is wrong, or beyond the lifter.
+/// The reason of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The text is not assembly.
     #[error("{0}")]
     Syntax(String),
-    /// The words are no module, or its instructions do not fit together.
+    /// The words are not a module, or its instructions contradict each other.
     #[error("malformed module: {0}")]
     Malformed(String),
-    /// Something that the lifter does not have.
+    /// An unsupported feature.
     #[error("cannot lift: {0}")]
     Unsupported(String),
-    /// There is no such entry point, or several and none was named.
+    /// No such entry point, or none was named and several exist.
     #[error("{0}")]
     EntryPoint(String),
-    /// Two accesses share bytes and differ in extent.
+    /// Two overlapping accesses have different sizes.
     #[error(
         "cannot lift: {name} is accessed with {first} bytes here and with {second} elsewhere; give it one size"
     )]
     MixedSize {
-        /// What is accessed.
+        /// The accessed variable.
         name: String,
-        /// Bytes here.
+        /// Size of this access in bytes.
         first: u32,
-        /// Bytes elsewhere.
+        /// Size of the other access in bytes.
         second: u32,
     },
-    /// A value that is read decides an address or a computation and may be anything.
+    /// An address or computation depends on a read value with an unbounded domain.
     #[error("cannot lift: {what} depends on a value read whose domain is unbounded; fix it with inputs")]
     Unbounded {
-        /// What depends on it.
+        /// The dependent operation.
         what: String,
     },
-    /// A float, or what is computed from one, decides control flow or an address.
+    /// Control flow or an address depends on a float.
     #[error("cannot lift: {what} is computed from floats or opaque values")]
     Opaque {
-        /// What depends on it.
+        /// The dependent operation.
         what: String,
     },
-    /// The same, where a vertex or a fragment is given something of which nothing is said.
+    /// The same in a graphics stage, where an input is not given.
     #[error(
         "cannot lift: {what} is computed from floats or opaque values, such as what is given at location {location}: [input.{location}] of \
          a --case file says what it is"
     )]
     NotGiven {
-        /// What depends on it.
+        /// The dependent operation.
         what: String,
-        /// The location.
+        /// The input location.
         location: u32,
     },
-    /// The same, where a sampler gives something of which nothing is said.
+    /// The same, where the state of a sampler is not given.
     #[error(
         "cannot lift: {what} is computed from floats or opaque values, such as what a sampler gives: --sampler SET.BINDING=linear says \
          how it filters"
     )]
     Sampled {
-        /// What depends on it.
+        /// The dependent operation.
         what: String,
     },
-    /// More than the lifter takes on.
-    #[error("cannot lift: more than {bound} {what}{}", fewer(what))]
+    /// A size limit.
+    #[error("cannot lift: more than {bound} {what}{}", reduction_hint(what))]
     Budget {
-        /// Of what.
+        /// The limited quantity.
         what: &'static str,
-        /// How many at most.
+        /// The limit.
         bound: usize,
     },
-    /// More than there was time for: see `Options::until`.
+    /// The deadline has passed; see `AnalysisOptions::deadline`.
     #[error("the time was up")]
     OutOfTime,
-    /// Fewer orders of the invocations than were asked for (`Options::schedules`): time or steps were too few for all.
+    /// Fewer schedules than requested were explored (`AnalysisOptions::schedules`), for lack of time or
+    /// steps.
     #[error("{tried} of the {asked} orders asked for were tried: time or steps were too few for all")]
     Orders {
-        /// How many were tried.
+        /// Number of explored schedules.
         tried: u64,
-        /// How many were asked for.
+        /// Number of requested schedules.
         asked: u64,
     },
-    /// An annotation that is not understood.
+    /// A malformed annotation.
     #[error("annotation: {0}")]
     Annotation(String),
-    /// What a kernel is given is not understood, or does not fit it.
+    /// An input that is malformed or does not fit the kernel.
     #[error("{0}")]
     Input(String),
-    /// A claim that is about what the module does not have.
+    /// A claim about something that the module does not have.
     #[error("{of}: in `{claim}`: {what}")]
     Claim {
-        /// Where it stands: `--assert`, or an annotation.
+        /// The source of the claim: `--assert`, or an annotation.
         of: &'static str,
         /// The part of the claim.
         claim: String,
-        /// What is wrong with it.
+        /// The reason.
         what: String,
-        /// The word that there is not, and those that there are; none where it is something else.
+        /// The unknown word with the known alternatives, if the reason is an unknown name.
         word: Option<(String, Vec<String>)>,
     },
 }
 
-/// Of what there is too much, where a single workgroup has more invocations than are taken on.
+/// The limited quantity if one workgroup alone exceeds the limit.
 pub(crate) const ONE_WORKGROUP: &str = "invocations, of which one workgroup alone has more";
 
-/// What makes fewer of them, in words.
-fn fewer(what: &str) -> &'static str {
+/// Returns a hint that reduces the limited quantity.
+fn reduction_hint(what: &str) -> &'static str {
     match what {
         "invocations" => "; lower --grid",
         "steps of an invocation"
@@ -149,12 +150,12 @@ fn fewer(what: &str) -> &'static str {
 }
 
 impl Problem {
-    /// Whether a limit of time or size was met, and nothing is said of the module.
+    /// Returns true for a limit of time or size, which implies no defect of the module.
     pub fn is_limit(&self) -> bool {
         matches!(self, Problem::Budget { .. } | Problem::OutOfTime | Problem::Orders { .. })
     }
 
-    /// Whether nothing is wrong with the module, and only time or steps were too few to follow its paths to their ends.
+    /// Returns true if only time or steps were insufficient to complete the analysis.
     pub fn is_exhausted(&self) -> bool {
         match self {
             Problem::OutOfTime | Problem::Orders { .. } => true,
@@ -174,18 +175,16 @@ impl Problem {
         }
     }
 
-    /// The refusal at a place.
-    pub fn at(self, place: Place) -> Refusal {
+    /// Attaches a position.
+    pub fn located_at(self, place: SourcePosition) -> Refusal {
         Refusal { place, what: self }
     }
 }
 
-/// Malformed.
 pub(crate) fn malformed(what: impl Into<String>) -> Problem {
     Problem::Malformed(what.into())
 }
 
-/// Unsupported.
 pub(crate) fn unsupported(what: impl Into<String>) -> Problem {
     Problem::Unsupported(what.into())
 }

@@ -1,4 +1,4 @@
-//! Where a path forks: what registers hold becomes known, or a truth decided, on each of the ways that go on.
+//! Forks of a path: a register gets a known value, or a condition is decided, on each continuation.
 
 use std::rc::Rc;
 
@@ -6,77 +6,97 @@ use litmus::{ArithmeticOperation, BranchRelation};
 
 use crate::emit;
 use crate::error::{Problem, malformed, unsupported};
-use crate::layout::known;
+use crate::layout::known_number;
 use crate::lift::FindingKind;
-use crate::state::{Definition, State};
-use crate::value::{Domain, Number, Origin, Relation, Truth, Value};
+use crate::state::{PathState, RegisterDefinition};
+use crate::value::{NumberDomain, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue, UndefOrigin};
 use crate::walk::{Pending, Step, Stop, Walk};
 
 impl Walk<'_> {
-    /// A number that is known; the path forks over what it may be.
-    pub(crate) fn known(&mut self, state: &mut State, value: &Value, what: &str) -> Step<u64> {
-        match state.resolved(value) {
-            Value::Known(number) => Ok(number),
-            Value::Truth(truth) => Ok(u64::from(self.decide(state, &truth)?)),
-            Value::Register(register) => self.fork_over(state, register, what),
-            Value::Undefined(Origin::Lacking(id, _)) => {
-                self.without_result(state, id)?;
+    /// Returns a known number, forking over the possible values.
+    pub(crate) fn fork_to_known(
+        &mut self,
+        state: &mut PathState,
+        value: &SymbolicValue,
+        what: &str,
+    ) -> Step<u64> {
+        match state.resolve_value(value) {
+            SymbolicValue::Known(number) => Ok(number),
+            SymbolicValue::Truth(truth) => Ok(u64::from(self.decide_truth(state, &truth)?)),
+            SymbolicValue::Register(register) => self.fork_over(state, register, what),
+            SymbolicValue::Undefined(UndefOrigin::Lacking(id, _)) => {
+                self.report_undefined_result(state, id)?;
                 Ok(0)
             }
-            Value::Undefined(origin) => Ok(self.demand(origin, what)),
-            Value::Opaque => Err(Problem::Opaque { what: what.to_owned() }.into()),
-            other => known(&other).ok_or_else(|| unsupported(format!("{what} that is no number")).into()),
+            SymbolicValue::Undefined(origin) => Ok(self.use_undefined(origin, what)),
+            SymbolicValue::Opaque => Err(Problem::Opaque { what: what.to_owned() }.into()),
+            other => {
+                known_number(&other).ok_or_else(|| unsupported(format!("{what} that is no number")).into())
+            }
         }
     }
 
-    /// A truth that is known; the path forks over what it may be.
-    pub(crate) fn truth(&mut self, state: &mut State, value: &Value, what: &str) -> Step<bool> {
-        Ok(self.known(state, value, what)? != 0)
+    /// Returns a known boolean, forking over the possible values.
+    pub(crate) fn fork_on_truth(
+        &mut self,
+        state: &mut PathState,
+        value: &SymbolicValue,
+        what: &str,
+    ) -> Step<bool> {
+        Ok(self.fork_to_known(state, value, what)? != 0)
     }
 
-    /// A number, in a register where it is not known.
-    pub(crate) fn number(&mut self, state: &mut State, value: &Value, what: &str) -> Step<Number> {
-        match state.resolved(value) {
-            Value::Register(register) => Ok(Number::Register(register)),
-            other => Ok(Number::Known(self.known(state, &other, what)?)),
+    /// Returns a number, in a register if it is unknown.
+    pub(crate) fn to_number(
+        &mut self,
+        state: &mut PathState,
+        value: &SymbolicValue,
+        what: &str,
+    ) -> Step<SymbolicNumber> {
+        match state.resolve_value(value) {
+            SymbolicValue::Register(register) => Ok(SymbolicNumber::Register(register)),
+            other => Ok(SymbolicNumber::Known(self.fork_to_known(state, &other, what)?)),
         }
     }
 
-    /// A value that nobody gave and something depends on.
-    pub(crate) fn demand(&mut self, origin: Origin, what: &str) -> u64 {
+    /// Returns the chosen value of an unspecified one, and records the dependence.
+    pub(crate) fn use_undefined(&mut self, origin: UndefOrigin, what: &str) -> u64 {
         self.round.undefined.insert(origin);
-        if let Origin::Instruction(..) | Origin::Memory(_, _, Some(_)) = origin {
-            self.finding(FindingKind::UninitialisedRead, format!("{what} depends on an undefined value"));
+        if let UndefOrigin::Instruction(..) | UndefOrigin::Memory(_, _, Some(_)) = origin {
+            self.report_finding(
+                FindingKind::UninitialisedRead,
+                format!("{what} depends on an undefined value"),
+            );
         }
-        self.setting.assigned(origin)
+        self.setting.assigned_value(origin)
     }
 
-    fn fork_over<T>(&mut self, state: &mut State, register: u16, what: &str) -> Step<T> {
-        let domain = state.domain(Number::Register(register));
-        let Some(values) = domain.values() else {
+    fn fork_over<T>(&mut self, state: &mut PathState, register: u16, what: &str) -> Step<T> {
+        let domain = state.domain_of(SymbolicNumber::Register(register));
+        let Some(values) = domain.finite_values() else {
             return Err(Problem::Unbounded { what: what.to_owned() }.into());
         };
         let mut values: Vec<u64> = values.iter().copied().collect();
         let Some(last) = values.pop() else {
-            self.block()?;
+            self.block_forever()?;
             return Err(Stop::Over);
         };
         state.forks += 1;
         for value in values {
-            let label = self.label();
-            let (left, right) = (Number::Register(register), Number::Known(value));
-            self.emit(emit::branch(BranchRelation::Equal, left, right, label))?;
+            let label = self.new_label();
+            let (left, right) = (SymbolicNumber::Register(register), SymbolicNumber::Known(value));
+            self.emit_instruction(emit::branch(BranchRelation::Equal, left, right, label))?;
             let mut taken = state.clone();
-            taken.narrow(register, &|held| held == value, 0);
+            taken.narrow_register(register, &|held| held == value, 0);
             self.pending.push(Pending { segment: self.segment, label, state: taken });
         }
-        state.narrow(register, &|held| held == last, 0);
+        state.narrow_register(register, &|held| held == last, 0);
         Err(Stop::Again)
     }
 
-    /// Whether a truth holds; the path forks where that is not known.
-    fn decide(&mut self, state: &mut State, truth: &Truth) -> Step<bool> {
-        if let Some(known) = state.evaluate(truth) {
+    /// Decides a boolean, forking if it is open.
+    fn decide_truth(&mut self, state: &mut PathState, truth: &SymbolicTruth) -> Step<bool> {
+        if let Some(known) = state.evaluate_truth(truth) {
             return Ok(known);
         }
         let Some(comparison) = state.open_comparison(truth) else {
@@ -84,56 +104,61 @@ impl Walk<'_> {
         };
         let mut taken = state.clone();
         taken.forks += 1;
-        taken.assume(&comparison, true);
+        taken.assume_truth(&comparison, true);
         let label = self.branch_on(state, &comparison)?;
         taken.next_register = taken.next_register.max(state.next_register);
         self.pending.push(Pending { segment: self.segment, label, state: taken });
         state.forks += 1;
-        state.assume(&comparison, false);
+        state.assume_truth(&comparison, false);
         Err(Stop::Again)
     }
 
-    /// Emits the branch that is taken where a comparison holds; gives back its label.
-    fn branch_on(&mut self, state: &mut State, comparison: &Truth) -> Step<u16> {
-        let Truth::Compare { relation, left, right, bits } = comparison else {
+    /// Emits the branch for a true comparison; returns its label.
+    fn branch_on(&mut self, state: &mut PathState, comparison: &SymbolicTruth) -> Step<u16> {
+        let SymbolicTruth::Compare { relation, left, right, bits } = comparison else {
             return Err(malformed("no comparison").into());
         };
         let (mut left, mut right, bits) = (*left, *right, *bits);
-        let small = |state: &State, number| {
+        let small = |state: &PathState, number| {
             let limit = 1_u64 << (bits.clamp(1, 64) - 1);
-            state.domain(number).values().is_some_and(|values| values.iter().all(|value| *value < limit))
+            state
+                .domain_of(number)
+                .finite_values()
+                .is_some_and(|values| values.iter().all(|value| *value < limit))
         };
         let both_small = small(state, left) && small(state, right);
-        let one_of = |left: Number, right: Number| match (left, right) {
-            (Number::Register(register), _) | (_, Number::Register(register)) => Some(register),
+        let one_of = |left: SymbolicNumber, right: SymbolicNumber| match (left, right) {
+            (SymbolicNumber::Register(register), _) | (_, SymbolicNumber::Register(register)) => {
+                Some(register)
+            }
             _ => None,
         };
         let (relation, flip) = match relation {
-            Relation::Equal => (BranchRelation::Equal, false),
-            Relation::SignedLess | Relation::UnsignedLess => {
-                (BranchRelation::Less, matches!(relation, Relation::UnsignedLess))
+            OrderRelation::Equal => (BranchRelation::Equal, false),
+            OrderRelation::SignedLess | OrderRelation::UnsignedLess => {
+                (BranchRelation::Less, matches!(relation, OrderRelation::UnsignedLess))
             }
-            Relation::SignedLessOrEqual | Relation::UnsignedLessOrEqual => {
-                (BranchRelation::LessOrEqual, matches!(relation, Relation::UnsignedLessOrEqual))
+            OrderRelation::SignedLessOrEqual | OrderRelation::UnsignedLessOrEqual => {
+                (BranchRelation::LessOrEqual, matches!(relation, OrderRelation::UnsignedLessOrEqual))
             }
         };
         if relation != BranchRelation::Equal && !both_small {
-            // Registers hold 32 bits, and comparisons are signed.
+            // Registers have 32 bits and compare signed.
             match (bits, flip) {
                 (32, true) => {
                     for side in [&mut left, &mut right] {
                         *side = match *side {
-                            Number::Known(value) => Number::Known(value ^ 0x8000_0000),
+                            SymbolicNumber::Known(value) => SymbolicNumber::Known(value ^ 0x8000_0000),
                             register => {
-                                let flipped = self.register(state, Domain::Any)?;
-                                let bit = Number::Known(0x8000_0000);
-                                self.emit(emit::arithmetic(
+                                let flipped = self.new_register(state, NumberDomain::Any)?;
+                                let bit = SymbolicNumber::Known(0x8000_0000);
+                                self.emit_instruction(emit::arithmetic(
                                     flipped,
                                     ArithmeticOperation::Xor,
                                     register,
                                     bit,
                                 ))?;
-                                Number::Register(flipped)
+                                SymbolicNumber::Register(flipped)
                             }
                         };
                     }
@@ -146,56 +171,61 @@ impl Walk<'_> {
                 }
             }
         }
-        let label = self.label();
-        self.emit(emit::branch(relation, left, right, label))?;
+        let label = self.new_label();
+        self.emit_instruction(emit::branch(relation, left, right, label))?;
         Ok(label)
     }
 
-    /// Computes in registers.
-    pub(crate) fn compute(
+    /// Emits an arithmetic instruction.
+    pub(crate) fn compute_number(
         &mut self,
-        state: &mut State,
+        state: &mut PathState,
         operation: ArithmeticOperation,
-        left: Number,
-        right: Number,
-    ) -> Step<Value> {
-        let register = self.register(state, Domain::Any)?;
-        self.emit(emit::arithmetic(register, operation, left, right))?;
-        let definition = Definition { operation, left, right };
+        left: SymbolicNumber,
+        right: SymbolicNumber,
+    ) -> Step<SymbolicValue> {
+        let register = self.new_register(state, NumberDomain::Any)?;
+        self.emit_instruction(emit::arithmetic(register, operation, left, right))?;
+        let definition = RegisterDefinition { operation, left, right };
         Rc::make_mut(&mut state.definitions).insert(register, definition);
-        Ok(Value::Register(register))
+        Ok(SymbolicValue::Register(register))
     }
 
-    /// A compare-exchange has put the old value into a register: the path forks where it may have succeeded or failed.
-    pub(crate) fn fork_success(&mut self, state: &mut State, old: u16, compare: Number) -> Step<bool> {
-        let comparison = Truth::Compare {
-            relation: Relation::Equal,
-            left: Number::Register(old),
+    /// Forks on the success of a compare-exchange.
+    pub(crate) fn fork_success(
+        &mut self,
+        state: &mut PathState,
+        old: u16,
+        compare: SymbolicNumber,
+    ) -> Step<bool> {
+        let comparison = SymbolicTruth::Compare {
+            relation: OrderRelation::Equal,
+            left: SymbolicNumber::Register(old),
             right: compare,
             bits: 32,
         };
-        if let Some(known) = state.evaluate(&comparison) {
+        if let Some(known) = state.evaluate_truth(&comparison) {
             return Ok(known);
         }
         let label = self.branch_on(state, &comparison)?;
         let mut taken = state.clone();
         taken.forks += 1;
-        taken.assume(&comparison, true);
+        taken.assume_truth(&comparison, true);
         taken.effects += 1;
         taken.writes += 1;
-        // The copy goes on behind the instruction.
+        // The copy resumes after the instruction.
         let result = self.setting.instruction_result(&taken);
         if let Some(frame) = taken.frames.last_mut() {
             if result != 0 {
-                let value = taken.ranges.get(&old).and_then(Domain::single);
-                let value = value.map_or(Value::Register(old), Value::Known);
+                let value = taken.ranges.get(&old).and_then(NumberDomain::single_value);
+                let value = value.map_or(SymbolicValue::Register(old), SymbolicValue::Known);
                 Rc::make_mut(&mut frame.values).insert(result, value);
             }
             frame.at += 1;
         }
         self.pending.push(Pending { segment: self.segment, label, state: taken });
         state.forks += 1;
-        state.assume(&comparison, false);
+        state.assume_truth(&comparison, false);
         Ok(false)
     }
 }

@@ -1,8 +1,14 @@
-//! Walks over whole grids: every invocation with its inputs, and everything that two of them do without an order.
+//! Dynamic race detection over a whole grid: happens-before by vector clocks, one walk per schedule.
 //!
-//! A walk is one order of the invocations, and whether two accesses race is decided by what happens before in it, not by
-//! when they came. Where no value that depends on the order decides about control or addresses, one walk speaks for all
-//! orders; else several are tried, and the report says so.
+//! Every invocation is executed with concrete inputs. Two conflicting accesses race if neither happens before
+//! the other in the walked schedule, however far apart in time they were executed. The clocks follow
+//! FastTrack (Flanagan and Freund, PLDI 2009, <https://doi.org/10.1145/1542476.1542490>), extended by barrier
+//! epochs and by the availability and visibility operations of the Vulkan memory model (appendix "Memory
+//! Model").
+//!
+//! A reported race is a race of the walked schedule. If no schedule-dependent value decides control flow, an
+//! address or an acquire, one walk covers every schedule. Otherwise several schedules are tried. Races of
+//! other schedules may then be missed, which the report's coverage states.
 
 mod access;
 mod access_names;
@@ -15,7 +21,6 @@ mod execute;
 mod extended;
 mod fast_path;
 mod final_contents;
-mod group;
 mod happens_before;
 mod image;
 mod interlock;
@@ -27,15 +32,16 @@ mod schedule;
 mod setup;
 mod shadow;
 mod split_barrier;
+mod subgroup;
 mod subgroup_starvation;
 mod sync;
 mod value;
 mod vector_clock;
 mod workgroup_start;
 
-use crate::error::{Place, Problem, Refusal};
-use crate::lift::{FindingKind, Identity, Options};
-use crate::module::Module;
+use crate::error::{Problem, Refusal, SourcePosition};
+use crate::lift::{AnalysisOptions, FindingKind, InvocationId};
+use crate::module::SpirvModule;
 use crate::stage::Stage;
 
 pub(crate) use final_contents::pack_texels;
@@ -44,110 +50,111 @@ pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;
 pub(crate) use setup::{default_image, initial_texels};
 
-/// Steps of all walks of a kernel at most.
+/// Upper bound on the steps of all walks of a kernel.
 const MAX_STEPS: u64 = 150_000_000;
-/// Orders that are tried where the order decides and nothing else is said.
+/// Schedules to explore if the kernel is schedule-dependent and no number was requested.
 pub(crate) const DEFAULT_SCHEDULES: u64 = 12;
-/// Orders that are tried where they cost next to nothing.
+/// Schedules to explore if they are cheap.
 const MAX_CHEAP_SCHEDULES: u64 = 1_000;
-/// Steps up to which they do, what a walk copies included.
+/// Steps up to which further schedules count as cheap, including the memory that a walk copies.
 const CHEAP_STEPS: u64 = 2_000_000;
-/// Bytes of memory that are copied in the time of a step.
+/// Bytes of memory whose copying costs about as much as one step.
 const BYTES_PER_STEP: u64 = 256;
-/// Ranges of lines that nobody came to, which are named.
+/// Upper bound on the ranges of unreached lines that the report lists.
 const MAX_RANGES: usize = 8;
-/// Findings at most.
+/// Upper bound on the findings of a report.
 const MAX_FINDINGS: usize = 32;
 
-/// What a walk found out.
+/// The outcome of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridVerdict {
-    /// Something is wrong.
+    /// At least one finding.
     Racy,
-    /// Nothing is, as far as the coverage says.
+    /// No finding, within the reported coverage.
     Clean,
-    /// It could not be found out.
+    /// No finding, but a limit ended the walk.
     Undecided,
 }
 
-/// A place of a finding.
+/// A source location of a finding, with the invocation that executes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridSpot {
-    /// Index of the source line, 0 where there is none.
+    /// Index of the source line; 0 if unknown.
     pub line: u32,
-    /// The place in the module.
-    pub place: Place,
-    /// Who is there.
-    pub invocation: Identity,
-    /// Whether it writes, where it is an access.
+    /// The position in the module.
+    pub place: SourcePosition,
+    /// The invocation at this position.
+    pub invocation: InvocationId,
+    /// For an access, true if it writes.
     pub access: Option<bool>,
 }
 
-/// Something that is wrong.
+/// A defect found by the walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridFinding {
-    /// Its kind.
+    /// The class of the defect.
     pub kind: FindingKind,
-    /// In words.
+    /// The description, as one sentence.
     pub message: String,
-    /// Where.
+    /// The positions involved.
     pub at: Vec<GridSpot>,
 }
 
-/// What a buffer holds when all invocations have ended.
+/// The content of a buffer after all invocations have ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalBuffer {
     /// Descriptor set, binding, and element of an array of buffers.
     pub at: (u32, u32, u32),
-    /// Its bytes.
+    /// The content.
     pub bytes: Vec<u8>,
-    /// The first byte of which another order of the invocations, or something that is not computed here, may leave another.
+    /// Offset of the first byte that is schedule-dependent or not computed by the walk.
     pub first_open_byte: Option<usize>,
 }
 
-/// What is said of a kernel.
+/// The result of analyzing one kernel.
 #[derive(Clone, Debug)]
 pub struct GridReport {
-    /// The entry point.
+    /// The name of the entry point.
     pub entry: String,
-    /// Its stage.
+    /// The shader stage.
     pub stage: Stage,
-    /// Workgroups; vertices and instances, or pixels and fragments of each.
+    /// Workgroups; for graphics stages vertices and instances, or pixels and fragments per pixel.
     pub grid: [u32; 3],
-    /// Invocations of a workgroup.
+    /// Invocations per workgroup, by axis.
     pub local_size: [u32; 3],
-    /// Invocations of a subgroup.
+    /// Invocations per subgroup.
     pub subgroup_size: u32,
-    /// The verdict.
+    /// The outcome.
     pub verdict: GridVerdict,
-    /// Why nothing could be found out.
+    /// The limit or unsupported feature that ended the walk, if any.
     pub refusal: Option<Refusal>,
-    /// What is wrong.
+    /// The defects found.
     pub findings: Vec<GridFinding>,
-    /// Whether the order of the invocations decides about control or addresses, so that a pass covers the orders tried.
+    /// True if the schedule decides control flow or addresses, so that a pass covers only the tried
+    /// schedules.
     pub is_schedule_dependent: bool,
-    /// Whether the model answered, over every execution, where the walk left something open.
+    /// True if the axiomatic model decided every execution where the walk was incomplete.
     pub decided_by_model: bool,
-    /// Orders that were tried.
+    /// Number of schedules tried.
     pub schedules: u64,
-    /// Steps of all invocations.
+    /// Steps executed by all invocations.
     pub steps: u64,
-    /// Bytes of memory that accesses were looked at of, and bytes that this took, in the order that took most.
+    /// Bytes of memory with a recorded access, in the schedule with the largest shadow memory.
     pub accessed_bytes: u64,
-    /// See [`accessed_bytes`](Report::accessed_bytes).
+    /// Bytes of shadow memory in that schedule; see [`accessed_bytes`](GridReport::accessed_bytes).
     pub shadow_bytes: u64,
-    /// What buffers hold in the end, where that was asked for and the first order has come there.
+    /// Final buffer contents of the first schedule, if requested and if it ran to its end.
     pub final_buffers: Vec<FinalBuffer>,
-    /// What is wrong with two workgroups where nothing is said of how many there are, and nothing is of one.
+    /// The first defect with two workgroups, if no grid was given and one workgroup is clean.
     pub two_workgroup_finding: Option<String>,
-    /// What a pass covers, in words.
+    /// Description of what a pass covers.
     pub coverage: String,
 }
 
 impl GridReport {
-    /// What is known of a kernel that was lifted alone.
+    /// Returns an empty report for a kernel that was lifted without a walk.
     pub(crate) fn from_lifted(lifted: &crate::lift::Lifted, entry: String) -> GridReport {
-        let most = |of: fn(&Identity) -> [u32; 3]| {
+        let most = |of: fn(&InvocationId) -> [u32; 3]| {
             let all = lifted.invocations.iter().map(of);
             all.fold([1; 3], |all, one| [0, 1, 2].map(|axis: usize| all[axis].max(one[axis] + 1)))
         };
@@ -174,41 +181,48 @@ impl GridReport {
     }
 }
 
-/// Walks a kernel over its whole grid.
+/// Executes a kernel over its whole grid and reports races and other defects.
 ///
 /// # Errors
-/// What of it is malformed or beyond the walk, with its place, where nothing wrong was found before.
-pub fn analyze_grid(module: &Module, options: &Options) -> Result<GridReport, Refusal> {
+/// Returns the position of what is malformed or unsupported, unless a defect was found before it.
+pub fn analyze_grid(module: &SpirvModule, options: &AnalysisOptions) -> Result<GridReport, Refusal> {
     explore_schedules(module, options, MAX_STEPS, DEFAULT_SCHEDULES)
 }
 
-/// The same, with many orders where they cost little: many a bug of two invocations is in few of them.
+/// Like [`analyze_grid`], with many schedules where they are cheap.
+///
+/// Many defects of two invocations appear in few schedules.
 ///
 /// # Errors
-/// See [`walk`].
-pub fn analyze_grid_thoroughly(module: &Module, options: &Options) -> Result<GridReport, Refusal> {
+/// See [`analyze_grid`].
+pub fn analyze_grid_thoroughly(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> Result<GridReport, Refusal> {
     analyze_within_steps(module, options, MAX_STEPS)
 }
 
-/// The same with `most` steps at most.
+/// Like [`analyze_grid_thoroughly`], with at most `most` steps.
 pub(crate) fn analyze_within_steps(
-    module: &Module,
-    options: &Options,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
     most: u64,
 ) -> Result<GridReport, Refusal> {
     explore_schedules(module, options, most, MAX_CHEAP_SCHEDULES)
 }
 
-/// `orders` are those that are tried where `options` do not say how many: the first few whatever they cost, the others with few steps.
+/// Runs up to `orders` schedules if `options` request no number.
+///
+/// The first [`DEFAULT_SCHEDULES`] may use the whole step budget, the others only [`CHEAP_STEPS`].
 fn explore_schedules(
-    module: &Module,
-    options: &Options,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
     most: u64,
     orders: u64,
 ) -> Result<GridReport, Refusal> {
-    let nowhere = |problem: Problem| problem.at(Place::Module);
-    let entry = module.entry(options.entry.as_deref()).map_err(nowhere)?;
-    let (function, stage, name) = (entry.function, entry.stage(), entry.name.clone());
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let entry = module.find_entry(options.entry.as_deref()).map_err(nowhere)?;
+    let (function, stage, name) = (entry.function, entry.shader_stage(), entry.name.clone());
     setup::with_interpreter(module, options, (function, stage), |first| {
         let mut report = GridReport {
             entry: name,
@@ -236,7 +250,7 @@ fn explore_schedules(
         let few = options.schedules.unwrap_or(DEFAULT_SCHEDULES).max(1);
         for order in 0..options.schedules.unwrap_or(orders).max(1) {
             let most = if order < few { most } else { most.min(CHEAP_STEPS) };
-            // What spends a large part of the steps leaves no room for other orders.
+            // An expensive walk leaves no budget for a second schedule.
             if order > 0 && report.steps + report.schedules * copied > most / 2 {
                 break;
             }
@@ -259,7 +273,7 @@ fn explore_schedules(
             }
             if let Err(refusal) = walked {
                 if order > 0 && refusal.what.is_limit() && report.findings.is_empty() {
-                    // Fewer orders than there might be.
+                    // The schedule hit a limit and counts as not tried.
                     report.schedules -= 1;
                     break;
                 }
@@ -271,14 +285,14 @@ fn explore_schedules(
                 break;
             }
         }
-        // Who asks for a number of orders is told where it was not reached.
+        // A requested number of schedules that was not reached is a refusal, not a pass.
         if let Some(asked) =
             options.schedules.filter(|asked| report.is_schedule_dependent && report.schedules < *asked)
             && report.findings.is_empty()
             && report.refusal.is_none()
         {
             let missed = Problem::Orders { tried: report.schedules, asked };
-            report.refusal = Some(missed.at(Place::Module));
+            report.refusal = Some(missed.located_at(SourcePosition::Module));
         }
         classify_lockstep_races(&mut report.findings);
         report.verdict = match (report.findings.is_empty(), &report.refusal) {
@@ -297,7 +311,7 @@ fn explore_schedules(
 
 fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
     for found in &machine.findings {
-        let spot = |(site, invocation, access): &(u32, Identity, Option<bool>)| {
+        let spot = |(site, invocation, access): &(u32, InvocationId, Option<bool>)| {
             let (line, place) = machine.program.source_place(*site);
             GridSpot { line, place, invocation: *invocation, access: *access }
         };
@@ -310,19 +324,22 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
     }
 }
 
-/// Lockstep is assumed where lanes of one subgroup alone race. Where others do on these lines as well, it is a race like theirs.
+/// Turns lockstep races into races if other invocations race on the same lines.
+///
+/// A race that only lockstep execution of a subgroup would order is reported separately. It adds nothing if
+/// the same lines race without that assumption.
 fn classify_lockstep_races(findings: &mut Vec<GridFinding>) {
-    let lines = |found: &GridFinding| -> Vec<(u32, Place)> {
+    let lines = |found: &GridFinding| -> Vec<(u32, SourcePosition)> {
         let line = |spot: &GridSpot| match spot.line {
             0 => (0, spot.place),
-            line => (line, Place::Module),
+            line => (line, SourcePosition::Module),
         };
         let mut all: Vec<_> = found.at.iter().map(line).collect();
         all.sort_unstable();
         all
     };
     let wider = findings.iter().filter(|found| found.kind.is_race() && found.kind != FindingKind::Lockstep);
-    let wider: Vec<Vec<(u32, Place)>> = wider.map(lines).collect();
+    let wider: Vec<Vec<(u32, SourcePosition)>> = wider.map(lines).collect();
     findings.retain(|found| found.kind != FindingKind::Lockstep || !wider.contains(&lines(found)));
     for found in findings.iter_mut().filter(|found| found.kind == FindingKind::Lockstep) {
         if lines(found).iter().any(|line| wider.iter().flatten().any(|known| known == line)) {
@@ -331,8 +348,8 @@ fn classify_lockstep_races(findings: &mut Vec<GridFinding>) {
     }
 }
 
-/// Which lines nobody came to, in words.
-fn describe_unreached_lines(module: &Module, lines: &std::collections::BTreeSet<u32>) -> Option<String> {
+/// Lists the source lines that no invocation reached.
+fn describe_unreached_lines(module: &SpirvModule, lines: &std::collections::BTreeSet<u32>) -> Option<String> {
     let mut all: Vec<(&str, u32)> = lines
         .iter()
         .filter_map(|line| module.source_line(*line))
@@ -356,7 +373,7 @@ fn describe_unreached_lines(module: &Module, lines: &std::collections::BTreeSet<
     Some(format!("nobody came to line{} {ranges}{more}", if all.len() == 1 { "" } else { "s" }))
 }
 
-/// What a pass covers, in words. `unordered` is whether interlocked sections come in any order.
+/// Describes what a pass covers. `unordered` is true if interlocked sections run in any order.
 fn describe_coverage(
     report: &GridReport,
     unordered: bool,
@@ -373,7 +390,7 @@ fn describe_coverage(
         (true, 1) => format!("the one order of the invocations tried, since {why}"),
         (true, orders) => format!("the {orders} orders of the invocations tried, since {why}"),
     };
-    let invocations = report.stage.counted(report.grid).unwrap_or_else(|| {
+    let invocations = report.stage.describe_count(report.grid).unwrap_or_else(|| {
         let plural = if workgroups == 1 { "" } else { "s" };
         format!("{workgroups} workgroup{plural} of {each}, subgroups of {}", report.subgroup_size)
     });

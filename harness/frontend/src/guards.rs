@@ -1,43 +1,44 @@
-//! Guards of loops that compilers of WGSL write: a variable that counts down from 2^64 - 1, so that no loop is endless.
+//! Removes the loop guards that WGSL compilers insert: a counter from 2^64 - 1 down to 0.
 //!
-//! Nobody waits so long, and a loop that waits is to be seen as one: the count stays where it begins.
+//! The guard makes every loop finite in theory. No run reaches its end, and without the counter a spin loop
+//! repeats its state and is recognized.
 
 use std::collections::HashSet;
 
 use rspirv::spirv::Op;
 
-use crate::module::{Constant, Function, Instruction, Module};
+use crate::module::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
 
-impl Module {
-    /// Leaves out the counting of guards.
-    pub(crate) fn without_guards(&self, function: &mut Function) {
+impl SpirvModule {
+    /// Removes the decrements of loop guards.
+    pub(crate) fn remove_loop_guards(&self, function: &mut SpirvFunction) {
         let guards = function.code.iter().filter(|one| one.op == Op::Variable && self.counts_from_all(one));
         let guards = guards.map(|variable| variable.result).filter(|guard| self.is_guard(function, *guard));
         for guard in guards.collect::<Vec<u32>>() {
             for store in &mut function.code {
-                if store.op == Op::Store && self.operands(store).first() == Some(&guard) {
+                if store.op == Op::Store && self.operands_of(store).first() == Some(&guard) {
                     store.op = Op::Nop;
                 }
             }
         }
     }
 
-    /// Whether a variable is two words of ones at first.
-    fn counts_from_all(&self, variable: &Instruction) -> bool {
+    /// Returns true if a variable starts as two words of all ones.
+    fn counts_from_all(&self, variable: &SpirvInstruction) -> bool {
         let constant = |id: &u32| self.constants.get(id).map(|(_, constant)| constant);
-        let ones = |id: &u32| constant(id) == Some(&Constant::Scalar(u64::from(u32::MAX)));
-        match self.operands(variable).get(1).and_then(constant) {
-            Some(Constant::Composite(words)) => words.len() == 2 && words.iter().all(ones),
+        let ones = |id: &u32| constant(id) == Some(&SpirvConstant::Scalar(u64::from(u32::MAX)));
+        match self.operands_of(variable).get(1).and_then(constant) {
+            Some(SpirvConstant::Composite(words)) => words.len() == 2 && words.iter().all(ones),
             _ => false,
         }
     }
 
-    /// Whether a variable is compared and counted down, and nothing else.
-    fn is_guard(&self, function: &Function, guard: u32) -> bool {
+    /// Returns true if a variable is only compared and decremented.
+    fn is_guard(&self, function: &SpirvFunction, guard: u32) -> bool {
         let mut values = HashSet::new();
         let mut counted = HashSet::new();
         function.code.iter().all(|one| {
-            let operands = self.operands(one);
+            let operands = self.operands_of(one);
             let reads = operands.iter().any(|id| values.contains(id));
             match (one.op, operands) {
                 (Op::Load, [from, ..]) if *from == guard => values.insert(one.result),

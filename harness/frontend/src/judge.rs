@@ -1,24 +1,27 @@
-//! Whether a kernel is racy: the walk over its whole grid, and for small grids the model itself where the walk leaves
-//! something open.
+//! Decides whether a kernel is racy: by a walk over its whole grid, and by the model if the walk is
+//! incomplete.
+//!
+//! The model is exhaustive but accepts only small grids. It runs only if the walk is schedule-dependent or
+//! hit a limit, and its answer replaces the walk's.
 
 use litmus::Race;
 use model::{Budget, Model};
 
 use crate::annotations::Annotations;
-use crate::answer::{Asking, answer};
+use crate::answer::{ModelQuery, answer_with_model};
 use crate::error::{Problem, Refusal};
 use crate::grid::{self, GridFinding, GridReport, GridSpot, GridVerdict};
-use crate::lift::{FindingKind, Identity, Lifted, Options, Spot, lift};
-use crate::module::Module;
+use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, Spot, lift};
+use crate::module::SpirvModule;
 use crate::stage::Stage;
 
-/// Looks for everything that is wrong with a kernel.
+/// Analyzes a kernel for races and other defects.
 ///
 /// # Errors
-/// What of it is malformed or beyond the walk and the model, with its place.
+/// Returns the position of what is malformed, or beyond the walk and the model.
 pub fn judge(
-    module: &Module,
-    options: &Options,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
     model: &Model,
     budget: Budget<'_>,
 ) -> Result<GridReport, Refusal> {
@@ -33,26 +36,29 @@ pub fn judge(
     judged
 }
 
-/// What is wrong with two workgroups, in words, where nothing is said of how many there are; a single one shares with nobody. Of vertices
-/// two, and of fragments two of each of two pixels.
-pub fn wider(module: &Module, options: &Options) -> Option<String> {
+/// Repeats the walk with two workgroups if no grid was given, and describes the first finding.
+///
+/// A single workgroup shares memory with no other. For graphics stages these are two vertices, or two
+/// fragments of each of two pixels.
+pub fn wider(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> {
     if options.grid.is_some() {
         return None;
     }
-    let stage = module.entry(options.entry.as_deref()).ok()?.stage();
+    let stage = module.find_entry(options.entry.as_deref()).ok()?.shader_stage();
     let (grid, words) = match stage {
         Stage::Compute | Stage::Task | Stage::Mesh => ([2, 1, 1], "2 workgroups (--grid 2)"),
         Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
         Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
     };
-    let report = grid::analyze_grid(module, &Options { grid: Some(grid), ..options.clone() }).ok()?;
+    let report = grid::analyze_grid(module, &AnalysisOptions { grid: Some(grid), ..options.clone() }).ok()?;
     let found = report.findings.first()?;
     Some(format!("nothing is said of the grid, and of {words} something is wrong: {}", found.message))
 }
 
-/// What a walk over the grid finds that no model is asked of: loops that never end, or that wait for a lane of their own
-/// subgroup, and values that nobody wrote and something depends on. Modules with annotations of the peer have their own questions.
-pub fn beside_races(module: &Module, options: &Options) -> Vec<GridFinding> {
+/// Returns the findings of a walk that a model does not check: endless loops and uninitialized values.
+///
+/// Modules with annotations define their own questions, so they get none.
+pub fn beside_races(module: &SpirvModule, options: &AnalysisOptions) -> Vec<GridFinding> {
     if module.annotations != Annotations::default() {
         return Vec::new();
     }
@@ -64,8 +70,8 @@ pub fn beside_races(module: &Module, options: &Options) -> Vec<GridFinding> {
 }
 
 fn judged(
-    module: &Module,
-    options: &Options,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
     model: &Model,
     budget: Budget<'_>,
 ) -> Result<GridReport, Refusal> {
@@ -77,20 +83,20 @@ fn judged(
         {
             return walked;
         }
-        // What does not fit is none of the model's business.
+        // Inputs that do not fit the kernel are an error for the model too.
         Err(Refusal { what: Problem::Input(_), .. }) => return walked,
         _ => {}
     }
     let Ok(lifted) = lift(module, options) else { return walked };
-    let asking = Asking { budget, race: true, question: false, places: true };
-    let Ok(answered) = answer(&lifted, model, &asking) else { return walked };
+    let asking = ModelQuery { budget, race: true, question: false, places: true };
+    let Ok(answered) = answer_with_model(&lifted, model, &asking) else { return walked };
     let mut findings: Vec<GridFinding> = answered
         .findings
         .iter()
         .map(|found| finding(&lifted, found.kind, found.message.clone(), &found.at))
         .collect();
     if let Some(found) = &answered.race_found {
-        let message = found.message(&lifted.invocations);
+        let message = found.describe(&lifted.invocations);
         findings.push(finding(&lifted, FindingKind::Race, message, &found.at));
     } else if answered.race == Race::Racy {
         let message = "data race: where is not known".to_owned();
@@ -119,7 +125,7 @@ fn judged(
 
 fn finding(lifted: &Lifted, kind: FindingKind, message: String, at: &[Spot]) -> GridFinding {
     let invocation = |spot: &Spot| {
-        lifted.invocations.get(usize::from(spot.thread)).copied().unwrap_or_else(Identity::default)
+        lifted.invocations.get(usize::from(spot.thread)).copied().unwrap_or_else(InvocationId::default)
     };
     let at = at
         .iter()

@@ -1,19 +1,21 @@
-//! Instructions that have no defined result for some operands: what is told of them, once somebody looks at what they give.
+//! Instructions whose result is undefined for some operands.
 //!
-//! Of a shift by too many bits, of a field beyond its number and of a sum of products that does not fit SPIR-V leaves the result undefined; of a division by zero and of a
-//! component beyond its vector, since 1.6, and of a difference of pointers to two arrays the behaviour, so that compilers may take it that neither happens. Both are told where the
-//! result decides something or is stored where others see it. Computed and thrown away, as on the other side of
-//! `select(b == 0, 0, a / b)`, it is not, as with reads beyond an end: translators of other languages emit that for every division.
+//! SPIR-V leaves the result undefined for a shift beyond the width, a bit field beyond the number, and a dot
+//! product that overflows before a saturating addition. The behaviour is undefined for a division by zero,
+//! for a component beyond its vector (since version 1.6), and for a difference of pointers into two arrays.
+//!
+//! A finding is reported only if the result decides something or is stored to shared memory. An unused result
+//! is common: compilers translate `select(b == 0, 0, a / b)` for every division.
 
 use rspirv::spirv::Op;
 
 use crate::error::malformed;
 use crate::lift::FindingKind;
-use crate::state::State;
+use crate::state::PathState;
 use crate::walk::{Step, Walk};
 
-/// The kind and the words, where an instruction is one of these.
-pub(crate) fn without_result(op: Op) -> Option<(FindingKind, String)> {
+/// Returns class and message of the finding, if an instruction can have an undefined result.
+pub(crate) fn undefined_result(op: Op) -> Option<(FindingKind, String)> {
     let why = match op {
         Op::UDiv | Op::UMod => "it divides by zero",
         Op::SDiv | Op::SRem | Op::SMod => "it divides by zero, or the smallest number by -1",
@@ -35,14 +37,14 @@ pub(crate) fn without_result(op: Op) -> Option<(FindingKind, String)> {
 }
 
 impl Walk<'_> {
-    /// Tells an instruction without a defined result, as somebody looks at what it gives.
-    pub(crate) fn without_result(&mut self, state: &mut State, id: u32) -> Step<()> {
+    /// Reports the instruction whose undefined result is observed.
+    pub(crate) fn report_undefined_result(&mut self, state: &mut PathState, id: u32) -> Step<()> {
         let mut code = self.setting.module().functions.values().flat_map(|function| &function.code);
         let lacking = code.find(|instruction| instruction.result == id);
-        let told = lacking.and_then(|instruction| Some((instruction, without_result(instruction.op)?)));
+        let told = lacking.and_then(|instruction| Some((instruction, undefined_result(instruction.op)?)));
         let (instruction, (kind, message)) = told.ok_or_else(|| malformed("no such instruction"))?;
         let here = std::mem::replace(&mut self.at, (instruction.line, instruction.place));
-        let suspected = self.suspect(state, kind, message);
+        let suspected = self.report_conditionally(state, kind, message);
         self.at = here;
         suspected
     }

@@ -1,35 +1,39 @@
-//! How a kernel is launched: sizes, constants and first contents, from the command line and from the annotations of its text.
+//! The launch of a kernel: sizes, constants and initial contents, from options and annotations.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::annotations::Initial;
 use crate::error::Problem;
 use crate::layout::Specialized;
-use crate::lift::{Options, local_size};
-use crate::module::{Constant, Module};
+use crate::lift::{AnalysisOptions, local_size_of};
+use crate::module::{SpirvConstant, SpirvModule};
 use crate::word::number_of_extended;
 
-/// How a kernel is launched, as the options and the annotations of its text say.
+/// The launch parameters of a kernel.
 pub(crate) struct Launch<'a> {
-    /// What variables and constants hold.
+    /// Initial values of variables and constants.
     pub inputs: HashMap<u32, &'a Initial>,
     pub by_id: HashMap<u32, u64>,
     pub by_result: HashMap<u32, Initial>,
     pub local_size: [u32; 3],
     pub grid: [u32; 3],
-    /// Invocations of a subgroup, subgroups of a workgroup and workgroups of an annotated text.
+    /// The annotated configuration: invocations per subgroup, subgroups per workgroup, workgroups.
     pub config: Option<[u32; 3]>,
     pub annotated: bool,
 }
 
 impl<'a> Launch<'a> {
-    pub fn new(module: &'a Module, options: &Options, function: u32) -> Result<Launch<'a>, Problem> {
+    pub fn new(
+        module: &'a SpirvModule,
+        options: &AnalysisOptions,
+        function: u32,
+    ) -> Result<Launch<'a>, Problem> {
         let annotations = &module.annotations;
         let annotated = annotations != &crate::annotations::Annotations::default();
         let inputs: HashMap<u32, &Initial> = annotations
             .inputs
             .iter()
-            .map(|(name, initial)| match module.id_of(name) {
+            .map(|(name, initial)| match module.id_by_name(name) {
                 Some(id) => Ok((id, initial)),
                 None => Err(Problem::Annotation(format!("no `%{name}` in the module"))),
             })
@@ -39,12 +43,12 @@ impl<'a> Launch<'a> {
             .filter(|(id, _)| module.constants.contains_key(id))
             .map(|(id, initial)| (*id, (*initial).clone()))
             .collect();
-        // The local size may itself be specialized.
+        // The local size may be specialized.
         let mut by_id = options.specialization.clone();
         let config = annotations.config.or(annotated.then_some([1, 1, 1]));
         let local_size = match config.filter(|_| options.grid.is_none()) {
             Some([invocations, subgroups, _]) => [invocations.saturating_mul(subgroups), 1, 1],
-            None => local_size(module, &by_id, &by_result, function)?,
+            None => local_size_of(module, &by_id, &by_result, function)?,
         };
         let workgroups = config.map_or([1, 1, 1], |[_, _, workgroups]| [workgroups, 1, 1]);
         let grid = options.grid.unwrap_or(workgroups);
@@ -60,7 +64,7 @@ impl<'a> Launch<'a> {
             if Some(*number) == number_of_extended("NonSemantic.ClspvReflection", "SpecConstantWorkgroupSize")
             {
                 for (axis, id) in operands.iter().take(3).enumerate() {
-                    if let Some((_, Constant::Scalar(number))) = module.constants.get(id) {
+                    if let Some((_, SpirvConstant::Scalar(number))) = module.constants.get(id) {
                         by_id.entry(*number as u32).or_insert(u64::from(local_size[axis]));
                     }
                 }
@@ -70,7 +74,7 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// What clspv says that push constants hold: sizes and offsets of the grid.
+/// Returns the push constants that clspv's reflection defines: sizes and offsets of the grid.
 pub(crate) fn reflected(
     specialized: &Specialized<'_>,
     grid: [u32; 3],
@@ -92,7 +96,7 @@ pub(crate) fn reflected(
             .iter()
             .find(|(name, _)| number_of_extended("NonSemantic.ClspvReflection", name) == Some(*number));
         if let (Some((_, values)), Some(offset)) =
-            (named, operands.first().and_then(|id| specialized.number(*id)))
+            (named, operands.first().and_then(|id| specialized.constant_number(*id)))
         {
             for (axis, value) in values.iter().enumerate() {
                 found.insert(offset + 4 * axis as u64, u64::from(*value));

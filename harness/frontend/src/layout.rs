@@ -1,4 +1,4 @@
-//! Where the parts of a type lie, and constants under specialization.
+//! Memory layout of types, and constants under specialization.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,26 +8,27 @@ use rustc_hash::FxHashMap;
 
 use crate::annotations::Initial;
 use crate::error::{Problem, malformed, unsupported};
-use crate::module::{Constant, Module, Type};
-use crate::value::{Origin, Value};
+use crate::module::{SpirvConstant, SpirvModule, SpirvType};
+use crate::value::{SymbolicValue, UndefOrigin};
 use arithmetic::{fold, mask};
 
-/// Parts of a value at most.
+/// Upper bound on the parts of a value.
 pub(crate) const MAX_PARTS: usize = 1 << 14;
-/// Types in types, and constants of constants, at most.
+/// Upper bound on the nesting of types and constants.
 const MAX_DEPTH: u32 = 80;
 
-/// A module whose specialization constants are known.
+/// A module with known specialization constants.
 pub(crate) struct Specialized<'m> {
-    pub module: &'m Module,
-    constants: FxHashMap<u32, Value>,
+    pub module: &'m SpirvModule,
+    constants: FxHashMap<u32, SymbolicValue>,
     sizes: std::cell::RefCell<FxHashMap<u32, u64>>,
 }
 
 impl<'m> Specialized<'m> {
-    /// Computes all constants; `by_id` are values for `SpecId`, `by_result` for ids, and `workgroup` is the local size.
+    /// Computes all constants. `by_id` gives values by `SpecId`, `by_result` by id; `workgroup` is the local
+    /// size.
     pub fn new(
-        module: &'m Module,
+        module: &'m SpirvModule,
         by_id: &HashMap<u32, u64>,
         by_result: &HashMap<u32, Initial>,
         workgroup: Option<[u32; 3]>,
@@ -37,19 +38,19 @@ impl<'m> Specialized<'m> {
         let mut ids: Vec<u32> = module.constants.keys().copied().collect();
         ids.sort_unstable();
         for id in ids {
-            all.compute(id, by_id, by_result, workgroup, 0)?;
+            all.compute_constants(id, by_id, by_result, workgroup, 0)?;
         }
         Ok(all)
     }
 
-    fn compute(
+    fn compute_constants(
         &mut self,
         id: u32,
         by_id: &HashMap<u32, u64>,
         by_result: &HashMap<u32, Initial>,
         workgroup: Option<[u32; 3]>,
         depth: u32,
-    ) -> Result<Value, Problem> {
+    ) -> Result<SymbolicValue, Problem> {
         if let Some(value) = self.constants.get(&id) {
             return Ok(value.clone());
         }
@@ -57,71 +58,87 @@ impl<'m> Specialized<'m> {
             return Err(malformed("constants of constants too deep"));
         }
         let Some((ty, constant)) = self.module.constants.get(&id) else {
-            return Err(malformed(format!("{} is no constant", self.module.name(id))));
+            return Err(malformed(format!("{} is no constant", self.module.display_name(id))));
         };
-        let decorations = self.module.decorations(id);
+        let decorations = self.module.decorations_of(id);
         let given = decorations.specialization.and_then(|number| by_id.get(&number));
-        let mut inner = |id: &u32| self.compute(*id, by_id, by_result, workgroup, depth + 1);
+        let mut inner = |id: &u32| self.compute_constants(*id, by_id, by_result, workgroup, depth + 1);
         let value = match (constant, by_result.get(&id), given, workgroup) {
             (_, _, _, Some(size)) if decorations.built_in == Some(BuiltIn::WorkgroupSize) => {
-                Value::Composite(Rc::new(size.iter().map(|n| Value::Known(u64::from(*n))).collect()))
+                SymbolicValue::Composite(Rc::new(
+                    size.iter().map(|n| SymbolicValue::Known(u64::from(*n))).collect(),
+                ))
             }
-            (Constant::Scalar(_), Some(Initial::Number(number)), _, _) => {
-                Value::Known(*number as u64 & mask(self.bits(*ty)?))
+            (SpirvConstant::Scalar(_), Some(Initial::Number(number)), _, _) => {
+                SymbolicValue::Known(*number as u64 & mask(self.scalar_bits(*ty)?))
             }
-            (Constant::Scalar(_), _, Some(number), _) => Value::Known(*number & mask(self.bits(*ty)?)),
-            (Constant::Scalar(number), ..) => Value::Known(*number),
-            (Constant::Composite(parts), Some(Initial::Parts(given)), _, _) if parts.len() == given.len() => {
+            (SpirvConstant::Scalar(_), _, Some(number), _) => {
+                SymbolicValue::Known(*number & mask(self.scalar_bits(*ty)?))
+            }
+            (SpirvConstant::Scalar(number), ..) => SymbolicValue::Known(*number),
+            (SpirvConstant::Composite(parts), Some(Initial::Parts(given)), _, _)
+                if parts.len() == given.len() =>
+            {
                 let parts = given.iter().map(|part| match part {
-                    Initial::Number(number) => Ok(Value::Known(*number as u64 & mask(32))),
+                    Initial::Number(number) => Ok(SymbolicValue::Known(*number as u64 & mask(32))),
                     Initial::Parts(_) => Err(unsupported("constants of composites in annotations")),
                 });
-                Value::Composite(Rc::new(parts.collect::<Result<_, _>>()?))
+                SymbolicValue::Composite(Rc::new(parts.collect::<Result<_, _>>()?))
             }
-            (Constant::Composite(parts), ..) => {
-                Value::Composite(Rc::new(parts.iter().map(inner).collect::<Result<_, _>>()?))
+            (SpirvConstant::Composite(parts), ..) => {
+                SymbolicValue::Composite(Rc::new(parts.iter().map(inner).collect::<Result<_, _>>()?))
             }
-            (Constant::Null, ..) => Value::Null,
-            (Constant::Undefined, ..) => Value::Undefined(Origin::Instruction(id, u16::MAX)),
-            (Constant::Operation(op, operands), ..) => {
-                // Literals stand behind.
+            (SpirvConstant::Null, ..) => SymbolicValue::Null,
+            (SpirvConstant::Undefined, ..) => {
+                SymbolicValue::Undefined(UndefOrigin::Instruction(id, u16::MAX))
+            }
+            (SpirvConstant::Operation(op, operands), ..) => {
+                // Literals follow the ids.
                 let ids = match op {
                     Op::CompositeExtract => 1,
                     Op::CompositeInsert | Op::VectorShuffle => 2,
                     _ => operands.len(),
                 };
                 let ids = operands.get(..ids).ok_or_else(|| malformed("no operand"))?;
-                let arguments: Vec<Value> = ids.iter().map(&mut inner).collect::<Result<_, _>>()?;
-                self.operation(*op, *ty, operands, &arguments)?
+                let arguments: Vec<SymbolicValue> = ids.iter().map(&mut inner).collect::<Result<_, _>>()?;
+                self.fold_operation(*op, *ty, operands, &arguments)?
             }
         };
         self.constants.insert(id, value.clone());
         Ok(value)
     }
 
-    fn operation(&self, op: Op, ty: u32, operands: &[u32], arguments: &[Value]) -> Result<Value, Problem> {
+    fn fold_operation(
+        &self,
+        op: Op,
+        ty: u32,
+        operands: &[u32],
+        arguments: &[SymbolicValue],
+    ) -> Result<SymbolicValue, Problem> {
         let refuse = || unsupported(format!("specialization by Op{op:?}"));
         let whole = matches!(op, Op::CompositeExtract | Op::CompositeInsert | Op::VectorShuffle);
-        // Of vectors part by part; the condition of a select may be one for all.
-        if let (Some(Type::Vector { element, count }), false) = (self.module.types.get(&ty), whole) {
+        // Vectors are computed by component; a select may have one condition for all.
+        if let (Some(SpirvType::Vector { element, count }), false) = (self.module.types.get(&ty), whole) {
             let vector = |id: &u32| {
                 let ty = self.module.constants.get(id).and_then(|(ty, _)| self.module.types.get(ty));
-                matches!(ty, Some(Type::Vector { .. }))
+                matches!(ty, Some(SpirvType::Vector { .. }))
             };
             let component = |index: u32| {
                 let each = operands.iter().zip(arguments).map(|(id, value)| match vector(id) {
-                    true => part(value, index as usize).ok_or_else(refuse),
+                    true => part_of_value(value, index as usize).ok_or_else(refuse),
                     false => Ok(value.clone()),
                 });
-                self.operation(op, *element, operands, &each.collect::<Result<Vec<_>, _>>()?)
+                self.fold_operation(op, *element, operands, &each.collect::<Result<Vec<_>, _>>()?)
             };
-            return Ok(Value::Composite(Rc::new((0..*count).map(component).collect::<Result<_, _>>()?)));
+            return Ok(SymbolicValue::Composite(Rc::new(
+                (0..*count).map(component).collect::<Result<_, _>>()?,
+            )));
         }
         match op {
             Op::CompositeExtract => {
                 let mut value = arguments[0].clone();
                 for index in &operands[1..] {
-                    value = part(&value, *index as usize).ok_or_else(refuse)?;
+                    value = part_of_value(&value, *index as usize).ok_or_else(refuse)?;
                 }
                 Ok(value)
             }
@@ -131,75 +148,83 @@ impl<'m> Specialized<'m> {
             Op::VectorShuffle => {
                 let both = operands.iter().zip(arguments).map(|(id, value)| {
                     let (ty, _) = self.module.constants.get(id)?;
-                    self.parts(value, *ty)
+                    self.value_parts(value, *ty)
                 });
                 let all = both.collect::<Option<Vec<_>>>().ok_or_else(refuse)?.concat();
                 let chosen = operands[2..].iter().map(|index| all.get(*index as usize).cloned());
                 chosen
                     .collect::<Option<Vec<_>>>()
-                    .map(|all| Value::Composite(Rc::new(all)))
+                    .map(|all| SymbolicValue::Composite(Rc::new(all)))
                     .ok_or_else(refuse)
             }
             Op::Select => match arguments {
-                [Value::Known(condition), yes, no] => Ok(if *condition != 0 { yes } else { no }.clone()),
+                [SymbolicValue::Known(condition), yes, no] => {
+                    Ok(if *condition != 0 { yes } else { no }.clone())
+                }
                 _ => Err(refuse()),
             },
             _ => {
                 let numbers: Vec<u64> = arguments
                     .iter()
-                    .map(|argument| known(argument).ok_or_else(refuse))
+                    .map(|argument| known_number(argument).ok_or_else(refuse))
                     .collect::<Result<_, _>>()?;
                 let of = operands.first().and_then(|id| self.module.constants.get(id)).map(|(ty, _)| *ty);
-                let from = self.bits(of.unwrap_or(ty))?;
-                let result = fold(op, &numbers, from, self.bits(ty)?);
-                Ok(Value::Known(result.ok_or_else(refuse)?))
+                let from = self.scalar_bits(of.unwrap_or(ty))?;
+                let result = fold(op, &numbers, from, self.scalar_bits(ty)?);
+                Ok(SymbolicValue::Known(result.ok_or_else(refuse)?))
             }
         }
     }
 
-    /// The parts of a value of a type; `None` where that has none.
-    fn parts(&self, value: &Value, ty: u32) -> Option<Vec<Value>> {
-        (0..self.count(ty).ok()?).map(|index| part(value, index)).collect()
+    /// Returns the parts of a value; `None` if it has none.
+    fn value_parts(&self, value: &SymbolicValue, ty: u32) -> Option<Vec<SymbolicValue>> {
+        (0..self.part_count(ty).ok()?).map(|index| part_of_value(value, index)).collect()
     }
 
-    /// A value with another part at a path.
-    fn with_part(&self, value: &Value, ty: u32, path: &[u32], new: &Value) -> Option<Value> {
+    /// Replaces the part at a path.
+    fn with_part(
+        &self,
+        value: &SymbolicValue,
+        ty: u32,
+        path: &[u32],
+        new: &SymbolicValue,
+    ) -> Option<SymbolicValue> {
         let Some((index, path)) = path.split_first() else { return Some(new.clone()) };
-        let mut parts = self.parts(value, ty)?;
+        let mut parts = self.value_parts(value, ty)?;
         let inner = self.part_of(ty, u64::from(*index)).ok()?.ty;
         let here = parts.get_mut(*index as usize)?;
         *here = self.with_part(here, inner, path, new)?;
-        Some(Value::Composite(Rc::new(parts)))
+        Some(SymbolicValue::Composite(Rc::new(parts)))
     }
 
-    /// A constant.
-    pub fn constant(&self, id: u32) -> Option<&Value> {
+    /// Returns a constant.
+    pub fn constant_value(&self, id: u32) -> Option<&SymbolicValue> {
         self.constants.get(&id)
     }
 
-    /// A constant that is a number.
-    pub fn number(&self, id: u32) -> Option<u64> {
-        self.constants.get(&id).and_then(known)
+    /// Returns a numeric constant.
+    pub fn constant_number(&self, id: u32) -> Option<u64> {
+        self.constants.get(&id).and_then(known_number)
     }
 
-    /// Bits of a scalar; of a vector those of its elements. Pointers have 64.
-    pub fn bits(&self, ty: u32) -> Result<u32, Problem> {
-        match self.module.ty(ty)? {
-            Type::Bool => Ok(1),
-            Type::Integer { bits, .. } | Type::Float { bits } => Ok(*bits),
-            Type::Vector { element, .. } => self.bits(*element),
-            Type::Pointer { .. } => Ok(64),
+    /// Returns the bits of a scalar or of a vector's components; pointers have 64.
+    pub fn scalar_bits(&self, ty: u32) -> Result<u32, Problem> {
+        match self.module.type_of_id(ty)? {
+            SpirvType::Bool => Ok(1),
+            SpirvType::Integer { bits, .. } | SpirvType::Float { bits } => Ok(*bits),
+            SpirvType::Vector { element, .. } => self.scalar_bits(*element),
+            SpirvType::Pointer { .. } => Ok(64),
             _ => Err(malformed("a number expected")),
         }
     }
 
-    /// Elements of an array.
-    pub fn length(&self, length: u32) -> Result<u64, Problem> {
-        self.number(length).ok_or_else(|| malformed("an array whose length is no number"))
+    /// Returns the length of an array.
+    pub fn array_length(&self, length: u32) -> Result<u64, Problem> {
+        self.constant_number(length).ok_or_else(|| malformed("an array whose length is no number"))
     }
 
-    /// Bytes of a type; 0 for arrays of no fixed length.
-    pub fn size(&self, ty: u32) -> Result<u64, Problem> {
+    /// Returns the size of a type in bytes; 0 for runtime arrays.
+    pub fn size_of(&self, ty: u32) -> Result<u64, Problem> {
         self.size_within(ty, 0)
     }
 
@@ -211,21 +236,29 @@ impl<'m> Specialized<'m> {
             return Err(malformed("types too deep"));
         }
         let large = || unsupported("a type of more bytes than memory has");
-        let size = match self.module.ty(ty)? {
-            Type::Bool => 4,
-            Type::Integer { bits, .. } | Type::Float { bits } => u64::from(bits.div_ceil(8)),
-            Type::Vector { element, count } => self.size_within(*element, depth + 1)? * u64::from(*count),
-            Type::Matrix { column, count } => {
+        let size = match self.module.type_of_id(ty)? {
+            SpirvType::Bool => 4,
+            SpirvType::Integer { bits, .. } | SpirvType::Float { bits } => u64::from(bits.div_ceil(8)),
+            SpirvType::Vector { element, count } => {
+                self.size_within(*element, depth + 1)? * u64::from(*count)
+            }
+            SpirvType::Matrix { column, count } => {
                 let column = self.size_within(*column, depth + 1)?;
                 column.checked_mul(u64::from(*count)).filter(|size| *size < 1 << 40).ok_or_else(large)?
             }
-            Type::Array { element, length } => {
+            SpirvType::Array { element, length } => {
                 let element = self.size_within(*element, depth + 1)?;
-                let stride = self.module.decorations(ty).stride.unwrap_or(element);
-                stride.checked_mul(self.length(*length)?).filter(|size| *size < 1 << 40).ok_or_else(large)?
+                let stride = self.module.decorations_of(ty).stride.unwrap_or(element);
+                stride
+                    .checked_mul(self.array_length(*length)?)
+                    .filter(|size| *size < 1 << 40)
+                    .ok_or_else(large)?
             }
-            Type::RuntimeArray { .. } | Type::Handle(_) | Type::Void | Type::Function { .. } => 0,
-            Type::Struct { members } => {
+            SpirvType::RuntimeArray { .. }
+            | SpirvType::Handle(_)
+            | SpirvType::Void
+            | SpirvType::Function { .. } => 0,
+            SpirvType::Struct { members } => {
                 let mut end = 0_u64;
                 let mut next = 0_u64;
                 for (index, member) in members.iter().enumerate() {
@@ -240,25 +273,27 @@ impl<'m> Specialized<'m> {
                 }
                 end
             }
-            Type::Pointer { .. } => 8,
+            SpirvType::Pointer { .. } => 8,
         };
         self.sizes.borrow_mut().insert(ty, size);
         Ok(size)
     }
 
-    /// Bytes of a member that is a matrix whose columns or rows lie apart.
+    /// Returns the size of a matrix member with a stride.
     fn matrix_size(&self, ty: u32, member: usize, of: u32) -> Result<Option<u64>, Problem> {
         let decorations = self.module.member_decorations.get(&(ty, member as u32));
-        let (Type::Matrix { column, count }, Some(decorations)) = (self.module.ty(of)?, decorations) else {
+        let (SpirvType::Matrix { column, count }, Some(decorations)) =
+            (self.module.type_of_id(of)?, decorations)
+        else {
             return Ok(None);
         };
-        let (Some(stride), Type::Vector { element, count: rows }) =
-            (decorations.matrix_stride, self.module.ty(*column)?)
+        let (Some(stride), SpirvType::Vector { element, count: rows }) =
+            (decorations.matrix_stride, self.module.type_of_id(*column)?)
         else {
             return Ok(None);
         };
         let (lines, in_line) = if decorations.row_major { (rows, count) } else { (count, rows) };
-        let last = u64::from(*in_line) * self.size(*element)?;
+        let last = u64::from(*in_line) * self.size_of(*element)?;
         let before = stride.checked_mul(u64::from(lines.saturating_sub(1)));
         let size = before.and_then(|before| before.checked_add(last));
         size.map(Some).ok_or_else(|| unsupported("a type of more bytes than memory has"))
@@ -268,79 +303,89 @@ impl<'m> Specialized<'m> {
         self.module.member_decorations.get(&(ty, member as u32)).and_then(|decorations| decorations.offset)
     }
 
-    /// Where a part of a type lies and what its type is; of arrays also the bytes from one element to the next and how many
-    /// there are, where that is fixed.
-    pub fn part_of(&self, ty: u32, index: u64) -> Result<Part, Problem> {
-        let outside = || malformed(format!("no part {index} of {}", self.module.name(ty)));
-        match self.module.ty(ty)? {
-            Type::Vector { element, count } => {
-                let stride = self.size(*element)?;
+    /// Returns offset and type of a part; for arrays also the stride and the length, if fixed.
+    pub fn part_of(&self, ty: u32, index: u64) -> Result<TypePart, Problem> {
+        let outside = || malformed(format!("no part {index} of {}", self.module.display_name(ty)));
+        match self.module.type_of_id(ty)? {
+            SpirvType::Vector { element, count } => {
+                let stride = self.size_of(*element)?;
                 let offset = stride.checked_mul(index).ok_or_else(outside)?;
-                Ok(Part { offset, ty: *element, stride: Some(stride), length: Some(u64::from(*count)) })
+                Ok(TypePart { offset, ty: *element, stride: Some(stride), length: Some(u64::from(*count)) })
             }
-            Type::Matrix { column, count } => {
-                let stride = self.size(*column)?;
+            SpirvType::Matrix { column, count } => {
+                let stride = self.size_of(*column)?;
                 let offset = stride.checked_mul(index).ok_or_else(outside)?;
-                Ok(Part { offset, ty: *column, stride: Some(stride), length: Some(u64::from(*count)) })
+                Ok(TypePart { offset, ty: *column, stride: Some(stride), length: Some(u64::from(*count)) })
             }
-            Type::Array { element, length } => {
-                let stride = self.stride(ty, *element)?;
+            SpirvType::Array { element, length } => {
+                let stride = self.array_stride(ty, *element)?;
                 let offset = stride.checked_mul(index).ok_or_else(outside)?;
-                Ok(Part { offset, ty: *element, stride: Some(stride), length: Some(self.length(*length)?) })
+                Ok(TypePart {
+                    offset,
+                    ty: *element,
+                    stride: Some(stride),
+                    length: Some(self.array_length(*length)?),
+                })
             }
-            Type::RuntimeArray { element } => {
-                let stride = self.stride(ty, *element)?;
+            SpirvType::RuntimeArray { element } => {
+                let stride = self.array_stride(ty, *element)?;
                 let offset = stride.checked_mul(index).ok_or_else(outside)?;
-                Ok(Part { offset, ty: *element, stride: Some(stride), length: None })
+                Ok(TypePart { offset, ty: *element, stride: Some(stride), length: None })
             }
-            Type::Struct { members } => {
+            SpirvType::Struct { members } => {
                 let at = usize::try_from(index).map_err(|_| outside())?;
                 let member = *members.get(at).ok_or_else(outside)?;
                 let mut next = 0_u64;
                 for (before, earlier) in members[..at].iter().enumerate() {
                     let offset = self.declared_offset(ty, before).unwrap_or(next);
-                    next = (offset + self.size(*earlier)?).next_multiple_of(4);
+                    next = (offset + self.size_of(*earlier)?).next_multiple_of(4);
                 }
                 let offset = self.declared_offset(ty, at).unwrap_or(next);
-                Ok(Part { offset, ty: member, stride: None, length: None })
+                Ok(TypePart { offset, ty: member, stride: None, length: None })
             }
-            _ => Err(malformed(format!("{} has no parts", self.module.name(ty)))),
+            _ => Err(malformed(format!("{} has no parts", self.module.display_name(ty)))),
         }
     }
 
-    /// The same, where it is no matrix that lies in rows, or has gaps between its columns.
-    pub fn part_without_gaps(&self, ty: u32, index: u64) -> Result<Part, Problem> {
+    /// Does the same, except for row-major matrices and matrices with gaps.
+    pub fn part_without_gaps(&self, ty: u32, index: u64) -> Result<TypePart, Problem> {
         let part = self.part_of(ty, index)?;
         let decorations = self.module.member_decorations.get(&(ty, index as u32));
         let Some((decorations, stride)) = decorations.and_then(|all| Some((all, all.matrix_stride?))) else {
             return Ok(part);
         };
         let mut inner = part.ty;
-        while let Type::Array { element, .. } | Type::RuntimeArray { element } = self.module.ty(inner)? {
+        while let SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element } =
+            self.module.type_of_id(inner)?
+        {
             inner = *element;
         }
-        match self.module.ty(inner)? {
-            Type::Matrix { column, .. } if decorations.row_major || stride != self.size(*column)? => {
+        match self.module.type_of_id(inner)? {
+            SpirvType::Matrix { column, .. }
+                if decorations.row_major || stride != self.size_of(*column)? =>
+            {
                 Err(unsupported("a matrix that lies in rows, or with gaps between its columns"))
             }
             _ => Ok(part),
         }
     }
 
-    fn stride(&self, array: u32, element: u32) -> Result<u64, Problem> {
-        match self.module.decorations(array).stride {
+    fn array_stride(&self, array: u32, element: u32) -> Result<u64, Problem> {
+        match self.module.decorations_of(array).stride {
             Some(stride) => Ok(stride),
-            None => self.size(element),
+            None => self.size_of(element),
         }
     }
 
-    /// How many parts a type has that is loaded and stored; an error for arrays without a fixed length.
-    pub fn count(&self, ty: u32) -> Result<usize, Problem> {
-        let count = match self.module.ty(ty)? {
-            Type::Vector { count, .. } | Type::Matrix { count, .. } => u64::from(*count),
-            Type::Array { length, .. } => self.length(*length)?,
-            Type::Struct { members } => members.len() as u64,
-            Type::RuntimeArray { .. } => return Err(malformed("a value of an array without a length")),
+    /// Returns the number of parts that a load or store transfers.
+    ///
+    /// Fails for runtime arrays.
+    pub fn part_count(&self, ty: u32) -> Result<usize, Problem> {
+        let count = match self.module.type_of_id(ty)? {
+            SpirvType::Vector { count, .. } | SpirvType::Matrix { count, .. } => u64::from(*count),
+            SpirvType::Array { length, .. } => self.array_length(*length)?,
+            SpirvType::Struct { members } => members.len() as u64,
+            SpirvType::RuntimeArray { .. } => return Err(malformed("a value of an array without a length")),
             _ => 0,
         };
         usize::try_from(count)
@@ -349,21 +394,31 @@ impl<'m> Specialized<'m> {
             .ok_or(Problem::Budget { what: "parts of a value", bound: MAX_PARTS })
     }
 
-    /// Whether a type has no parts.
+    /// Returns true if a type has no parts.
     pub fn is_scalar(&self, ty: u32) -> Result<bool, Problem> {
         Ok(matches!(
-            self.module.ty(ty)?,
-            Type::Bool | Type::Integer { .. } | Type::Float { .. } | Type::Pointer { .. } | Type::Handle(_)
+            self.module.type_of_id(ty)?,
+            SpirvType::Bool
+                | SpirvType::Integer { .. }
+                | SpirvType::Float { .. }
+                | SpirvType::Pointer { .. }
+                | SpirvType::Handle(_)
         ))
     }
 
-    /// The scalar of a shaped value that lies at an offset of a type; `None` where nothing is said of it.
-    pub fn initial_at(&self, initial: &Initial, ty: u32, offset: u64) -> Result<Option<Value>, Problem> {
+    /// Returns the scalar of an annotated value at an offset; `None` if not given.
+    pub fn initial_at(
+        &self,
+        initial: &Initial,
+        ty: u32,
+        offset: u64,
+    ) -> Result<Option<SymbolicValue>, Problem> {
         let (mut initial, mut ty, mut offset) = (initial, ty, offset);
         for _ in 0..MAX_DEPTH {
             match initial {
                 Initial::Number(number) if self.is_scalar(ty)? => {
-                    return Ok((offset == 0).then_some(Value::Known(*number as u64 & mask(self.bits(ty)?))));
+                    return Ok((offset == 0)
+                        .then_some(SymbolicValue::Known(*number as u64 & mask(self.scalar_bits(ty)?))));
                 }
                 Initial::Number(_) => return Ok(None),
                 Initial::Parts(parts) => {
@@ -381,15 +436,15 @@ impl<'m> Specialized<'m> {
         Ok(None)
     }
 
-    /// The scalars of a shaped value: offset, bytes and number of each that something is said of.
-    pub fn scalars(&self, initial: &Initial, ty: u32) -> Result<Vec<(u64, u32, u64)>, Problem> {
+    /// Returns offset, size and number of each scalar of an annotated value.
+    pub fn initial_scalars(&self, initial: &Initial, ty: u32) -> Result<Vec<(u64, u32, u64)>, Problem> {
         let mut found = Vec::new();
         let mut open = vec![(initial, ty, 0_u64)];
         while let Some((initial, ty, offset)) = open.pop() {
             match initial {
                 Initial::Number(number) if self.is_scalar(ty)? => {
-                    let bytes = u32::try_from(self.size(ty)?).unwrap_or(0);
-                    found.push((offset, bytes, *number as u64 & mask(self.bits(ty)?)));
+                    let bytes = u32::try_from(self.size_of(ty)?).unwrap_or(0);
+                    found.push((offset, bytes, *number as u64 & mask(self.scalar_bits(ty)?)));
                 }
                 Initial::Parts(parts) if !self.is_scalar(ty)? => {
                     for (index, part) in parts.iter().enumerate() {
@@ -403,9 +458,9 @@ impl<'m> Specialized<'m> {
         Ok(found)
     }
 
-    /// The part of a type that an offset lies in, among the first `count`.
-    pub fn part_at(&self, ty: u32, offset: u64, count: u64) -> Result<Option<(u64, Part)>, Problem> {
-        if let Type::Struct { members } = self.module.ty(ty)? {
+    /// Returns the part among the first `count` that contains an offset.
+    pub fn part_at(&self, ty: u32, offset: u64, count: u64) -> Result<Option<(u64, TypePart)>, Problem> {
+        if let SpirvType::Struct { members } = self.module.type_of_id(ty)? {
             for index in (0..members.len() as u64).rev() {
                 let part = self.part_of(ty, index)?;
                 if part.offset <= offset && index < count {
@@ -422,17 +477,17 @@ impl<'m> Specialized<'m> {
         if index < count { Ok(Some((index, self.part_of(ty, index)?))) } else { Ok(None) }
     }
 
-    /// The scalar of a value that lies at an offset of its type.
-    pub fn scalar_at(&self, value: &Value, ty: u32, offset: u64) -> Result<Value, Problem> {
+    /// Returns the scalar of a value at an offset.
+    pub fn scalar_at(&self, value: &SymbolicValue, ty: u32, offset: u64) -> Result<SymbolicValue, Problem> {
         let (mut value, mut ty, mut offset) = (value.clone(), ty, offset);
         for _ in 0..MAX_DEPTH {
             match value {
-                Value::Composite(ref parts) => {
+                SymbolicValue::Composite(ref parts) => {
                     let Some((index, place)) = self.part_at(ty, offset, parts.len() as u64)? else { break };
                     let Some(inner) = parts.get(index as usize).cloned() else { break };
                     (value, ty, offset) = (inner, place.ty, offset - place.offset);
                 }
-                Value::Null => return Ok(Value::Known(0)),
+                SymbolicValue::Null => return Ok(SymbolicValue::Known(0)),
                 scalar => return Ok(scalar),
             }
         }
@@ -442,29 +497,29 @@ impl<'m> Specialized<'m> {
 
 /// A part of a type.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct TypePart {
     pub offset: u64,
     pub ty: u32,
     pub stride: Option<u64>,
     pub length: Option<u64>,
 }
 
-/// A part of a value.
-pub(crate) fn part(value: &Value, index: usize) -> Option<Value> {
+/// Returns a part of a value.
+pub(crate) fn part_of_value(value: &SymbolicValue, index: usize) -> Option<SymbolicValue> {
     match value {
-        Value::Composite(parts) => parts.get(index).cloned(),
-        Value::Null => Some(Value::Null),
-        Value::Opaque => Some(Value::Opaque),
-        Value::Undefined(origin) => Some(Value::Undefined(*origin)),
+        SymbolicValue::Composite(parts) => parts.get(index).cloned(),
+        SymbolicValue::Null => Some(SymbolicValue::Null),
+        SymbolicValue::Opaque => Some(SymbolicValue::Opaque),
+        SymbolicValue::Undefined(origin) => Some(SymbolicValue::Undefined(*origin)),
         _ => None,
     }
 }
 
-/// The number that a value is.
-pub(crate) fn known(value: &Value) -> Option<u64> {
+/// Returns the number of a known value.
+pub(crate) fn known_number(value: &SymbolicValue) -> Option<u64> {
     match value {
-        Value::Known(number) => Some(*number),
-        Value::Null => Some(0),
+        SymbolicValue::Known(number) => Some(*number),
+        SymbolicValue::Null => Some(0),
         _ => None,
     }
 }

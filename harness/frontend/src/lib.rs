@@ -1,10 +1,10 @@
-//! The SPIR-V front end: reads the modules of users and lifts their kernels to litmus tests.
+//! The SPIR-V front end: reads shaders, lifts kernels to litmus tests, and detects races of whole grids.
 //!
-//! [`read`] takes a module in words or as text; [`lift`] walks the invocations of a grid through a kernel and gives a
-//! [`litmus::Test`] that a model answers.
+//! [`read_module`] parses a module from words or text. [`lift`] executes a kernel symbolically and returns
+//! litmus tests for an axiomatic model. [`grid`] detects races of a whole grid dynamically.
 //!
 //! ```
-//! use frontend::{Asking, Options};
+//! use frontend::{AnalysisOptions, ModelQuery};
 //! use model::{Budget, Model};
 //!
 //! let text = "OpCapability Shader
@@ -30,11 +30,11 @@
 //! OpStore %first %zero
 //! OpReturn
 //! OpFunctionEnd";
-//! let module = frontend::read(text.as_bytes())?;
-//! let lifted = frontend::lift(&module, &Options { grid: Some([2, 1, 1]), ..Options::default() })?;
+//! let module = frontend::read_module(text.as_bytes())?;
+//! let lifted = frontend::lift(&module, &AnalysisOptions { grid: Some([2, 1, 1]), ..AnalysisOptions::default() })?;
 //! let vulkan = Model::shipped("vulkan").ok_or("no such model")??;
-//! let asking = Asking { budget: Budget::default(), race: true, question: true, places: true };
-//! let answer = frontend::answer(&lifted, &vulkan, &asking)?;
+//! let query = ModelQuery { budget: Budget::default(), race: true, question: true, places: true };
+//! let answer = frontend::answer_with_model(&lifted, &vulkan, &query)?;
 //! assert_eq!(answer.race, litmus::Race::Racy);
 //! assert_eq!(answer.race_found.ok_or("no place")?.element, "data");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -84,17 +84,22 @@ mod walk;
 mod word;
 
 pub use annotations::parse_formula;
-pub use answer::{Answer, Asking, RaceSpot, answer};
-pub use dispatch::{Dispatch, DispatchBuffer, DispatchImage, dispatch, element_names};
-pub use error::{Place, Problem, Refusal};
+pub use answer::{ModelAnswer, ModelQuery, RaceSpot, answer_with_model};
+pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, element_names, plan_dispatch};
+pub use error::{Problem, Refusal, SourcePosition};
 pub use judge::{beside_races, judge, wider};
-pub use lift::{Case, DEFAULT_UNROLL, Finding, FindingKind, Identity, Lifted, Options, Spot, lift};
+pub use lift::{
+    AnalysisOptions, DEFAULT_UNROLL, FindingKind, InvocationId, LiftFinding, Lifted, LiftedCase, Spot, lift,
+};
 pub use lint::{Lint, RULES, lint};
-pub use mend::{Change, Lack, Mended, WalkedChange, WalkedMends, lack, mend, mend_walked};
-pub use module::{Module, SourceLine, read};
-pub use outcomes::{FinalCell, FinalSays, Finals, finals};
+pub use mend::{
+    FixResult, KernelChange, MissingSync, SuggestedChange, WalkFixes, find_missing_sync, fix_races,
+    fix_walk_findings,
+};
+pub use module::{SourceLine, SpirvModule, read_module};
+pub use outcomes::{FinalCell, FinalContent, FinalContents, final_contents};
 pub use question::{Claim, check_claim, claim};
 pub use smallest::smallest;
 pub use stage::Stage;
-pub use text::{Assembled, assemble};
+pub use text::{Assembled, assemble_text};
 pub use until::Until;

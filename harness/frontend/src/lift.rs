@@ -1,6 +1,9 @@
-//! From a kernel, a grid and its inputs to litmus tests.
+//! Lifts a kernel with its grid and inputs to litmus tests.
 //!
-//! Long because what walks share, the rounds over all invocations and what is asked of them are one thing.
+//! The lifter executes every invocation symbolically ([`crate::walk`]) and iterates to a fixpoint over the
+//! values that shared memory may hold: each iteration reads values that the previous one may have stored. The
+//! result over-approximates the kernel's executions within the unrolling bound. Unspecified inputs get
+//! candidate values ([`crate::tried`]), one test for each choice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,87 +13,87 @@ use rspirv::spirv::StorageClass;
 
 use crate::annotations::{Formula, Initial};
 use crate::assemble;
-use crate::error::{ONE_WORKGROUP, Place, Problem, Refusal, malformed};
+use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed};
 use crate::grid::Sampler;
 use crate::inputs::{AddressInput, ImageInput};
 use crate::launch::{Launch, reflected};
-use crate::layout::{Specialized, known};
-use crate::module::{Module, Type};
-use crate::order::class_of;
+use crate::layout::{Specialized, known_number};
+use crate::module::{SpirvModule, SpirvType};
+use crate::order::storage_class_of;
 use crate::question::Asked;
 use crate::section::Sections;
 use crate::stage::{self, Stage};
-use crate::state::State;
+use crate::state::PathState;
 use crate::tried::{self, Assignment};
 use crate::until::Until;
-use crate::value::{Cell, Object, Origin};
+use crate::value::{MemoryCell, ObjectId, UndefOrigin};
 use crate::walk::{Knowledge, Round, Touch, Walk, Walked};
 
-/// Invocations of a grid at most: the bound of the engine on threads.
+/// Upper bound on the invocations of a grid: the engine's bound on threads.
 pub(crate) const MAX_INVOCATIONS: usize = 16;
-/// Rounds over all threads at most.
+/// Upper bound on the fixpoint iterations.
 const MAX_ROUNDS: usize = 400;
-/// Paths of all invocations in all rounds at most.
+/// Upper bound on the paths of all invocations in all iterations.
 const MAX_PATHS: usize = 1 << 16;
-/// Bodies of a loop that depends on what is read, where nothing else is asked for.
+/// Default bound on the iterations of loops that depend on read values.
 pub const DEFAULT_UNROLL: u32 = 2;
-/// Bytes of a buffer that nothing is said of.
+/// Size of a buffer whose content is not given.
 pub(crate) const DEFAULT_BYTES: u64 = 64 * 1024;
 
-/// What is asked of a kernel, and with what.
+/// Options of an analysis: the grid, the inputs, the claim and the bounds.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The entry point; the only one where none is named.
+pub struct AnalysisOptions {
+    /// The entry point; may be omitted if there is only one.
     pub entry: Option<String>,
-    /// Workgroups of the dispatch; what the annotations say, or one, where it is not given.
+    /// Workgroups of the dispatch. Default: the annotations, else one.
     pub grid: Option<[u32; 3]>,
-    /// Invocations of a subgroup; what the annotations say, or all of a workgroup, where it is not given.
+    /// Invocations per subgroup. Default: the annotations, else the whole workgroup.
     pub subgroup_size: Option<u32>,
-    /// Specialization constants by their `SpecId`.
+    /// Specialization constants by `SpecId`.
     pub specialization: HashMap<u32, u64>,
-    /// Bytes of push constants by their offset.
+    /// Bytes of push constants by offset.
     pub push: BTreeMap<u64, u8>,
-    /// What vertices and fragments are given, by location: the value of each invocation one after the other, from the start again where
-    /// there are more of them. What is not given is not followed.
-    pub given: BTreeMap<u32, Vec<u8>>,
-    /// Contents of buffers by set and binding.
+    /// Inputs of vertices and fragments by location, concatenated for all invocations and repeated if too
+    /// short. Other inputs are unknown.
+    pub stage_inputs: BTreeMap<u32, Vec<u8>>,
+    /// Buffer contents by set and binding.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
     /// Images by set and binding.
     pub images: BTreeMap<(u32, u32), ImageInput>,
-    /// Samplers by set and binding, those of images that have one with them too.
+    /// Samplers by set and binding, including those of combined image samplers.
     pub samplers: BTreeMap<(u32, u32), Sampler>,
-    /// Buffers behind addresses.
+    /// Buffers that addresses point to.
     pub addresses: Vec<AddressInput>,
-    /// Which of these inputs a case gives, without what they hold.
-    pub of_case: Option<Box<Options>>,
-    /// Bodies of a loop at most. Not given, what is known is walked to its end, and the others as [`Options::open_bodies`] says.
+    /// The inputs that a case file gives, without their contents.
+    pub case_inputs: Option<Box<AnalysisOptions>>,
+    /// Bound on the iterations of every loop. Default: only loops that depend on read values are bounded, by
+    /// [`AnalysisOptions::open_bodies`].
     pub unroll: Option<u32>,
-    /// Bodies of a loop that depends on what is read, where no bound is given; [`DEFAULT_UNROLL`] where this is not either.
+    /// Bound on the iterations of loops that depend on read values. Default: [`DEFAULT_UNROLL`].
     pub open_bodies: Option<u32>,
-    /// What is to hold of every final state.
+    /// A claim about every final state.
     pub assertion: Option<Formula>,
-    /// Whether the annotations' filter is left out.
+    /// True to ignore the annotated filter.
     pub ignore_filter: bool,
-    /// Whether accesses stay that one invocation alone is about: for whoever changes the kernel and asks again.
+    /// True to emit accesses of unshared cells too, for callers that change the test and ask again.
     pub keep_all: bool,
-    /// Whether everything that is written to buffers stays to be seen: for whoever asks about all final contents.
+    /// True to keep every write to a buffer observable, for callers that enumerate final contents.
     pub keep_final: bool,
-    /// Whether a walk only executes, and looks at no access: to measure what that takes.
-    pub blind: bool,
-    /// Orders of the invocations that a walk over the whole grid tries where the order decides, whatever earlier ones show; a
-    /// few, until something is found, where it is not given.
+    /// True to execute without checking accesses, to measure its cost.
+    pub skip_race_checks: bool,
+    /// Number of schedules to explore even after a finding. Default: a few, until something is found.
     pub schedules: Option<u64>,
-    /// What those orders are drawn from.
+    /// Seed of the random schedules.
     pub seed: u64,
-    /// The invocations that are lifted, where it is not all of them: what they do with nobody else there.
-    pub only: Vec<Identity>,
-    /// When lifting and walking are given up ([`Problem::OutOfTime`]); never where there is none.
-    pub until: Option<Until>,
+    /// The invocations to lift, as if no others existed. Default: all.
+    pub only_invocations: Vec<InvocationId>,
+    /// When to give up with [`Problem::OutOfTime`]. Default: never.
+    pub deadline: Option<Until>,
 }
 
-/// Where an invocation is.
+/// The position of an invocation in the grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
+pub struct InvocationId {
     /// `WorkgroupId`.
     pub workgroup: [u32; 3],
     /// `LocalInvocationId`.
@@ -100,29 +103,29 @@ pub struct Identity {
     pub(crate) stage: Stage,
 }
 
-/// What kind of finding it is.
+/// The class of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingKind {
-    /// Two accesses, one of them a write, that nothing orders.
+    /// Two unordered conflicting accesses.
     Race,
-    /// The same between lanes of one subgroup alone, which would be ordered if these went on in lockstep.
+    /// A race between lanes of one subgroup that only lockstep execution would order.
     Lockstep,
-    /// A read that a write happens before, which is not made available or not visible to it.
+    /// A write happens before a read, but is not available or not visible to it.
     UnpublishedRead,
-    /// Not all invocations of the execution scope come to an instance of a control barrier.
+    /// Some invocations of the execution scope do not execute an instance of a control barrier.
     DivergentBarrier,
     /// An access beyond the end of an array.
     OutOfBounds,
-    /// Something depends on a value that nobody wrote.
+    /// Something depends on an uninitialized value.
     UninitialisedRead,
-    /// Something without a defined result is executed.
+    /// An instruction without a defined result is executed.
     UndefinedBehaviour,
-    /// An invocation repeats a loop for good.
+    /// An invocation never ends.
     Hang,
 }
 
 impl FindingKind {
-    /// Its name in output.
+    /// Returns the name in output.
     pub fn name(self) -> &'static str {
         match self {
             FindingKind::Race => "race",
@@ -136,94 +139,94 @@ impl FindingKind {
         }
     }
 
-    /// Whether two accesses lack an order.
+    /// Returns true for races and for reads of unpublished writes.
     pub fn is_race(self) -> bool {
         matches!(self, FindingKind::Race | FindingKind::Lockstep | FindingKind::UnpublishedRead)
     }
 }
 
-/// A place of a kernel and who is there.
+/// A source position of a finding, with the invocation that executes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
-    /// Index among the invocations.
+    /// Index of the invocation.
     pub thread: u16,
-    /// Index of the source line, 0 where there is none.
+    /// Index of the source line; 0 if unknown.
     pub line: u32,
-    /// The place in the module.
-    pub place: Place,
-    /// Whether it writes, where it is an access.
+    /// The position in the module.
+    pub place: SourcePosition,
+    /// For an access, true if it writes.
     pub access: Option<bool>,
 }
 
-/// Something to tell about a kernel beyond the answer of a model.
+/// A defect that the lifter found without a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
-    /// Its kind.
+pub struct LiftFinding {
+    /// The class of the defect.
     pub kind: FindingKind,
-    /// In words.
+    /// The description, as one sentence.
     pub message: String,
-    /// Where.
+    /// The positions involved.
     pub at: Vec<Spot>,
 }
 
-/// A litmus test of a kernel, under values for what nobody gave.
+/// A litmus test of a kernel for one choice of unspecified values.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct LiftedCase {
     /// The test.
     pub test: Test,
-    /// For each thread and instruction of the test where it comes from.
+    /// The source position of each instruction, by thread.
     pub origins: Vec<Vec<Spot>>,
-    /// For each location of the test what a reader of the source calls it.
+    /// The source name of each location.
     pub names: Vec<String>,
-    /// For each location of the test the cell that it is.
-    pub(crate) cells: Vec<Cell>,
-    /// What is wrong where the code has a mark with the index, if some execution comes there.
-    pub(crate) suspicions: Vec<Finding>,
+    /// The cell of each location.
+    pub(crate) cells: Vec<MemoryCell>,
+    /// The finding for each suspicion mark, valid if some execution reaches the mark.
+    pub(crate) suspicions: Vec<LiftFinding>,
 }
 
 /// A kernel as litmus tests.
 #[derive(Clone, Debug)]
 pub struct Lifted {
-    /// The entry point.
+    /// The name of the entry point.
     pub entry: String,
-    /// A test for each way to choose values that nobody gave: usually one.
-    pub cases: Vec<Case>,
-    /// Whether more values that nobody gave were possible than there are cases.
+    /// One test for each choice of unspecified values; usually one.
+    pub cases: Vec<LiftedCase>,
+    /// True if other choices of unspecified values are possible.
     pub sampled: bool,
-    /// The invocations, in the order of the threads.
-    pub invocations: Vec<Identity>,
-    /// Invocations of a subgroup.
+    /// The invocations, in thread order.
+    pub invocations: Vec<InvocationId>,
+    /// Invocations per subgroup.
     pub subgroup_size: u32,
-    /// What the walk found.
-    pub findings: Vec<Finding>,
-    /// The question in the words of whoever asks it.
+    /// The defects found while lifting.
+    pub findings: Vec<LiftFinding>,
+    /// The question as its author wrote it.
     pub question: Option<String>,
-    /// What a reader should know of how the module was read.
+    /// Assumptions made while reading the module.
     pub notes: Vec<String>,
 }
 
-/// Everything that the walks share.
-pub(crate) struct Setting<'a> {
+/// The context that all symbolic executors share.
+pub(crate) struct LiftContext<'a> {
     pub specialized: &'a Specialized<'a>,
     pub stage: Stage,
-    /// As [`Options::given`].
-    pub given: &'a BTreeMap<u32, Vec<u8>>,
+    /// See [`AnalysisOptions::stage_inputs`].
+    pub stage_inputs: &'a BTreeMap<u32, Vec<u8>>,
     pub grid: [u32; 3],
-    /// What is said of interlocked sections.
+    /// The interlock mode of the entry point.
     pub sections: Option<Sections>,
     pub local_size: [u32; 3],
     pub subgroup_size: u32,
     pub unroll: Option<u32>,
-    /// Bodies of a loop that depends on what is read.
+    /// Bound on the iterations of loops that depend on read values.
     pub unroll_open: u32,
-    /// When lifting is given up.
-    pub until: Option<Until>,
-    /// Whether accesses stay that one invocation alone is about.
+    /// When to give up.
+    pub deadline: Option<Until>,
+    /// True to emit accesses of unshared cells too.
     pub keep_all: bool,
-    /// Whether final contents of buffers are asked about.
+    /// True if final buffer contents are queried.
     pub keep_final: bool,
-    /// Cells that are asked about.
-    pub observed: BTreeSet<Cell>,
+    /// Cells that the question refers to.
+    pub observed: BTreeSet<MemoryCell>,
     assignment: Assignment,
     inputs: HashMap<u32, &'a Initial>,
     buffers: HashMap<u32, &'a [u8]>,
@@ -234,12 +237,12 @@ pub(crate) struct Setting<'a> {
     loops: HashMap<u32, HashMap<u32, (u32, usize)>>,
 }
 
-impl<'a> Setting<'a> {
-    pub fn module(&self) -> &'a Module {
+impl<'a> LiftContext<'a> {
+    pub fn module(&self) -> &'a SpirvModule {
         self.specialized.module
     }
 
-    pub fn loops(&self, function: u32) -> &HashMap<u32, (u32, usize)> {
+    pub fn loops_of(&self, function: u32) -> &HashMap<u32, (u32, usize)> {
         static EMPTY: std::sync::OnceLock<HashMap<u32, (u32, usize)>> = std::sync::OnceLock::new();
         self.loops.get(&function).unwrap_or_else(|| EMPTY.get_or_init(HashMap::new))
     }
@@ -252,58 +255,61 @@ impl<'a> Setting<'a> {
         module.variable_types.get(&id).copied()
     }
 
-    /// The result of the instruction where a state stands; 0 where it has none.
-    pub fn instruction_result(&self, state: &State) -> u32 {
+    /// Returns the result id of the current instruction; 0 if it has none.
+    pub fn instruction_result(&self, state: &PathState) -> u32 {
         let Some(frame) = state.frames.last() else { return 0 };
         let function = self.module().functions.get(&frame.function);
         function.and_then(|function| function.code.get(frame.at)).map_or(0, |instruction| instruction.result)
     }
 
-    /// The label of a segment: numbers from the top, which the labels of paths do not reach.
+    /// Returns the label of a segment. Segments count down from the top, so they never meet the labels of
+    /// paths.
     #[allow(clippy::unused_self)]
     pub fn segment_label(&self, index: usize) -> u16 {
         u16::MAX - index.min(usize::from(u16::MAX)) as u16
     }
 
-    /// Whether a cell lies in a buffer, whose final contents the host sees.
-    pub fn in_buffer(&self, cell: Cell) -> bool {
+    /// Returns true if a cell lies in a buffer, whose final content is observable.
+    pub fn in_buffer(&self, cell: MemoryCell) -> bool {
         self.class_of(cell.object.variable) == Some(litmus::StorageClass::Buffer)
     }
 
-    /// The storage class of a variable that several invocations reach. Outputs of vertices and fragments are no memory of others.
+    /// Returns the storage class of a shared variable; `None` for private ones and for outputs of graphics
+    /// stages.
     pub fn class_of(&self, variable: u32) -> Option<litmus::StorageClass> {
         let class = self.module().variables.get(&variable)?.class;
         let own = class == StorageClass::Output && self.stage != Stage::Compute;
-        class_of(class).filter(|_| !own)
+        storage_class_of(class).filter(|_| !own)
     }
 
-    /// The first variable with the same binding.
-    pub fn canonical(&self, variable: u32) -> u32 {
+    /// Returns the first variable with the same binding.
+    pub fn canonical_variable(&self, variable: u32) -> u32 {
         self.canonical.get(&variable).copied().unwrap_or(variable)
     }
 
-    /// Whether there is another variable with the same binding.
+    /// Returns true if another variable has the same binding.
     pub fn is_shared_binding(&self, variable: u32) -> bool {
         self.canonical.values().filter(|first| **first == variable).count() > 1
     }
 
-    pub fn invocations(&self) -> u32 {
+    pub fn invocation_count(&self) -> u32 {
         self.local_size.iter().fold(1, |product: u32, size| product.saturating_mul(*size))
     }
 
-    /// The value that is taken for one that nobody gave.
-    pub fn assigned(&self, origin: Origin) -> u64 {
+    /// Returns the value chosen for an unspecified one; 0 by default.
+    pub fn assigned_value(&self, origin: UndefOrigin) -> u64 {
         self.assignment.get(&origin).copied().unwrap_or(0)
     }
 
-    /// The value that is taken for what memory holds at first that nobody gave.
-    pub fn assigned_to(&self, cell: Cell) -> u64 {
-        self.assigned(Origin::of(cell)) & mask(cell.bytes.saturating_mul(8))
+    /// Returns the value chosen for unspecified initial memory.
+    pub fn assigned_initial(&self, cell: MemoryCell) -> u64 {
+        self.assigned_value(UndefOrigin::from_cell(cell)) & mask(cell.bytes.saturating_mul(8))
     }
 
     pub fn is_built_in(&self, variable: u32) -> bool {
-        let input = |v: &crate::module::Variable| v.initializer == 0 && v.class != StorageClass::Workgroup;
-        self.module().decorations(variable).built_in.is_some()
+        let input =
+            |v: &crate::module::GlobalVariable| v.initializer == 0 && v.class != StorageClass::Workgroup;
+        self.module().decorations_of(variable).built_in.is_some()
             && self.module().variables.get(&variable).is_some_and(input)
     }
 
@@ -311,7 +317,7 @@ impl<'a> Setting<'a> {
         is_descriptor_array(self.module(), variable, ty)
     }
 
-    /// What push constants hold at an offset, as far as something is said of it.
+    /// Returns the push constants at an offset, if known.
     pub fn push_constant(&self, offset: u64) -> Option<u64> {
         if let Some(value) = self.push.get(&offset) {
             return Some(*value);
@@ -323,8 +329,8 @@ impl<'a> Setting<'a> {
         Some(bytes.enumerate().fold(0, |all, (at, byte)| all | u64::from(byte) << (8 * at)))
     }
 
-    /// What memory holds at first; `None` where nobody gave a value.
-    pub fn initial(&self, cell: Cell) -> Result<Option<u64>, Problem> {
+    /// Returns the initial content of a cell; `None` if unspecified.
+    pub fn initial_value(&self, cell: MemoryCell) -> Result<Option<u64>, Problem> {
         let module = self.module();
         let variable = cell.object.variable;
         let Some(declared) = module.variables.get(&variable).copied() else { return Ok(None) };
@@ -336,7 +342,7 @@ impl<'a> Setting<'a> {
             let value = self.specialized.initial_at(initial, ty, cell.offset)?;
             return Ok(value
                 .as_ref()
-                .and_then(known)
+                .and_then(known_number)
                 .map(|value| value & mask(cell.bytes.saturating_mul(8))));
         }
         if let Some(bytes) = self.buffers.get(&variable) {
@@ -349,17 +355,17 @@ impl<'a> Setting<'a> {
             ));
         }
         if declared.initializer != 0 {
-            let Some(value) = self.specialized.constant(declared.initializer) else {
+            let Some(value) = self.specialized.constant_value(declared.initializer) else {
                 return Err(malformed("an initializer that is no constant"));
             };
-            return Ok(known(&self.specialized.scalar_at(value, ty, cell.offset)?));
+            return Ok(known_number(&self.specialized.scalar_at(value, ty, cell.offset)?));
         }
         let zero = matches!(declared.class, StorageClass::StorageBuffer | StorageClass::Uniform);
         Ok((zero && !self.annotated).then_some(0))
     }
 
-    /// Elements of an array without a length that begins at an offset of an object.
-    pub fn array_length(&self, object: Object, start: u64, stride: u64) -> u64 {
+    /// Returns the length of a runtime array at an offset of an object.
+    pub fn array_length(&self, object: ObjectId, start: u64, stride: u64) -> u64 {
         let stride = stride.max(1);
         if let Some(bytes) = self.buffers.get(&object.variable) {
             return (bytes.len() as u64).saturating_sub(start) / stride;
@@ -372,12 +378,12 @@ impl<'a> Setting<'a> {
         if self.annotated { u64::from(u32::MAX) } else { DEFAULT_BYTES.saturating_sub(start) / stride }
     }
 
-    /// The bytes of the array that begins there. A view of the same buffer may have elements of another size.
+    /// Returns the size of the array there. A view of the same buffer may have elements of another size.
     fn shaped_bytes(&self, initial: &Initial, ty: u32, start: u64) -> Option<u64> {
         let (mut initial, mut ty, mut start) = (initial, ty, start);
         for _ in 0..64 {
             let Initial::Parts(parts) = initial else { return None };
-            if matches!(self.module().types.get(&ty), Some(Type::RuntimeArray { .. })) && start == 0 {
+            if matches!(self.module().types.get(&ty), Some(SpirvType::RuntimeArray { .. })) && start == 0 {
                 let stride = self.specialized.part_of(ty, 0).ok()?.stride.unwrap_or(1);
                 return Some((parts.len() as u64).saturating_mul(stride));
             }
@@ -388,60 +394,62 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Whether a variable of a type is an array of descriptors.
-pub(crate) fn is_descriptor_array(module: &Module, variable: u32, ty: u32) -> bool {
+/// Returns true if a variable is an array of descriptors.
+pub(crate) fn is_descriptor_array(module: &SpirvModule, variable: u32, ty: u32) -> bool {
     let Some(found) = module.variables.get(&variable).filter(|found| found.ty == ty) else {
         return false;
     };
     let element = match module.types.get(&ty) {
-        Some(Type::Array { element, .. } | Type::RuntimeArray { element }) => *element,
+        Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) => *element,
         _ => return false,
     };
     matches!(found.class, StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant)
-        && module.decorations(ty).stride.is_none()
-        && matches!(module.types.get(&element), Some(Type::Struct { .. } | Type::Handle(_)))
+        && module.decorations_of(ty).stride.is_none()
+        && matches!(module.types.get(&element), Some(SpirvType::Struct { .. } | SpirvType::Handle(_)))
 }
 
-/// Lifts a kernel.
+/// Lifts a kernel to litmus tests.
 ///
 /// # Errors
-/// What of it is malformed or beyond the lifter, with its place.
-pub fn lift(module: &Module, options: &Options) -> Result<Lifted, Refusal> {
-    let entry = module.entry(options.entry.as_deref()).map_err(|problem| problem.at(Place::Module))?;
-    stage::check(module, entry.stage(), options.grid)?;
-    lift_entry(module, options, (entry.function, entry.stage()), &entry.name)
+/// Returns the position of what is malformed or unsupported.
+pub fn lift(module: &SpirvModule, options: &AnalysisOptions) -> Result<Lifted, Refusal> {
+    let entry = module
+        .find_entry(options.entry.as_deref())
+        .map_err(|problem| problem.located_at(SourcePosition::Module))?;
+    stage::check_stage(module, entry.shader_stage(), options.grid)?;
+    lift_entry(module, options, (entry.function, entry.shader_stage()), &entry.name)
 }
 
-impl Options {
-    /// Bodies of a loop that depends on what is read, where no bound is given.
+impl AnalysisOptions {
+    /// Returns the bound on the iterations of loops that depend on read values.
     pub fn open_bodies(&self) -> u32 {
         self.open_bodies.unwrap_or(DEFAULT_UNROLL)
     }
 }
 
-/// Hands on what names of elements are looked up in, with nothing but the layout of a module.
-pub(crate) fn with_setting<T>(
-    module: &Module,
-    options: &Options,
-    then: impl FnOnce(&Setting<'_>) -> Result<T, Refusal>,
+/// Calls `then` with a context that knows only the layout of a module, to look up names.
+pub(crate) fn with_context<T>(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    then: impl FnOnce(&LiftContext<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let nowhere = |problem: Problem| problem.at(Place::Module);
-    let entry = module.entry(options.entry.as_deref()).map_err(nowhere)?;
-    let (function, stage) = (entry.function, entry.stage());
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let entry = module.find_entry(options.entry.as_deref()).map_err(nowhere)?;
+    let (function, stage) = (entry.function, entry.shader_stage());
     let (by_id, by_result) = (&options.specialization, HashMap::new());
-    let local_size = local_size(module, by_id, &by_result, function).map_err(nowhere)?;
+    let local_size = local_size_of(module, by_id, &by_result, function).map_err(nowhere)?;
     let specialized = Specialized::new(module, by_id, &by_result, Some(local_size)).map_err(nowhere)?;
-    then(&Setting {
+    then(&LiftContext {
         specialized: &specialized,
         stage,
-        given: &options.given,
+        stage_inputs: &options.stage_inputs,
         sections: None,
         grid: options.grid.unwrap_or([1; 3]),
         local_size,
         subgroup_size: options.subgroup_size.unwrap_or(1).max(1),
         unroll: options.unroll,
         unroll_open: options.open_bodies(),
-        until: None,
+        deadline: None,
         keep_all: false,
         keep_final: false,
         observed: BTreeSet::new(),
@@ -457,20 +465,23 @@ pub(crate) fn with_setting<T>(
 }
 
 fn lift_entry(
-    module: &Module,
-    options: &Options,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
     (function, stage): (u32, Stage),
     name: &str,
 ) -> Result<Lifted, Refusal> {
-    let nowhere = |problem: Problem| problem.at(Place::Module);
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
     let Launch { inputs, by_id, by_result, local_size, grid, config, annotated } =
         Launch::new(module, options, function).map_err(nowhere)?;
     let specialized =
         Specialized::new(module, &by_id, &by_result, config.map(|_| local_size)).map_err(nowhere)?;
-    let invocations = match options.only.len() {
-        0 => invocations(grid, local_size, stage).map_err(nowhere)?,
-        1..=MAX_INVOCATIONS => options.only.clone(),
-        _ => return Err(Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS }.at(Place::Module)),
+    let invocations = match options.only_invocations.len() {
+        0 => enumerate_invocations(grid, local_size, stage).map_err(nowhere)?,
+        1..=MAX_INVOCATIONS => options.only_invocations.clone(),
+        _ => {
+            return Err(Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS }
+                .located_at(SourcePosition::Module));
+        }
     };
     let all = local_size.iter().product::<u32>();
     let subgroup_size = options.subgroup_size.or(config.map(|config| config[0])).unwrap_or(all).max(1);
@@ -480,7 +491,7 @@ fn lift_entry(
     let mut canonical = HashMap::new();
     let mut first_of: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     for id in module.variables.keys() {
-        let decorations = module.decorations(*id);
+        let decorations = module.decorations_of(*id);
         if let (Some(set), Some(binding)) = (decorations.set.or(Some(0)), decorations.binding) {
             canonical.insert(*id, *first_of.entry((set, binding)).or_insert(*id));
             if let Some(bytes) = options.buffers.get(&(set, binding)) {
@@ -488,17 +499,17 @@ fn lift_entry(
             }
         }
     }
-    let mut setting = Setting {
+    let mut setting = LiftContext {
         specialized: &specialized,
         stage,
-        given: &options.given,
+        stage_inputs: &options.stage_inputs,
         grid,
         sections: module.sections(function),
         local_size,
         subgroup_size,
         unroll: options.unroll,
         unroll_open: options.open_bodies(),
-        until: options.until.clone(),
+        deadline: options.deadline.clone(),
         keep_all: options.keep_all,
         keep_final: options.keep_final,
         observed: BTreeSet::new(),
@@ -509,7 +520,7 @@ fn lift_entry(
         push_bytes: &options.push,
         annotated,
         canonical,
-        loops: loops(module),
+        loops: find_loops(module),
     };
     setting.push = reflected(&specialized, grid, local_size);
     let question = Asked::new(&setting, options)?;
@@ -536,12 +547,12 @@ fn lift_entry(
     };
     let mut findings = BTreeSet::new();
     let mut undefined = BTreeSet::new();
-    let first = case(&setting, function, name, &invocations, &question, &mut findings, &mut undefined)?;
+    let first = lift_case(&setting, function, name, &invocations, &question, &mut findings, &mut undefined)?;
     lifted.cases.push(first);
-    // What is asked about may be what nobody wrote either.
+    // The question may also refer to memory that no invocation writes.
     for cell in &question.cells {
-        if setting.initial(*cell).map_err(nowhere)?.is_none() {
-            undefined.insert(Origin::of(*cell));
+        if setting.initial_value(*cell).map_err(nowhere)?.is_none() {
+            undefined.insert(UndefOrigin::from_cell(*cell));
         }
     }
     lifted.sampled = !undefined.is_empty();
@@ -549,8 +560,8 @@ fn lift_entry(
     for way in tried::ways(&undefined, &values) {
         setting.assignment = way;
         let mut more = BTreeSet::new();
-        let next = case(&setting, function, name, &invocations, &question, &mut findings, &mut more)?;
-        // Most values lead the same way as others.
+        let next = lift_case(&setting, function, name, &invocations, &question, &mut findings, &mut more)?;
+        // Most values lead to the same test as others.
         if lifted.cases.iter().all(|known| known.test != next.test) {
             lifted.cases.push(next);
         }
@@ -559,16 +570,16 @@ fn lift_entry(
     Ok(lifted)
 }
 
-/// One test, with the values for what nobody gave that the setting has.
-fn case(
-    setting: &Setting<'_>,
+/// Lifts one test for the current choice of unspecified values.
+fn lift_case(
+    setting: &LiftContext<'_>,
     function: u32,
     name: &str,
-    invocations: &[Identity],
+    invocations: &[InvocationId],
     question: &Asked,
-    findings: &mut BTreeSet<Finding>,
-    undefined: &mut BTreeSet<Origin>,
-) -> Result<Case, Refusal> {
+    findings: &mut BTreeSet<LiftFinding>,
+    undefined: &mut BTreeSet<UndefOrigin>,
+) -> Result<LiftedCase, Refusal> {
     let mut knowledge = Knowledge::default();
     let (mut frozen, mut paths) = (false, 0);
     for number in 0.. {
@@ -576,38 +587,39 @@ fn case(
         let mut walked: Vec<Walked> = Vec::new();
         for (thread, identity) in invocations.iter().enumerate() {
             let walk = Walk::new(setting, &knowledge, &mut round, thread as u16, identity);
-            let walk = walk.all(function)?;
+            let walk = walk.execute_all_paths(function)?;
             paths += walk.paths;
             if paths > MAX_PATHS {
                 let budget = Problem::Budget { what: "paths of all invocations", bound: MAX_PATHS };
-                return Err(budget.at(Place::Module));
+                return Err(budget.located_at(SourcePosition::Module));
             }
             walked.push(walk);
         }
-        check_overlaps(setting, &round.found.touched).map_err(|problem| problem.at(Place::Module))?;
+        check_overlaps(setting, &round.facts.touched)
+            .map_err(|problem| problem.located_at(SourcePosition::Module))?;
         let mut next = knowledge.clone();
         let mut grown = false;
         if !frozen {
-            for (cell, domain) in &round.found.domains {
-                let known = next.domains.entry(*cell).or_insert_with(crate::value::Domain::none);
-                grown |= known.add(domain);
+            for (cell, domain) in &round.facts.domains {
+                let known = next.domains.entry(*cell).or_insert_with(crate::value::NumberDomain::empty);
+                grown |= known.union_with(domain);
             }
         }
-        for (cell, touch) in &round.found.touched {
+        for (cell, touch) in &round.facts.touched {
             let known: &mut Touch = next.touched.entry(*cell).or_default();
             known.readers |= touch.readers;
             known.writers |= touch.writers;
-            known.ordered |= touch.ordered;
+            known.has_ordering_access |= touch.has_ordering_access;
         }
-        next.opaque.extend(round.found.opaque.iter().copied());
-        for (cell, by_thread) in &round.found.updates {
+        next.opaque.extend(round.facts.opaque.iter().copied());
+        for (cell, by_thread) in &round.facts.updates {
             let known = next.updates.entry(*cell).or_default();
             for (thread, count) in by_thread {
                 let most = known.entry(*thread).or_default();
                 *most = (*most).max(*count);
             }
         }
-        for (cell, by_value) in &round.found.generations {
+        for (cell, by_value) in &round.facts.generations {
             let known = next.generations.entry(*cell).or_default();
             for (value, generation) in by_value {
                 let least = known.entry(*value).or_insert(*generation);
@@ -620,37 +632,43 @@ fn case(
         if settled && !grown {
             let hidden = knowledge.opaque.iter().find(|cell| setting.in_buffer(**cell));
             if let Some(cell) = hidden.filter(|_| setting.keep_final) {
-                let what = format!("what is stored to `{}`", setting.module().name(cell.object.variable));
-                return Err(Problem::Opaque { what }.at(Place::Module));
+                let what =
+                    format!("what is stored to `{}`", setting.module().display_name(cell.object.variable));
+                return Err(Problem::Opaque { what }.located_at(SourcePosition::Module));
             }
             findings.extend(std::mem::take(&mut round.findings));
             undefined.extend(std::mem::take(&mut round.undefined));
-            // What is asked of memory that nobody wrote depends on what it held.
+            // The answer depends on the initial content of memory that is queried and never written.
             for cell in &question.cells {
                 let written = knowledge.touched.get(cell).is_some_and(|touch| touch.writers != 0);
-                if !written && setting.initial(*cell).map_err(|problem| problem.at(Place::Module))?.is_none()
+                if !written
+                    && setting
+                        .initial_value(*cell)
+                        .map_err(|problem| problem.located_at(SourcePosition::Module))?
+                        .is_none()
                 {
-                    undefined.insert(Origin::Memory(cell.object, cell.offset, None));
+                    undefined.insert(UndefOrigin::Memory(cell.object, cell.offset, None));
                 }
             }
             return assemble::case(setting, name, invocations, question, round, walked, findings)
-                .map_err(|problem| problem.at(Place::Module));
+                .map_err(|problem| problem.located_at(SourcePosition::Module));
         }
-        // An execution has no more writes than these, and a value that is computed from others comes after them: a round for
-        // the address, one for who else is there, and one for the value.
+        // Widening bound: an execution has at most this many writes, and each value depends on earlier ones.
+        // One iteration finds the address, one the sharing, and one the value.
         let writes: u32 = walked.iter().map(|walked| walked.writes).sum();
         frozen |= number > 3 * (writes as usize + 1);
         if number > MAX_ROUNDS {
-            return Err(Problem::Budget { what: "rounds of values", bound: MAX_ROUNDS }.at(Place::Module));
+            return Err(Problem::Budget { what: "rounds of values", bound: MAX_ROUNDS }
+                .located_at(SourcePosition::Module));
         }
         knowledge = next;
     }
-    Err(malformed("no round").at(Place::Module))
+    Err(malformed("no round").located_at(SourcePosition::Module))
 }
 
-/// Refuses cells that share bytes and differ in extent, where several invocations are about them.
-fn check_overlaps(setting: &Setting<'_>, touched: &BTreeMap<Cell, Touch>) -> Result<(), Problem> {
-    let mut before: Option<(Cell, Touch)> = None;
+/// Refuses shared cells that overlap and differ in extent.
+fn check_overlaps(setting: &LiftContext<'_>, touched: &BTreeMap<MemoryCell, Touch>) -> Result<(), Problem> {
+    let mut before: Option<(MemoryCell, Touch)> = None;
     for (cell, touch) in touched {
         if let Some((earlier, union)) = before
             && earlier.object == cell.object
@@ -659,13 +677,13 @@ fn check_overlaps(setting: &Setting<'_>, touched: &BTreeMap<Cell, Touch>) -> Res
             let union = Touch {
                 readers: union.readers | touch.readers,
                 writers: union.writers | touch.writers,
-                ordered: union.ordered || touch.ordered,
+                has_ordering_access: union.has_ordering_access || touch.has_ordering_access,
             };
             if union.is_shared() {
-                let name = setting.module().name(cell.object.variable);
+                let name = setting.module().display_name(cell.object.variable);
                 return Err(Problem::MixedSize { name, first: cell.bytes, second: earlier.bytes });
             }
-            let end = |cell: Cell| cell.offset.saturating_add(u64::from(cell.bytes));
+            let end = |cell: MemoryCell| cell.offset.saturating_add(u64::from(cell.bytes));
             before = Some((if end(*cell) > end(earlier) { *cell } else { earlier }, union));
             continue;
         }
@@ -674,34 +692,38 @@ fn check_overlaps(setting: &Setting<'_>, touched: &BTreeMap<Cell, Touch>) -> Res
     Ok(())
 }
 
-pub(crate) fn local_size(
-    module: &Module,
+pub(crate) fn local_size_of(
+    module: &SpirvModule,
     by_id: &HashMap<u32, u64>,
     by_result: &HashMap<u32, Initial>,
     function: u32,
 ) -> Result<[u32; 3], Problem> {
     let specialized = Specialized::new(module, by_id, by_result, None)?;
-    // A constant with the decoration goes before the mode.
+    // A constant with the `WorkgroupSize` decoration overrides the execution mode.
     let decorated = module.decorations.iter().find(|(id, decorations)| {
         decorations.built_in == Some(rspirv::spirv::BuiltIn::WorkgroupSize)
             && module.constants.contains_key(id)
     });
-    let sizes: Vec<u64> = match (decorated, module.local_size(function)) {
+    let sizes: Vec<u64> = match (decorated, module.declared_local_size(function)) {
         (Some((id, _)), _) => (0..3)
             .filter_map(|axis| {
-                let part = crate::layout::part(specialized.constant(*id)?, axis)?;
-                known(&part)
+                let part = crate::layout::part_of_value(specialized.constant_value(*id)?, axis)?;
+                known_number(&part)
             })
             .collect(),
         (None, Some((numbers, false))) => numbers.iter().map(|number| u64::from(*number)).collect(),
-        (None, Some((ids, true))) => ids.iter().filter_map(|id| specialized.number(*id)).collect(),
+        (None, Some((ids, true))) => ids.iter().filter_map(|id| specialized.constant_number(*id)).collect(),
         (None, None) => vec![1, 1, 1],
     };
     let sizes: Vec<u32> = sizes.iter().filter_map(|size| u32::try_from(*size).ok()).collect();
     <[u32; 3]>::try_from(sizes).map_err(|_| malformed("a local size that is no three numbers"))
 }
 
-fn invocations(grid: [u32; 3], local: [u32; 3], stage: Stage) -> Result<Vec<Identity>, Problem> {
+fn enumerate_invocations(
+    grid: [u32; 3],
+    local: [u32; 3],
+    stage: Stage,
+) -> Result<Vec<InvocationId>, Problem> {
     let count = grid.iter().chain(&local).try_fold(1_u64, |product, n| product.checked_mul(u64::from(*n)));
     if count.is_none_or(|count| count > MAX_INVOCATIONS as u64) {
         let bound = MAX_INVOCATIONS;
@@ -719,21 +741,21 @@ fn invocations(grid: [u32; 3], local: [u32; 3], stage: Stage) -> Result<Vec<Iden
     for (workgroup_index, workgroup) in each(grid) {
         for (local_index, local) in each(local) {
             let (workgroup_index, local_index) = (workgroup_index as u32, local_index as u32);
-            all.push(Identity { workgroup, local, workgroup_index, local_index, stage });
+            all.push(InvocationId { workgroup, local, workgroup_index, local_index, stage });
         }
     }
     Ok(all)
 }
 
-/// The loops of each function: for each header its merge block, 0 where it declares none, and its last jump back.
-pub(crate) fn loops(module: &Module) -> HashMap<u32, HashMap<u32, (u32, usize)>> {
+/// Returns the loops of each function: header, merge block (0 if undeclared), and last back edge.
+pub(crate) fn find_loops(module: &SpirvModule) -> HashMap<u32, HashMap<u32, (u32, usize)>> {
     use rspirv::spirv::Op;
     let mut all = HashMap::new();
     for (id, function) in &module.functions {
         let mut found: HashMap<u32, (u32, usize)> = HashMap::new();
         let mut block = 0;
         for (at, instruction) in function.code.iter().enumerate() {
-            let operands = module.operands(instruction);
+            let operands = module.operands_of(instruction);
             match instruction.op {
                 Op::Label => block = instruction.result,
                 Op::LoopMerge => {

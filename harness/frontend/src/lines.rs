@@ -1,15 +1,17 @@
-//! Source lines of instructions that have none of their own.
+//! Source lines of instructions without debug lines.
 
 use std::collections::HashMap;
 
 use rspirv::spirv::Op;
 
-use crate::module::{Function, Module};
+use crate::module::{SpirvFunction, SpirvModule};
 
-impl Module {
-    /// Lines do not reach beyond a block. What stands first in a block without a line of its own has that of the branch to it,
-    /// and behind a selection or a loop that of its header: there a statement goes on whose value has two sides.
-    pub(crate) fn inherit_lines(&self, function: &mut Function) {
+impl SpirvModule {
+    /// Gives instructions at the start of a block the line of the branch to it.
+    ///
+    /// A debug line ends with its block. After a selection or loop, the line is that of the header, because
+    /// the same statement continues there.
+    pub(crate) fn inherit_lines(&self, function: &mut SpirvFunction) {
         let (mut of_blocks, mut inherited) = (HashMap::new(), 0);
         for instruction in &mut function.code {
             if instruction.op == Op::Label {
@@ -19,7 +21,7 @@ impl Module {
             if instruction.line == 0 {
                 instruction.line = inherited;
             }
-            let (line, operands) = (instruction.line, self.operands(instruction));
+            let (line, operands) = (instruction.line, self.operands_of(instruction));
             match instruction.op {
                 Op::SelectionMerge | Op::LoopMerge => {
                     of_blocks.extend(operands.first().map(|merge| (*merge, line)));

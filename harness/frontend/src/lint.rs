@@ -1,4 +1,4 @@
-//! What can be said of a module without a grid: few rules, each about code that does not do what it is written for.
+//! Lint rules, which need no grid: each reports code that does not do what its author intended.
 
 mod divergence;
 mod lock;
@@ -9,22 +9,22 @@ use litmus::IgnoredClass;
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass};
 
 use crate::lift::Spot;
-use crate::module::{Constant, Instruction, Module, Type};
+use crate::module::{SpirvConstant, SpirvInstruction, SpirvModule, SpirvType};
 
-/// Something that a rule says.
+/// A finding of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lint {
-    /// The rule.
+    /// The name of the rule.
     pub rule: &'static str,
-    /// In words.
+    /// The description.
     pub message: String,
-    /// The clause that it rests on.
+    /// The clause of the specification.
     pub clause: &'static str,
-    /// Where; nobody in particular is there.
+    /// The source position, without an invocation.
     pub at: Spot,
 }
 
-/// The rules: name, what it is about, and the clause.
+/// The rules: name, subject and clause.
 pub const RULES: [(&str, &str, &str); 5] = [
     (
         "orders-nothing",
@@ -53,21 +53,21 @@ pub const RULES: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Storage classes that Vulkan's memory model orders.
+/// Semantics bits of the storage classes that Vulkan's memory model orders.
 const ORDERED: u32 = MemorySemantics::UNIFORM_MEMORY.bits()
     | MemorySemantics::WORKGROUP_MEMORY.bits()
     | MemorySemantics::IMAGE_MEMORY.bits()
     | MemorySemantics::OUTPUT_MEMORY.bits();
-/// Orders.
+/// Semantics bits of memory orders.
 const ORDERS: u32 = MemorySemantics::ACQUIRE.bits()
     | MemorySemantics::RELEASE.bits()
     | MemorySemantics::ACQUIRE_RELEASE.bits()
     | MemorySemantics::SEQUENTIALLY_CONSISTENT.bits();
 
-/// What the rules say of a module, in the order of its instructions.
-pub fn lint(module: &Module) -> Vec<Lint> {
+/// Checks a module against all rules; findings are in instruction order.
+pub fn lint(module: &SpirvModule) -> Vec<Lint> {
     let mut found = BTreeSet::new();
-    let mut say = |number: usize, instruction: &Instruction, message: String| {
+    let mut say = |number: usize, instruction: &SpirvInstruction, message: String| {
         let Some((rule, _, clause)) = RULES.get(number) else { return };
         let at = Spot { thread: 0, line: instruction.line, place: instruction.place, access: None };
         found.insert(Lint { rule, message, clause, at });
@@ -113,7 +113,7 @@ pub fn lint(module: &Module) -> Vec<Lint> {
     if !facts.meets {
         for (variable, load) in &facts.shared_loads {
             if facts.shared_stores.contains(variable) {
-                let name = module.name(*variable);
+                let name = module.display_name(*variable);
                 say(
                     2,
                     load,
@@ -137,32 +137,32 @@ pub fn lint(module: &Module) -> Vec<Lint> {
     found.into_iter().collect()
 }
 
-/// What all of a module has or lacks.
+/// Facts about a whole module.
 #[derive(Default)]
 struct Facts {
-    /// There are non-private stores to buffers, and none of them makes its memory available.
+    /// Some non-private buffer stores exist, and none makes its memory available.
     stores_stay: bool,
-    /// There are non-private loads from buffers, and none of them makes its memory visible.
+    /// Some non-private buffer loads exist, and none makes its memory visible.
     loads_stay: bool,
-    /// There is a control barrier.
+    /// A control barrier exists.
     meets: bool,
     shared_stores: BTreeSet<u32>,
-    /// For each shared variable that is loaded a load.
-    shared_loads: Vec<(u32, Instruction)>,
+    /// A load of each shared variable that is loaded.
+    shared_loads: Vec<(u32, SpirvInstruction)>,
 }
 
 impl Facts {
-    fn of(module: &Module) -> Facts {
+    fn of(module: &SpirvModule) -> Facts {
         let mut facts = Facts::default();
         let [mut stores, mut available, mut loads, mut visible] = [false; 4];
         let several = module.entry_points.iter().any(|entry| {
-            let size = module.local_size(entry.function);
+            let size = module.declared_local_size(entry.function);
             size.is_some_and(|(size, ids)| ids || size.iter().product::<u32>() > 1)
         });
         for function in module.functions.values() {
             let mut roots = std::collections::HashMap::new();
             for instruction in &function.code {
-                let operands = module.operands(instruction);
+                let operands = module.operands_of(instruction);
                 let pointer = operands.first().copied().unwrap_or(0);
                 let root = roots.get(&pointer).copied().unwrap_or(pointer);
                 match instruction.op {
@@ -202,14 +202,14 @@ impl Facts {
         }
         facts.stores_stay = stores && !available;
         facts.loads_stay = loads && !visible;
-        // One invocation waits for nobody.
+        // A workgroup of one invocation needs no barrier.
         facts.meets |= !several;
         facts
     }
 }
 
-/// The memory semantics that an instruction names, where they are known.
-fn semantics_of(module: &Module, instruction: &Instruction) -> Vec<u32> {
+/// Returns the memory semantics of an instruction, as far as they are constant.
+fn semantics_of(module: &SpirvModule, instruction: &SpirvInstruction) -> Vec<u32> {
     let at: &[usize] = match instruction.op {
         Op::MemoryBarrier => &[1],
         Op::ControlBarrier
@@ -232,10 +232,10 @@ fn semantics_of(module: &Module, instruction: &Instruction) -> Vec<u32> {
         Op::AtomicCompareExchange => &[2, 3],
         _ => &[],
     };
-    let operands = module.operands(instruction);
+    let operands = module.operands_of(instruction);
     let number = |id: &u32| match module.constants.get(id) {
-        Some((ty, Constant::Scalar(number)))
-            if matches!(module.types.get(ty), Some(Type::Integer { .. })) =>
+        Some((ty, SpirvConstant::Scalar(number)))
+            if matches!(module.types.get(ty), Some(SpirvType::Integer { .. })) =>
         {
             u32::try_from(*number).ok()
         }

@@ -1,7 +1,8 @@
-//! Why a kernel races, and what mends it: changes of the shader, each tried.
+//! Finds fixes for races: changes of the litmus test, each verified by the model.
 //!
-//! A change is made wherever its line is executed, in every invocation; a mend is the cheapest one after which nothing races
-//! and what is asked holds.
+//! A change applies wherever its line is executed, in every invocation. The search returns the cheapest
+//! combination after which nothing races and the claim holds. It tries single changes first, then pairs and
+//! triples (at most three), so a fix of more changes is missed.
 
 mod edit;
 mod handover;
@@ -15,212 +16,227 @@ use litmus::{
 };
 use model::{Model, PredictError};
 
-use crate::answer::{Asking, RaceSpot, verdict};
+use crate::answer::{ModelQuery, RaceSpot, decide_with_model};
 use crate::emit::{self, Ordering};
-use crate::error::Place;
-use crate::lift::{Case, Lifted, Spot};
-use crate::module::Module;
+use crate::error::SourcePosition;
+use crate::lift::{Lifted, LiftedCase, Spot};
+use crate::module::SpirvModule;
 
-pub(crate) use walked::accessed;
-pub use walked::{WalkedChange, WalkedMends, mend_walked};
+pub(crate) use walked::accessed_variable;
+pub use walked::{KernelChange, WalkFixes, fix_walk_findings};
 
-/// Steps for one changed kernel.
+/// Model steps for one candidate.
 const TRIAL_STEPS: u64 = 40_000;
-/// Changed kernels at most.
+/// Upper bound on the candidates.
 const MAX_TRIALS: usize = 600;
 
-/// Which order two racing accesses lack.
+/// The synchronization that two racing accesses lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
-    /// An access is private to its invocation: no synchronization publishes it.
+pub enum MissingSync {
+    /// An access is private, so no synchronization publishes it.
     NonPrivate,
-    /// No synchronization brings one before the other.
+    /// Neither access happens before the other.
     HappensBefore,
-    /// They are ordered, but what is written is not made available, or not visible, where it is read.
+    /// The write happens before, but is not available or not visible.
     Availability,
-    /// Synchronization is there, of too narrow a scope.
+    /// The synchronization has too narrow a scope.
     Scope,
 }
 
-impl Lack {
-    /// In words.
-    pub fn words(self) -> &'static str {
+impl MissingSync {
+    /// Returns the description.
+    pub fn description(self) -> &'static str {
         match self {
-            Lack::NonPrivate => {
+            MissingSync::NonPrivate => {
                 "an access is private to its invocation, so that no synchronization publishes it"
             }
-            Lack::HappensBefore => "no synchronization brings either access before the other",
-            Lack::Availability => {
+            MissingSync::HappensBefore => "no synchronization brings either access before the other",
+            MissingSync::Availability => {
                 "the accesses are synchronized, but the memory is not made available and visible between them"
             }
-            Lack::Scope => "the synchronization between the accesses is of too narrow a scope",
+            MissingSync::Scope => "the synchronization between the accesses is of too narrow a scope",
         }
     }
 }
 
-/// A change of a shader.
+/// A suggested change of a shader.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    kind: ChangeKind,
-    /// The place where it is made; of a declaration one of its accesses.
+pub struct SuggestedChange {
+    kind: SuggestedChangeKind,
+    /// The position of the change; for a declaration one of its accesses.
     pub at: Spot,
-    /// In the words of shaders, without its place.
+    /// The change as source text, without its position.
     pub text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ChangeKind {
-    /// The atomics and barriers of a place.
-    Ordered(Place, Ordering),
-    Widened(Place, Scope),
+enum SuggestedChangeKind {
+    /// Stronger order for the atomics and barriers at a position.
+    Ordered(SourcePosition, Ordering),
+    Widened(SourcePosition, Scope),
     /// All accesses of a variable.
     NonPrivate(u32),
     Coherent(u32, Scope),
-    /// Memory barriers around what is at a place.
-    Fence(Place, bool, Scope, Semantics),
-    /// A control barrier before or behind what is at a place.
-    Barrier(Place, bool, Scope, Semantics),
-    Atomic(Place, Place, Scope),
+    /// Fences around a position.
+    Fence(SourcePosition, bool, Scope, Semantics),
+    /// A control barrier before or after a position.
+    Barrier(SourcePosition, bool, Scope, Semantics),
+    Atomic(SourcePosition, SourcePosition, Scope),
 }
 
-/// What a shader is written in.
+/// The source language of a shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Language {
+enum SourceLanguage {
     Glsl,
-    /// HLSL, and Slang, which has its functions.
+    /// HLSL, and Slang with the same functions.
     Hlsl,
     Wgsl,
 }
 
-impl Language {
-    fn of(module: &Module) -> Language {
+impl SourceLanguage {
+    fn of_module(module: &SpirvModule) -> SourceLanguage {
         let named = |extension: &str| module.lines.iter().any(|line| line.file.ends_with(extension));
         match () {
-            () if named(".wgsl") => Language::Wgsl,
-            () if named(".hlsl") || named(".slang") => Language::Hlsl,
-            () => Language::Glsl,
+            () if named(".wgsl") => SourceLanguage::Wgsl,
+            () if named(".hlsl") || named(".slang") => SourceLanguage::Hlsl,
+            () => SourceLanguage::Glsl,
         }
     }
 
-    /// A memory barrier.
-    fn memory(self, class: StorageClass) -> &'static str {
+    /// Returns the memory barrier for a class.
+    fn memory_barrier(self, class: StorageClass) -> &'static str {
         match (self, class) {
-            (Language::Hlsl, StorageClass::Workgroup) => "GroupMemoryBarrier();",
-            (Language::Hlsl, _) => "DeviceMemoryBarrier();",
+            (SourceLanguage::Hlsl, StorageClass::Workgroup) => "GroupMemoryBarrier();",
+            (SourceLanguage::Hlsl, _) => "DeviceMemoryBarrier();",
             (_, StorageClass::Buffer | StorageClass::Output) => "memoryBarrierBuffer();",
             (_, StorageClass::Workgroup) => "memoryBarrierShared();",
             (_, StorageClass::Image) => "memoryBarrierImage();",
         }
     }
 
-    /// A memory barrier for all classes.
+    /// Returns the memory barrier for all classes.
     fn all_memory(self) -> &'static str {
         match self {
-            Language::Hlsl => "AllMemoryBarrier();",
-            Language::Glsl | Language::Wgsl => "memoryBarrier();",
+            SourceLanguage::Hlsl => "AllMemoryBarrier();",
+            SourceLanguage::Glsl | SourceLanguage::Wgsl => "memoryBarrier();",
         }
     }
 
-    /// A barrier at which the workgroup meets.
-    fn control(self, class: StorageClass) -> String {
+    /// Returns the workgroup barrier for a class.
+    fn control_barrier(self, class: StorageClass) -> String {
         let one = match (self, class) {
-            (Language::Wgsl, StorageClass::Workgroup) => "workgroupBarrier();",
-            (Language::Wgsl, StorageClass::Image) => "textureBarrier();",
-            (Language::Wgsl, _) => "storageBarrier();",
-            (Language::Hlsl, StorageClass::Workgroup) => "GroupMemoryBarrierWithGroupSync();",
-            (Language::Hlsl, _) => "DeviceMemoryBarrierWithGroupSync();",
-            (Language::Glsl, StorageClass::Workgroup) => "barrier();",
-            // What the meeting orders is shared memory alone: others need a barrier on both sides of it.
-            (Language::Glsl, class) => {
-                let memory = self.memory(class);
+            (SourceLanguage::Wgsl, StorageClass::Workgroup) => "workgroupBarrier();",
+            (SourceLanguage::Wgsl, StorageClass::Image) => "textureBarrier();",
+            (SourceLanguage::Wgsl, _) => "storageBarrier();",
+            (SourceLanguage::Hlsl, StorageClass::Workgroup) => "GroupMemoryBarrierWithGroupSync();",
+            (SourceLanguage::Hlsl, _) => "DeviceMemoryBarrierWithGroupSync();",
+            (SourceLanguage::Glsl, StorageClass::Workgroup) => "barrier();",
+            // GLSL's `barrier()` orders shared memory only; other classes need a memory barrier on both
+            // sides.
+            (SourceLanguage::Glsl, class) => {
+                let memory = self.memory_barrier(class);
                 return format!("{memory} barrier(); {memory}");
             }
         };
         one.to_owned()
     }
 
-    fn coherent(self) -> &'static str {
+    fn coherent_qualifier(self) -> &'static str {
         match self {
-            Language::Glsl => "coherent",
-            Language::Hlsl => "globallycoherent",
-            // WGSL takes it for granted, and modules that naga makes do not say so.
-            Language::Wgsl => "`@coherent`, which naga adds to WGSL",
+            SourceLanguage::Glsl => "coherent",
+            SourceLanguage::Hlsl => "globallycoherent",
+            // Implicit in WGSL, but naga does not emit it.
+            SourceLanguage::Wgsl => "`@coherent`, which naga adds to WGSL",
         }
     }
 
-    /// That a variable is to be coherent, or an access of it alone, where others are already.
-    fn made_coherent(self, module: &Module, ids: &[u32], left_out: bool) -> String {
-        let name = all_called(module, ids);
+    /// Returns the text that makes a variable coherent, or one access of it if others are already.
+    fn make_coherent_text(self, module: &SpirvModule, ids: &[u32], left_out: bool) -> String {
+        let name = variable_labels(module, ids);
         match left_out {
             true => format!(
                 "make this access of `{name}` coherent, as others are: where it is declared so, write `x = x + 1` for \
                  `x++`, of whose store glslang leaves it out"
             ),
-            false => format!("declare `{name}` {}", self.coherent()),
+            false => format!("declare `{name}` {}", self.coherent_qualifier()),
         }
     }
 
-    /// Whether it has words for a change: all atomics of WGSL are relaxed, and its barriers are of a workgroup.
-    fn says(self, change: ChangeKind) -> bool {
+    /// Returns true if the language can express a change: WGSL atomics are relaxed, its barriers have
+    /// workgroup scope.
+    fn can_express(self, change: SuggestedChangeKind) -> bool {
         let words = |change| {
-            matches!(change, ChangeKind::Barrier(..) | ChangeKind::Atomic(..) | ChangeKind::Coherent(..))
+            matches!(
+                change,
+                SuggestedChangeKind::Barrier(..)
+                    | SuggestedChangeKind::Atomic(..)
+                    | SuggestedChangeKind::Coherent(..)
+            )
         };
-        self != Language::Wgsl || words(change)
+        self != SourceLanguage::Wgsl || words(change)
     }
 }
 
-/// What a reader calls a variable, or a structure behind an address.
-fn called(module: &Module, id: u32) -> String {
+/// Returns the source name of a variable, or of a structure at an address.
+fn variable_label(module: &SpirvModule, id: u32) -> String {
     module
         .variables
         .get(&id)
-        .map_or_else(|| module.name(id), |variable| module.variable_name(id, variable.ty))
+        .map_or_else(|| module.display_name(id), |variable| module.variable_name(id, variable.ty))
 }
 
-/// Several of them, as they stand between backticks.
-fn all_called(module: &Module, ids: &[u32]) -> String {
-    ids.iter().map(|id| called(module, *id)).collect::<Vec<_>>().join("` and `")
+/// Returns the names of several variables.
+fn variable_labels(module: &SpirvModule, ids: &[u32]) -> String {
+    ids.iter().map(|id| variable_label(module, *id)).collect::<Vec<_>>().join("` and `")
 }
 
-/// What was found.
+/// The result of a search for a fix.
 #[derive(Clone, Debug)]
-pub struct Mended {
-    /// The changes, all of them needed; none where nothing was found.
-    pub changes: Vec<Change>,
-    /// How many changed kernels were tried.
+pub struct FixResult {
+    /// The changes, all of them needed; empty if none was found.
+    pub changes: Vec<SuggestedChange>,
+    /// Number of candidates tried.
     pub tried: usize,
 }
 
-/// Which order two accesses lack: what happens when the others are given.
+/// Returns the synchronization that two accesses lack, by adding the others one at a time.
 ///
 /// # Errors
-/// Where the kernel is beyond the bounds of the engine.
-pub fn lack(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Lack, PredictError> {
+/// Fails beyond the bounds of the engine.
+pub fn find_missing_sync(
+    lifted: &Lifted,
+    model: &Model,
+    asking: &ModelQuery<'_>,
+) -> Result<MissingSync, PredictError> {
     let races = |change: &dyn Fn(&InstructionKind) -> Option<InstructionKind>| {
         let mut changed = lifted.clone();
-        for instruction in instructions(&mut changed) {
+        for instruction in instructions_mut(&mut changed) {
             if let Some(kind) = change(&instruction.kind) {
                 instruction.kind = kind;
             }
         }
-        let asking =
-            Asking { budget: asking.budget.at_most(TRIAL_STEPS), race: true, question: false, places: false };
-        Ok(verdict(&changed, model, &asking)?.race != Race::Free)
+        let asking = ModelQuery {
+            budget: asking.budget.at_most(TRIAL_STEPS),
+            race: true,
+            question: false,
+            places: false,
+        };
+        Ok(decide_with_model(&changed, model, &asking)?.race != Race::Free)
     };
     let wide = |kind: &InstructionKind| emit::widened(kind, Scope::QueueFamily);
     let published = |kind: &InstructionKind| emit::coherent(kind, Scope::QueueFamily);
     Ok(if !races(&emit::non_private)? {
-        Lack::NonPrivate
+        MissingSync::NonPrivate
     } else if !races(&published)? {
-        Lack::Availability
+        MissingSync::Availability
     } else if !races(&wide)? || !races(&|kind| published(kind).or_else(|| wide(kind)))? {
-        Lack::Scope
+        MissingSync::Scope
     } else {
-        Lack::HappensBefore
+        MissingSync::HappensBefore
     })
 }
 
-fn instructions(lifted: &mut Lifted) -> impl Iterator<Item = &mut Instruction> {
+fn instructions_mut(lifted: &mut Lifted) -> impl Iterator<Item = &mut Instruction> {
     lifted
         .cases
         .iter_mut()
@@ -228,36 +244,36 @@ fn instructions(lifted: &mut Lifted) -> impl Iterator<Item = &mut Instruction> {
         .flat_map(|thread| &mut thread.instructions)
 }
 
-/// The cheapest changes after which nothing races and what is asked holds.
+/// Returns the cheapest changes after which nothing races and the claim holds.
 ///
 /// # Errors
-/// Where the kernel is beyond the bounds of the engine.
-pub fn mend(
-    module: &Module,
+/// Fails beyond the bounds of the engine.
+pub fn fix_races(
+    module: &SpirvModule,
     lifted: &Lifted,
     model: &Model,
     race: Option<&RaceSpot>,
-    asking: &Asking<'_>,
-) -> Result<Mended, PredictError> {
-    let candidates = candidates(module, lifted, race);
-    let mut search = Search { lifted, model, asking, tried: 0 };
-    // A smaller number of changes first, then the order of the candidates.
+    asking: &ModelQuery<'_>,
+) -> Result<FixResult, PredictError> {
+    let candidates = candidate_changes(module, lifted, race);
+    let mut search = LitmusFixSearch { lifted, model, asking, tried: 0 };
+    // Fewer changes first, then candidate order.
     for count in 1..=3 {
         if let Some(found) = search.of_size(&candidates, count)? {
-            return Ok(Mended { changes: found, tried: search.tried });
+            return Ok(FixResult { changes: found, tried: search.tried });
         }
     }
-    let last = race.map(|race| atomic(module, race));
+    let last = race.map(|race| make_atomic_change(module, race));
     if let Some(last) = last
-        && search.mends(&[&last])?
+        && search.fixes_all(&[&last])?
     {
-        return Ok(Mended { changes: vec![last], tried: search.tried });
+        return Ok(FixResult { changes: vec![last], tried: search.tried });
     }
-    Ok(Mended { changes: Vec::new(), tried: search.tried })
+    Ok(FixResult { changes: Vec::new(), tried: search.tried })
 }
 
-/// The first choice of `count` among `of`, in order, that something is found for; `None` where the search was given up before.
-fn choices<T>(
+/// Returns the first combination of `count` candidates that `f` accepts; `None` if the search was aborted.
+fn find_combination<T>(
     of: usize,
     count: usize,
     mut tried: impl FnMut(&[usize]) -> Option<Option<T>>,
@@ -267,7 +283,7 @@ fn choices<T>(
         if let Some(found) = tried(&chosen)? {
             return Some(Some(found));
         }
-        // The next choice in order.
+        // The next combination in lexicographic order.
         let Some(position) = (0..count).rev().find(|at| chosen[*at] + count - at < of) else { break };
         chosen[position] += 1;
         for at in position + 1..count {
@@ -277,18 +293,22 @@ fn choices<T>(
     Some(None)
 }
 
-struct Search<'a> {
+struct LitmusFixSearch<'a> {
     lifted: &'a Lifted,
     model: &'a Model,
-    asking: &'a Asking<'a>,
+    asking: &'a ModelQuery<'a>,
     tried: usize,
 }
 
-impl Search<'_> {
-    fn of_size(&mut self, candidates: &[Change], count: usize) -> Result<Option<Vec<Change>>, PredictError> {
-        let found = choices(candidates.len(), count, |chosen| {
-            let changes: Vec<&Change> = chosen.iter().map(|index| &candidates[*index]).collect();
-            match self.mends(&changes) {
+impl LitmusFixSearch<'_> {
+    fn of_size(
+        &mut self,
+        candidates: &[SuggestedChange],
+        count: usize,
+    ) -> Result<Option<Vec<SuggestedChange>>, PredictError> {
+        let found = find_combination(candidates.len(), count, |chosen| {
+            let changes: Vec<&SuggestedChange> = chosen.iter().map(|index| &candidates[*index]).collect();
+            match self.fixes_all(&changes) {
                 Ok(true) => Some(Some(Ok(changes.into_iter().cloned().collect()))),
                 Ok(false) => (self.tried < MAX_TRIALS).then_some(None),
                 Err(error) => Some(Some(Err(error))),
@@ -297,28 +317,34 @@ impl Search<'_> {
         found.flatten().transpose()
     }
 
-    fn mends(&mut self, changes: &[&Change]) -> Result<bool, PredictError> {
+    fn fixes_all(&mut self, changes: &[&SuggestedChange]) -> Result<bool, PredictError> {
         let mut changed = self.lifted.clone();
         for change in changes {
-            if !change.kind.apply(&mut changed) {
+            if !change.kind.apply_to(&mut changed) {
                 return Ok(false);
             }
         }
         self.tried += 1;
         let budget = self.asking.budget.at_most(TRIAL_STEPS);
-        let race =
-            verdict(&changed, self.model, &Asking { budget, race: true, question: false, places: false })?;
+        let race = decide_with_model(
+            &changed,
+            self.model,
+            &ModelQuery { budget, race: true, question: false, places: false },
+        )?;
         if race.race != Race::Free {
             return Ok(false);
         }
-        // A run must still come to its end: what blocks everybody races no more.
+        // The changed test must still terminate: a deadlock would hide the race.
         let mut ending = changed.clone();
         for case in &mut ending.cases {
             let (kind, condition, span) = (QuestionKind::Exists, Condition::True, Span::default());
             case.test.question = Some(Question { kind, condition, span });
         }
-        let ends =
-            verdict(&ending, self.model, &Asking { budget, race: false, question: true, places: false })?;
+        let ends = decide_with_model(
+            &ending,
+            self.model,
+            &ModelQuery { budget, race: false, question: true, places: false },
+        )?;
         if ends.holds != Some(true) {
             return Ok(false);
         }
@@ -326,39 +352,44 @@ impl Search<'_> {
         if !matches!(claim, Some(QuestionKind::Forall | QuestionKind::NotExists)) {
             return Ok(true);
         }
-        let asked =
-            verdict(&changed, self.model, &Asking { budget, race: false, question: true, places: false })?;
+        let asked = decide_with_model(
+            &changed,
+            self.model,
+            &ModelQuery { budget, race: false, question: true, places: false },
+        )?;
         Ok(asked.holds == Some(true))
     }
 }
 
-impl ChangeKind {
-    /// Makes the change; false where it changes nothing or cannot be made.
-    fn apply(self, lifted: &mut Lifted) -> bool {
+impl SuggestedChangeKind {
+    /// Applies the change; returns false if it has no effect or is impossible.
+    fn apply_to(self, lifted: &mut Lifted) -> bool {
         let mut changed = false;
         for case in &mut lifted.cases {
             changed |= match self {
-                ChangeKind::Ordered(place, more) => {
-                    replace(case, Some(place), |_, kind| emit::ordered(kind, more))
+                SuggestedChangeKind::Ordered(place, more) => {
+                    replace_instructions(case, Some(place), |_, kind| emit::ordered(kind, more))
                 }
-                ChangeKind::Widened(place, wide) => {
-                    replace(case, Some(place), |_, kind| emit::widened(kind, wide))
+                SuggestedChangeKind::Widened(place, wide) => {
+                    replace_instructions(case, Some(place), |_, kind| emit::widened(kind, wide))
                 }
-                ChangeKind::NonPrivate(variable) => declare(case, variable, &emit::non_private),
-                ChangeKind::Coherent(variable, scope) => {
-                    declare(case, variable, &|kind| emit::coherent(kind, scope))
+                SuggestedChangeKind::NonPrivate(variable) => {
+                    change_accesses(case, variable, &emit::non_private)
                 }
-                ChangeKind::Atomic(first, second, scope) => {
-                    let one = replace(case, Some(first), |_, kind| emit::atomic(kind, scope));
-                    replace(case, Some(second), |_, kind| emit::atomic(kind, scope)) || one
+                SuggestedChangeKind::Coherent(variable, scope) => {
+                    change_accesses(case, variable, &|kind| emit::coherent(kind, scope))
                 }
-                ChangeKind::Fence(place, behind, scope, semantics) => {
-                    insert(case, place, behind, |_, _| emit::memory_barrier(scope, semantics))
+                SuggestedChangeKind::Atomic(first, second, scope) => {
+                    let one = replace_instructions(case, Some(first), |_, kind| emit::atomic(kind, scope));
+                    replace_instructions(case, Some(second), |_, kind| emit::atomic(kind, scope)) || one
                 }
-                ChangeKind::Barrier(place, behind, scope, semantics) => {
-                    meets_everywhere(case, place)
-                        && insert(case, place, behind, |place, number| {
-                            // No other barrier has numbers this large.
+                SuggestedChangeKind::Fence(place, behind, scope, semantics) => {
+                    insert_around(case, place, behind, |_, _| emit::memory_barrier(scope, semantics))
+                }
+                SuggestedChangeKind::Barrier(place, behind, scope, semantics) => {
+                    is_uniform(case, place)
+                        && insert_around(case, place, behind, |place, number| {
+                            // No other barrier has an instance number this large.
                             let instance = 100_000 * (1 + place) + number;
                             emit::control_barrier(instance, Scope::Workgroup, scope, Some(semantics))
                         })
@@ -370,22 +401,22 @@ impl ChangeKind {
 }
 
 /// Changes all accesses of a variable.
-fn declare(
-    case: &mut Case,
+fn change_accesses(
+    case: &mut LiftedCase,
     variable: u32,
     change: &dyn Fn(&InstructionKind) -> Option<InstructionKind>,
 ) -> bool {
     let of: Vec<u32> = case.cells.iter().map(|cell| cell.object.variable).collect();
-    replace(case, None, |_, kind| {
+    replace_instructions(case, None, |_, kind| {
         let location = emit::location_of(kind)?;
         let mine = of.get(usize::from(location.0)) == Some(&variable);
         change(kind).filter(|_| mine)
     })
 }
 
-fn replace(
-    case: &mut Case,
-    place: Option<Place>,
+fn replace_instructions(
+    case: &mut LiftedCase,
+    place: Option<SourcePosition>,
     change: impl Fn(usize, &InstructionKind) -> Option<InstructionKind>,
 ) -> bool {
     let mut changed = false;
@@ -403,16 +434,16 @@ fn replace(
     changed
 }
 
-/// Inserts instructions before or behind the accesses of a place.
-fn insert(
-    case: &mut Case,
-    place: Place,
+/// Inserts instructions before or after the accesses of a position.
+fn insert_around(
+    case: &mut LiftedCase,
+    place: SourcePosition,
     behind: bool,
     make: impl Fn(usize, usize) -> InstructionKind,
 ) -> bool {
     let number = match place {
-        Place::Line(number) | Place::Word(number) => number as usize,
-        Place::Module => return false,
+        SourcePosition::Line(number) | SourcePosition::Word(number) => number as usize,
+        SourcePosition::Module => return false,
     };
     let mut changed = false;
     for (thread, origins) in case.test.threads.iter_mut().zip(&mut case.origins) {
@@ -427,8 +458,8 @@ fn insert(
                 let position = at + usize::from(behind);
                 let origin = Spot { access: None, ..origins[at] };
                 thread.instructions.insert(position, made);
-                // What is inserted has no place of its own, so that it is not taken for what stands there.
-                origins.insert(position, Spot { place: Place::Module, ..origin });
+                // An inserted instruction has no position, so that it is not mistaken for the original one.
+                origins.insert(position, Spot { place: SourcePosition::Module, ..origin });
                 (count, at, changed) = (count + 1, at + 1, true);
             }
             at += 1;
@@ -437,8 +468,8 @@ fn insert(
     changed
 }
 
-/// Whether every invocation executes what is at a place equally often, whatever it reads.
-fn meets_everywhere(case: &Case, place: Place) -> bool {
+/// Returns true if every invocation executes a position equally often, whatever it reads.
+fn is_uniform(case: &LiftedCase, place: SourcePosition) -> bool {
     let straight = |test: &Test| {
         test.threads.iter().all(|thread| thread.instructions.iter().all(|i| !emit::branches(&i.kind)))
     };
@@ -455,10 +486,10 @@ fn meets_everywhere(case: &Case, place: Place) -> bool {
     straight(&case.test) && counts.len() == 1 && !counts.contains(&0)
 }
 
-/// Every change that may help, from cheap to dear.
-fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<Change> {
+/// Returns the candidate changes, cheapest first.
+fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<SuggestedChange> {
     let Some(case) = lifted.cases.first() else { return Vec::new() };
-    // The narrowest scope that two invocations of the race, or else all, share.
+    // The narrowest scope that the racing invocations, or else all, share.
     let workgroup = |spot: &Spot| lifted.invocations.get(usize::from(spot.thread)).map(|one| one.workgroup);
     let one_workgroup = match race {
         Some(race) => workgroup(&race.at[0]) == workgroup(&race.at[1]),
@@ -473,7 +504,7 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
     let mut raced: BTreeSet<(StorageClass, u32)> = BTreeSet::new();
     for (thread, origins) in case.test.threads.iter().zip(&case.origins) {
         for (instruction, origin) in thread.instructions.iter().zip(origins) {
-            if emit::word_of(&instruction.kind).is_none() || origin.place == Place::Module {
+            if emit::word_of(&instruction.kind).is_none() || origin.place == SourcePosition::Module {
                 continue;
             }
             if let (Some(class), Some(location)) =
@@ -490,10 +521,10 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
         }
     }
     let mut found = Vec::new();
-    let language = Language::of(module);
-    let mut add = |kind: ChangeKind, at: Spot, text: String| {
-        if language.says(kind) {
-            found.push(Change { kind, at, text });
+    let language = SourceLanguage::of_module(module);
+    let mut add = |kind: SuggestedChangeKind, at: Spot, text: String| {
+        if language.can_express(kind) {
+            found.push(SuggestedChange { kind, at, text });
         }
     };
     for (class, _) in &raced {
@@ -511,11 +542,11 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
                     continue;
                 }
                 let text = if is_barrier && !module.vulkan {
-                    format!("put `{}` before and behind this `{word}`", language.memory(class))
+                    format!("put `{}` before and behind this `{word}`", language.memory_barrier(class))
                 } else {
                     format!("give the {word} {} semantics on {words}", order_words(*acquire, *release))
                 };
-                add(ChangeKind::Ordered(spot.place, more), *spot, text);
+                add(SuggestedChangeKind::Ordered(spot.place, more), *spot, text);
             }
         }
         if !module.vulkan {
@@ -526,8 +557,8 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
                 };
                 for behind in [true, false] {
                     let side = if behind { "behind" } else { "before" };
-                    let text = format!("put `{}` {side} the {word}", language.memory(class));
-                    add(ChangeKind::Fence(spot.place, behind, scope, semantics), *spot, text);
+                    let text = format!("put `{}` {side} the {word}", language.memory_barrier(class));
+                    add(SuggestedChangeKind::Fence(spot.place, behind, scope, semantics), *spot, text);
                 }
             }
         }
@@ -537,7 +568,7 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
             && let Some(word) = emit::word_of(kind)
         {
             let text = format!("widen the scope of the {word} to {}", scope_words(scope));
-            add(ChangeKind::Widened(spot.place, scope), *spot, text);
+            add(SuggestedChangeKind::Widened(spot.place, scope), *spot, text);
         }
     }
     for (class, variable) in &raced {
@@ -547,9 +578,9 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
                     .and_then(|l| case.cells.get(usize::from(l.0)).map(|cell| &cell.object.variable))
                     == Some(variable)
         });
-        // Of several blocks of one binding those that are accessed.
+        // Several blocks may share a binding: only the accessed ones change.
         let blocks: BTreeSet<u32> =
-            accesses.clone().filter_map(|(spot, _)| accessed(module, spot.place)).collect();
+            accesses.clone().filter_map(|(spot, _)| accessed_variable(module, spot.place)).collect();
         let mut blocks: Vec<u32> = blocks.into_iter().collect();
         if blocks.is_empty() {
             blocks.push(*variable);
@@ -557,26 +588,34 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
         let first = accesses.next().filter(|_| *class != StorageClass::Workgroup || module.vulkan);
         if let Some((spot, _)) = first {
             let left_out = blocks.iter().any(|block| walked::is_shared_elsewhere(module, *block));
-            let text = language.made_coherent(module, &blocks, left_out);
+            let text = language.make_coherent_text(module, &blocks, left_out);
             if module.vulkan && !left_out {
-                let name = all_called(module, &blocks);
-                add(ChangeKind::NonPrivate(*variable), *spot, format!("declare `{name}` nonprivate"));
+                let name = variable_labels(module, &blocks);
+                add(
+                    SuggestedChangeKind::NonPrivate(*variable),
+                    *spot,
+                    format!("declare `{name}` nonprivate"),
+                );
             }
-            add(ChangeKind::Coherent(*variable, scope), *spot, text);
+            add(SuggestedChangeKind::Coherent(*variable, scope), *spot, text);
         }
     }
     if one_workgroup {
         for (class, _) in &raced {
             for (spot, kind) in &places {
-                if matches!(kind, InstructionKind::ControlBarrier(_)) || !meets_everywhere(case, spot.place) {
+                if matches!(kind, InstructionKind::ControlBarrier(_)) || !is_uniform(case, spot.place) {
                     continue;
                 }
                 for behind in [true, false] {
                     let side = if behind { "behind" } else { "before" };
-                    let function = language.control(*class);
+                    let function = language.control_barrier(*class);
                     let semantics = emit::full_semantics(*class);
                     let text = format!("put `{function}` {side} this line");
-                    add(ChangeKind::Barrier(spot.place, behind, Scope::Workgroup, semantics), *spot, text);
+                    add(
+                        SuggestedChangeKind::Barrier(spot.place, behind, Scope::Workgroup, semantics),
+                        *spot,
+                        text,
+                    );
                 }
             }
         }
@@ -584,12 +623,12 @@ fn candidates(module: &Module, lifted: &Lifted, race: Option<&RaceSpot>) -> Vec<
     found
 }
 
-/// The last resort: it orders nothing else.
-fn atomic(module: &Module, race: &RaceSpot) -> Change {
+/// Returns the last resort, which adds no order to other accesses.
+fn make_atomic_change(module: &SpirvModule, race: &RaceSpot) -> SuggestedChange {
     let [first, second] = race.at;
     let scope = if module.vulkan { Scope::Device } else { Scope::QueueFamily };
     let text = "make the racing accesses atomic".to_owned();
-    Change { kind: ChangeKind::Atomic(first.place, second.place, scope), at: first, text }
+    SuggestedChange { kind: SuggestedChangeKind::Atomic(first.place, second.place, scope), at: first, text }
 }
 
 fn class_words(class: StorageClass) -> &'static str {

@@ -1,4 +1,4 @@
-//! The grammar of instructions by name and by number.
+//! The instruction grammar, by name and by number.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 use rspirv::grammar::{INSTRUCTION_TABLE, LogicalOperand, OperandKind};
 use rspirv::spirv::Op;
 
-/// How an instruction is written.
+/// The form of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     pub op: Op,
-    /// With its `Op`.
+    /// Including the `Op` prefix.
     pub name: &'static str,
     pub has_type: bool,
     pub has_result: bool,
@@ -42,15 +42,15 @@ fn tables() -> &'static Tables {
     })
 }
 
-/// The instruction of a name with its `Op`.
+/// Returns the instruction of a name with its `Op` prefix.
 pub(crate) fn by_name(name: &str) -> Option<Form> {
     let name = name.strip_prefix("Op")?;
     let known = tables().by_name.get(name).copied();
-    // Split barriers have two names for one number.
+    // Split barriers have two names with the same number.
     known.or_else(|| tables().by_name.get(format!("{}INTEL", name.strip_suffix("EXT")?).as_str()).copied())
 }
 
-/// The instruction of a number.
+/// Returns the instruction of a number.
 pub(crate) fn by_number(number: u16) -> Option<Form> {
     tables().by_number.get(&number).copied()
 }

@@ -1,21 +1,21 @@
-//! Scopes, semantics and memory operands as litmus tests have them, with the rules for modules of the GLSL450 model.
+//! Scopes, memory semantics and memory operands, with the rules for modules of the GLSL450 memory model.
 //!
-//! The Vulkan model says of those what `spirv-opt --upgrade-memory-model` does: an access through `Coherent` or `Volatile` is
-//! non-private and makes its memory available or visible to the queue family, workgroup memory is so for the workgroup, and
-//! Device scope is that of the queue family. Everything else is private to its invocation.
+//! Those modules are read as `spirv-opt --upgrade-memory-model` rewrites them. An access through `Coherent`
+//! or `Volatile` is non-private and makes its memory available or visible to the queue family. Workgroup
+//! memory is so for the workgroup, and Device scope means the queue family. Everything else is private.
 
 use litmus::{Access, Order, Scope, Semantics, StorageClass, StorageClassSet};
 use rspirv::spirv::{self, MemoryAccess, MemorySemantics};
 
 use crate::error::{Problem, malformed, unsupported};
 
-/// The class whose semantics order accesses to a variable; `None` for memory that no other invocation reaches.
-pub(crate) fn class_of(class: spirv::StorageClass) -> Option<StorageClass> {
+/// Returns the class whose semantics order accesses to a variable; `None` for private memory.
+pub(crate) fn storage_class_of(class: spirv::StorageClass) -> Option<StorageClass> {
     match class {
         spirv::StorageClass::StorageBuffer
         | spirv::StorageClass::Uniform
         | spirv::StorageClass::PhysicalStorageBuffer
-        // No compute shader has outputs; modules that do share them.
+        // Compute shaders have no outputs; mesh shaders share them.
         | spirv::StorageClass::Output => Some(StorageClass::Buffer),
         spirv::StorageClass::Workgroup => Some(StorageClass::Workgroup),
         spirv::StorageClass::Image => Some(StorageClass::Image),
@@ -23,8 +23,8 @@ pub(crate) fn class_of(class: spirv::StorageClass) -> Option<StorageClass> {
     }
 }
 
-/// A scope; Device scope is that of the queue family in modules of the GLSL450 model.
-pub(crate) fn scope(number: u64, vulkan: bool) -> Result<Scope, Problem> {
+/// Parses a scope. In GLSL450 modules, Device scope means the queue family.
+pub(crate) fn scope_from_number(number: u64, vulkan: bool) -> Result<Scope, Problem> {
     match crate::module::scope_of(number) {
         Some(spirv::Scope::Device) if !vulkan => Ok(Scope::QueueFamily),
         Some(spirv::Scope::Device) => Ok(Scope::Device),
@@ -37,8 +37,8 @@ pub(crate) fn scope(number: u64, vulkan: bool) -> Result<Scope, Problem> {
     }
 }
 
-/// Memory semantics.
-pub(crate) fn semantics(number: u64) -> Result<Semantics, Problem> {
+/// Parses memory semantics.
+pub(crate) fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
     let bits = u32::try_from(number).map_err(|_| malformed(format!("{number} is no memory semantics")))?;
     let bits = MemorySemantics::from_bits_retain(bits);
     let mut orders = [
@@ -74,12 +74,12 @@ pub(crate) fn semantics(number: u64) -> Result<Semantics, Problem> {
         classes,
         make_available: order.releases() && bits.contains(MemorySemantics::MAKE_AVAILABLE),
         make_visible: order.acquires() && bits.contains(MemorySemantics::MAKE_VISIBLE),
-        // As if what is ignored were absent.
+        // Ignored bits count as absent.
         ..Semantics::RELAXED
     })
 }
 
-/// Memory operands of a load or a store, as words.
+/// The memory operands of a load or store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MemoryOperands {
     bits: u32,
@@ -102,8 +102,8 @@ impl MemoryOperands {
         MemoryOperands { bits: *bits, available, visible }
     }
 
-    /// How a plain access accesses; `number` gives the values of constants.
-    pub fn access(
+    /// Returns the access strength; `number` evaluates constants.
+    pub fn to_access(
         self,
         class: StorageClass,
         vulkan: bool,
@@ -124,7 +124,7 @@ impl MemoryOperands {
         match made {
             Some(id) => {
                 let number = number(id).ok_or_else(|| unsupported("a scope that is no constant"))?;
-                Ok(Access::Coherent { scope: scope(number, vulkan)? })
+                Ok(Access::Coherent { scope: scope_from_number(number, vulkan)? })
             }
             None if bits.contains(MemoryAccess::NON_PRIVATE_POINTER) => Ok(Access::NonPrivate),
             None => Ok(Access::Private),

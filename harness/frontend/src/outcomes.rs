@@ -1,82 +1,91 @@
-//! All final contents of a kernel's buffers, where they can be enumerated.
+//! Enumerates the final contents of a kernel's buffers.
 //!
-//! Of few invocations the model is asked, which looks at every execution. Of a whole grid the walk gives them where nothing in it
-//! depends on the order of the invocations: then there is one.
+//! For few invocations the model enumerates every execution. For a whole grid the walk yields them if nothing
+//! is schedule-dependent: then there is exactly one.
 
 use std::collections::BTreeMap;
 
 use litmus::{LocationId, Observable, Race, Reference, Term};
 use model::{Budget, Model, predict};
 
-use crate::dispatch::Dispatch;
+use crate::dispatch::KernelDispatch;
 use crate::error::Refusal;
 use crate::grid::{FinalBuffer, GridReport, GridVerdict};
-use crate::lift::{Case, FindingKind, Lifted, Options, lift};
-use crate::module::Module;
+use crate::lift::{AnalysisOptions, FindingKind, Lifted, LiftedCase, lift};
+use crate::module::SpirvModule;
 
 /// A number in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalCell {
-    /// What a reader calls it.
+    /// Its source name.
     pub name: String,
     /// Descriptor set, binding, and element of an array of buffers.
     pub at: (u32, u32, u32),
-    /// Where it lies, in bytes.
+    /// Byte offset.
     pub offset: u64,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u32,
 }
 
-/// What is said of a content.
+/// The status of a final content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FinalSays {
-    /// Some consistent execution leaves it.
+pub struct FinalContent {
+    /// True if some consistent execution leaves it.
     pub allowed: bool,
-    /// Sequential consistency cannot produce it.
+    /// True if sequential consistency does not allow it.
     pub weak: bool,
 }
 
-/// What is known of final contents.
+/// The final contents of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finals {
-    /// All of them.
+pub enum FinalContents {
+    /// All final contents.
     Known {
-        /// The numbers that some invocation writes; all else stays as it is.
+        /// The numbers that some invocation writes; everything else is unchanged.
         cells: Vec<FinalCell>,
-        /// What they hold in the end, in the order of the cells.
-        contents: BTreeMap<Vec<u64>, FinalSays>,
+        /// Their final values, in cell order.
+        contents: BTreeMap<Vec<u64>, FinalContent>,
     },
-    /// Every content is allowed: why.
+    /// Every content is allowed, for the given reason.
     Undefined(String),
-    /// They are not known: why.
+    /// The contents are not known.
     Unknown {
-        /// Whether the kernel is known to be free of races.
+        /// True if the kernel is known to be race-free.
         race_free: bool,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// All final contents of a kernel's buffers. Where each that is allowed leaves everything as it was, a dispatch that was never
-/// executed would do as well, so that nothing is known of what is seen. `told` are the words of a refusal with its file.
-pub fn finals(
-    module: &Module,
-    dispatch: &Dispatch,
-    options: &Options,
+/// Enumerates the final contents of a kernel's buffers. `told` formats a refusal with its file.
+///
+/// If every allowed content equals the initial one, the result is unknown: a dispatch that never ran would
+/// pass.
+pub fn final_contents(
+    module: &SpirvModule,
+    dispatch: &KernelDispatch,
+    options: &AnalysisOptions,
     model: &Model,
     budget: Budget<'_>,
     told: &dyn Fn(&Refusal) -> String,
-) -> Finals {
-    match all_finals(module, dispatch, options, model, budget, told) {
-        Finals::Known { cells, contents } if leaves_all(dispatch, &cells, &contents) => {
-            Finals::Unknown { race_free: true, why: "it leaves all its buffers as they were".to_owned() }
+) -> FinalContents {
+    match enumerate_contents(module, dispatch, options, model, budget, told) {
+        FinalContents::Known { cells, contents } if leaves_memory_unchanged(dispatch, &cells, &contents) => {
+            FinalContents::Unknown {
+                race_free: true,
+                why: "it leaves all its buffers as they were".to_owned(),
+            }
         }
         finals => finals,
     }
 }
 
-/// Whether numbers hold in every allowed content what they held at first.
-fn leaves_all(dispatch: &Dispatch, cells: &[FinalCell], contents: &BTreeMap<Vec<u64>, FinalSays>) -> bool {
+/// Returns true if every allowed content equals the initial one.
+fn leaves_memory_unchanged(
+    dispatch: &KernelDispatch,
+    cells: &[FinalCell],
+    contents: &BTreeMap<Vec<u64>, FinalContent>,
+) -> bool {
     let before = |cell: &FinalCell| {
         let buffer = dispatch.buffers.iter().find(|own| (own.set, own.binding, own.element) == cell.at)?;
         let start = usize::try_from(cell.offset).ok()?;
@@ -88,34 +97,34 @@ fn leaves_all(dispatch: &Dispatch, cells: &[FinalCell], contents: &BTreeMap<Vec<
     allowed.all(|(values, _)| values.iter().zip(&first).all(|(now, before)| Some(*now) == *before))
 }
 
-fn all_finals(
-    module: &Module,
-    dispatch: &Dispatch,
-    options: &Options,
+fn enumerate_contents(
+    module: &SpirvModule,
+    dispatch: &KernelDispatch,
+    options: &AnalysisOptions,
     model: &Model,
     budget: Budget<'_>,
     told: &dyn Fn(&Refusal) -> String,
-) -> Finals {
-    let options = Options { keep_final: true, assertion: None, ..options.clone() };
+) -> FinalContents {
+    let options = AnalysisOptions { keep_final: true, assertion: None, ..options.clone() };
     let judged = crate::judge::judge(module, &options, model, budget);
     let mut race_free = false;
     if let Ok(report) = &judged {
         if let Some(found) = report.findings.first() {
             let what = format!("{}: {}", found.kind.name(), found.message);
-            // It may not end, which says nothing of what it leaves.
+            // A kernel that may not end leaves nothing to compare.
             return match found.kind {
-                FindingKind::Hang => Finals::Unknown { race_free, why: what },
-                _ => Finals::Undefined(what),
+                FindingKind::Hang => FinalContents::Unknown { race_free, why: what },
+                _ => FinalContents::Undefined(what),
             };
         }
         race_free = report.verdict == GridVerdict::Clean && !report.is_schedule_dependent;
         if dispatch.varies.is_none()
-            && let Some(known) = of_walk(report, dispatch, race_free)
+            && let Some(known) = contents_of_walk(report, dispatch, race_free)
         {
             return known;
         }
     }
-    let unknown = |race_free, why: String| Finals::Unknown { race_free, why };
+    let unknown = |race_free, why: String| FinalContents::Unknown { race_free, why };
     if let Some(what) = dispatch.varies {
         return unknown(race_free, format!("they may depend on {what}"));
     }
@@ -124,11 +133,11 @@ fn all_finals(
     }
     let lifted = match lift(module, &options) {
         Ok(lifted) => lifted,
-        Err(refusal) => return unknown(race_free, why_not(&judged, &refusal, told)),
+        Err(refusal) => return unknown(race_free, describe_refusal(&judged, &refusal, told)),
     };
     match crate::suspicion::confirmed(&lifted, model, budget) {
         (found, _) if !found.is_empty() => {
-            return Finals::Undefined(format!("{}: {}", found[0].kind.name(), found[0].message));
+            return FinalContents::Undefined(format!("{}: {}", found[0].kind.name(), found[0].message));
         }
         (_, true) => {
             return unknown(race_free, "whether all of it is defined is not known in time".to_owned());
@@ -141,11 +150,11 @@ fn all_finals(
     if lifted.sampled {
         return unknown(race_free, "they depend on memory that nobody wrote".to_owned());
     }
-    of_case(&lifted, case, module, model, race_free, budget)
+    contents_of_case(&lifted, case, module, model, race_free, budget)
 }
 
-/// Why a kernel has no test: what the walk says of it where that is more.
-fn why_not(
+/// Returns why a kernel has no test, preferring the walk's reason if it is more specific.
+fn describe_refusal(
     judged: &Result<GridReport, Refusal>,
     refusal: &Refusal,
     told: &dyn Fn(&Refusal) -> String,
@@ -158,9 +167,13 @@ fn why_not(
     }
 }
 
-/// The one content of a kernel in which nothing depends on the order of the invocations.
-fn of_walk(report: &GridReport, dispatch: &Dispatch, race_free: bool) -> Option<Finals> {
-    // Devices may round what is computed of floats.
+/// Returns the one final content of a schedule-independent walk.
+fn contents_of_walk(
+    report: &GridReport,
+    dispatch: &KernelDispatch,
+    race_free: bool,
+) -> Option<FinalContents> {
+    // Devices may round floats differently.
     if !race_free || report.decided_by_model || dispatch.floats || report.final_buffers.is_empty() {
         return None;
     }
@@ -183,19 +196,19 @@ fn of_walk(report: &GridReport, dispatch: &Dispatch, race_free: bool) -> Option<
             }
         }
     }
-    let says = FinalSays { allowed: true, weak: false };
-    Some(Finals::Known { cells, contents: BTreeMap::from([(content, says)]) })
+    let says = FinalContent { allowed: true, weak: false };
+    Some(FinalContents::Known { cells, contents: BTreeMap::from([(content, says)]) })
 }
 
-/// All contents of a test.
-fn of_case(
+/// Returns the final contents of a litmus test.
+fn contents_of_case(
     lifted: &Lifted,
-    case: &Case,
-    module: &Module,
+    case: &LiftedCase,
+    module: &SpirvModule,
     model: &Model,
     race_free: bool,
     budget: Budget<'_>,
-) -> Finals {
+) -> FinalContents {
     let mut test = case.test.clone();
     (test.question, test.filter) = (None, None);
     let in_buffer = |location: &LocationId| {
@@ -203,14 +216,14 @@ fn of_case(
     };
     let locations: Vec<LocationId> = (0..case.cells.len() as u16).map(LocationId).filter(in_buffer).collect();
     test.listed = locations.iter().map(|location| Term::Location(*location, 0)).collect();
-    let unknown = |race_free, why: String| Finals::Unknown { race_free, why };
+    let unknown = |race_free, why: String| FinalContents::Unknown { race_free, why };
     let prediction = match predict(&test, model, &model::Options { budget, unroll: 1 }) {
         Ok(prediction) => prediction,
         Err(error) => return unknown(race_free, error.to_string()),
     };
     let race_free = race_free || prediction.race == Race::Free;
     if prediction.race == Race::Racy {
-        return Finals::Undefined("race: data race, by the model".to_owned());
+        return FinalContents::Undefined("race: data race, by the model".to_owned());
     }
     if !prediction.complete || !race_free {
         let why = if prediction.cut > 0 {
@@ -230,7 +243,7 @@ fn of_case(
         else {
             continue;
         };
-        let decorations = module.decorations(cell.object.variable);
+        let decorations = module.decorations_of(cell.object.variable);
         let (set, binding) = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
         let element = cell.object.instance.saturating_sub(1) as u32;
         cells.push(FinalCell {
@@ -241,12 +254,12 @@ fn of_case(
         });
         positions.push(position);
     }
-    let mut contents: BTreeMap<Vec<u64>, FinalSays> = BTreeMap::new();
+    let mut contents: BTreeMap<Vec<u64>, FinalContent> = BTreeMap::new();
     for (outcome, says) in &prediction.outcomes {
         let values = positions.iter().map(|at| outcome.0.get(*at).map_or(0, |value| value.0)).collect();
-        let entry = contents.entry(values).or_insert(FinalSays { allowed: false, weak: true });
+        let entry = contents.entry(values).or_insert(FinalContent { allowed: false, weak: true });
         entry.allowed |= says.allowed;
         entry.weak &= says.weak;
     }
-    Finals::Known { cells, contents }
+    FinalContents::Known { cells, contents }
 }

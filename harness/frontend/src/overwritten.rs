@@ -1,27 +1,29 @@
-//! Variables of a function whose contents no longer matter at a block: whatever control does from there, they are written before
-//! they are read.
+//! Liveness analysis: the function variables that are dead at a block.
 //!
-//! Compilers that do not optimise keep what a turn of a loop has read in such variables. A turn that changes nothing else waits.
+//! A variable is dead if every path writes it before reading it. Compilers without optimization keep the
+//! values of a loop iteration in variables. If only dead variables changed, the iteration left the state
+//! unchanged, and the loop is a spin loop.
 
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::Op;
 
-use crate::module::{Function, Module};
+use crate::module::{SpirvFunction, SpirvModule};
 use crate::quiet::quiet;
 
-/// What a block does to variables, and where control goes from it.
+/// The uses of variables in a basic block, and its successors.
 #[derive(Default)]
 struct Block {
-    /// Read before it writes them.
+    /// Variables that are read before they are written here.
     read: HashSet<u32>,
     written: HashSet<u32>,
     next: Vec<u32>,
 }
 
-/// The variables of a function that are written before they are read from this block on, or decide nothing. Those of which more is done than loading and
-/// storing them whole are not among them.
-pub(crate) fn overwritten(module: &Module, function: &Function, header: u32) -> HashSet<u32> {
+/// Returns the variables that are dead at `header` or whose values decide nothing.
+///
+/// Variables with uses other than whole loads and stores are never included.
+pub(crate) fn overwritten(module: &SpirvModule, function: &SpirvFunction, header: u32) -> HashSet<u32> {
     let declared = function.code.iter().filter(|one| one.op == Op::Variable);
     let mut plain: HashSet<u32> = declared.map(|variable| variable.result).collect();
     let mut blocks: HashMap<u32, Block> = HashMap::new();
@@ -31,7 +33,7 @@ pub(crate) fn overwritten(module: &Module, function: &Function, header: u32) -> 
             label = instruction.result;
         }
         let block = blocks.entry(label).or_default();
-        match (instruction.op, module.operands(instruction)) {
+        match (instruction.op, module.operands_of(instruction)) {
             (Op::Load, [from, ..]) if plain.contains(from) => {
                 if !block.written.contains(from) {
                     block.read.insert(*from);
@@ -49,7 +51,7 @@ pub(crate) fn overwritten(module: &Module, function: &Function, header: u32) -> 
             }),
         }
     }
-    // What is read from a block on, grown until nothing is added.
+    // Backward data-flow analysis to a fixpoint.
     let mut read: HashMap<u32, HashSet<u32>> = HashMap::new();
     loop {
         let mut changed = false;

@@ -1,33 +1,33 @@
-//! What is asked of final states: formulas over the elements of variables.
+//! Questions about final states: formulas over the elements of variables.
 
 use std::collections::BTreeSet;
 
 use arithmetic::mask;
 use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
-use crate::annotations::{Formula, Part, Quantifier, Side};
-use crate::error::{Place, Problem, Refusal};
-use crate::lift::{Options, Setting, with_setting};
-use crate::module::Module;
-use crate::order::class_of;
-use crate::value::{Cell, Object};
+use crate::annotations::{Formula, FormulaTerm, PathStep, Quantifier};
+use crate::error::{Problem, Refusal, SourcePosition};
+use crate::lift::{AnalysisOptions, LiftContext, with_context};
+use crate::module::SpirvModule;
+use crate::order::storage_class_of;
+use crate::value::{MemoryCell, ObjectId};
 
-/// What is asked, over cells.
+/// The resolved question and filter of a kernel.
 pub(crate) struct Asked {
-    pub cells: BTreeSet<Cell>,
-    /// The question in the words of whoever asks.
+    pub cells: BTreeSet<MemoryCell>,
+    /// The question as its author wrote it.
     pub text: Option<String>,
     question: Option<(QuestionKind, Resolved, u32)>,
     filter: Option<Resolved>,
 }
 
-/// Where a claim of the command line stands.
+/// The source of a command line claim.
 const ASSERTION: &str = "--assert";
 
 /// A formula over cells.
 #[derive(Clone, Debug)]
 enum Resolved {
-    Compare(Result<i64, Cell>, Comparison, Result<i64, Cell>),
+    Compare(Result<i64, MemoryCell>, Comparison, Result<i64, MemoryCell>),
     And(Vec<Resolved>),
     Or(Vec<Resolved>),
     Not(Box<Resolved>),
@@ -35,9 +35,9 @@ enum Resolved {
 }
 
 impl Asked {
-    pub fn new(setting: &Setting<'_>, options: &Options) -> Result<Asked, Refusal> {
+    pub fn new(setting: &LiftContext<'_>, options: &AnalysisOptions) -> Result<Asked, Refusal> {
         let mut asked = Asked { cells: BTreeSet::new(), text: None, question: None, filter: None };
-        let nowhere = |problem: Problem| problem.at(Place::Module);
+        let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
         let annotations = &setting.module().annotations;
         if let Some(formula) = &options.assertion {
             let resolved = asked.resolve(setting, ASSERTION, formula).map_err(nowhere)?;
@@ -57,7 +57,7 @@ impl Asked {
                 .iter()
                 .map(|output| {
                     let resolved = asked.resolve(setting, "@Output", &output.formula);
-                    resolved.map_err(|problem| problem.at(Place::Line(output.line)))
+                    resolved.map_err(|problem| problem.located_at(SourcePosition::Line(output.line)))
                 })
                 .collect::<Result<_, _>>()?;
             asked.question = Some((kind, Resolved::And(parts), first.line));
@@ -80,7 +80,7 @@ impl Asked {
 
     fn resolve(
         &mut self,
-        setting: &Setting<'_>,
+        setting: &LiftContext<'_>,
         of: &'static str,
         formula: &Formula,
     ) -> Result<Resolved, Problem> {
@@ -109,13 +109,13 @@ impl Asked {
 
     fn side(
         &mut self,
-        setting: &Setting<'_>,
+        setting: &LiftContext<'_>,
         of: &'static str,
-        side: &Side,
-    ) -> Result<Result<i64, Cell>, Problem> {
+        side: &FormulaTerm,
+    ) -> Result<Result<i64, MemoryCell>, Problem> {
         let (name, path) = match side {
-            Side::Number(number) => return Ok(Ok(*number)),
-            Side::Element(name, path) => (name, path),
+            FormulaTerm::Number(number) => return Ok(Ok(*number)),
+            FormulaTerm::Element(name, path) => (name, path),
         };
         let module = setting.module();
         let wrong = |what: String| Problem::Claim { of, claim: side.to_string(), what, word: None };
@@ -126,20 +126,21 @@ impl Asked {
             word: Some((word.to_owned(), known)),
         };
         let mut path = path.clone();
-        let id = match module.id_of(name).filter(|id| module.variables.contains_key(id)) {
+        let id = match module.id_by_name(name).filter(|id| module.variables.contains_key(id)) {
             Some(id) => id,
-            // A block without a name of its own, by that of its type as findings have it, or a member of it alone.
+            // An unnamed block is called by its type, as in findings, or its member stands alone.
             None => {
                 let unnamed = module.variables.iter().filter(|(id, _)| module.is_unnamed(**id));
                 let only = |found: Vec<u32>| if let [id] = found[..] { Some(id) } else { None };
                 let ids = |holds: &dyn Fn(u32) -> bool| {
                     only(unnamed.clone().filter(|(_, it)| holds(it.ty)).map(|(id, _)| *id).collect())
                 };
-                let block = ids(&|ty| module.name(ty) == *name && !path.is_empty());
-                let holder = || ids(&|ty| module.member_of(ty, name).is_some()).map(|id| (id, true));
+                let block = ids(&|ty| module.display_name(ty) == *name && !path.is_empty());
+                let holder = || ids(&|ty| module.member_by_name(ty, name).is_some()).map(|id| (id, true));
                 let found = block.map(|id| (id, false)).or_else(holder);
                 let (id, by_member) = found.ok_or_else(|| {
-                    let shared = module.variables.iter().filter(|(_, it)| class_of(it.class).is_some());
+                    let shared =
+                        module.variables.iter().filter(|(_, it)| storage_class_of(it.class).is_some());
                     let names = shared.flat_map(|(id, it)| {
                         let members = module.members(it.ty).into_iter().filter(|_| module.is_unnamed(*id));
                         members.chain([module.variable_name(*id, it.ty)])
@@ -147,21 +148,21 @@ impl Asked {
                     unknown(name, format!("no variable `{name}`"), names.collect())
                 })?;
                 if by_member {
-                    path.insert(0, Part::Member(name.clone()));
+                    path.insert(0, PathStep::Member(name.clone()));
                 }
                 id
             }
         };
         let variable = &module.variables[&id];
-        if class_of(variable.class).is_none() {
+        if storage_class_of(variable.class).is_none() {
             return Err(wrong(format!("`{name}` is no memory that invocations share")));
         }
         let (mut ty, mut offset) = (variable.ty, 0);
         for part in &path {
             let index = match part {
-                Part::Index(index) => *index,
-                Part::Member(member) => module
-                    .member_of(ty, member)
+                PathStep::Index(index) => *index,
+                PathStep::Member(member) => module
+                    .member_by_name(ty, member)
                     .ok_or_else(|| unknown(member, format!("no member `{member}`"), module.members(ty)))?,
             };
             let part =
@@ -171,23 +172,23 @@ impl Asked {
             }
             (ty, offset) = (part.ty, offset + part.offset);
         }
-        // A structure with one member may be named by itself.
+        // A structure with one member may stand for the member.
         while !setting.specialized.is_scalar(ty)?
-            && setting.specialized.count(ty).is_ok_and(|count| count == 1)
+            && setting.specialized.part_count(ty).is_ok_and(|count| count == 1)
         {
             ty = setting.specialized.part_of(ty, 0)?.ty;
         }
         if !setting.specialized.is_scalar(ty)? {
             return Err(wrong(format!("`{side}` is no scalar")));
         }
-        let bytes = u32::try_from(setting.specialized.size(ty)?).unwrap_or(0);
-        let object = Object { variable: setting.canonical(id), instance: 0 };
-        let cell = Cell { object, offset, bytes };
+        let bytes = u32::try_from(setting.specialized.size_of(ty)?).unwrap_or(0);
+        let object = ObjectId { variable: setting.canonical_variable(id), instance: 0 };
+        let cell = MemoryCell { object, offset, bytes };
         self.cells.insert(cell);
         Ok(Err(cell))
     }
 
-    /// The numbers that places are compared with.
+    /// Returns the numbers that cells are compared with.
     pub fn numbers(&self) -> BTreeSet<u64> {
         let mut numbers = BTreeSet::new();
         let asked = self.question.iter().map(|(_, resolved, _)| resolved);
@@ -197,8 +198,8 @@ impl Asked {
         numbers
     }
 
-    /// The question and the filter of the test.
-    pub fn conditions(&self, locate: &impl Fn(Cell) -> Term) -> (Option<Question>, Option<Condition>) {
+    /// Returns question and filter in litmus syntax.
+    pub fn conditions(&self, locate: &impl Fn(MemoryCell) -> Term) -> (Option<Question>, Option<Condition>) {
         let question = self.question.as_ref().map(|(kind, resolved, line)| Question {
             kind: *kind,
             condition: resolved.condition(locate),
@@ -226,9 +227,9 @@ impl Resolved {
         }
     }
 
-    fn condition(&self, locate: &impl Fn(Cell) -> Term) -> Condition {
-        // What a place holds has no sign, as wide as the place is.
-        let term = |side: &Result<i64, Cell>, other: &Result<i64, Cell>| match (side, other) {
+    fn condition(&self, locate: &impl Fn(MemoryCell) -> Term) -> Condition {
+        // Cell contents are unsigned, of the cell's width.
+        let term = |side: &Result<i64, MemoryCell>, other: &Result<i64, MemoryCell>| match (side, other) {
             (Ok(number), Err(cell)) => {
                 Term::Constant((*number as u64 & mask(cell.bytes.saturating_mul(8))) as i64)
             }
@@ -254,44 +255,44 @@ impl Resolved {
     }
 }
 
-/// A claim about final contents, for contents that were seen.
+/// A claim about final contents, to check observed ones.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// In the words of whoever made it.
+    /// The claim as its author wrote it.
     pub text: String,
-    /// What it is about: descriptor set, binding and element, offset and size in bytes.
+    /// The cells: descriptor set, binding and element, offset and size in bytes.
     pub places: Vec<((u32, u32, u32), u64, u32)>,
     resolved: Resolved,
-    cells: Vec<Cell>,
+    cells: Vec<MemoryCell>,
 }
 
-/// Whether the claim that is to hold of every final state, where there is one, is about what the module has.
+/// Checks that a claim refers to existing, shared memory.
 ///
 /// # Errors
-/// Where it names what the module does not have, or what is no memory that invocations share.
-pub fn check_claim(module: &Module, options: &Options) -> Result<(), Refusal> {
+/// Fails if a name does not exist or is not shared memory.
+pub fn check_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<(), Refusal> {
     if options.assertion.is_none() {
         return Ok(());
     }
-    with_setting(module, options, |setting| Asked::new(setting, options).map(|_| ()))
+    with_context(module, options, |setting| Asked::new(setting, options).map(|_| ()))
 }
 
-/// The claim that is to hold of every final state, where there is one.
+/// Returns the claim about every final state, if there is one.
 ///
 /// # Errors
-/// Where it names what the module does not have, or what is no buffer.
-pub fn claim(module: &Module, options: &Options) -> Result<Option<Claim>, Refusal> {
+/// Fails if a name does not exist or is not a buffer.
+pub fn claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<Claim>, Refusal> {
     let Some(formula) = &options.assertion else { return Ok(None) };
-    let nowhere = |problem: Problem| problem.at(Place::Module);
-    with_setting(module, options, |setting| {
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    with_context(module, options, |setting| {
         let mut asked = Asked { cells: BTreeSet::new(), text: None, question: None, filter: None };
         let resolved = asked.resolve(setting, ASSERTION, formula).map_err(nowhere)?;
-        let cells: Vec<Cell> = asked.cells.iter().copied().collect();
+        let cells: Vec<MemoryCell> = asked.cells.iter().copied().collect();
         let mut places = Vec::with_capacity(cells.len());
         for cell in &cells {
-            let decorations = module.decorations(cell.object.variable);
+            let decorations = module.decorations_of(cell.object.variable);
             let binding = decorations.binding.ok_or_else(|| {
-                let name = module.name(cell.object.variable);
+                let name = module.display_name(cell.object.variable);
                 nowhere(Problem::Annotation(format!("`{name}` is no buffer, whose contents are seen")))
             })?;
             let element = cell.object.instance.saturating_sub(1) as u32;
@@ -302,7 +303,7 @@ pub fn claim(module: &Module, options: &Options) -> Result<Option<Claim>, Refusa
 }
 
 impl Claim {
-    /// Whether it holds where its places hold these numbers.
+    /// Evaluates the claim for the values of its cells.
     pub fn holds(&self, values: &[u64]) -> bool {
         self.resolved.holds(&|cell| {
             let position = self.cells.iter().position(|known| *known == cell);
@@ -312,7 +313,7 @@ impl Claim {
 }
 
 impl Resolved {
-    fn holds(&self, value: &dyn Fn(Cell) -> (u64, u32)) -> bool {
+    fn holds(&self, value: &dyn Fn(MemoryCell) -> (u64, u32)) -> bool {
         match self {
             Resolved::Known(known) => *known,
             Resolved::Not(inner) => !inner.holds(value),
@@ -321,7 +322,7 @@ impl Resolved {
             Resolved::Compare(left, comparison, right) => {
                 let cells = [left, right].map(|side| side.as_ref().err().map(|cell| value(*cell)));
                 let bytes = cells.iter().flatten().map(|(_, bytes)| *bytes).max().unwrap_or(8);
-                let number = |side: &Result<i64, Cell>| match side {
+                let number = |side: &Result<i64, MemoryCell>| match side {
                     Ok(number) => *number as u64 & mask(bytes.saturating_mul(8)),
                     Err(cell) => value(*cell).0,
                 };

@@ -1,13 +1,14 @@
-//! Values of a function that decide nothing: neither where control goes, nor what is accessed, nor what others are given. A loop that
-//! changes nothing else waits, however far it counts.
+//! Data-dependence analysis: values that decide neither control flow nor accesses nor stored values.
+//!
+//! Spin detection ignores them. A loop that changes only such values waits, however far it counts.
 
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{Op, StorageClass};
 
-use crate::module::{Function, Instruction, Module, Type};
+use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 
-/// Memory of others.
+/// Storage classes that invocations share.
 const SHARED: [StorageClass; 4] = [
     StorageClass::StorageBuffer,
     StorageClass::Uniform,
@@ -15,7 +16,7 @@ const SHARED: [StorageClass; 4] = [
     StorageClass::PhysicalStorageBuffer,
 ];
 
-/// Whether an instruction does nothing but compute its result from its operands.
+/// Returns true if an instruction only computes its result from its operands.
 fn is_pure(op: Op) -> bool {
     matches!(
         op,
@@ -53,22 +54,24 @@ fn is_pure(op: Op) -> bool {
     )
 }
 
-/// The results and variables of a function that decide nothing. `stores` is whether what is written to memory of others decides
-/// something; where not, what is written outside of the function's loops decides nothing of them.
-pub(crate) fn quiet(module: &Module, function: &Function, stores: bool) -> HashSet<u32> {
+/// Returns the ids of a function that decide nothing.
+///
+/// If `stores` is false, a store to shared memory outside of loops does not count: it cannot influence how a
+/// loop continues.
+pub(crate) fn quiet(module: &SpirvModule, function: &SpirvFunction, stores: bool) -> HashSet<u32> {
     let mut all: HashSet<u32> = HashSet::new();
-    // What the value of each result or variable is made of.
+    // The values from which each result or variable is computed.
     let mut made_of: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut deciding: Vec<u32> = Vec::new();
     let declared: HashSet<u32> =
         function.code.iter().filter(|one| one.op == Op::Variable).map(|one| one.result).collect();
     let is_declared = |id: &u32| declared.contains(id);
-    let jumps_back = |(at, one): (usize, &Instruction)| {
-        let targets = module.operands(one).iter().filter_map(|id| function.labels.get(id));
+    let jumps_back = |(at, one): (usize, &SpirvInstruction)| {
+        let targets = module.operands_of(one).iter().filter_map(|id| function.labels.get(id));
         let jumps = matches!(one.op, Op::Branch | Op::BranchConditional | Op::Switch);
         targets.filter(|to| jumps && **to <= at).min().map(|to| *to..=at)
     };
-    // How many loops begin and end at each instruction.
+    // The number of loops that begin and end at each instruction.
     let mut turns = vec![(0_u32, 0_u32); function.code.len()];
     for turn in function.code.iter().enumerate().filter_map(jumps_back) {
         turns[*turn.start()].0 += 1;
@@ -76,7 +79,7 @@ pub(crate) fn quiet(module: &Module, function: &Function, stores: bool) -> HashS
     }
     let mut depth = 0;
     for (at, instruction) in function.code.iter().enumerate() {
-        let operands = module.operands(instruction);
+        let operands = module.operands_of(instruction);
         depth += turns[at].0;
         let once = depth == 0;
         depth -= turns[at].1;
@@ -91,7 +94,7 @@ pub(crate) fn quiet(module: &Module, function: &Function, stores: bool) -> HashS
             (Op::Store, [to, value, ..]) if is_declared(to) => made_of.entry(*to).or_default().push(*value),
             (Op::Store, [to, value, ..]) if !stores && once && is_shared(module, function, *to) => {
                 deciding.push(*to);
-                // A pointer that is stored is one that leads somewhere.
+                // A stored pointer may be dereferenced elsewhere.
                 deciding.extend(is_pointer(module, function, *value).then_some(*value));
             }
             (op, operands) if is_pure(op) => {
@@ -109,19 +112,19 @@ pub(crate) fn quiet(module: &Module, function: &Function, stores: bool) -> HashS
     all
 }
 
-fn type_of<'m>(module: &'m Module, function: &Function, id: u32) -> Option<&'m Type> {
+fn type_of<'m>(module: &'m SpirvModule, function: &SpirvFunction, id: u32) -> Option<&'m SpirvType> {
     let ty = function.types.get(&id).copied();
     module.types.get(&ty.or_else(|| module.variables.get(&id).map(|variable| variable.ty))?)
 }
 
-fn is_pointer(module: &Module, function: &Function, id: u32) -> bool {
-    matches!(type_of(module, function, id), Some(Type::Pointer { .. }))
+fn is_pointer(module: &SpirvModule, function: &SpirvFunction, id: u32) -> bool {
+    matches!(type_of(module, function, id), Some(SpirvType::Pointer { .. }))
 }
 
-/// Whether a pointer is to memory that invocations share.
-fn is_shared(module: &Module, function: &Function, pointer: u32) -> bool {
+/// Returns true if a pointer leads to shared memory.
+fn is_shared(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> bool {
     match type_of(module, function, pointer) {
-        Some(Type::Pointer { class, .. }) => SHARED.contains(class),
+        Some(SpirvType::Pointer { class, .. }) => SHARED.contains(class),
         _ => false,
     }
 }

@@ -1,22 +1,22 @@
-//! Comparisons as relations of what is known and what is not.
+//! Comparison instructions as relations.
 
 use rspirv::spirv::Op;
 
-use crate::value::Relation;
+use crate::value::OrderRelation;
 
-/// A comparison as a relation, whether its sides are swapped, and whether it is negated.
-pub(crate) fn relation(op: Op) -> Option<(Relation, bool, bool)> {
+/// Returns the relation of a comparison, and whether it is swapped and negated.
+pub(crate) fn relation(op: Op) -> Option<(OrderRelation, bool, bool)> {
     Some(match op {
-        Op::IEqual => (Relation::Equal, false, false),
-        Op::INotEqual => (Relation::Equal, false, true),
-        Op::ULessThan => (Relation::UnsignedLess, false, false),
-        Op::ULessThanEqual => (Relation::UnsignedLessOrEqual, false, false),
-        Op::UGreaterThan => (Relation::UnsignedLess, true, false),
-        Op::UGreaterThanEqual => (Relation::UnsignedLessOrEqual, true, false),
-        Op::SLessThan => (Relation::SignedLess, false, false),
-        Op::SLessThanEqual => (Relation::SignedLessOrEqual, false, false),
-        Op::SGreaterThan => (Relation::SignedLess, true, false),
-        Op::SGreaterThanEqual => (Relation::SignedLessOrEqual, true, false),
+        Op::IEqual => (OrderRelation::Equal, false, false),
+        Op::INotEqual => (OrderRelation::Equal, false, true),
+        Op::ULessThan => (OrderRelation::UnsignedLess, false, false),
+        Op::ULessThanEqual => (OrderRelation::UnsignedLessOrEqual, false, false),
+        Op::UGreaterThan => (OrderRelation::UnsignedLess, true, false),
+        Op::UGreaterThanEqual => (OrderRelation::UnsignedLessOrEqual, true, false),
+        Op::SLessThan => (OrderRelation::SignedLess, false, false),
+        Op::SLessThanEqual => (OrderRelation::SignedLessOrEqual, false, false),
+        Op::SGreaterThan => (OrderRelation::SignedLess, true, false),
+        Op::SGreaterThanEqual => (OrderRelation::SignedLessOrEqual, true, false),
         _ => return None,
     })
 }

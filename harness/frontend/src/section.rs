@@ -1,8 +1,8 @@
-//! Interlocked sections of fragment shaders: what fragments of one pixel do in them one after the other.
+//! Fragment shader interlock: execution modes and states of interlocked sections.
 //!
-//! The fragments of a grid have one sample each, at one pixel, so that the modes of samples and of shading rates keep apart whom that of
-//! pixels does ("Fragment Shader Interlock" of the specification): the primitives of a pixel. A fragment that ends in its section, by
-//! `discard`, keeps nobody out any longer and releases nothing.
+//! A grid's fragments have one sample each, at one pixel. So the sample and shading-rate modes exclude the
+//! same fragments as the pixel mode: the primitives of one pixel ("Fragment Shader Interlock" in the Vulkan
+//! specification). A fragment that ends inside its section, by `discard`, leaves it without a release.
 
 use litmus::{InterlockEnd, InterlockOrder, Order, Semantics, StorageClass, StorageClassSet};
 use rspirv::spirv::{ExecutionMode, Op};
@@ -10,23 +10,23 @@ use rspirv::spirv::{ExecutionMode, Op};
 use crate::error::{Problem, unsupported};
 use crate::stage::Stage;
 
-/// What the execution modes of an entry point say of its sections.
+/// The interlock mode of an entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sections {
-    /// In which order fragments of a pixel execute them.
+    /// The order in which fragments of a pixel enter.
     pub order: InterlockOrder,
-    /// What a reader should know of whom they keep apart.
+    /// An assumption to report.
     pub note: Option<&'static str>,
 }
 
-/// Where an invocation stands.
+/// The position of an invocation relative to its section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Before its section.
+    /// Before the section.
     #[default]
     Before,
     Inside,
-    /// Behind it.
+    /// After the section.
     Behind,
 }
 
@@ -34,7 +34,7 @@ const ONE_SAMPLE: &str = "sections are those of samples: one sample of each pixe
 const ONE_PIXEL: &str = "sections are those of shading rates: fragments of one pixel";
 
 impl Sections {
-    /// What a mode says of sections; `None` where it is about something else.
+    /// Returns the interlock mode that an execution mode declares, if any.
     pub fn of(mode: ExecutionMode) -> Option<Sections> {
         let (order, note) = match mode {
             ExecutionMode::PixelInterlockOrderedEXT => (InterlockOrder::Ordered, None),
@@ -48,10 +48,10 @@ impl Sections {
         Some(Sections { order, note })
     }
 
-    /// What is said of them where an end of one stands.
+    /// Returns the mode in effect at an interlock instruction.
     ///
     /// # Errors
-    /// Outside of fragment shaders, and where nothing is said.
+    /// Fails outside of fragment shaders, and without an interlock mode.
     pub fn here(of: Option<Sections>, end: InterlockEnd, stage: Stage) -> Result<Sections, Problem> {
         of.filter(|_| stage == Stage::Fragment).ok_or_else(|| {
             let op = match end {
@@ -68,7 +68,7 @@ impl Sections {
 }
 
 impl Side {
-    /// Where an invocation stands behind an end of a section; else what is wrong.
+    /// Returns the state after an interlock instruction, or the reason why it is invalid.
     pub fn past(self, end: InterlockEnd) -> Result<Side, &'static str> {
         match (self, end) {
             (Side::Before, InterlockEnd::Begin) => Ok(Side::Inside),
@@ -79,7 +79,9 @@ impl Side {
     }
 }
 
-/// What an end orders: buffers and images; it makes nothing available or visible (VK-SW-12, VK-SW-13).
+/// Returns the semantics of an interlock instruction.
+///
+/// It orders buffers and images, and makes nothing available or visible (VK-SW-12, VK-SW-13).
 pub(crate) fn semantics(end: InterlockEnd) -> Semantics {
     let order = match end {
         InterlockEnd::Begin => Order::Acquire,

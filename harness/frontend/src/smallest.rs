@@ -1,31 +1,36 @@
-//! The smallest litmus test of a race that a walk found: the two invocations alone, with what of them the race needs.
+//! Minimizes a race to a small litmus test, by greedy delta debugging.
+//!
+//! The two racing invocations are lifted alone. Then instructions are removed one at a time while the model
+//! still reports the race (a one-minimal variant of ddmin, Zeller and Hildebrandt, IEEE TSE 2002,
+//! <https://doi.org/10.1109/32.988498>).
 
 use std::collections::BTreeMap;
 
 use litmus::{Access, Flow, InstructionKind, LocationId, LocationInit, Race, Test};
 use model::{Budget, Model};
 
-use crate::answer::{Asking, answer};
+use crate::answer::{ModelQuery, answer_with_model};
 use crate::grid::GridFinding;
-use crate::lift::{FindingKind, Options, Spot, lift};
-use crate::module::Module;
+use crate::lift::{AnalysisOptions, FindingKind, Spot, lift};
+use crate::module::SpirvModule;
 
-/// Steps for one trial.
+/// Model steps for one candidate.
 const TRIAL_STEPS: u64 = 5_000;
-/// Trials at most.
+/// Upper bound on the candidates.
 const MAX_TRIALS: usize = 2_000;
 
-/// The smallest litmus test of a race, which the model calls racy as well. Nothing where the race is none of two invocations, or
-/// needs what others do, or what no litmus test says.
+/// Returns a small litmus test that races on the same accesses.
+///
+/// Returns `None` if the race needs other invocations, or if the kernel cannot be lifted.
 pub fn smallest(
-    module: &Module,
-    options: &Options,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
     model: &Model,
     budget: Budget<'_>,
     finding: &GridFinding,
 ) -> Option<Test> {
     let [mut one, mut other] = finding.at.iter().collect::<Vec<_>>()[..] else { return None };
-    // In the order of the grid, which is that of interlocked sections.
+    // Interlocked sections follow the order of the grid.
     if one.invocation.workgroup_index > other.invocation.workgroup_index {
         std::mem::swap(&mut one, &mut other);
     }
@@ -33,17 +38,18 @@ pub fn smallest(
         return None;
     }
     let only = vec![one.invocation, other.invocation];
-    let lifted = lift(module, &Options { only, assertion: None, ..options.clone() }).ok()?;
-    let asking = Asking { budget, race: true, question: false, places: false };
-    if answer(&lifted, model, &asking).ok()?.race != Race::Racy {
+    let lifted =
+        lift(module, &AnalysisOptions { only_invocations: only, assertion: None, ..options.clone() }).ok()?;
+    let asking = ModelQuery { budget, race: true, question: false, places: false };
+    if answer_with_model(&lifted, model, &asking).ok()?.race != Race::Racy {
         return None;
     }
     let asked = model::Options { budget: budget.at_most(TRIAL_STEPS), unroll: 1 };
     let races = |test: &Test| model::predict(test, model, &asked).is_ok_and(|found| found.race == Race::Racy);
     let case = lifted.cases.iter().find(|case| races(&case.test))?;
     let mut test = Test { question: None, filter: None, ..case.test.clone() };
-    // Something of both accesses stays in their threads: the race is to be this one; and of what is not published whatever would
-    // publish it.
+    // Keep one instruction of each access, so that it stays the same race. For an unpublished write, also
+    // keep everything that could publish it.
     let published = finding.kind == FindingKind::UnpublishedRead;
     let places = [one.place, other.place];
     let named = |thread: usize, spot: &Spot| places.get(thread) == Some(&spot.place);
@@ -77,7 +83,7 @@ pub fn smallest(
     Some(if races(&pruned) { pruned } else { test })
 }
 
-/// Whether an instruction may order others.
+/// Returns true if an instruction may order others.
 fn synchronizes(kind: &InstructionKind) -> bool {
     match kind {
         InstructionKind::Access(access) => matches!(access.strength, Access::Atomic { .. }),
@@ -88,7 +94,7 @@ fn synchronizes(kind: &InstructionKind) -> bool {
     }
 }
 
-/// Whether an instruction is a label that a jump of its thread goes to.
+/// Returns true if an instruction is a label that its thread jumps to.
 fn is_target(test: &Test, thread: usize, at: usize) -> bool {
     let code = &test.threads[thread].instructions;
     let InstructionKind::Flow(Flow::Label(label)) = code[at].kind else { return false };
@@ -99,7 +105,7 @@ fn is_target(test: &Test, thread: usize, at: usize) -> bool {
     })
 }
 
-/// The test without the locations that nothing accesses.
+/// Removes locations without accesses.
 fn without_unused(test: &Test) -> Test {
     let refers = |init: &LocationInit| {
         matches!(init, LocationInit::CopyOf(_) | LocationInit::AddressOf(_) | LocationInit::AliasOf(_))

@@ -1,24 +1,24 @@
-//! The stages of shaders that are walked, and what an invocation of each is told about itself.
+//! The supported shader stages, and the built-in inputs of their invocations.
 //!
-//! Vertices and fragments have no workgroups and no memory of such: each is a workgroup of its own, with itself alone in its subgroup.
-//! Which of them share a subgroup is known only when they run ("Shader Execution", "Subgroup" of the specification), so that what
-//! rests on it is refused by name. What one invocation of a draw wrote is ordered before nothing of another one, whatever the order of
-//! primitives is ("Shader Memory Access Ordering"): they are walked like invocations of a dispatch.
+//! Vertices and fragments have no workgroups. Each counts as its own workgroup with one lane, because
+//! subgroup membership is unspecified ("Shader Execution", "Subgroup" in the Vulkan specification); what
+//! depends on it is refused. Primitive order does not order memory between invocations of a draw ("Shader
+//! Memory Access Ordering").
 //!
-//! A grid counts vertices, and instances of a draw; or pixels in x and y that are covered, and the primitives that cover each. Every
-//! invocation is walked once and none as a helper: helpers have no effect on memory.
+//! A graphics grid counts vertices and instances, or covered pixels in x and y and the primitives that cover
+//! each. Helper invocations have no effect on memory and are not executed.
 //!
-//! Task and mesh shaders have workgroups as compute shaders have. The payload is memory that the workgroup of a task shader shares, and an
-//! input of a mesh shader. The outputs of a mesh shader are one for the whole workgroup, so that two invocations may write the same; no
-//! semantics but those of workgroup memory name them outside of tessellation (VK-SEM-12), so that what orders that memory is taken to
-//! order them too.
+//! Task and mesh shaders have workgroups like compute shaders. The payload is memory shared by the task
+//! shader's workgroup, and an input of a mesh shader. Mesh outputs are shared by the workgroup, so two
+//! invocations may write the same output. Only semantics for workgroup memory exist for them (VK-SEM-12), so
+//! these are taken to order them.
 
 use rspirv::spirv::{BuiltIn, ExecutionModel, Op};
 
-use crate::error::{Place, Problem, Refusal, unsupported};
-use crate::module::Module;
+use crate::error::{Problem, Refusal, SourcePosition, unsupported};
+use crate::module::SpirvModule;
 
-/// A stage.
+/// A supported shader stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// Compute shaders.
@@ -34,12 +34,12 @@ pub enum Stage {
     Mesh,
 }
 
-/// What a built-in variable holds: its components, each a number, or nothing where it is not followed.
-pub(crate) type Told = Vec<Option<u32>>;
+/// The components of a built-in variable; `None` for an unknown component.
+pub(crate) type BuiltInComponents = Vec<Option<u32>>;
 
 impl Stage {
-    /// The stage of an entry point; `None` for those that are not walked.
-    pub fn of(model: ExecutionModel) -> Option<Stage> {
+    /// Returns the stage of an execution model; `None` if unsupported.
+    pub fn from_model(model: ExecutionModel) -> Option<Stage> {
         match model {
             ExecutionModel::GLCompute => Some(Stage::Compute),
             ExecutionModel::Vertex => Some(Stage::Vertex),
@@ -50,19 +50,24 @@ impl Stage {
         }
     }
 
-    /// Whether its invocations come in workgroups, with memory, barriers and subgroups of these.
+    /// Returns true if invocations form workgroups with shared memory, barriers and subgroups.
     pub fn has_workgroups(self) -> bool {
         matches!(self, Stage::Compute | Stage::Task | Stage::Mesh)
     }
 
-    /// Whether what it reads of its inputs is what somebody else gave.
-    pub(crate) fn is_given(self) -> bool {
+    /// Returns true if inputs come from outside of the kernel.
+    pub(crate) fn has_external_inputs(self) -> bool {
         matches!(self, Stage::Vertex | Stage::Fragment | Stage::Mesh)
     }
 
-    /// What a built-in input of a graphics stage holds at a place of the grid; `None` where it is none of those. No component where
-    /// nothing of it is followed.
-    pub(crate) fn told(self, built_in: BuiltIn, [x, y, z]: [u32; 3]) -> Option<Told> {
+    /// Returns a built-in input of a graphics stage at a grid position; `None` for other built-ins.
+    ///
+    /// The components are empty if the value is unknown.
+    pub(crate) fn built_in_components(
+        self,
+        built_in: BuiltIn,
+        [x, y, z]: [u32; 3],
+    ) -> Option<BuiltInComponents> {
         let middle = |pixel: u32| Some((pixel as f32 + 0.5).to_bits());
         Some(match (self, built_in) {
             (Stage::Task | Stage::Mesh, BuiltIn::DrawIndex) => vec![Some(0)],
@@ -91,8 +96,8 @@ impl Stage {
         })
     }
 
-    /// What a count of invocations counts, in words.
-    pub fn counted(self, grid: [u32; 3]) -> Option<String> {
+    /// Describes a number of invocations.
+    pub fn describe_count(self, grid: [u32; 3]) -> Option<String> {
         let [x, y, z] = grid;
         let of = |count: u32, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
         match self {
@@ -104,7 +109,7 @@ impl Stage {
     }
 }
 
-/// Whether an instruction tells how something changes from pixel to pixel: that is not followed.
+/// Returns true for derivative instructions, whose results are not computed.
 pub(crate) fn is_derivative(op: Op) -> bool {
     matches!(
         op,
@@ -120,20 +125,19 @@ pub(crate) fn is_derivative(op: Op) -> bool {
     )
 }
 
-/// What an invocation has of what all are given: `size` bytes for each, from the start again where there are no more.
-pub(crate) fn share_of(all: &[u8], size: u64, invocation: u32) -> Option<&[u8]> {
+/// Returns an invocation's `size` bytes of the given input, which repeats if it is too short.
+pub(crate) fn invocation_share(all: &[u8], size: u64, invocation: u32) -> Option<&[u8]> {
     let size = usize::try_from(size).ok().filter(|size| *size > 0)?;
     let count = all.len() / size;
     let first = (invocation as usize).checked_rem(count)? * size;
     all.get(first..first + size)
 }
 
-/// Looks through a module for what the invocations of a graphics stage cannot do or nobody knows of them, for the functions of an entry
-/// point.
+/// Checks that an entry point's functions use nothing that its stage leaves unspecified.
 ///
 /// # Errors
-/// The first such instruction, by name and with its place.
-pub(crate) fn check(module: &Module, stage: Stage, grid: Option<[u32; 3]>) -> Result<(), Refusal> {
+/// Returns the first such instruction with its position.
+pub(crate) fn check_stage(module: &SpirvModule, stage: Stage, grid: Option<[u32; 3]>) -> Result<(), Refusal> {
     let word = match stage {
         Stage::Compute | Stage::Task | Stage::Mesh => return Ok(()),
         Stage::Vertex => "vertex",
@@ -141,7 +145,7 @@ pub(crate) fn check(module: &Module, stage: Stage, grid: Option<[u32; 3]>) -> Re
     };
     if stage == Stage::Vertex && grid.is_some_and(|[.., z]| z != 1) {
         let what = "a grid of vertices counts vertices and instances: its third number is 1".to_owned();
-        return Err(Problem::Annotation(what).at(Place::Module));
+        return Err(Problem::Annotation(what).located_at(SourcePosition::Module));
     }
     for function in module.functions.values() {
         for instruction in &function.code {
@@ -160,7 +164,8 @@ pub(crate) fn check(module: &Module, stage: Stage, grid: Option<[u32; 3]>) -> Re
                 _ => continue,
             };
             let line = module.source_line(instruction.line);
-            return Err(unsupported(what).at(line.map_or(instruction.place, |line| Place::Line(line.line))));
+            return Err(unsupported(what)
+                .located_at(line.map_or(instruction.place, |line| SourcePosition::Line(line.line))));
         }
     }
     Ok(())

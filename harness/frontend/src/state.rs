@@ -1,4 +1,4 @@
-//! Where the walk of one invocation stands.
+//! The state of one path of the symbolic execution.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -6,104 +6,104 @@ use std::rc::Rc;
 use litmus::ArithmeticOperation;
 
 use crate::section::Side;
-use crate::value::{Cell, Domain, Number, Object, Truth, Value};
+use crate::value::{MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicTruth, SymbolicValue};
 
-/// Parts of private memory: bytes and value by place.
-pub(crate) type Memory = BTreeMap<(Object, u64), (u32, Value)>;
+/// Private memory: size and value of each cell.
+pub(crate) type Memory = BTreeMap<(ObjectId, u64), (u32, SymbolicValue)>;
 
-/// Computations behind one another that are looked through for what a register may hold, at most.
-const DEPTH: u32 = 8;
+/// Upper bound on the definitions that are followed to narrow a register.
+const MAX_DEFINITION_DEPTH: u32 = 8;
 
-/// What a register was computed from.
+/// The computation that defined a register.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Definition {
+pub(crate) struct RegisterDefinition {
     pub operation: ArithmeticOperation,
-    pub left: Number,
-    pub right: Number,
+    pub left: SymbolicNumber,
+    pub right: SymbolicNumber,
 }
 
-/// A read-modify-write that was performed: where its old value is, and what it made of it.
+/// A performed read-modify-write: the register of its old value, and the update.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Performed {
+pub(crate) struct PerformedRmw {
     pub register: u16,
-    /// None of an exchange.
+    /// `None` for an exchange.
     pub operation: Option<ArithmeticOperation>,
-    pub value: Number,
+    pub value: SymbolicNumber,
     pub scalar: litmus::ScalarType,
 }
 
-/// A loop that the walk is in.
+/// A loop that the path is in.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Loop {
+pub(crate) struct ActiveLoop {
     /// The label of its header.
     pub header: u32,
-    /// Where control leaves it for; 0 for loops without a declared merge block.
+    /// Its merge block; 0 if it declares none.
     pub merge: u32,
-    /// Where the last jump back to the header stands.
+    /// The position of its last back edge.
     pub end: usize,
-    /// Jumps back so far.
+    /// Back edges taken so far.
     pub iteration: u32,
-    /// Writes and barriers when this iteration began.
+    /// Number of writes and barriers at the start of this iteration.
     pub effects: u32,
-    /// Read-modify-writes in [`State::performed`] then.
+    /// Length of [`PathState::performed_rmws`] at the start of this iteration.
     pub performed: usize,
-    /// The values of the header's phis and private memory when this iteration began.
-    pub phis: Vec<Value>,
+    /// Values of the header's phis and private memory at the start of this iteration.
+    pub phis: Vec<SymbolicValue>,
     pub memory: Rc<Memory>,
-    /// Where in the segment's code this iteration began.
+    /// Position in the segment's code where this iteration starts.
     pub start: usize,
-    /// The path's forks when the loop was entered: a loop that none was added in depends on nothing that is read.
+    /// Forks of the path when it entered the loop. If there are no more, the loop depends on no read value.
     pub forks: u32,
 }
 
-/// An activation of a function.
+/// An active call.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Frame {
+pub(crate) struct SymbolicFrame {
     pub function: u32,
     /// Index into its code.
     pub at: usize,
-    /// Labels of the block that control is in and of the one before.
+    /// Labels of the current and the previous block.
     pub block: u32,
     pub previous: u32,
-    pub values: Rc<HashMap<u32, Value>>,
-    pub loops: Vec<Loop>,
+    pub values: Rc<HashMap<u32, SymbolicValue>>,
+    pub loops: Vec<ActiveLoop>,
     /// The id of the call in the caller.
     pub result: u32,
 }
 
-/// Where the walk stands.
+/// The state of a path.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct State {
-    pub frames: Vec<Frame>,
+pub(crate) struct PathState {
+    pub frames: Vec<SymbolicFrame>,
     pub memory: Rc<Memory>,
-    /// What registers may hold on this path.
-    pub ranges: Rc<BTreeMap<u16, Domain>>,
-    pub definitions: Rc<BTreeMap<u16, Definition>>,
-    /// Comparisons that were decided on this path.
-    pub assumed: Rc<Vec<(Truth, bool)>>,
+    /// The possible values of each register.
+    pub ranges: Rc<BTreeMap<u16, NumberDomain>>,
+    pub definitions: Rc<BTreeMap<u16, RegisterDefinition>>,
+    /// Comparisons decided on this path.
+    pub assumed: Rc<Vec<(SymbolicTruth, bool)>>,
     pub next_register: u16,
     pub next_object: u64,
-    /// Writes and barriers so far.
+    /// Number of writes and barriers.
     pub effects: u32,
-    /// Writes so far.
+    /// Number of writes.
     pub writes: u32,
-    /// Read-modify-writes so far.
-    pub updates: Rc<BTreeMap<Cell, u32>>,
-    /// Those since the last control barrier.
-    pub performed: Rc<Vec<Performed>>,
-    /// Forks so far.
+    /// Number of read-modify-writes by cell.
+    pub updates: Rc<BTreeMap<MemoryCell, u32>>,
+    /// Read-modify-writes since the last control barrier.
+    pub performed_rmws: Rc<Vec<PerformedRmw>>,
+    /// Number of forks.
     pub forks: u32,
-    /// Whether something without a defined result is behind on this path.
+    /// True after a suspected defect.
     pub suspected: bool,
-    /// Where the path stands to the interlocked section.
+    /// The state of the interlocked section.
     pub section: Side,
 }
 
-impl State {
-    /// The register and the value that a read-modify-write has put back as it was, where that is known of it.
-    pub fn kept(&self, performed: &Performed) -> Option<(u16, u64)> {
-        let old = self.domain(Number::Register(performed.register)).single()?;
-        let value = self.domain(performed.value).single()?;
+impl PathState {
+    /// Returns register and value of a read-modify-write that is known to store what it read.
+    pub fn unchanged_rmw(&self, performed: &PerformedRmw) -> Option<(u16, u64)> {
+        let old = self.domain_of(SymbolicNumber::Register(performed.register)).single_value()?;
+        let value = self.domain_of(performed.value).single_value()?;
         let new = match performed.operation {
             Some(operation) => operation.apply(litmus::Value(old), litmus::Value(value), performed.scalar).0,
             None => value,
@@ -111,124 +111,145 @@ impl State {
         (new == old).then_some((performed.register, old))
     }
 
-    /// What a number may be.
-    pub fn domain(&self, number: Number) -> Domain {
+    /// Returns the possible values of a number.
+    pub fn domain_of(&self, number: SymbolicNumber) -> NumberDomain {
         self.domain_within(number, 0)
     }
 
-    fn domain_within(&self, number: Number, depth: u32) -> Domain {
+    fn domain_within(&self, number: SymbolicNumber, depth: u32) -> NumberDomain {
         let register = match number {
-            Number::Known(value) => return Domain::one(value),
-            Number::Register(register) => register,
+            SymbolicNumber::Known(value) => return NumberDomain::from_value(value),
+            SymbolicNumber::Register(register) => register,
         };
-        let own = self.ranges.get(&register).cloned().unwrap_or(Domain::Any);
-        let Some(definition) = self.definitions.get(&register).filter(|_| depth < DEPTH) else { return own };
+        let own = self.ranges.get(&register).cloned().unwrap_or(NumberDomain::Any);
+        let Some(definition) = self.definitions.get(&register).filter(|_| depth < MAX_DEFINITION_DEPTH)
+        else {
+            return own;
+        };
         let left = self.domain_within(definition.left, depth + 1);
         let right = self.domain_within(definition.right, depth + 1);
         let ty = litmus::ScalarType::U32;
-        let computed =
-            left.mapped(&right, |l, r| definition.operation.apply(litmus::Value(l), litmus::Value(r), ty).0);
+        let computed = left
+            .map_values(&right, |l, r| definition.operation.apply(litmus::Value(l), litmus::Value(r), ty).0);
         match (&own, &computed) {
-            (Domain::Any, _) => computed,
-            (_, Domain::Any) => own,
-            (_, Domain::Values(possible)) => own.filtered(|value| possible.contains(&value)),
+            (NumberDomain::Any, _) => computed,
+            (_, NumberDomain::Any) => own,
+            (_, NumberDomain::Values(possible)) => own.filter_values(|value| possible.contains(&value)),
         }
     }
 
-    /// A value with what its registers are known to hold.
-    pub fn resolved(&self, value: &Value) -> Value {
+    /// Replaces registers by their values if these are known.
+    pub fn resolve_value(&self, value: &SymbolicValue) -> SymbolicValue {
         match value {
-            Value::Register(register) => match self.domain(Number::Register(*register)).single() {
-                Some(known) => Value::Known(known),
-                None => value.clone(),
-            },
-            Value::Truth(truth) => match self.evaluate(truth) {
-                Some(known) => Value::Known(u64::from(known)),
+            SymbolicValue::Register(register) => {
+                match self.domain_of(SymbolicNumber::Register(*register)).single_value() {
+                    Some(known) => SymbolicValue::Known(known),
+                    None => value.clone(),
+                }
+            }
+            SymbolicValue::Truth(truth) => match self.evaluate_truth(truth) {
+                Some(known) => SymbolicValue::Known(u64::from(known)),
                 None => value.clone(),
             },
             other => other.clone(),
         }
     }
 
-    /// Whether a truth holds, as far as it is known.
-    pub fn evaluate(&self, truth: &Truth) -> Option<bool> {
+    /// Evaluates a boolean as far as its registers are known.
+    pub fn evaluate_truth(&self, truth: &SymbolicTruth) -> Option<bool> {
         match truth {
-            Truth::Known(known) => Some(*known),
-            Truth::Not(inner) => self.evaluate(inner).map(|holds| !holds),
-            Truth::And(left, right) => match (self.evaluate(left), self.evaluate(right)) {
-                (Some(false), _) | (_, Some(false)) => Some(false),
-                (Some(true), Some(true)) => Some(true),
-                _ => None,
-            },
-            Truth::Same(left, right) => Some(self.evaluate(left)? == self.evaluate(right)?),
-            Truth::Compare { relation, left, right, bits } => {
+            SymbolicTruth::Known(known) => Some(*known),
+            SymbolicTruth::Not(inner) => self.evaluate_truth(inner).map(|holds| !holds),
+            SymbolicTruth::And(left, right) => {
+                match (self.evaluate_truth(left), self.evaluate_truth(right)) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                }
+            }
+            SymbolicTruth::Same(left, right) => {
+                Some(self.evaluate_truth(left)? == self.evaluate_truth(right)?)
+            }
+            SymbolicTruth::Compare { relation, left, right, bits } => {
                 if let Some((_, decided)) = self.assumed.iter().find(|(known, _)| known == truth) {
                     return Some(*decided);
                 }
                 if left == right {
-                    return Some(relation.holds(0, 0, *bits));
+                    return Some(relation.is_satisfied(0, 0, *bits));
                 }
-                let (left, right) = (self.domain(*left), self.domain(*right));
-                let (left, right) = (left.values()?, right.values()?);
+                let (left, right) = (self.domain_of(*left), self.domain_of(*right));
+                let (left, right) = (left.finite_values()?, right.finite_values()?);
                 if left.len() * right.len() > 1 << 12 {
                     return None;
                 }
                 let mut results =
-                    left.iter().flat_map(|l| right.iter().map(|r| relation.holds(*l, *r, *bits)));
+                    left.iter().flat_map(|l| right.iter().map(|r| relation.is_satisfied(*l, *r, *bits)));
                 let first = results.next()?;
                 results.all(|other| other == first).then_some(first)
             }
         }
     }
 
-    /// The first comparison of a truth that is not decided.
-    pub fn open_comparison(&self, truth: &Truth) -> Option<Truth> {
+    /// Returns the first undecided comparison of a boolean.
+    pub fn open_comparison(&self, truth: &SymbolicTruth) -> Option<SymbolicTruth> {
         match truth {
-            Truth::Known(_) => None,
-            Truth::Not(inner) => self.open_comparison(inner),
-            Truth::And(left, right) | Truth::Same(left, right) => {
+            SymbolicTruth::Known(_) => None,
+            SymbolicTruth::Not(inner) => self.open_comparison(inner),
+            SymbolicTruth::And(left, right) | SymbolicTruth::Same(left, right) => {
                 self.open_comparison(left).or_else(|| self.open_comparison(right))
             }
-            Truth::Compare { .. } => self.evaluate(truth).is_none().then(|| truth.clone()),
+            SymbolicTruth::Compare { .. } => self.evaluate_truth(truth).is_none().then(|| truth.clone()),
         }
     }
 
-    /// Takes a comparison for decided.
-    pub fn assume(&mut self, comparison: &Truth, holds: bool) {
+    /// Records the result of a comparison.
+    pub fn assume_truth(&mut self, comparison: &SymbolicTruth, holds: bool) {
         Rc::make_mut(&mut self.assumed).push((comparison.clone(), holds));
-        let Truth::Compare { relation, left, right, bits } = comparison else { return };
+        let SymbolicTruth::Compare { relation, left, right, bits } = comparison else { return };
         let (relation, bits) = (*relation, *bits);
         match (*left, *right) {
-            (Number::Register(register), Number::Known(other)) => {
-                self.narrow(register, &|value| relation.holds(value, other, bits) == holds, 0);
-                if relation == crate::value::Relation::Equal && holds {
-                    Rc::make_mut(&mut self.ranges).insert(register, Domain::one(other));
+            (SymbolicNumber::Register(register), SymbolicNumber::Known(other)) => {
+                self.narrow_register(
+                    register,
+                    &|value| relation.is_satisfied(value, other, bits) == holds,
+                    0,
+                );
+                if relation == crate::value::OrderRelation::Equal && holds {
+                    Rc::make_mut(&mut self.ranges).insert(register, NumberDomain::from_value(other));
                 }
             }
-            (Number::Known(other), Number::Register(register)) => {
-                self.narrow(register, &|value| relation.holds(other, value, bits) == holds, 0);
-                if relation == crate::value::Relation::Equal && holds {
-                    Rc::make_mut(&mut self.ranges).insert(register, Domain::one(other));
+            (SymbolicNumber::Known(other), SymbolicNumber::Register(register)) => {
+                self.narrow_register(
+                    register,
+                    &|value| relation.is_satisfied(other, value, bits) == holds,
+                    0,
+                );
+                if relation == crate::value::OrderRelation::Equal && holds {
+                    Rc::make_mut(&mut self.ranges).insert(register, NumberDomain::from_value(other));
                 }
             }
             _ => {}
         }
     }
 
-    /// Leaves a register only the values that are kept, and what it was computed from only those that lead there.
-    pub fn narrow(&mut self, register: u16, keep: &dyn Fn(u64) -> bool, depth: u32) {
-        let narrowed = self.domain(Number::Register(register)).filtered(keep);
-        let definition = self.definitions.get(&register).filter(|_| depth < DEPTH).copied();
-        if let (Some(Definition { operation, left, right }), Some(results)) = (definition, narrowed.values())
+    /// Restricts a register to values that satisfy `keep`, and its operands accordingly.
+    pub fn narrow_register(&mut self, register: u16, keep: &dyn Fn(u64) -> bool, depth: u32) {
+        let narrowed = self.domain_of(SymbolicNumber::Register(register)).filter_values(keep);
+        let definition = self.definitions.get(&register).filter(|_| depth < MAX_DEFINITION_DEPTH).copied();
+        if let (Some(RegisterDefinition { operation, left, right }), Some(results)) =
+            (definition, narrowed.finite_values())
         {
             let result = |left: u64, right: u64| {
                 operation.apply(litmus::Value(left), litmus::Value(right), litmus::ScalarType::U32).0
             };
-            if let (Number::Register(from), Some(right)) = (left, self.domain(right).single()) {
-                self.narrow(from, &|value| results.contains(&result(value, right)), depth + 1);
+            if let (SymbolicNumber::Register(from), Some(right)) =
+                (left, self.domain_of(right).single_value())
+            {
+                self.narrow_register(from, &|value| results.contains(&result(value, right)), depth + 1);
             }
-            if let (Number::Register(from), Some(left)) = (right, self.domain(left).single()) {
-                self.narrow(from, &|value| results.contains(&result(left, value)), depth + 1);
+            if let (SymbolicNumber::Register(from), Some(left)) = (right, self.domain_of(left).single_value())
+            {
+                self.narrow_register(from, &|value| results.contains(&result(left, value)), depth + 1);
             }
         }
         Rc::make_mut(&mut self.ranges).insert(register, narrowed);

@@ -1,8 +1,8 @@
-//! Whether some execution comes to where something would be wrong.
+//! Checks by reachability queries whether a suspected defect occurs in some execution.
 //!
-//! The walk takes every value that anybody may store for one that a read may give, so that it comes to places that no execution comes to:
-//! an index that is one too large, a case of a switch that never is. The model is asked of each, of a test in which whoever comes there
-//! stops and says so.
+//! Symbolic execution over-approximates the values that a read may return. So it reaches infeasible
+//! positions, such as an index that is one too large. For each suspicion the model decides whether some
+//! execution reaches its mark.
 
 use litmus::{
     Comparison, Condition, Flow, Instruction, InstructionKind, Label, LabelId, Question, QuestionKind,
@@ -11,15 +11,16 @@ use litmus::{
 use model::{Budget, Model, Options, predict};
 
 use crate::emit;
-use crate::lift::{Case, Finding, Lifted};
+use crate::lift::{LiftFinding, Lifted, LiftedCase};
 use crate::walk::COUNT;
 
-/// Steps for one of them.
+/// Model steps for one suspicion.
 const STEPS: u64 = 50_000;
 
-/// What the walk found, and those suspicions that some execution bears out; and whether the model has no answer for others: in its bounds,
-/// or within its steps.
-pub(crate) fn confirmed(lifted: &Lifted, model: &Model, budget: Budget<'_>) -> (Vec<Finding>, bool) {
+/// Returns the certain findings and the confirmed suspicions.
+///
+/// The flag is true if the model could not decide some suspicion within its bounds.
+pub(crate) fn confirmed(lifted: &Lifted, model: &Model, budget: Budget<'_>) -> (Vec<LiftFinding>, bool) {
     let mut all = lifted.findings.clone();
     let mut open = false;
     for case in &lifted.cases {
@@ -41,9 +42,11 @@ pub(crate) fn confirmed(lifted: &Lifted, model: &Model, budget: Budget<'_>) -> (
     (all, open)
 }
 
-/// The test in which it is asked whether a thread comes to a suspicion. Every beginning of a run shows where it leads, so that nobody waits:
-/// who would repeat a loop is done.
-fn coming(case: &Case, suspected: u16, index: usize) -> Test {
+/// Builds a test that asks whether a thread reaches a suspicion.
+///
+/// Every thread stops at its first back edge or at the mark. A prefix of an execution is enough to reach the
+/// mark, so no thread has to wait.
+fn coming(case: &LiftedCase, suspected: u16, index: usize) -> Test {
     let mut test = case.test.clone();
     test.filter = None;
     for (number, thread) in test.threads.iter_mut().enumerate() {
@@ -76,21 +79,21 @@ fn coming(case: &Case, suspected: u16, index: usize) -> Test {
     test
 }
 
-/// What the register holds then: more than any that only counts.
+/// The value of the register at the mark: above every count.
 const FOUND: i64 = 2;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lift::{FindingKind, Options as LiftOptions, lift};
+    use crate::lift::{AnalysisOptions as LiftOptions, FindingKind, lift};
 
-    /// A lock with a slot for each invocation, and the same with a slot too few.
+    /// A lock with one slot per invocation, and one with a slot too few.
     const WHOLE: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array.spvasm");
     const SHORT: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array-short.spvasm");
 
-    /// Whether an access beyond an end is told, and whether something stays open.
+    /// Returns whether an out-of-bounds access is reported, and whether a suspicion stays undecided.
     fn out_of_bounds(text: &str, budget: Budget<'_>) -> (bool, bool) {
-        let module = crate::read(text.as_bytes()).unwrap();
+        let module = crate::read_module(text.as_bytes()).unwrap();
         let lifted = lift(&module, &LiftOptions::default()).unwrap();
         let model = Model::shipped("vulkan").unwrap().unwrap();
         let (found, open) = confirmed(&lifted, &model, budget);

@@ -1,48 +1,48 @@
-//! SPIR-V text as `spirv-as` reads it, to words, by rspirv's tables of the grammar.
+//! Assembles SPIR-V text to words, as `spirv-as` does, by the grammar tables of rspirv.
 //!
-//! Names of ids get numbers in the order in which they appear; what a line says is remembered for each instruction.
+//! Ids are numbered in order of appearance. Each instruction remembers its line.
 
 use std::collections::{BTreeMap, HashMap};
 
 use rspirv::grammar::{OperandKind, OperandQuantifier};
 use rspirv::spirv::Op;
 
-use crate::error::{Place, Problem, Refusal};
+use crate::error::{Problem, Refusal, SourcePosition};
 use crate::opcode::{self, Form};
 use crate::word::{has_parameters, number_of_extended, word_of};
 
-/// A module in words, with what its text says besides.
+/// An assembled module, with the names of its ids.
 #[derive(Clone, Debug, Default)]
 pub struct Assembled {
     /// The words of the module.
     pub words: Vec<u32>,
-    /// For each instruction the line that it begins on.
+    /// The line of each instruction.
     pub lines: Vec<u32>,
-    /// What the text calls each id, without the `%`.
+    /// The name of each id, without the `%`.
     pub names: BTreeMap<String, u32>,
 }
 
-/// A word of the text.
+/// A token of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token<'t> {
+enum AsmToken<'t> {
     Id(&'t str),
     Equals,
     Text(String),
     Word(&'t str),
 }
 
-/// Version of the modules that text gives: 1.6.
+/// SPIR-V version of assembled modules: 1.6.
 const VERSION: u32 = 0x0001_0600;
 const MAGIC: u32 = 0x0723_0203;
-/// Instructions of a module at most.
+/// Upper bound on the instructions of a module.
 pub(crate) const MAX_INSTRUCTIONS: usize = 4_000_000;
 
 /// Assembles a text.
 ///
 /// # Errors
-/// What it has that is no assembly, with its line.
-pub fn assemble(text: &str) -> Result<Assembled, Refusal> {
-    let tokens = tokens(text)?;
+/// Returns the line of the first syntax error.
+pub fn assemble_text(text: &str) -> Result<Assembled, Refusal> {
+    let tokens = tokenize(text)?;
     let mut assembler = Assembler::default();
     assembler.out.words = vec![MAGIC, VERSION, 0, 0, 0];
     let mut at = 0;
@@ -53,40 +53,41 @@ pub fn assemble(text: &str) -> Result<Assembled, Refusal> {
             at += 1;
         }
         let line = tokens[start].1;
-        let tokens: Vec<&Token<'_>> = tokens[start..at].iter().map(|(token, _)| token).collect();
-        assembler.instruction(&tokens).map_err(|problem| problem.at(Place::Line(line)))?;
+        let tokens: Vec<&AsmToken<'_>> = tokens[start..at].iter().map(|(token, _)| token).collect();
+        assembler
+            .assemble_instruction(&tokens)
+            .map_err(|problem| problem.located_at(SourcePosition::Line(line)))?;
         assembler.out.lines.push(line);
     }
     assembler.out.words[3] = assembler.next + 1;
     Ok(assembler.out)
 }
 
-/// Whether an instruction begins at a token that follows the beginning of another.
-fn begins_instruction(tokens: &[(Token<'_>, u32)], start: usize, at: usize) -> bool {
+/// Returns true if a token starts the next instruction.
+fn begins_instruction(tokens: &[(AsmToken<'_>, u32)], start: usize, at: usize) -> bool {
     match &tokens[at].0 {
-        Token::Word(word) => {
-            // Behind `%id =` stands the opcode of the same instruction.
-            let named = matches!(tokens[at - 1].0, Token::Equals) && at == start + 2;
-            // No enumerant begins like this, so that what is misspelt is told as an instruction.
+        AsmToken::Word(word) => {
+            // The opcode after `%id =` belongs to the same instruction.
+            let named = matches!(tokens[at - 1].0, AsmToken::Equals) && at == start + 2;
+            // No enumerant starts with `Op`, so a misspelled one is reported as an instruction.
             !named
                 && word
                     .strip_prefix("Op")
                     .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
         }
-        Token::Id(_) => matches!(tokens.get(at + 1), Some((Token::Equals, _))),
+        AsmToken::Id(_) => matches!(tokens.get(at + 1), Some((AsmToken::Equals, _))),
         _ => false,
     }
 }
 
-fn tokens(text: &str) -> Result<Vec<(Token<'_>, u32)>, Refusal> {
+fn tokenize(text: &str) -> Result<Vec<(AsmToken<'_>, u32)>, Refusal> {
     let mut found = Vec::new();
     let mut line = 1;
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         if found.len() > 16 * MAX_INSTRUCTIONS {
-            return Err(
-                Problem::Budget { what: "words of text", bound: 16 * MAX_INSTRUCTIONS }.at(Place::Line(line))
-            );
+            return Err(Problem::Budget { what: "words of text", bound: 16 * MAX_INSTRUCTIONS }
+                .located_at(SourcePosition::Line(line)));
         }
         if first == '\n' {
             line += 1;
@@ -96,27 +97,28 @@ fn tokens(text: &str) -> Result<Vec<(Token<'_>, u32)>, Refusal> {
         } else if first == ';' {
             rest = rest.find('\n').map_or("", |end| &rest[end..]);
         } else if first == '=' {
-            found.push((Token::Equals, line));
+            found.push((AsmToken::Equals, line));
             rest = &rest[1..];
         } else if first == '"' {
             let begun = line;
-            let (string, after) = quoted(&rest[1..], &mut line).ok_or_else(|| {
-                Problem::Syntax("a string without its closing quote".to_owned()).at(Place::Line(begun))
+            let (string, after) = parse_quoted(&rest[1..], &mut line).ok_or_else(|| {
+                Problem::Syntax("a string without its closing quote".to_owned())
+                    .located_at(SourcePosition::Line(begun))
             })?;
-            found.push((Token::Text(string), begun));
+            found.push((AsmToken::Text(string), begun));
             rest = after;
         } else {
             let end = rest.find(|c: char| c.is_whitespace() || c == ';' || c == '=').unwrap_or(rest.len());
             let (word, after) = rest.split_at(end);
-            found.push((word.strip_prefix('%').map_or(Token::Word(word), Token::Id), line));
+            found.push((word.strip_prefix('%').map_or(AsmToken::Word(word), AsmToken::Id), line));
             rest = after;
         }
     }
     Ok(found)
 }
 
-/// The string up to its closing quote, and what follows.
-fn quoted<'t>(text: &'t str, line: &mut u32) -> Option<(String, &'t str)> {
+/// Returns the string up to its closing quote, and the rest.
+fn parse_quoted<'t>(text: &'t str, line: &mut u32) -> Option<(String, &'t str)> {
     let mut string = String::new();
     let mut characters = text.char_indices();
     while let Some((at, character)) = characters.next() {
@@ -132,9 +134,9 @@ fn quoted<'t>(text: &'t str, line: &mut u32) -> Option<(String, &'t str)> {
     None
 }
 
-/// How a number of a type is written.
+/// The format of a number in text.
 #[derive(Clone, Copy)]
-struct NumberType {
+struct AsmNumberType {
     bits: u32,
     float: bool,
 }
@@ -143,18 +145,18 @@ struct NumberType {
 struct Assembler {
     out: Assembled,
     next: u32,
-    /// Types of numbers, by id.
-    numbers: HashMap<u32, NumberType>,
-    /// Types of results, by id.
+    /// Numeric types by id.
+    numbers: HashMap<u32, AsmNumberType>,
+    /// Types of results by id.
     types: HashMap<u32, u32>,
-    /// Sets of extended instructions, by id.
+    /// Extended instruction sets by id.
     sets: HashMap<u32, String>,
 }
 
-type Tokens<'a, 't> = &'a [&'a Token<'t>];
+type Tokens<'a, 't> = &'a [&'a AsmToken<'t>];
 
 impl Assembler {
-    fn id(&mut self, name: &str) -> u32 {
+    fn id_of_name(&mut self, name: &str) -> u32 {
         if let Some(id) = self.out.names.get(name) {
             return *id;
         }
@@ -163,12 +165,13 @@ impl Assembler {
         self.next
     }
 
-    fn instruction(&mut self, tokens: Tokens<'_, '_>) -> Result<(), Problem> {
+    fn assemble_instruction(&mut self, tokens: Tokens<'_, '_>) -> Result<(), Problem> {
         let (result, tokens) = match tokens {
-            [Token::Id(name), Token::Equals, rest @ ..] => (Some(self.id(name)), rest),
+            [AsmToken::Id(name), AsmToken::Equals, rest @ ..] => (Some(self.id_of_name(name)), rest),
             rest => (None, rest),
         };
-        let Some((Token::Word(name), mut operands)) = tokens.split_first().map(|(t, rest)| (*t, rest)) else {
+        let Some((AsmToken::Word(name), mut operands)) = tokens.split_first().map(|(t, rest)| (*t, rest))
+        else {
             return Err(Problem::Syntax("an instruction begins with its opcode".to_owned()));
         };
         let Some(form) = opcode::by_name(name) else {
@@ -181,17 +184,17 @@ impl Assembler {
         let mut words = vec![0];
         let mut ty = None;
         if form.has_type {
-            let Some((Token::Id(name), rest)) = operands.split_first().map(|(t, rest)| (*t, rest)) else {
+            let Some((AsmToken::Id(name), rest)) = operands.split_first().map(|(t, rest)| (*t, rest)) else {
                 return Err(Problem::Syntax(format!("Op{name} needs a result type")));
             };
-            let id = self.id(name);
+            let id = self.id_of_name(name);
             ty = Some(id);
             words.push(id);
             operands = rest;
         }
         words.extend(result);
-        self.operands(form, ty, operands, &mut words)?;
-        self.remember(form.op, ty, result, &words);
+        self.encode_operands(form, ty, operands, &mut words)?;
+        self.remember_type(form.op, ty, result, &words);
         let count = u32::try_from(words.len()).ok().filter(|count| *count < 1 << 16);
         let Some(count) = count else {
             return Err(Problem::Syntax(format!("{name} has too many words")));
@@ -201,15 +204,15 @@ impl Assembler {
         Ok(())
     }
 
-    fn remember(&mut self, op: Op, ty: Option<u32>, result: Option<u32>, words: &[u32]) {
+    fn remember_type(&mut self, op: Op, ty: Option<u32>, result: Option<u32>, words: &[u32]) {
         let Some(result) = result else { return };
         match op {
             Op::TypeInt | Op::TypeFloat => {
                 let bits = words.get(2).copied().unwrap_or(32);
-                self.numbers.insert(result, NumberType { bits, float: op == Op::TypeFloat });
+                self.numbers.insert(result, AsmNumberType { bits, float: op == Op::TypeFloat });
             }
             Op::ExtInstImport => {
-                self.sets.insert(result, string_of(words.get(2..).unwrap_or_default()).0);
+                self.sets.insert(result, decode_string(words.get(2..).unwrap_or_default()).0);
             }
             _ => {
                 if let Some(ty) = ty {
@@ -219,7 +222,7 @@ impl Assembler {
         }
     }
 
-    fn operands(
+    fn encode_operands(
         &mut self,
         form: Form,
         ty: Option<u32>,
@@ -238,7 +241,7 @@ impl Assembler {
                     }
                     break;
                 }
-                tokens = self.operand(form, ty, operand.kind, tokens, words)?;
+                tokens = self.encode_operand(form, ty, operand.kind, tokens, words)?;
                 if operand.quantifier != OperandQuantifier::ZeroOrMore {
                     break;
                 }
@@ -246,12 +249,12 @@ impl Assembler {
         }
         match tokens.first() {
             None => Ok(()),
-            Some(token) => Err(Problem::Syntax(format!("Op{name}: unexpected {}", shown(token)))),
+            Some(token) => Err(Problem::Syntax(format!("Op{name}: unexpected {}", describe_token(token)))),
         }
     }
 
-    /// Writes one operand, with the parameters of its value; gives back what is left.
-    fn operand<'a, 't>(
+    /// Encodes an operand with the parameters of its value; returns the remaining tokens.
+    fn encode_operand<'a, 't>(
         &mut self,
         form: Form,
         ty: Option<u32>,
@@ -260,7 +263,7 @@ impl Assembler {
         words: &mut Vec<u32>,
     ) -> Result<Tokens<'a, 't>, Problem> {
         let Some((token, mut rest)) = tokens.split_first() else { return Ok(tokens) };
-        let unexpected = || Problem::Syntax(format!("Op{}: unexpected {}", form.name, shown(token)));
+        let unexpected = || Problem::Syntax(format!("Op{}: unexpected {}", form.name, describe_token(token)));
         match (kind, token) {
             (
                 OperandKind::IdRef
@@ -268,50 +271,52 @@ impl Assembler {
                 | OperandKind::IdMemorySemantics
                 | OperandKind::PairIdRefIdRef
                 | OperandKind::PairIdRefLiteralInteger,
-                Token::Id(name),
+                AsmToken::Id(name),
             ) => {
-                words.push(self.id(name));
+                words.push(self.id_of_name(name));
                 if kind == OperandKind::PairIdRefIdRef {
-                    rest = self.operand(form, ty, OperandKind::IdRef, rest, words)?;
+                    rest = self.encode_operand(form, ty, OperandKind::IdRef, rest, words)?;
                 } else if kind == OperandKind::PairIdRefLiteralInteger {
-                    rest = self.operand(form, ty, OperandKind::LiteralInteger, rest, words)?;
+                    rest = self.encode_operand(form, ty, OperandKind::LiteralInteger, rest, words)?;
                 }
             }
-            (OperandKind::LiteralString, Token::Text(text)) => push_string(text, words),
-            (OperandKind::LiteralInteger | OperandKind::LiteralFloat, Token::Word(word)) => {
-                words.extend(number(word, NumberType { bits: 32, float: false }).ok_or_else(unexpected)?);
+            (OperandKind::LiteralString, AsmToken::Text(text)) => push_string(text, words),
+            (OperandKind::LiteralInteger | OperandKind::LiteralFloat, AsmToken::Word(word)) => {
+                words.extend(
+                    encode_number(word, AsmNumberType { bits: 32, float: false }).ok_or_else(unexpected)?,
+                );
             }
-            (OperandKind::LiteralContextDependentNumber, Token::Word(word)) => {
+            (OperandKind::LiteralContextDependentNumber, AsmToken::Word(word)) => {
                 let ty = ty.and_then(|ty| self.numbers.get(&ty)).copied();
                 let ty =
                     ty.ok_or_else(|| Problem::Syntax(format!("Op{}: its type has no numbers", form.name)))?;
-                words.extend(number(word, ty).ok_or_else(unexpected)?);
+                words.extend(encode_number(word, ty).ok_or_else(unexpected)?);
             }
-            (OperandKind::PairLiteralIntegerIdRef, Token::Word(word)) => {
+            (OperandKind::PairLiteralIntegerIdRef, AsmToken::Word(word)) => {
                 let selector = words.get(1).and_then(|selector| self.types.get(selector));
                 let ty = selector.and_then(|ty| self.numbers.get(ty)).copied();
-                let ty = ty.unwrap_or(NumberType { bits: 32, float: false });
-                words.extend(number(word, ty).ok_or_else(unexpected)?);
-                rest = self.operand(form, Some(0), OperandKind::IdRef, rest, words)?;
+                let ty = ty.unwrap_or(AsmNumberType { bits: 32, float: false });
+                words.extend(encode_number(word, ty).ok_or_else(unexpected)?);
+                rest = self.encode_operand(form, Some(0), OperandKind::IdRef, rest, words)?;
             }
-            (OperandKind::LiteralExtInstInteger, Token::Word(word)) => {
+            (OperandKind::LiteralExtInstInteger, AsmToken::Word(word)) => {
                 let set = words.get(3).and_then(|set| self.sets.get(set)).map_or("", String::as_str);
                 let number = number_of_extended(set, word).or_else(|| word.parse().ok());
                 let what = || Problem::Syntax(format!("`{word}` is no instruction of `{set}`"));
                 words.push(number.ok_or_else(what)?);
-                // What follows is ids, and literals in the older sets of debug instructions.
-                rest = self.parameters(rest, true, words)?;
+                // Ids follow, or literals in older debug instruction sets.
+                rest = self.encode_parameters(rest, true, words)?;
             }
-            (OperandKind::LiteralSpecConstantOpInteger, Token::Word(word)) => {
+            (OperandKind::LiteralSpecConstantOpInteger, AsmToken::Word(word)) => {
                 let inner = opcode::by_name(&format!("Op{word}")).ok_or_else(unexpected)?;
                 words.push(inner.op as u32);
-                rest = self.parameters(rest, true, words)?;
+                rest = self.encode_parameters(rest, true, words)?;
             }
-            (kind, Token::Word(word)) => {
+            (kind, AsmToken::Word(word)) => {
                 words.push(word_of(kind, word).or_else(|| word.parse().ok()).ok_or_else(unexpected)?);
                 if has_parameters(kind) {
                     let all = matches!(kind, OperandKind::Decoration | OperandKind::ExecutionMode);
-                    rest = self.parameters(rest, all, words)?;
+                    rest = self.encode_parameters(rest, all, words)?;
                 }
             }
             _ => return Err(unexpected()),
@@ -319,8 +324,8 @@ impl Assembler {
         Ok(rest)
     }
 
-    /// Writes parameters: ids, numbers, strings and, with `words_too`, words.
-    fn parameters<'a, 't>(
+    /// Encodes parameters: ids, numbers, strings and, with `words_too`, words.
+    fn encode_parameters<'a, 't>(
         &mut self,
         mut tokens: Tokens<'a, 't>,
         words_too: bool,
@@ -328,9 +333,9 @@ impl Assembler {
     ) -> Result<Tokens<'a, 't>, Problem> {
         while let Some((token, rest)) = tokens.split_first() {
             match token {
-                Token::Id(name) => words.push(self.id(name)),
-                Token::Text(text) => push_string(text, words),
-                Token::Word(word) => match number(word, NumberType { bits: 32, float: false }) {
+                AsmToken::Id(name) => words.push(self.id_of_name(name)),
+                AsmToken::Text(text) => push_string(text, words),
+                AsmToken::Word(word) => match encode_number(word, AsmNumberType { bits: 32, float: false }) {
                     Some(number) => words.extend(number),
                     None if !words_too => return Ok(tokens),
                     None => words.push(
@@ -338,7 +343,7 @@ impl Assembler {
                             .ok_or_else(|| Problem::Syntax(format!("unknown word `{word}`")))?,
                     ),
                 },
-                Token::Equals => return Err(Problem::Syntax("unexpected `=`".to_owned())),
+                AsmToken::Equals => return Err(Problem::Syntax("unexpected `=`".to_owned())),
             }
             tokens = rest;
         }
@@ -346,17 +351,17 @@ impl Assembler {
     }
 }
 
-fn shown(token: &Token<'_>) -> String {
+fn describe_token(token: &AsmToken<'_>) -> String {
     match token {
-        Token::Id(name) => format!("`%{name}`"),
-        Token::Equals => "`=`".to_owned(),
-        Token::Text(_) => "string".to_owned(),
-        Token::Word(word) => format!("`{word}`"),
+        AsmToken::Id(name) => format!("`%{name}`"),
+        AsmToken::Equals => "`=`".to_owned(),
+        AsmToken::Text(_) => "string".to_owned(),
+        AsmToken::Word(word) => format!("`{word}`"),
     }
 }
 
-/// The words of a number of a type.
-fn number(word: &str, ty: NumberType) -> Option<Vec<u32>> {
+/// Encodes a number of a type.
+fn encode_number(word: &str, ty: AsmNumberType) -> Option<Vec<u32>> {
     let bits: u64 = if let Some(raw) = word.strip_prefix('!') {
         return Some(vec![raw.parse().ok()?]);
     } else if ty.float {
@@ -364,7 +369,7 @@ fn number(word: &str, ty: NumberType) -> Option<Vec<u32>> {
         match ty.bits {
             64 => value.to_bits(),
             32 => u64::from((value as f32).to_bits()),
-            16 => u64::from(half_of(value)),
+            16 => u64::from(to_half_bits(value)),
             _ => return None,
         }
     } else {
@@ -385,8 +390,8 @@ fn number(word: &str, ty: NumberType) -> Option<Vec<u32>> {
     Some(words)
 }
 
-/// The bits of a number as a float of 16 bits, rounded toward zero.
-pub(crate) fn half_of(value: f64) -> u16 {
+/// Converts to a 16-bit float, rounded toward zero.
+pub(crate) fn to_half_bits(value: f64) -> u16 {
     let bits = (value as f32).to_bits();
     let sign = (bits >> 16 & 0x8000) as u16;
     let exponent = (bits >> 23 & 0xff) as i32 - 127 + 15;
@@ -406,8 +411,8 @@ fn push_string(text: &str, words: &mut Vec<u32>) {
     words.extend(bytes.chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])));
 }
 
-/// The string at the beginning of some words, and how many words it has.
-pub(crate) fn string_of(words: &[u32]) -> (String, usize) {
+/// Decodes the string at the start of some words; also returns its length in words.
+pub(crate) fn decode_string(words: &[u32]) -> (String, usize) {
     let mut bytes = Vec::new();
     for (index, word) in words.iter().enumerate() {
         for byte in word.to_le_bytes() {

@@ -1,27 +1,28 @@
-//! What is tried for values that nobody gave: memory without contents, undefined constants, variables that were never written.
+//! Candidate values for unspecified inputs: uninitialized memory, undefined constants and variables.
 //!
-//! Any value may stand there, and what is looked at is which way a kernel goes. So each value is tried on both sides of what the
-//! code compares and computes with, and what the question asks for.
+//! Any value is possible there, but only the resulting control flow matters. So the candidates are boundary
+//! values around the constants that the code and the question compare or compute with. This is a heuristic:
+//! it may miss a value that reaches another path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::spirv::Op;
 
-use crate::lift::Setting;
-use crate::value::Origin;
+use crate::lift::LiftContext;
+use crate::value::UndefOrigin;
 
-/// What is tried in all combinations, of so many values that nobody gave.
+/// Values that are combined exhaustively, for a few unspecified inputs.
 const FIRST: [u64; 2] = [0, 1];
 const COMBINED: usize = 4;
-/// Further values at most, and ways to choose at most.
+/// Upper bounds on further values and on assignments.
 const MAX_VALUES: usize = 24;
 const MAX_WAYS: usize = 64;
 
-/// One way to choose.
-pub(crate) type Assignment = BTreeMap<Origin, u64>;
+/// One choice of unspecified values.
+pub(crate) type Assignment = BTreeMap<UndefOrigin, u64>;
 
-/// Values by which the code or a question may tell something: beside the first ones.
-pub(crate) fn values(setting: &Setting<'_>, asked: &BTreeSet<u64>) -> Vec<u64> {
+/// Returns values that may change a comparison, besides [`FIRST`].
+pub(crate) fn values(setting: &LiftContext<'_>, asked: &BTreeSet<u64>) -> Vec<u64> {
     let module = setting.module();
     let (mut constants, mut signed) = (BTreeSet::new(), false);
     for instruction in module.functions.values().flat_map(|function| &function.code) {
@@ -31,8 +32,8 @@ pub(crate) fn values(setting: &Setting<'_>, asked: &BTreeSet<u64>) -> Vec<u64> {
                 true
             }
             Op::Switch => {
-                // A selector and a default, then each time a literal and a label.
-                let literals = module.operands(instruction).iter().skip(2).step_by(2);
+                // Selector and default, then pairs of literal and label.
+                let literals = module.operands_of(instruction).iter().skip(2).step_by(2);
                 constants.extend(literals.map(|literal| u64::from(*literal)));
                 false
             }
@@ -56,11 +57,11 @@ pub(crate) fn values(setting: &Setting<'_>, asked: &BTreeSet<u64>) -> Vec<u64> {
             _ => false,
         };
         if computes {
-            let operands = module.operands(instruction).iter();
-            constants.extend(operands.filter_map(|id| setting.specialized.number(*id)));
+            let operands = module.operands_of(instruction).iter();
+            constants.extend(operands.filter_map(|id| setting.specialized.constant_number(*id)));
         }
     }
-    // What a constant makes of what is asked.
+    // The values for which adding or subtracting a constant yields a queried value.
     let sums = asked.iter().flat_map(|asked| {
         constants.iter().flat_map(|known| [asked.wrapping_sub(*known), asked.wrapping_add(*known)])
     });
@@ -73,10 +74,10 @@ pub(crate) fn values(setting: &Setting<'_>, asked: &BTreeSet<u64>) -> Vec<u64> {
     values
 }
 
-/// The ways to choose, but for the one that takes each for zero.
-pub(crate) fn ways(origins: &BTreeSet<Origin>, values: &[u64]) -> Vec<Assignment> {
+/// Returns the assignments other than all zeros.
+pub(crate) fn ways(origins: &BTreeSet<UndefOrigin>, values: &[u64]) -> Vec<Assignment> {
     let mut ways = Vec::new();
-    let combined: Vec<Origin> = origins.iter().take(COMBINED).copied().collect();
+    let combined: Vec<UndefOrigin> = origins.iter().take(COMBINED).copied().collect();
     for way in 1..FIRST.len().pow(combined.len() as u32) {
         let digit = |at: usize| FIRST[way / FIRST.len().pow(at as u32) % FIRST.len()];
         ways.push(combined.iter().enumerate().map(|(at, origin)| (*origin, digit(at))).collect());

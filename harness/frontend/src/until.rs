@@ -1,14 +1,14 @@
-//! When whoever asks has waited long enough: the front end has no clock, and is told.
+//! A deadline that the caller supplies as a predicate, since the front end has no clock.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What says that time is up; asked now and then on the thread that walks.
+/// A predicate for the deadline, evaluated now and then on the analyzing thread.
 #[derive(Clone)]
 pub struct Until(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl Until {
-    /// Time is up once `stop` says so.
+    /// Creates a deadline that has passed once `stop` returns true.
     pub fn new(stop: impl Fn() -> bool + Send + Sync + 'static) -> Until {
         Until(Arc::new(stop))
     }

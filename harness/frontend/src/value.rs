@@ -1,78 +1,78 @@
-//! Values of the walk: known, read from shared memory, or beyond it.
+//! Symbolic values: known numbers, registers of the emitted thread, comparisons, and unspecified values.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// A variable as one invocation sees it.
+/// The identity of a memory object as one invocation sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Object {
-    /// The id of the variable; of those that share a binding the first.
+pub(crate) struct ObjectId {
+    /// The id of the variable, or of the first variable with the same binding.
     pub variable: u32,
-    /// Which element of an array of descriptors, which workgroup's copy, or which activation of the function.
+    /// The element of a descriptor array, the workgroup's copy, or the activation of the function.
     pub instance: u64,
 }
 
-/// A pointer.
+/// A pointer into an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pointer {
-    pub object: Object,
-    /// In bytes.
+pub(crate) struct SymbolicPointer {
+    pub object: ObjectId,
+    /// Byte offset.
     pub offset: u64,
-    /// The type that it points to.
+    /// The pointee type.
     pub ty: u32,
-    /// Where it points to an element of an array, the bytes from one to the next.
+    /// For an array element, the bytes from one element to the next.
     pub stride: Option<u64>,
-    /// `Coherent` or `Volatile` on the way from the variable.
+    /// True if the path from the variable is `Coherent` or `Volatile`.
     pub coherent: bool,
 }
 
-/// A value that is never looked at before it was given one: which.
+/// The origin of an unspecified value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Origin {
-    /// What this memory holds at first; of memory that each invocation has for itself, in this one.
-    Memory(Object, u64, Option<u16>),
-    /// What this instruction of the text gives in this invocation.
+pub(crate) enum UndefOrigin {
+    /// Initial memory; for private memory, that of one invocation.
+    Memory(ObjectId, u64, Option<u16>),
+    /// The result of an instruction (by its line or word) in one invocation.
     Instruction(u32, u16),
-    /// The same of one that has no defined result for its operands ([`crate::lacking`]).
+    /// The undefined result of an instruction for its operands ([`crate::lacking`]).
     Lacking(u32, u16),
 }
 
-impl Origin {
-    /// What this memory holds at first.
-    pub fn of(cell: Cell) -> Origin {
-        Origin::Memory(cell.object, cell.offset, None)
+impl UndefOrigin {
+    /// Returns the origin of a cell's initial content.
+    pub fn from_cell(cell: MemoryCell) -> UndefOrigin {
+        UndefOrigin::Memory(cell.object, cell.offset, None)
     }
 }
 
-/// A value.
+/// A symbolic value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    /// Bits, zero-extended; a truth is 0 or 1.
+pub(crate) enum SymbolicValue {
+    /// Known bits, zero-extended; a boolean is 0 or 1.
     Known(u64),
-    /// What a register of the thread holds.
+    /// A register of the thread.
     Register(u16),
-    /// A truth that depends on registers.
-    Truth(Rc<Truth>),
-    /// A float, or what was computed of one, or what is not followed.
+    /// A boolean that depends on registers.
+    Truth(Rc<SymbolicTruth>),
+    /// A float, a value computed from one, or another value without a representation.
     Opaque,
-    /// A value that nobody gave.
-    Undefined(Origin),
-    /// Zero of whatever type.
+    /// An unspecified value.
+    Undefined(UndefOrigin),
+    /// Zero of any type.
     Null,
-    Pointer(Pointer),
-    Composite(Rc<Vec<Value>>),
+    Pointer(SymbolicPointer),
+    Composite(Rc<Vec<SymbolicValue>>),
 }
 
-impl Value {
-    /// Whether it comes of an instruction without a defined result.
-    pub fn is_lacking(&self) -> bool {
-        matches!(self, Value::Undefined(Origin::Lacking(..)))
+impl SymbolicValue {
+    /// Returns true for the undefined result of an instruction.
+    pub fn is_undefined_result(&self) -> bool {
+        matches!(self, SymbolicValue::Undefined(UndefOrigin::Lacking(..)))
     }
 }
 
-/// A relation of two numbers.
+/// An order relation of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Relation {
+pub(crate) enum OrderRelation {
     Equal,
     UnsignedLess,
     UnsignedLessOrEqual,
@@ -80,123 +80,125 @@ pub(crate) enum Relation {
     SignedLessOrEqual,
 }
 
-impl Relation {
-    pub fn holds(self, left: u64, right: u64, bits: u32) -> bool {
+impl OrderRelation {
+    pub fn is_satisfied(self, left: u64, right: u64, bits: u32) -> bool {
         let signed = |value: u64| {
             let shift = 64 - bits.clamp(1, 64);
             ((value << shift) as i64) >> shift
         };
         match self {
-            Relation::Equal => left == right,
-            Relation::UnsignedLess => left < right,
-            Relation::UnsignedLessOrEqual => left <= right,
-            Relation::SignedLess => signed(left) < signed(right),
-            Relation::SignedLessOrEqual => signed(left) <= signed(right),
+            OrderRelation::Equal => left == right,
+            OrderRelation::UnsignedLess => left < right,
+            OrderRelation::UnsignedLessOrEqual => left <= right,
+            OrderRelation::SignedLess => signed(left) < signed(right),
+            OrderRelation::SignedLessOrEqual => signed(left) <= signed(right),
         }
     }
 }
 
 /// A number that is known or in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Number {
+pub(crate) enum SymbolicNumber {
     Known(u64),
     Register(u16),
 }
 
-/// A truth that depends on registers.
+/// A boolean expression over registers.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Truth {
+pub(crate) enum SymbolicTruth {
     Known(bool),
     Compare {
-        relation: Relation,
-        left: Number,
-        right: Number,
+        relation: OrderRelation,
+        left: SymbolicNumber,
+        right: SymbolicNumber,
         bits: u32,
     },
-    Not(Rc<Truth>),
-    And(Rc<Truth>, Rc<Truth>),
-    /// Both or neither.
-    Same(Rc<Truth>, Rc<Truth>),
+    Not(Rc<SymbolicTruth>),
+    And(Rc<SymbolicTruth>, Rc<SymbolicTruth>),
+    /// True if both are equal.
+    Same(Rc<SymbolicTruth>, Rc<SymbolicTruth>),
 }
 
-/// What a register may hold.
+/// The set of values that a register may hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Domain {
+pub(crate) enum NumberDomain {
     Values(Rc<BTreeSet<u64>>),
     Any,
 }
 
-/// Values of a domain at most that is no `Any`.
+/// Upper bound on the values of a finite domain; larger sets become `Any`.
 pub(crate) const MAX_VALUES: usize = 128;
 
-impl Domain {
-    pub fn one(value: u64) -> Domain {
-        Domain::Values(Rc::new(BTreeSet::from([value])))
+impl NumberDomain {
+    pub fn from_value(value: u64) -> NumberDomain {
+        NumberDomain::Values(Rc::new(BTreeSet::from([value])))
     }
 
-    pub fn none() -> Domain {
-        Domain::Values(Rc::new(BTreeSet::new()))
+    pub fn empty() -> NumberDomain {
+        NumberDomain::Values(Rc::new(BTreeSet::new()))
     }
 
-    pub fn values(&self) -> Option<&BTreeSet<u64>> {
+    pub fn finite_values(&self) -> Option<&BTreeSet<u64>> {
         match self {
-            Domain::Values(values) => Some(values),
-            Domain::Any => None,
+            NumberDomain::Values(values) => Some(values),
+            NumberDomain::Any => None,
         }
     }
 
-    pub fn single(&self) -> Option<u64> {
-        let values = self.values()?;
+    pub fn single_value(&self) -> Option<u64> {
+        let values = self.finite_values()?;
         if values.len() == 1 { values.first().copied() } else { None }
     }
 
-    /// Adds what another holds; whether that was new.
-    pub fn add(&mut self, other: &Domain) -> bool {
+    /// Adds the values of another domain; returns true if any was new.
+    pub fn union_with(&mut self, other: &NumberDomain) -> bool {
         match (&mut *self, other) {
-            (Domain::Any, _) => false,
-            (_, Domain::Any) => {
-                *self = Domain::Any;
+            (NumberDomain::Any, _) => false,
+            (_, NumberDomain::Any) => {
+                *self = NumberDomain::Any;
                 true
             }
-            (Domain::Values(mine), Domain::Values(theirs)) => {
+            (NumberDomain::Values(mine), NumberDomain::Values(theirs)) => {
                 if theirs.is_subset(mine) {
                     return false;
                 }
                 Rc::make_mut(mine).extend(theirs.iter());
                 if mine.len() > MAX_VALUES {
-                    *self = Domain::Any;
+                    *self = NumberDomain::Any;
                 }
                 true
             }
         }
     }
 
-    /// Only what `keep` keeps.
-    pub fn filtered(&self, keep: impl Fn(u64) -> bool) -> Domain {
+    /// Returns the values that satisfy `keep`.
+    pub fn filter_values(&self, keep: impl Fn(u64) -> bool) -> NumberDomain {
         match self {
-            Domain::Any => Domain::Any,
-            Domain::Values(values) => {
-                Domain::Values(Rc::new(values.iter().copied().filter(|value| keep(*value)).collect()))
+            NumberDomain::Any => NumberDomain::Any,
+            NumberDomain::Values(values) => {
+                NumberDomain::Values(Rc::new(values.iter().copied().filter(|value| keep(*value)).collect()))
             }
         }
     }
 
-    /// What a function makes of it.
-    pub fn mapped(&self, other: &Domain, function: impl Fn(u64, u64) -> u64) -> Domain {
-        let (Domain::Values(left), Domain::Values(right)) = (self, other) else { return Domain::Any };
+    /// Applies a function to all pairs of values.
+    pub fn map_values(&self, other: &NumberDomain, function: impl Fn(u64, u64) -> u64) -> NumberDomain {
+        let (NumberDomain::Values(left), NumberDomain::Values(right)) = (self, other) else {
+            return NumberDomain::Any;
+        };
         if left.len() * right.len() > MAX_VALUES * MAX_VALUES {
-            return Domain::Any;
+            return NumberDomain::Any;
         }
         let values: BTreeSet<u64> =
             left.iter().flat_map(|l| right.iter().map(|r| function(*l, *r))).collect();
-        if values.len() > MAX_VALUES { Domain::Any } else { Domain::Values(Rc::new(values)) }
+        if values.len() > MAX_VALUES { NumberDomain::Any } else { NumberDomain::Values(Rc::new(values)) }
     }
 }
 
-/// A place in shared memory that accesses name.
+/// A location in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Cell {
-    pub object: Object,
+pub(crate) struct MemoryCell {
+    pub object: ObjectId,
     pub offset: u64,
     pub bytes: u32,
 }

@@ -1,8 +1,12 @@
-//! The walk of one invocation: every path that values read may take it, as the code of a litmus thread.
+//! Symbolic execution of one invocation: emits a litmus thread that covers every path.
 //!
-//! Constants are folded, calls walked in place, loops unrolled, private memory is a dictionary; what is left are accesses of
-//! shared memory, barriers, and branches on what was read. Control never comes together again but at control barriers: the
-//! code behind a barrier is a segment, and whoever comes to it says in a register as whom.
+//! Constants are folded, calls are inlined, loops are unrolled, and private memory is a map. Accesses of
+//! shared memory, barriers and branches on read values remain. A path forks on every value that a read may
+//! return (see `fork.rs`). Paths join only at control barriers: the code after a barrier is a segment, and a
+//! register selects the path with which a thread enters it.
+//!
+//! The set of values that a read may return over-approximates every execution ([`crate::lift`] iterates to a
+//! fixpoint). So a lifted test has every execution of the kernel within the unrolling bound.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -12,146 +16,147 @@ use litmus::{ArithmeticOperation, InstructionKind, LocationId};
 use rspirv::spirv::Op;
 
 use crate::emit;
-use crate::error::{Place, Problem, Refusal, malformed, unsupported};
-use crate::layout::{Specialized, part};
-use crate::lift::{Finding, FindingKind, Identity, Setting};
-use crate::module::{Instruction, Type};
+use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
+use crate::layout::{Specialized, part_of_value};
+use crate::lift::{FindingKind, InvocationId, LiftContext, LiftFinding};
+use crate::module::{SpirvInstruction, SpirvType};
 use crate::section::Side;
 use crate::stage::Stage;
-use crate::state::{Frame, Loop, State};
+use crate::state::{ActiveLoop, PathState, SymbolicFrame};
 use crate::until::Until;
-use crate::value::{Cell, Domain, Number, Object, Origin, Pointer, Value};
+use crate::value::{
+    MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicPointer, SymbolicValue, UndefOrigin,
+};
 
 mod barrier;
 mod turn;
 
-/// Instructions that one invocation executes at most, over all of its paths.
+/// Upper bound on the instructions that one invocation executes, over all paths.
 const MAX_STEPS: usize = 4_000_000;
-/// Steps after which it is looked whether the time is up.
+/// Steps between two checks of the deadline.
 const TICK: usize = 1 << 10;
-/// Paths of an invocation at most.
+/// Upper bound on the paths of an invocation.
 const MAX_PATHS: usize = 4_096;
-/// Calls in calls at most; SPIR-V has no recursion.
+/// Upper bound on nested calls; SPIR-V has no recursion.
 const MAX_CALLS: usize = 64;
-/// Instructions of a litmus thread at most.
+/// Upper bound on the instructions of a litmus thread.
 const MAX_CODE: usize = 30_000;
 
-/// The register that says as whom a thread comes to a barrier.
+/// The register that selects the path with which a thread enters a segment.
 pub(crate) const ENTRY: u16 = 0;
-/// The register that a loop counts in which the bound ends.
+/// The register that counts in the loop that a path ends in at the unrolling bound.
 pub(crate) const COUNT: u16 = 1;
-/// Beyond what that register ever counts: from here on, a number that it is compared with is that of a suspicion.
+/// The first number that marks a suspicion: above every value that [`COUNT`] reaches.
 pub(crate) const FIRST_SUSPICION: u64 = 1 << 16;
-/// The register of reads that nobody looks at.
+/// The register for reads whose value is unused.
 pub(crate) const SCRATCH: u16 = 2;
 const FIRST_FREE: u16 = 3;
 /// The label at the end of a thread.
 pub(crate) const END: u16 = 0;
-/// The label of places that nothing jumps to.
+/// The label of positions that are no jump target.
 const UNNAMED: u16 = 1;
 
-/// Who touches a cell.
+/// The threads that access a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Touch {
-    /// Threads that read it, as bits.
+    /// Bit mask of the reading threads.
     pub readers: u32,
     pub writers: u32,
-    /// Whether an access orders others.
-    pub ordered: bool,
+    /// True if an access synchronizes.
+    pub has_ordering_access: bool,
 }
 
 impl Touch {
-    /// Whether accesses are events.
+    /// Returns true if accesses of the cell have to be events of the test.
     pub fn is_shared(self) -> bool {
-        self.ordered || self.writers != 0 && (self.readers | self.writers).count_ones() > 1
+        self.has_ordering_access || self.writers != 0 && (self.readers | self.writers).count_ones() > 1
     }
 }
 
-/// What is known of shared memory from all threads.
+/// Facts about shared memory that all threads contribute to; one iteration's result is the next one's input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Knowledge {
-    pub domains: BTreeMap<Cell, Domain>,
-    pub touched: BTreeMap<Cell, Touch>,
-    /// Cells into which values are written that are not followed.
-    pub opaque: BTreeSet<Cell>,
-    /// For each cell how many read-modify-writes an execution has of it at most: those of each thread, by its number.
-    pub updates: BTreeMap<Cell, BTreeMap<u16, u32>>,
-    /// For each cell and value how many read-modify-writes of the cell it takes at least to get there.
-    pub generations: BTreeMap<Cell, BTreeMap<u64, u32>>,
+    pub domains: BTreeMap<MemoryCell, NumberDomain>,
+    pub touched: BTreeMap<MemoryCell, Touch>,
+    /// Cells that store values without a symbolic representation.
+    pub opaque: BTreeSet<MemoryCell>,
+    /// For each cell, an upper bound on the read-modify-writes of each thread.
+    pub updates: BTreeMap<MemoryCell, BTreeMap<u16, u32>>,
+    /// For each cell and value, a lower bound on the read-modify-writes needed to reach the value.
+    pub generations: BTreeMap<MemoryCell, BTreeMap<u64, u32>>,
 }
 
 impl Knowledge {
-    /// Read-modify-writes of a cell in an execution at most.
-    pub fn updates_of(&self, cell: Cell) -> u32 {
+    /// Returns an upper bound on the read-modify-writes of a cell in one execution.
+    pub fn updates_of(&self, cell: MemoryCell) -> u32 {
         self.updates.get(&cell).map_or(0, |by_thread| by_thread.values().sum())
     }
 
-    /// How many read-modify-writes of a cell it takes at least to a value.
-    pub fn generation(&self, cell: Cell, value: u64) -> u32 {
+    /// Returns a lower bound on the read-modify-writes needed to reach a value.
+    pub fn min_generation(&self, cell: MemoryCell, value: u64) -> u32 {
         self.generations.get(&cell).and_then(|known| known.get(&value)).copied().unwrap_or(0)
     }
 }
 
-/// An instance of a control barrier: its instruction and those of the calls around it, with the iterations of the loops
-/// that each is in; then who meets.
+/// A dynamic instance of a control barrier: its call stack with loop iterations, and the execution scope.
 pub(crate) type BarrierKey = (Vec<(u32, usize, Vec<u32>)>, litmus::Scope);
 
-/// What one round over all threads found out.
+/// The results of one fixpoint iteration over all threads.
 #[derive(Default)]
 pub(crate) struct Round {
-    pub found: Knowledge,
-    pub locations: BTreeMap<Cell, LocationId>,
+    pub facts: Knowledge,
+    pub locations: BTreeMap<MemoryCell, LocationId>,
     pub barriers: BTreeMap<BarrierKey, usize>,
-    pub findings: BTreeSet<Finding>,
-    /// Findings on paths that values read decide, which perhaps no execution takes.
-    pub suspicions: Vec<Finding>,
-    /// Values that nobody gave and something depends on.
-    pub undefined: BTreeSet<Origin>,
+    pub findings: BTreeSet<LiftFinding>,
+    /// Findings on paths that depend on read values, so that perhaps no execution reaches them.
+    pub suspicions: Vec<LiftFinding>,
+    /// Unspecified values that the kernel depends on.
+    pub undefined: BTreeSet<UndefOrigin>,
 }
 
-/// An instruction of a thread's code with its origin.
+/// An emitted instruction with its source position.
 #[derive(Clone, Debug)]
 pub(crate) struct Emitted {
     pub kind: InstructionKind,
     pub line: u32,
-    pub place: Place,
+    pub place: SourcePosition,
 }
 
-/// Code between control barriers.
+/// The code between two control barriers.
 #[derive(Default)]
 pub(crate) struct Segment {
-    /// The barrier that it begins with.
+    /// The barrier at its start.
     pub barrier: Option<Emitted>,
     pub instance: Option<usize>,
-    /// For each who comes, the state and the label of its code.
-    entries: Vec<(State, u16)>,
+    /// The state and entry label of each path that enters it.
+    entries: Vec<(PathState, u16)>,
     pub code: Vec<Emitted>,
-    /// Segments that it goes to.
+    /// The segments that follow it.
     pub next: BTreeSet<usize>,
 }
 
-/// The code of a thread.
+/// The emitted code of a thread.
 pub(crate) struct Walked {
     pub segments: Vec<Segment>,
     pub registers: u16,
-    /// Writes on a path at most.
+    /// Upper bound on the writes of a path.
     pub writes: u32,
     pub paths: usize,
 }
 
 impl Segment {
-    /// The labels of the code for each who comes.
-    pub fn entries(&self) -> Vec<u16> {
+    /// Returns the entry label of each path that enters the segment.
+    pub fn entry_labels(&self) -> Vec<u16> {
         self.entries.iter().map(|(_, label)| *label).collect()
     }
 }
 
-/// Why an instruction was not executed to its end.
+/// Why an instruction was not completed.
 pub(crate) enum Stop {
     Refused(Problem),
-    /// The path forked on what it depends on: once more.
+    /// The path forked on an operand: execute the instruction again.
     Again,
-    /// Nothing follows on this path.
+    /// The path has ended.
     Over,
 }
 
@@ -163,23 +168,23 @@ impl From<Problem> for Stop {
 
 pub(crate) type Step<T> = Result<T, Stop>;
 
-/// A path that is still to be walked.
+/// A path that is not executed yet.
 pub(crate) struct Pending {
     pub segment: usize,
     pub label: u16,
-    pub state: State,
+    pub state: PathState,
 }
 
 pub(crate) struct Walk<'a> {
-    pub setting: &'a Setting<'a>,
+    pub setting: &'a LiftContext<'a>,
     pub knowledge: &'a Knowledge,
     pub round: &'a mut Round,
     pub thread: u16,
-    pub identity: &'a Identity,
+    pub identity: &'a InvocationId,
     segments: Vec<Segment>,
     pub segment: usize,
     by_barrier: HashMap<usize, usize>,
-    /// For each function and header the variables that are written before they are read from there on.
+    /// For each function and loop header, the variables that are dead there.
     overwritten: HashMap<(u32, u32), HashSet<u32>>,
     pub pending: Vec<Pending>,
     labels: u16,
@@ -188,17 +193,17 @@ pub(crate) struct Walk<'a> {
     paths: usize,
     steps: usize,
     code: usize,
-    /// The instruction that is executed.
-    pub at: (u32, Place),
+    /// Line and position of the current instruction.
+    pub at: (u32, SourcePosition),
 }
 
 impl<'a> Walk<'a> {
     pub fn new(
-        setting: &'a Setting<'a>,
+        setting: &'a LiftContext<'a>,
         knowledge: &'a Knowledge,
         round: &'a mut Round,
         thread: u16,
-        identity: &'a Identity,
+        identity: &'a InvocationId,
     ) -> Walk<'a> {
         Walk {
             setting,
@@ -217,18 +222,19 @@ impl<'a> Walk<'a> {
             paths: 0,
             steps: 0,
             code: 0,
-            at: (0, Place::Module),
+            at: (0, SourcePosition::Module),
         }
     }
 
-    pub fn spec(&self) -> &'a Specialized<'a> {
+    pub fn specialized(&self) -> &'a Specialized<'a> {
         self.setting.specialized
     }
 
-    /// Walks every path from the entry point.
-    pub fn all(mut self, function: u32) -> Result<Walked, Refusal> {
-        let frame = self.frame(function, 0).map_err(|problem| problem.at(Place::Module))?;
-        let state = State {
+    /// Executes every path from the entry point.
+    pub fn execute_all_paths(mut self, function: u32) -> Result<Walked, Refusal> {
+        let frame =
+            self.new_frame(function, 0).map_err(|problem| problem.located_at(SourcePosition::Module))?;
+        let state = PathState {
             frames: vec![frame],
             memory: Rc::default(),
             ranges: Rc::default(),
@@ -239,24 +245,25 @@ impl<'a> Walk<'a> {
             effects: 0,
             writes: 0,
             updates: Rc::default(),
-            performed: Rc::default(),
+            performed_rmws: Rc::default(),
             forks: 0,
             suspected: false,
             section: Side::Before,
         };
-        let label = self.label();
+        let label = self.new_label();
         self.pending.push(Pending { segment: 0, label, state });
         while let Some(Pending { segment, label, mut state }) = self.pending.pop() {
             self.segment = segment;
             self.paths += 1;
-            let emitted = self.emit(emit::label(label));
-            let walked = emitted.and_then(|()| self.path(&mut state));
+            let emitted = self.emit_instruction(emit::label(label));
+            let walked = emitted.and_then(|()| self.run_path(&mut state));
             if let Err(problem) = walked {
-                return Err(problem.at(self.place()));
+                return Err(problem.located_at(self.source_position()));
             }
             if self.paths > MAX_PATHS {
                 let bound = MAX_PATHS;
-                return Err(Problem::Budget { what: "paths of an invocation", bound }.at(self.place()));
+                return Err(Problem::Budget { what: "paths of an invocation", bound }
+                    .located_at(self.source_position()));
             }
         }
         Ok(Walked {
@@ -267,28 +274,31 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// The place of the instruction: its source line where there is one.
-    fn place(&self) -> Place {
+    /// Returns the position of the instruction: its source line, or else its word.
+    fn source_position(&self) -> SourcePosition {
         match self.setting.module().lines.get(self.at.0 as usize) {
-            Some(line) if self.at.0 > 0 => Place::Line(line.line),
+            Some(line) if self.at.0 > 0 => SourcePosition::Line(line.line),
             _ => self.at.1,
         }
     }
 
-    fn frame(&self, function: u32, result: u32) -> Result<Frame, Problem> {
+    fn new_frame(&self, function: u32, result: u32) -> Result<SymbolicFrame, Problem> {
         if !self.setting.module().functions.contains_key(&function) {
-            return Err(malformed(format!("{} is no function", self.setting.module().name(function))));
+            return Err(malformed(format!(
+                "{} is no function",
+                self.setting.module().display_name(function)
+            )));
         }
         let (values, loops) = (Rc::default(), Vec::new());
-        Ok(Frame { function, at: 0, block: 0, previous: 0, values, loops, result })
+        Ok(SymbolicFrame { function, at: 0, block: 0, previous: 0, values, loops, result })
     }
 
-    pub fn label(&mut self) -> u16 {
+    pub fn new_label(&mut self) -> u16 {
         self.labels = self.labels.saturating_add(1);
         self.labels - 1
     }
 
-    pub fn emit(&mut self, kind: InstructionKind) -> Result<(), Problem> {
+    pub fn emit_instruction(&mut self, kind: InstructionKind) -> Result<(), Problem> {
         let (line, place) = self.at;
         self.code += 1;
         if self.code > MAX_CODE {
@@ -298,7 +308,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    pub fn register(&mut self, state: &mut State, domain: Domain) -> Result<u16, Problem> {
+    pub fn new_register(&mut self, state: &mut PathState, domain: NumberDomain) -> Result<u16, Problem> {
         let register = state.next_register;
         if register == u16::MAX {
             return Err(Problem::Budget { what: "registers of a thread", bound: usize::from(u16::MAX) });
@@ -306,25 +316,25 @@ impl<'a> Walk<'a> {
         state.next_register += 1;
         self.registers = self.registers.max(state.next_register);
         Rc::make_mut(&mut state.ranges).insert(register, domain);
-        // A register of a path that ended may have had the same number.
+        // An abandoned path may have used the same register number.
         if state.definitions.contains_key(&register) {
             Rc::make_mut(&mut state.definitions).remove(&register);
         }
         Ok(register)
     }
 
-    /// Walks one path to its end.
-    fn path(&mut self, state: &mut State) -> Result<(), Problem> {
+    /// Executes one path to its end.
+    fn run_path(&mut self, state: &mut PathState) -> Result<(), Problem> {
         loop {
             self.steps += 1;
             if self.steps > MAX_STEPS {
                 return Err(Problem::Budget { what: "steps of an invocation", bound: MAX_STEPS });
             }
             let late = |until: &Until| self.steps.is_multiple_of(TICK) && until.is_over();
-            if self.setting.until.as_ref().is_some_and(late) {
+            if self.setting.deadline.as_ref().is_some_and(late) {
                 return Err(Problem::OutOfTime);
             }
-            match self.step(state) {
+            match self.step_once(state) {
                 Ok(()) | Err(Stop::Again) => {}
                 Err(Stop::Over) => {
                     self.writes = self.writes.max(state.writes);
@@ -335,9 +345,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The path ends here for good.
-    fn finish(&mut self, state: &mut State) -> Step<()> {
-        // What this invocation alone has touched has its final value in the dictionary.
+    /// Ends a path that returns from the entry point.
+    fn finish_path(&mut self, state: &mut PathState) -> Step<()> {
+        // Cells of this invocation alone have their final value in the private map.
         let (setting, knowledge) = (self.setting, self.knowledge);
         let all = knowledge.touched.keys().filter(|cell| setting.keep_final && setting.in_buffer(**cell));
         for cell in setting.observed.iter().chain(all).filter(|_| !setting.keep_all) {
@@ -349,72 +359,79 @@ impl<'a> Walk<'a> {
             if let Some((bytes, value)) =
                 state.memory.get(&(cell.object, cell.offset)).filter(|_| mine).cloned()
             {
-                let number = self.number(state, &value, "a final value")?;
+                let number = self.to_number(state, &value, "a final value")?;
                 if bytes == cell.bytes {
-                    let target = self.target(*cell, litmus::StorageClass::Buffer)?;
+                    let target = self.access_target(*cell, litmus::StorageClass::Buffer)?;
                     let access = litmus::Access::Coherent { scope: litmus::Scope::Device };
-                    self.emit(emit::store(target, number, access))?;
+                    self.emit_instruction(emit::store(target, number, access))?;
                 }
             }
         }
-        self.emit(emit::go_to(END))?;
+        self.emit_instruction(emit::go_to(END))?;
         Err(Stop::Over)
     }
 
-    /// The path never ends: nothing can change any more.
-    pub fn block(&mut self) -> Step<()> {
-        let label = self.label();
-        self.emit(emit::label(label))?;
-        self.emit(emit::go_to(label))?;
+    /// Ends a path in an endless loop whose condition cannot change.
+    pub fn block_forever(&mut self) -> Step<()> {
+        let label = self.new_label();
+        self.emit_instruction(emit::label(label))?;
+        self.emit_instruction(emit::go_to(label))?;
         Err(Stop::Over)
     }
 
-    /// The bound of loops ends the path.
-    fn cut(&mut self) -> Step<()> {
-        let label = self.label();
-        self.emit(emit::label(label))?;
-        self.emit(emit::arithmetic(
+    /// Ends a path at the unrolling bound.
+    fn cut_at_loop_bound(&mut self) -> Step<()> {
+        let label = self.new_label();
+        self.emit_instruction(emit::label(label))?;
+        self.emit_instruction(emit::arithmetic(
             COUNT,
             ArithmeticOperation::Add,
-            Number::Register(COUNT),
-            Number::Known(1),
+            SymbolicNumber::Register(COUNT),
+            SymbolicNumber::Known(1),
         ))?;
-        self.emit(emit::go_to(label))?;
+        self.emit_instruction(emit::go_to(label))?;
         Err(Stop::Over)
     }
 
-    pub fn finding(&mut self, kind: FindingKind, message: String) {
-        let finding = self.found_here(kind, message);
+    pub fn report_finding(&mut self, kind: FindingKind, message: String) {
+        let finding = self.finding_here(kind, message);
         self.round.findings.insert(finding);
     }
 
-    fn found_here(&self, kind: FindingKind, message: String) -> Finding {
+    fn finding_here(&self, kind: FindingKind, message: String) -> LiftFinding {
         let at = crate::lift::Spot { thread: self.thread, line: self.at.0, place: self.at.1, access: None };
-        Finding { kind, message, at: vec![at] }
+        LiftFinding { kind, message, at: vec![at] }
     }
 
-    /// A finding on this path. Where values read led here, the first of the path is marked in the code by a branch that nobody takes: the
-    /// model says whether some execution comes here ([`crate::suspicion`]), and nothing behind it is defined.
-    pub fn suspect(&mut self, state: &mut State, kind: FindingKind, message: String) -> Step<()> {
+    /// Reports a finding if the current path is feasible.
+    ///
+    /// If read values led here, the code gets a mark that the model checks for reachability
+    /// ([`crate::suspicion`]). Only the first finding of a path counts, because nothing after it is defined.
+    pub fn report_conditionally(
+        &mut self,
+        state: &mut PathState,
+        kind: FindingKind,
+        message: String,
+    ) -> Step<()> {
         if state.forks == 0 {
-            self.finding(kind, message);
+            self.report_finding(kind, message);
             return Ok(());
         }
         if std::mem::replace(&mut state.suspected, true) {
             return Ok(());
         }
-        let finding = self.found_here(kind, message);
+        let finding = self.finding_here(kind, message);
         let known = self.round.suspicions.iter().position(|known| *known == finding);
         let index = known.unwrap_or(self.round.suspicions.len());
         if known.is_none() {
             self.round.suspicions.push(finding);
         }
-        Ok(self.emit(emit::suspicion(index))?)
+        Ok(self.emit_instruction(emit::suspicion(index))?)
     }
 
-    fn step(&mut self, state: &mut State) -> Step<()> {
+    fn step_once(&mut self, state: &mut PathState) -> Step<()> {
         let module = self.setting.module();
-        let Some(frame) = state.frames.last() else { return self.finish(state) };
+        let Some(frame) = state.frames.last() else { return self.finish_path(state) };
         let Some(function) = module.functions.get(&frame.function) else {
             return Err(malformed("no such function").into());
         };
@@ -429,39 +446,39 @@ impl<'a> Walk<'a> {
                 {
                     frame.block = instruction.result;
                 }
-                self.next(state)
+                self.advance(state)
             }
-            Op::SelectionMerge | Op::LoopMerge | Op::Nop | Op::Phi => self.next(state),
+            Op::SelectionMerge | Op::LoopMerge | Op::Nop | Op::Phi => self.advance(state),
             Op::Branch => {
-                let target = module.operand(instruction, 0)?;
-                self.jump(state, target)
+                let target = module.operand_at(instruction, 0)?;
+                self.jump_to(state, target)
             }
             Op::BranchConditional => {
-                let condition = self.operand(state, instruction, 0)?;
-                let taken = self.truth(state, &condition, "a condition")?;
-                let target = module.operand(instruction, if taken { 1 } else { 2 })?;
-                self.jump(state, target)
+                let condition = self.operand_value(state, instruction, 0)?;
+                let taken = self.fork_on_truth(state, &condition, "a condition")?;
+                let target = module.operand_at(instruction, if taken { 1 } else { 2 })?;
+                self.jump_to(state, target)
             }
             Op::Switch => {
-                let selector = self.operand(state, instruction, 0)?;
-                let selected = self.known(state, &selector, "a selector")?;
+                let selector = self.operand_value(state, instruction, 0)?;
+                let selected = self.fork_to_known(state, &selector, "a selector")?;
                 let ty = self.type_of_operand(state, instruction, 0)?;
-                let wide = self.spec().bits(ty)? > 32;
-                let operands = module.operands(instruction);
+                let wide = self.specialized().scalar_bits(ty)? > 32;
+                let operands = module.operands_of(instruction);
                 let mut target = *operands.get(1).ok_or_else(|| malformed("OpSwitch without a default"))?;
                 for case in operands[2..].chunks_exact(if wide { 3 } else { 2 }) {
                     let literal = u64::from(case[0]) | if wide { u64::from(case[1]) << 32 } else { 0 };
-                    if literal & mask(self.spec().bits(ty)?) == selected {
+                    if literal & mask(self.specialized().scalar_bits(ty)?) == selected {
                         target = case[case.len() - 1];
                         break;
                     }
                 }
-                self.jump(state, target)
+                self.jump_to(state, target)
             }
             Op::Return | Op::ReturnValue => {
                 let value = match instruction.op {
-                    Op::ReturnValue => self.operand(state, instruction, 0)?,
-                    _ => Value::Opaque,
+                    Op::ReturnValue => self.operand_value(state, instruction, 0)?,
+                    _ => SymbolicValue::Opaque,
                 };
                 let left = state.frames.pop();
                 match (left, state.frames.last_mut()) {
@@ -471,93 +488,98 @@ impl<'a> Walk<'a> {
                         Ok(())
                     }
                     (left, _) => {
-                        // A fork in what is left to do comes back here.
+                        // A fork among the remaining frames resumes here.
                         state.frames.extend(left);
-                        self.finish(state)
+                        self.finish_path(state)
                     }
                 }
             }
-            // Nothing that a helper does has an effect.
-            Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => self.finish(state),
-            Op::EmitMeshTasksEXT if self.setting.stage == Stage::Task => self.finish(state),
-            // How many vertices and primitives are used is nothing of memory.
-            Op::SetMeshOutputsEXT if self.setting.stage == Stage::Mesh => self.next(state),
+            // A helper invocation has no effects.
+            Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => self.finish_path(state),
+            Op::EmitMeshTasksEXT if self.setting.stage == Stage::Task => self.finish_path(state),
+            // The declared vertex and primitive counts do not affect memory.
+            Op::SetMeshOutputsEXT if self.setting.stage == Stage::Mesh => self.advance(state),
             Op::Unreachable => {
                 let message = "OpUnreachable is reached".to_owned();
-                self.suspect(state, FindingKind::UndefinedBehaviour, message)?;
-                self.block()
+                self.report_conditionally(state, FindingKind::UndefinedBehaviour, message)?;
+                self.block_forever()
             }
-            Op::FunctionCall => self.call(state, instruction),
+            Op::FunctionCall => self.enter_call(state, instruction),
             Op::Variable => {
                 let instance = state.next_object;
                 state.next_object += 1;
-                let Type::Pointer { to, .. } = *module.ty(instruction.ty)? else {
+                let SpirvType::Pointer { to, .. } = *module.type_of_id(instruction.ty)? else {
                     return Err(malformed("a variable whose type is no pointer").into());
                 };
-                let object = Object { variable: instruction.result, instance };
-                let pointer = Pointer { object, offset: 0, ty: to, stride: None, coherent: false };
-                if let Some(initializer) = module.operands(instruction).get(1).copied() {
-                    let value = self.value(state, initializer)?;
+                let object = ObjectId { variable: instruction.result, instance };
+                let pointer = SymbolicPointer { object, offset: 0, ty: to, stride: None, coherent: false };
+                if let Some(initializer) = module.operands_of(instruction).get(1).copied() {
+                    let value = self.value_of_id(state, initializer)?;
                     self.store_private(state, pointer, to, &value)?;
                 }
-                self.result(state, instruction, Value::Pointer(pointer))
+                self.set_result(state, instruction, SymbolicValue::Pointer(pointer))
             }
-            Op::ControlBarrier => self.control_barrier(state, instruction),
+            Op::ControlBarrier => self.execute_control_barrier(state, instruction),
             _ => {
-                let value = self.execute(state, instruction)?;
+                let value = self.execute_instruction(state, instruction)?;
                 if instruction.result != 0 {
-                    self.result(state, instruction, value)
+                    self.set_result(state, instruction, value)
                 } else {
-                    self.next(state)
+                    self.advance(state)
                 }
             }
         }
     }
 
-    fn next(&mut self, state: &mut State) -> Step<()> {
+    fn advance(&mut self, state: &mut PathState) -> Step<()> {
         if let Some(frame) = state.frames.last_mut() {
             frame.at += 1;
         }
         Ok(())
     }
 
-    fn result(&mut self, state: &mut State, instruction: &Instruction, value: Value) -> Step<()> {
+    fn set_result(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+        value: SymbolicValue,
+    ) -> Step<()> {
         if let Some(frame) = state.frames.last_mut() {
             Rc::make_mut(&mut frame.values).insert(instruction.result, value);
         }
-        self.next(state)
+        self.advance(state)
     }
 
-    fn call(&mut self, state: &mut State, instruction: &Instruction) -> Step<()> {
+    fn enter_call(&mut self, state: &mut PathState, instruction: &SpirvInstruction) -> Step<()> {
         let module = self.setting.module();
-        let function = module.operand(instruction, 0)?;
+        let function = module.operand_at(instruction, 0)?;
         if state.frames.len() >= MAX_CALLS || state.frames.iter().any(|frame| frame.function == function) {
             return Err(unsupported("recursion, or calls too deep").into());
         }
-        let mut frame = self.frame(function, instruction.result)?;
+        let mut frame = self.new_frame(function, instruction.result)?;
         let parameters = &module.functions[&function].parameters;
-        let arguments = module.operands(instruction).get(1..).unwrap_or_default();
+        let arguments = module.operands_of(instruction).get(1..).unwrap_or_default();
         if parameters.len() != arguments.len() {
             return Err(malformed("a call with another number of arguments than its function has").into());
         }
         for (parameter, argument) in parameters.iter().zip(arguments) {
-            let value = self.value(state, *argument)?;
+            let value = self.value_of_id(state, *argument)?;
             Rc::make_mut(&mut frame.values).insert(*parameter, value);
         }
         state.frames.push(frame);
         Ok(())
     }
 
-    /// Goes to a block.
-    fn jump(&mut self, state: &mut State, target: u32) -> Step<()> {
+    /// Jumps to a block: evaluates its phis, and tracks loops and their unrolling.
+    fn jump_to(&mut self, state: &mut PathState, target: u32) -> Step<()> {
         let module = self.setting.module();
         let Some(frame) = state.frames.last() else { return Ok(()) };
         let function = &module.functions[&frame.function];
         let Some(position) = function.labels.get(&target).copied() else {
-            return Err(malformed(format!("{} is no label", module.name(target))).into());
+            return Err(malformed(format!("{} is no label", module.display_name(target))).into());
         };
         let (from, back) = (frame.block, position <= frame.at);
-        // All phis take their values at once.
+        // All phis of a block read their operands simultaneously.
         let mut phis = Vec::new();
         for instruction in
             function.code[position + 1..].iter().take_while(|i| matches!(i.op, Op::Phi | Op::Nop))
@@ -565,36 +587,37 @@ impl<'a> Walk<'a> {
             if instruction.op == Op::Nop {
                 continue;
             }
-            let pairs = module.operands(instruction).chunks_exact(2);
+            let pairs = module.operands_of(instruction).chunks_exact(2);
             let Some(pair) = pairs.into_iter().find(|pair| pair[1] == from) else {
                 return Err(malformed("a phi without a value for the block before").into());
             };
-            phis.push((instruction.result, self.value(state, pair[0])?));
+            phis.push((instruction.result, self.value_of_id(state, pair[0])?));
         }
         let function = frame.function;
-        if back && let Some(open) = self.undecided(state, target, &phis) {
-            self.truth(state, &open, "a condition")?;
+        if back && let Some(open) = self.undecided_truth(state, target, &phis) {
+            self.fork_on_truth(state, &open, "a condition")?;
         }
-        let loops = self.setting.loops(function);
+        let loops = self.setting.loops_of(function);
         let (known, effects, memory) = (loops.get(&target).copied(), state.effects, state.memory.clone());
-        let performed = state.performed.len();
-        // The loop that begins anew, and what was performed in this turn, as far as no barrier has come between.
+        let performed = state.performed_rmws.len();
+        // The loop that iterates, and the read-modify-writes of this iteration unless a barrier came between.
         let again = state.frames.last().filter(|_| back).and_then(|frame| {
             let index = frame.loops.iter().rposition(|active| active.header == target)?;
-            Some((index, state.performed.get(frame.loops[index].performed..)))
+            Some((index, state.performed_rmws.get(frame.loops[index].performed..)))
         });
-        let put_back = again.and_then(|(_, since)| since?.iter().map(|update| state.kept(update)).collect());
+        let put_back =
+            again.and_then(|(_, since)| since?.iter().map(|update| state.unchanged_rmw(update)).collect());
         let again = again.map(|(index, _)| index);
-        let values: Vec<Value> = phis.iter().map(|(_, value)| value.clone()).collect();
+        let values: Vec<SymbolicValue> = phis.iter().map(|(_, value)| value.clone()).collect();
         let began = again.and_then(|index| Some(state.frames.last()?.loops.get(index)?.clone()));
-        // Read-modify-writes that put back what they read change nothing.
+        // A read-modify-write that stores the value it read changes nothing.
         if let (Some(began), Some(put_back)) = (&began, put_back as Option<Vec<_>>)
             && effects == began.effects + put_back.len() as u32
-            && self.is_as_it_was(state, began, &values)
+            && self.is_state_unchanged(state, began, &values)
         {
-            self.only_where(&put_back)?;
-            let label = self.start_label(began.start);
-            self.emit(emit::go_to(label))?;
+            self.constrain_values(&put_back)?;
+            let label = self.loop_start_label(began.start);
+            self.emit_instruction(emit::go_to(label))?;
             return Err(Stop::Over);
         }
         let Some(frame) = state.frames.last_mut() else { return Ok(()) };
@@ -602,10 +625,10 @@ impl<'a> Walk<'a> {
             frame.loops.truncate(index + 1);
             let active = &mut frame.loops[index];
             active.iteration += 1;
-            // What depends on nothing that is read is walked to its end.
+            // A loop that depends on no read value runs to its end.
             let open = (state.forks > active.forks).then_some(self.setting.unroll_open);
             if self.setting.unroll.or(open).is_some_and(|bound| active.iteration >= bound) {
-                return self.cut();
+                return self.cut_at_loop_bound();
             }
             (active.effects, active.phis, active.memory) = (effects, values, memory);
             active.performed = performed;
@@ -616,15 +639,25 @@ impl<'a> Walk<'a> {
             }) {
                 frame.loops.truncate(left);
             }
-            // The block that a function begins with may be a header.
+            // The entry block of a function may be a loop header.
             if back && self.setting.unroll == Some(1) {
-                return self.cut();
+                return self.cut_at_loop_bound();
             }
             if let Some((merge, end)) = known {
                 let (header, iteration, phis) = (target, u32::from(back), values);
                 let (start, forks) = (0, state.forks);
-                let entered =
-                    Loop { header, merge, end, iteration, effects, performed, phis, memory, start, forks };
+                let entered = ActiveLoop {
+                    header,
+                    merge,
+                    end,
+                    iteration,
+                    effects,
+                    performed,
+                    phis,
+                    memory,
+                    start,
+                    forks,
+                };
                 frame.loops.push(entered);
             }
         }
@@ -634,7 +667,7 @@ impl<'a> Walk<'a> {
         }
         (frame.previous, frame.block, frame.at) = (from, target, position);
         if known.is_some() {
-            let start = self.mark_start();
+            let start = self.mark_loop_start();
             if let Some(active) = state.frames.last_mut().and_then(|frame| frame.loops.last_mut()) {
                 active.start = start;
             }
@@ -642,44 +675,48 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The path goes on only where registers hold these values.
-    fn only_where(&mut self, values: &[(u16, u64)]) -> Result<(), Problem> {
+    /// Constrains registers: the path continues only with these values.
+    fn constrain_values(&mut self, values: &[(u16, u64)]) -> Result<(), Problem> {
         for (register, value) in values {
-            let (go_on, nowhere) = (self.label(), self.label());
-            let (left, right) = (Number::Register(*register), Number::Known(*value));
-            self.emit(emit::branch(litmus::BranchRelation::Equal, left, right, go_on))?;
-            self.emit(emit::label(nowhere))?;
-            self.emit(emit::go_to(nowhere))?;
-            self.emit(emit::label(go_on))?;
+            let (go_on, nowhere) = (self.new_label(), self.new_label());
+            let (left, right) = (SymbolicNumber::Register(*register), SymbolicNumber::Known(*value));
+            self.emit_instruction(emit::branch(litmus::BranchRelation::Equal, left, right, go_on))?;
+            self.emit_instruction(emit::label(nowhere))?;
+            self.emit_instruction(emit::go_to(nowhere))?;
+            self.emit_instruction(emit::label(go_on))?;
         }
         Ok(())
     }
 
-    /// Marks the place where an iteration begins; gives back where in the segment's code that is.
-    fn mark_start(&mut self) -> usize {
+    /// Marks the start of an iteration in the code; returns its position.
+    fn mark_loop_start(&mut self) -> usize {
         let mark = emit::label(UNNAMED);
         let code = &mut self.segments[self.segment].code;
         if code.last().is_none_or(|last| last.kind != mark) {
-            code.push(Emitted { kind: mark, line: 0, place: Place::Module });
+            code.push(Emitted { kind: mark, line: 0, place: SourcePosition::Module });
         }
         code.len() - 1
     }
 
-    /// The label of a marked place.
-    fn start_label(&mut self, start: usize) -> u16 {
+    /// Returns the label of a marked position.
+    fn loop_start_label(&mut self, start: usize) -> u16 {
         let mark = &self.segments[self.segment].code[start].kind;
         if let (_, Some(known)) = emit::labels_of(mark)
             && known.0 != UNNAMED
         {
             return known.0;
         }
-        let label = self.label();
+        let label = self.new_label();
         self.segments[self.segment].code[start].kind = emit::label(label);
         label
     }
 
-    /// Where accesses to a cell go.
-    pub fn target(&mut self, cell: Cell, class: litmus::StorageClass) -> Result<emit::Target, Problem> {
+    /// Returns the access target of a cell.
+    pub fn access_target(
+        &mut self,
+        cell: MemoryCell,
+        class: litmus::StorageClass,
+    ) -> Result<emit::Target, Problem> {
         let count = self.round.locations.len();
         let location = *self.round.locations.entry(cell).or_insert(LocationId(count as u16));
         if count >= usize::from(u16::MAX) {
@@ -688,12 +725,12 @@ impl<'a> Walk<'a> {
         Ok(emit::Target { location, class, scalar: None })
     }
 
-    /// The storage class of a pointer's memory, where other invocations reach it.
-    pub fn class(&self, object: Object) -> Option<litmus::StorageClass> {
+    /// Returns the storage class of shared memory; `None` for private memory.
+    pub fn storage_class(&self, object: ObjectId) -> Option<litmus::StorageClass> {
         self.setting.class_of(object.variable)
     }
 
-    pub fn part(&self, value: &Value, index: usize) -> Step<Value> {
-        part(value, index).ok_or_else(|| malformed("a value without such a part").into())
+    pub fn extract_part(&self, value: &SymbolicValue, index: usize) -> Step<SymbolicValue> {
+        part_of_value(value, index).ok_or_else(|| malformed("a value without such a part").into())
     }
 }

@@ -1,4 +1,4 @@
-//! The words that text has for numbers: enumerants, masks, and the names of extended instructions.
+//! Enumerants, masks and extended instructions by their names in assembly text.
 
 use std::str::FromStr;
 
@@ -7,9 +7,9 @@ use rspirv::grammar::{
 };
 use rspirv::spirv;
 
-/// The number of an enumerant.
+/// Parses an enumerant.
 fn enumerant<T: FromStr>(word: &str, number: impl Fn(T) -> u32) -> Option<u32> {
-    // Split barriers have two names for one number.
+    // Split barriers have two names with the same number.
     word.parse()
         .or_else(|error| match word {
             "SplitBarrierEXT" => "SplitBarrierINTEL".parse(),
@@ -35,13 +35,13 @@ macro_rules! mask {
     }};
 }
 
-/// A name without what the two spellings differ in.
+/// Removes the differences between the two spellings of a name.
 fn plain(name: &str) -> String {
     let name: String = name.chars().filter(|c| *c != '_').collect::<String>().to_ascii_uppercase();
     ["KHR", "EXT"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name).to_owned()
 }
 
-/// The number that a word of a kind stands for.
+/// Returns the number of a name for an operand kind.
 pub(crate) fn word_of(kind: OperandKind, word: &str) -> Option<u32> {
     macro_rules! value {
         ($ty:ident) => {
@@ -86,7 +86,8 @@ fn dimension(word: &str) -> Option<u32> {
     enumerant::<spirv::Dim>(&named, |value| value as u32)
 }
 
-/// The number of a word among the parameters of decorations, execution modes and specialization operations.
+/// Returns the number of a name among the parameters of decorations, execution modes and specialization
+/// operations.
 pub(crate) fn word_of_parameter(word: &str) -> Option<u32> {
     [OperandKind::BuiltIn, OperandKind::StorageClass, OperandKind::MemoryAccess]
         .iter()
@@ -98,7 +99,7 @@ pub(crate) fn word_of_parameter(word: &str) -> Option<u32> {
         .or_else(|| crate::opcode::by_name(&format!("Op{word}")).map(|form| form.op as u32))
 }
 
-/// Whether values of a kind may have parameters.
+/// Returns true if values of a kind may have parameters.
 pub(crate) fn has_parameters(kind: OperandKind) -> bool {
     matches!(
         kind,
@@ -111,7 +112,7 @@ pub(crate) fn has_parameters(kind: OperandKind) -> bool {
     )
 }
 
-/// The number of an extended instruction of a set.
+/// Returns the number of an extended instruction.
 pub(crate) fn number_of_extended(set: &str, name: &str) -> Option<u32> {
     let table: &InstructionTable<ExtInstOp> = if set == "GLSL.std.450" {
         &grammar::GLSL_STD_450_INSTRUCTION_TABLE

@@ -1,4 +1,4 @@
-//! The tests of what reads shaders, in one program: a file a subject, helpers last.
+//! Integration tests of the front end, as one program: one file per subject, helpers last.
 
 mod answers;
 mod findings;

@@ -1,13 +1,13 @@
-//! Kernels in GLSL, as glslang compiled them, and what is said of them; the sources lie beside.
+//! Kernels in GLSL as compiled by glslang, with the expected answers; the sources lie in the same folder.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use frontend::{Asking, Options, parse_formula};
+use frontend::{AnalysisOptions, ModelQuery, parse_formula};
 use model::{Budget, Model};
 
-/// Kernels, their grids, and what is to hold in the end.
+/// Kernels with their grids and claims.
 const KERNELS: [(&str, u32, Option<&str>); 8] = [
     ("lock", 2, Some("data.count == 2")),
     ("lock-right", 2, Some("data.count == 2")),
@@ -23,20 +23,20 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders")
 }
 
-/// What is said of a module.
+/// Returns the answers for a module.
 fn said(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
-    let module = frontend::read(bytes).unwrap();
+    let module = frontend::read_module(bytes).unwrap();
     let assertion = assertion.map(|text| parse_formula(text).unwrap());
-    let options = Options { grid: Some([workgroups, 1, 1]), assertion, ..Options::default() };
+    let options = AnalysisOptions { grid: Some([workgroups, 1, 1]), assertion, ..AnalysisOptions::default() };
     let lifted = frontend::lift(&module, &options).unwrap();
-    // The tests of a kernel are tests as any: their text reads back to them.
+    // A lifted test prints and parses like any other.
     for case in &lifted.cases {
         let printed = litmus::print(&case.test);
         assert_eq!(litmus::print(&litmus::parse(&printed, "lifted").unwrap()), printed);
     }
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let asking = Asking { budget: Budget::steps(2_000_000), race: true, question: true, places: true };
-    let answer = frontend::answer(&lifted, &model, &asking).unwrap();
+    let asking = ModelQuery { budget: Budget::steps(2_000_000), race: true, question: true, places: true };
+    let answer = frontend::answer_with_model(&lifted, &model, &asking).unwrap();
     let mut said = format!("{:?}", answer.race);
     if let Some(question) = &lifted.question {
         said += &format!("\n{question}: {:?}", answer.holds);
@@ -45,15 +45,15 @@ fn said(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
         module.source_line(spot.line).map_or(String::new(), |line| format!("{}:{}", line.file, line.line))
     };
     if let Some(found) = &answer.race_found {
-        said += &format!("\n{}", found.message(&lifted.invocations));
+        said += &format!("\n{}", found.describe(&lifted.invocations));
         found.at.iter().for_each(|spot| said += &format!("\n  {}", line(spot)));
     }
     if answer.race == litmus::Race::Racy {
-        let lack = frontend::lack(&lifted, &model, &asking).unwrap();
-        said += &format!("\nwhy: {}", lack.words());
+        let lack = frontend::find_missing_sync(&lifted, &model, &asking).unwrap();
+        said += &format!("\nwhy: {}", lack.description());
         let found = answer.race_found.as_ref();
-        let whole = frontend::lift(&module, &Options { keep_all: true, ..options.clone() }).unwrap();
-        let mended = frontend::mend(&module, &whole, &model, found, &asking).unwrap();
+        let whole = frontend::lift(&module, &AnalysisOptions { keep_all: true, ..options.clone() }).unwrap();
+        let mended = frontend::fix_races(&module, &whole, &model, found, &asking).unwrap();
         for change in &mended.changes {
             said += &format!("\nmend: {}: {}", line(&change.at), change.text);
         }
@@ -76,7 +76,7 @@ fn what_is_said_of_shaders() {
     insta::assert_snapshot!(all.join("\n\n"));
 }
 
-/// The compiler's own modules, raw and optimised, say the same as the committed text.
+/// The compiler's own modules, raw and optimized, give the same answers as the committed text.
 #[test]
 fn compilers_and_optimisers_change_nothing() {
     if Command::new("glslangValidator").arg("--version").output().is_err() {

@@ -1,10 +1,10 @@
-//! What walks over whole grids find, and what they do not: a kernel for each kind.
+//! Findings of grid walks: one kernel for each class, and near misses without a finding.
 
 use frontend::grid::GridVerdict;
-use frontend::{Asking, FindingKind, Options, Place, Refusal, Until, grid};
+use frontend::{AnalysisOptions, FindingKind, ModelQuery, Refusal, SourcePosition, Until, grid};
 use model::{Budget, Model};
 
-/// A kernel of 64 invocations: declarations and body.
+/// Returns a kernel of 64 invocations with the given declarations and body.
 fn kernel(body: &str) -> String {
     format!(
         "OpCapability Shader
@@ -76,16 +76,19 @@ const BARRIER: &str = "OpControlBarrier %2 %2 %264\n";
 const READ: &str = "%got = OpLoad %u32 %its\n";
 
 fn walked(body: &str, workgroups: u32) -> Result<grid::GridReport, Refusal> {
-    let module = frontend::read(kernel(body).as_bytes())?;
-    let mut options =
-        Options { grid: Some([workgroups, 1, 1]), subgroup_size: Some(32), ..Options::default() };
+    let module = frontend::read_module(kernel(body).as_bytes())?;
+    let mut options = AnalysisOptions {
+        grid: Some([workgroups, 1, 1]),
+        subgroup_size: Some(32),
+        ..AnalysisOptions::default()
+    };
     for binding in 0..2 {
         options.buffers.insert((0, binding), vec![0; 256]);
     }
     grid::analyze_grid(&module, &options)
 }
 
-/// The kinds of what is found, or why the kernel is refused.
+/// Returns the classes of the findings, or the refusal.
 fn found(body: &str, workgroups: u32) -> String {
     match walked(body, workgroups) {
         Err(refusal) => refusal.to_string(),
@@ -99,15 +102,15 @@ fn found(body: &str, workgroups: u32) -> String {
 
 #[test]
 fn barriers_order_what_they_say() {
-    // Lanes of one subgroup alone, which lockstep would order.
+    // Lanes of one subgroup: only lockstep would order them.
     assert_eq!(found(&[WRITE, READ].concat(), 1), "lockstep");
     assert_eq!(found(&[WRITE, BARRIER, READ].concat(), 256), "");
-    // Without semantics a barrier orders nothing, and that of a subgroup reaches no other.
+    // A barrier without semantics orders nothing, and a subgroup barrier reaches no other subgroup.
     assert_eq!(found(&[WRITE, "OpControlBarrier %2 %2 %0\n", READ].concat(), 1), "lockstep");
     assert_eq!(found(&[WRITE, "OpControlBarrier %3 %3 %264\n", READ].concat(), 1), "");
     let far = "%far = OpBitwiseXor %u32 %me %63\n%there = OpAccessChain %to_shared %shared %far\n%got = OpLoad %u32 %there\n";
     assert_eq!(found(&[WRITE, "OpControlBarrier %3 %3 %264\n", far].concat(), 1), "race");
-    // Semantics of workgroup memory alone leave buffers as they are.
+    // Semantics for workgroup memory do not affect buffers.
     let buffers = |barrier: &str, name: &str| {
         format!(
             "%place = OpAccessChain %to_u32 %{name} %0 %me\n%other = OpAccessChain %to_u32 %{name} %0 %near\n\
@@ -126,8 +129,9 @@ fn split_barriers_order_rounds() {
     let constants = "%3 = OpConstant %u32 3\n%258 = OpConstant %u32 258\n%260 = OpConstant %u32 260\n";
     let found = |body: &[&str]| {
         let text = kernel(&body.concat()).replace("%3 = OpConstant %u32 3\n", constants);
-        let module = frontend::read(text.as_bytes()).expect("a module");
-        let options = Options { grid: Some([1, 1, 1]), subgroup_size: Some(32), ..Options::default() };
+        let module = frontend::read_module(text.as_bytes()).expect("a module");
+        let options =
+            AnalysisOptions { grid: Some([1, 1, 1]), subgroup_size: Some(32), ..AnalysisOptions::default() };
         let report = grid::analyze_grid(&module, &options).expect("a walk");
         let mut kinds: Vec<&str> = report.findings.iter().map(|finding| finding.kind.name()).collect();
         kinds.dedup();
@@ -135,21 +139,21 @@ fn split_barriers_order_rounds() {
     };
     let (arrive, wait) = ("OpControlBarrierArriveEXT %2 %2 %260\n", "OpControlBarrierWaitEXT %2 %2 %258\n");
     assert_eq!(found(&[WRITE, arrive, wait, READ]), "");
-    // What is written behind the arrival is not waited for, and without an order nothing is.
+    // A write after the arrival is not waited for, and without semantics nothing is ordered.
     assert_eq!(found(&[arrive, WRITE, wait, READ]), "lockstep");
     assert_eq!(found(&[WRITE, "OpControlBarrierArriveEXT %2 %2 %0\n", wait, READ]), "lockstep");
     assert_eq!(found(&[WRITE, arrive, "OpControlBarrierWaitEXT %2 %2 %0\n", READ]), "lockstep");
-    // The rounds of a subgroup are its own.
+    // The rounds of a subgroup are separate.
     let far = "%far = OpBitwiseXor %u32 %me %63\n%there = OpAccessChain %to_shared %shared %far\n%got = OpLoad %u32 %there\n";
     let (near, meet) = ("OpControlBarrierArriveEXT %3 %3 %260\n", "OpControlBarrierWaitEXT %3 %3 %258\n");
     assert_eq!(found(&[WRITE, near, meet, READ]), "");
     assert_eq!(found(&[WRITE, near, meet, far]), "race");
     assert_eq!(found(&[WRITE, arrive, wait, far]), "");
-    // Two rounds: the second wait is for the second arrival.
+    // Two rounds: the second wait belongs to the second arrival.
     let again = "OpStore %mine %wg\n";
     assert_eq!(found(&[WRITE, arrive, wait, READ, arrive, wait, again]), "");
     assert_eq!(found(&[WRITE, arrive, wait, READ, arrive, again, wait]), "lockstep");
-    // Somebody never arrives.
+    // One invocation never arrives.
     let some = format!(
         "OpSelectionMerge %m None\nOpBranchConditional %first %t %m\n%t = OpLabel\n{arrive}OpBranch %m\n%m = OpLabel\n"
     );
@@ -166,13 +170,13 @@ fn control_flow_and_bounds() {
     assert_eq!(found(&branch(BARRIER), 1), "divergent-barrier");
     assert_eq!(found(&branch(""), 1), "");
     assert_eq!(found("OpStore %beyond %me\n", 1), "out-of-bounds");
-    // What is read beyond the end is told where somebody looks at it.
+    // An out-of-bounds read is reported where its value is observed.
     let read = [WRITE, BARRIER, "%got = OpLoad %u32 %beyond\n"].concat();
     assert_eq!(found(&read, 1), "");
     assert_eq!(found(&[&read, "OpStore %out %got\n"].concat(), 1), "out-of-bounds");
     let last = "%last = OpIEqual %bool %me %63\n%kept = OpSelect %u32 %last %0 %got\nOpStore %out %kept\n";
     assert_eq!(found(&[&read, last].concat(), 1), "");
-    // Nobody wrote the condition.
+    // The condition is uninitialized.
     let undefined = "%got = OpLoad %u32 %mine\n%is = OpIEqual %bool %got %0\nOpSelectionMerge %n None\n\
                      OpBranchConditional %is %u %n\n%u = OpLabel\nOpBranch %n\n%n = OpLabel\n";
     assert_eq!(found(undefined, 1), "uninitialised-read");
@@ -188,14 +192,14 @@ fn elements_and_calls_are_named() {
     assert_eq!(beyond, "a write beyond the end of an array in `shared`: `shared[64]`, of 64 elements");
     let far = "%far = OpAccessChain %to_u32 %flags %0 %64\n%old = OpAtomicIAdd %u32 %far %1 %0 %1\n";
     assert_eq!(message(far), "an atomic at byte 256 of `flags`, which has 256: `flags[64]`");
-    // What two calls of one function do is told with the calls.
+    // Accesses in two calls of one function name the calls.
     let shared = "%f = OpFunction %void None %of\n%at = OpFunctionParameter %u32\n%in = OpLabel\n\
                   %there = OpAccessChain %to_shared %shared %at\nOpStore %there %at\nOpReturn\nOpFunctionEnd\n";
     let text = kernel("%one = OpFunctionCall %void %f %me\n%two = OpFunctionCall %void %f %near\n") + shared;
     let text = text.replace("%function =", "%of = OpTypeFunction %void %u32\n%function =");
     let line = |of: &str| text.lines().position(|line| line.starts_with(of)).expect("a line") + 1;
-    let module = frontend::read(text.as_bytes()).expect("a module");
-    let report = grid::analyze_grid(&module, &Options::default()).expect("a walk");
+    let module = frontend::read_module(text.as_bytes()).expect("a module");
+    let report = grid::analyze_grid(&module, &AnalysisOptions::default()).expect("a walk");
     let message = &report.findings[0].message;
     let calls = [line("%one ="), line("%two =")].map(|line| format!("writes it in the call of line {line}"));
     assert!(calls.iter().all(|call| message.contains(call)), "{message}");
@@ -221,7 +225,7 @@ const LOCK: &str = "OpBranch %loop\n%loop = OpLabel\nOpLoopMerge %done %more Non
                     OpBranchConditional %taken %again %done\n%again = OpLabel\nOpBranch %more\n%more = OpLabel\nOpBranch %loop\n\
                     %done = OpLabel\nOpMemoryBarrier %1 %72\nOpAtomicStore %flag %1 %0 %0\n";
 
-/// The lock where `who` says that it may be taken.
+/// Returns the lock, taken only where `who` is true.
 fn by(who: &str) -> String {
     format!(
         "{who}OpSelectionMerge %m None\nOpBranchConditional %may %t %m\n%t = OpLabel\n{LOCK}OpBranch %m\n%m = OpLabel\n"
@@ -230,19 +234,19 @@ fn by(who: &str) -> String {
 
 #[test]
 fn lanes_that_wait_for_lanes() {
-    // By every lane, by one of each subgroup, by one of each workgroup.
+    // Taken by every lane, by one lane per subgroup, and by one lane per workgroup.
     let elect = "%may = OpGroupNonUniformElect %bool %3\n";
     let first = "%may = OpIEqual %bool %me %0\n";
     assert_eq!(found(LOCK, 1), "hang");
     assert_eq!(found(LOCK, 2), "hang");
     assert_eq!(found(&by(elect), 2), "");
     assert_eq!(found(&by(first), 3), "");
-    // A lock of its own for each lane.
+    // Each lane has its own lock.
     let own = LOCK.replace("%flag", "%place");
     let own = ["%place = OpAccessChain %to_u32 %flags %0 %me\n", &own].concat();
     assert_eq!(found(&own, 1), "");
     let rules = |body: &str| {
-        let module = frontend::read(kernel(body).as_bytes()).expect("a module");
+        let module = frontend::read_module(kernel(body).as_bytes()).expect("a module");
         let rules: Vec<&str> = frontend::lint(&module).iter().map(|lint| lint.rule).collect();
         rules.join(" ")
     };
@@ -254,7 +258,7 @@ fn lanes_that_wait_for_lanes() {
 
 #[test]
 fn deadlocks_name_the_whole_circle() {
-    // What is said, with workgroups of one invocation by their numbers, and what is done at each place.
+    // Returns the message with workgroup numbers, and the access at each position.
     let hangs = |body: &str, workgroups: u32| {
         let report = walked(body, workgroups).expect("a walk");
         let said = |finding: grid::GridFinding| {
@@ -264,7 +268,7 @@ fn deadlocks_name_the_whole_circle() {
         };
         report.findings.into_iter().map(said).collect::<Vec<_>>()
     };
-    // The first lane of a workgroup takes and gives back locks, each workgroup in an order of its own.
+    // The first lane of a workgroup takes and releases locks, in an order that depends on the workgroup.
     let take = |number: u32, lock: &str| {
         format!(
             "OpBranch %loop{number}\n%loop{number} = OpLabel\nOpLoopMerge %done{number} %more{number} None\nOpBranch %body{number}\n\
@@ -293,16 +297,16 @@ fn deadlocks_name_the_whole_circle() {
         let both = [None, Some(true)].repeat(count as usize);
         assert_eq!(hangs(&ring(count), count), [(format!("deadlock: {}", circle(count)), both)]);
     }
-    // In one order for all nobody waits for good.
+    // A common lock order cannot deadlock.
     let ordered = of_lanes(&[take(1, "%flag"), take(2, "%out"), back("%out"), back("%flag")].concat());
     assert_eq!(hangs(&ordered, 3), []);
-    // A lock that its holder takes again, and one that is never given back.
+    // A lock that its holder takes again, and one that is never released.
     let again = of_lanes(&[take(1, "%flag"), take(2, "%flag")].concat());
     let itself = "deadlock: (0,0,0) waits for `flags[0]`, which it took itself".to_owned();
     assert_eq!(hangs(&again, 1), [(itself, vec![None, Some(true)])]);
     let leaked = "(1,0,0) repeats a loop for good: nobody changes any more what it reads, `flags[0]`, which (0,0,0) took before it ended";
     assert_eq!(hangs(&of_lanes(&take(1, "%flag")), 2), [(leaked.to_owned(), vec![None, Some(true)])]);
-    // The lane that holds the lock waits at a barrier for one that waits for the lock.
+    // The lock holder waits at a barrier for a lane that waits for the lock.
     let two = "%other = OpIEqual %bool %me %63\n%first_or_last = OpLogicalOr %bool %first %other\n";
     let meet = of_lanes(&take(1, "%flag")).replace("%first %t", "%first_or_last %t");
     let (message, _) = &hangs(&[two, &meet, BARRIER, &back("%flag")].concat(), 1)[0];
@@ -315,11 +319,11 @@ fn deadlocks_name_the_whole_circle() {
 
 #[test]
 fn many_orders_where_they_cost_little() {
-    // The first of each workgroup takes a lock, which is right: nothing is found, and the order decides who waits.
+    // The first lane of each workgroup takes a lock correctly: no finding, but schedule-dependent.
     let first = "%may = OpIEqual %bool %me %0\n";
     let locked = kernel(&by(first)).replace("LocalSize 64", "LocalSize 4");
-    let module = frontend::read(locked.as_bytes()).expect("a module");
-    let of = |workgroups| Options { grid: Some([workgroups, 1, 1]), ..Options::default() };
+    let module = frontend::read_module(locked.as_bytes()).expect("a module");
+    let of = |workgroups| AnalysisOptions { grid: Some([workgroups, 1, 1]), ..AnalysisOptions::default() };
     let tried = |report: Result<grid::GridReport, Refusal>| {
         let report = report.expect("a walk");
         assert!(report.is_schedule_dependent && report.findings.is_empty(), "{:?}", report.findings);
@@ -329,17 +333,20 @@ fn many_orders_where_they_cost_little() {
     let clean = |orders| (GridVerdict::Clean, orders, String::new());
     assert_eq!(tried(grid::analyze_grid(&module, &of(2))), clean(12));
     assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(2))), clean(1_000));
-    // A few orders whatever they cost, though one alone takes more than the many may.
+    // The first few schedules run even if one exceeds the budget of the cheap ones.
     for workgroups in [160, 500] {
         assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(workgroups))), clean(12));
     }
-    // Who asks for a number has it, or is told.
-    let asked = |schedules, workgroups| Options { schedules: Some(schedules), ..of(workgroups) };
+    // A requested number of schedules is reached or refused.
+    let asked = |schedules, workgroups| AnalysisOptions { schedules: Some(schedules), ..of(workgroups) };
     assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &asked(30, 16))), clean(30));
-    let short = |options: &Options| {
+    let short = |options: &AnalysisOptions| {
         let looks = std::sync::atomic::AtomicU32::new(0);
         let until = Until::new(move || looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 500);
-        tried(grid::analyze_grid_thoroughly(&module, &Options { until: Some(until), ..options.clone() }))
+        tried(grid::analyze_grid_thoroughly(
+            &module,
+            &AnalysisOptions { deadline: Some(until), ..options.clone() },
+        ))
     };
     let (verdict, orders, why) = short(&of(16));
     assert!(verdict == GridVerdict::Clean && (1..12).contains(&orders) && why.is_empty(), "{orders}: {why}");
@@ -350,20 +357,20 @@ fn many_orders_where_they_cost_little() {
 
 #[test]
 fn subgroups_and_large_grids() {
-    // Which lanes write is known, and nothing is ordered.
+    // The writing lanes are known, and nothing orders them.
     let elect = "%chosen = OpGroupNonUniformElect %bool %3\nOpSelectionMerge %m None\nOpBranchConditional %chosen %t %m\n\
                  %t = OpLabel\nOpStore %mine %me\nOpBranch %m\n%m = OpLabel\n";
     assert_eq!(found(elect, 1), "");
     let all = "%bits = OpGroupNonUniformBallot %v4 %3 %true\n%word = OpCompositeExtract %u32 %bits 0\nOpStore %its %word\n";
     assert_eq!(found(&[all, "%got = OpLoad %u32 %mine\n"].concat(), 1), "lockstep");
-    // One instruction of all lanes at once has no order in lockstep either.
+    // One instruction of all lanes is unordered even in lockstep.
     let same = "%shares = OpAccessChain %to_shared %shared %0\nOpStore %shares %me\n";
     assert_eq!(found(same, 1), "race");
-    // 256 workgroups of 64: 16,384 invocations that each write their own.
+    // 256 workgroups of 64: 16,384 invocations that each write their own element.
     let own = "%start = OpIMul %u32 %wg %64\n%at = OpIAdd %u32 %start %me\n%place = OpAccessChain %to_u32 %flags %0 %at\n";
     let module =
-        frontend::read(kernel(&[own, "OpStore %place %me\n"].concat()).as_bytes()).expect("a module");
-    let mut options = Options { grid: Some([256, 1, 1]), ..Options::default() };
+        frontend::read_module(kernel(&[own, "OpStore %place %me\n"].concat()).as_bytes()).expect("a module");
+    let mut options = AnalysisOptions { grid: Some([256, 1, 1]), ..AnalysisOptions::default() };
     options.buffers.insert((0, 1), vec![0; 4 * 64 * 256]);
     let report = grid::analyze_grid(&module, &options).expect("a walk");
     assert_eq!((report.findings.len(), report.is_schedule_dependent), (0, false), "{:?}", report.findings);
@@ -375,11 +382,14 @@ fn subgroups_and_large_grids() {
 
 #[test]
 fn what_is_not_computed_is_refused_where_it_decides() {
-    // A derivative is not followed.
+    // Derivatives are not computed.
     let derived = "%f = OpConvertUToF %f32 %me\n%d = OpDPdx %f32 %f\n%i = OpConvertFToU %u32 %d\n";
     let walk = |used: &str| {
         let text = kernel(&[WRITE, derived, used].concat());
-        grid::analyze_grid(&frontend::read(text.as_bytes()).expect("a module"), &Options::default())
+        grid::analyze_grid(
+            &frontend::read_module(text.as_bytes()).expect("a module"),
+            &AnalysisOptions::default(),
+        )
     };
     assert!(walk("").expect("a walk, for which it decides nothing").findings.is_empty());
     let decides = "%chosen = OpAccessChain %to_u32 %flags %0 %i\nOpStore %chosen %me\n";
@@ -387,39 +397,42 @@ fn what_is_not_computed_is_refused_where_it_decides() {
     assert!(refused.to_string().contains("an index is computed from floats"), "{refused}");
 }
 
-/// Nine threads of three workgroups take slots, of which there are eight: the sizes and first contents are those of the annotations.
+/// Nine threads of three workgroups take eight slots, with annotated sizes and contents.
 #[test]
 fn annotations_say_what_a_walk_begins_with() {
     let text = include_str!("shaders/slots-too-few.spvasm");
     let walk = |text: &str| {
-        grid::analyze_grid(&frontend::read(text.as_bytes()).expect("a module"), &Options::default())
+        grid::analyze_grid(
+            &frontend::read_module(text.as_bytes()).expect("a module"),
+            &AnalysisOptions::default(),
+        )
     };
     assert_eq!(walk(text).expect("a walk").findings[0].kind, FindingKind::Race);
     let fewer = text.replace("@Config: 3, 1, 3", "@Config: 2, 2, 2");
     assert!(walk(&fewer).expect("a walk").findings.is_empty());
-    // Two that write where the first contents are 5.
+    // Two invocations write if the initial content is 5.
     let compared = include_str!("../../cli/tests/all/shaders/annotated/unknown-compared.spvasm");
     let found = |number: u32| {
         let walked = walk(&format!("; @Input: %x = {number}\n{compared}")).expect("a walk");
         walked.findings.iter().map(|found| found.kind).collect::<Vec<_>>()
     };
     assert_eq!((found(5), found(4)), (vec![FindingKind::Race], Vec::new()));
-    // Any value may stand in what nothing is said of.
+    // An unannotated input may have any value.
     let open = text.replace("; @Input: %C = {{0}}\n", "");
     let refused = walk(&open).expect_err("a refusal");
     assert!(refused.to_string().contains("`%C` without @Input, for a whole grid"), "{refused}");
 }
 
-/// What `check` tells beside races: the kinds, words and lines.
-fn checked(body: &str) -> Result<Vec<(FindingKind, String, Place)>, Refusal> {
-    let module = frontend::read(kernel(body).replace("LocalSize 64", "LocalSize 2").as_bytes())?;
-    let options = Options { grid: Some([1, 1, 1]), subgroup_size: Some(2), ..Options::default() };
-    let told = |found: &frontend::Finding| (found.kind, found.message.clone(), found.at[0].place);
+/// Returns the findings of `check` other than races: class, message and lines.
+fn checked(body: &str) -> Result<Vec<(FindingKind, String, SourcePosition)>, Refusal> {
+    let module = frontend::read_module(kernel(body).replace("LocalSize 64", "LocalSize 2").as_bytes())?;
+    let options =
+        AnalysisOptions { grid: Some([1, 1, 1]), subgroup_size: Some(2), ..AnalysisOptions::default() };
+    let told = |found: &frontend::LiftFinding| (found.kind, found.message.clone(), found.at[0].place);
     Ok(frontend::lift(&module, &options)?.findings.iter().map(told).collect())
 }
 
-/// Results that are not defined are told where somebody looks at them, by the walk and by what the model is asked with alike; what is
-/// computed and thrown away is not.
+/// An undefined result is reported where it is observed, by the walk and by the model; an unused one is not.
 #[test]
 fn results_that_are_not_defined_are_told_where_they_matter() {
     const OPERATIONS: [(&str, &str); 9] = [
@@ -488,10 +501,10 @@ fn results_that_are_not_defined_are_told_where_they_matter() {
             let told_by_walk: Vec<_> =
                 all.iter().map(|found| (found.kind, found.message.as_str(), found.at[0].place)).collect();
             let line = 1 + kernel(&body).lines().position(|line| line.starts_with("%got")).unwrap() as u32;
-            let expected = if told { vec![(kind, words, Place::Line(line))] } else { Vec::new() };
+            let expected = if told { vec![(kind, words, SourcePosition::Line(line))] } else { Vec::new() };
             assert_eq!(told_by_walk, expected, "{body}");
             let mut told_by_check = checked(&body).unwrap();
-            // One of each invocation.
+            // One finding per invocation.
             told_by_check.dedup();
             let told_by_check: Vec<_> = told_by_check
                 .iter()
@@ -502,7 +515,7 @@ fn results_that_are_not_defined_are_told_where_they_matter() {
     }
 }
 
-/// Pointers into arrays, compared and subtracted: `to` and `from` are of elements 5 and 2.
+/// Pointers into arrays, compared and subtracted: `to` and `from` point to elements 5 and 2.
 #[test]
 fn pointers_are_compared_and_subtracted() {
     let told = |test: &str| {
@@ -514,8 +527,8 @@ fn pointers_are_compared_and_subtracted() {
         );
         let text = kernel(&body).replace("LocalSize 64", "LocalSize 2");
         let text = text.replace("%true = ", "%nowhere = OpConstantNull %to_shared\n%true = ");
-        let module = frontend::read(text.as_bytes()).unwrap();
-        let options = Options { grid: Some([1, 1, 1]), ..Options::default() };
+        let module = frontend::read_module(text.as_bytes()).unwrap();
+        let options = AnalysisOptions { grid: Some([1, 1, 1]), ..AnalysisOptions::default() };
         let mut walked: Vec<_> =
             grid::analyze_grid(&module, &options).unwrap().findings.into_iter().map(|f| f.message).collect();
         let mut checked: Vec<_> =
@@ -552,7 +565,7 @@ fn pointers_are_compared_and_subtracted() {
     }
 }
 
-/// A race and what mends it are told of the block that is accessed, where several are of one binding.
+/// If several blocks share a binding, a race and its fix name the accessed one.
 #[test]
 fn of_several_blocks_of_a_binding_the_accessed_one_is_named() {
     let body = "%there = OpAccessChain %to_u32 %words %0 %me\n%beside = OpAccessChain %to_u32 %words %0 %near\n\
@@ -564,19 +577,19 @@ fn of_several_blocks_of_a_binding_the_accessed_one_is_named() {
     );
     let text = text
         .replace("%flags = OpVariable", "%words = OpVariable %to_block StorageBuffer\n%flags = OpVariable");
-    let module = frontend::read(text.as_bytes()).unwrap();
-    let options = Options { grid: Some([1, 1, 1]), ..Options::default() };
+    let module = frontend::read_module(text.as_bytes()).unwrap();
+    let options = AnalysisOptions { grid: Some([1, 1, 1]), ..AnalysisOptions::default() };
     let report = grid::analyze_grid(&module, &options).unwrap();
     assert!(report.findings[0].message.contains("`words["), "{:?}", report.findings);
-    let mends = frontend::mend_walked(&module, &options, &report, &|| false);
+    let mends = frontend::fix_walk_findings(&module, &options, &report, &|| false);
     let texts: Vec<&str> = mends.of.iter().flatten().map(|change| change.text.as_str()).collect();
     assert!(texts.contains(&"declare `words` coherent"), "{texts:?}");
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let asking = Asking { budget: Budget::default(), race: true, question: false, places: true };
-    let whole = frontend::lift(&module, &Options { keep_all: true, ..options }).unwrap();
-    let found = frontend::answer(&whole, &model, &asking).unwrap().race_found;
+    let asking = ModelQuery { budget: Budget::default(), race: true, question: false, places: true };
+    let whole = frontend::lift(&module, &AnalysisOptions { keep_all: true, ..options }).unwrap();
+    let found = frontend::answer_with_model(&whole, &model, &asking).unwrap().race_found;
     assert!(found.as_ref().is_some_and(|found| found.element.starts_with("words[")), "{found:?}");
-    let mended = frontend::mend(&module, &whole, &model, found.as_ref(), &asking).unwrap();
+    let mended = frontend::fix_races(&module, &whole, &model, found.as_ref(), &asking).unwrap();
     let texts: Vec<&str> = mended.changes.iter().map(|change| change.text.as_str()).collect();
     assert!(texts.contains(&"declare `words` coherent"), "{texts:?}");
 }

@@ -1,5 +1,6 @@
-//! Real kernels with their cases: what is said of each over its whole grid. The table is `kernels.tsv`; with VK_LITMUS_BLESS
-//! in the environment it is written.
+//! Real kernels with their cases, and the findings over their whole grids.
+//!
+//! The expected table is `kernels.tsv`; `VK_LITMUS_BLESS` rewrites it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,20 +8,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use frontend::grid::{GridReport, GridVerdict};
-use frontend::{Module, inputs, judge};
+use frontend::{SpirvModule, inputs, judge};
 use model::{Budget, Model};
 
-/// Rows whose expectation is not met, each with why.
+/// Rows that miss their expectation, each with a reason.
 const DIFFERENT: [(&str, &str); 1] = [(
     "ggml_argsort_new",
     "an invocation reads both elements of its pair before its partner, which exchanges them, comes to a barrier",
 )];
 
-/// A kernel as the manifest has it.
+/// A kernel of the manifest.
 struct Row {
     id: String,
     expected: String,
-    /// Lines of which one is to be named.
+    /// Lines of which a finding has to name one.
     lines: Vec<u32>,
 }
 
@@ -41,8 +42,8 @@ fn rows(corpus: &Path) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
     Ok(rows)
 }
 
-/// The verdict, and kind and lines of each finding.
-fn said(module: &Module, report: &GridReport) -> String {
+/// Returns the verdict, with class and lines of each finding.
+fn said(module: &SpirvModule, report: &GridReport) -> String {
     let verdict = match report.verdict {
         GridVerdict::Racy => "racy",
         GridVerdict::Clean if report.is_schedule_dependent => "clean in the orders tried",
@@ -71,16 +72,15 @@ fn kernels_get_their_verdicts() {
     };
     let model = Model::shipped("vulkan").expect("a model").expect("it compiles");
     let (mut table, mut wrong) = (String::new(), Vec::new());
-    // The validation layers' own cases: faults that are found, and the right ones, their false alarms among them, that are
-    // left alone.
+    // The validation layers' own cases: faults to find, and correct kernels, including their false alarms.
     let (mut layers_found, mut layers_silent) = ((0, 0), (0, 0));
     for row in rows(&corpus).expect("a manifest") {
         let folder = corpus.join(&row.id);
         let text = std::fs::read_to_string(folder.join("case.toml")).expect("a case");
-        let case = inputs::case_file(&text, &|name| Err(format!("{name} is not there")))
+        let case = inputs::parse_case_file(&text, &|name| Err(format!("{name} is not there")))
             .expect("a case that is understood");
         let bytes = std::fs::read(folder.join(case.module.as_deref().unwrap_or("k.spv"))).expect("a module");
-        let module = frontend::read(&bytes).expect("a module that is read");
+        let module = frontend::read_module(&bytes).expect("a module that is read");
         let started = Instant::now();
         let judged = judge(&module, &case.options, &model, Budget::default().at_most(2_000_000));
         let took = started.elapsed();

@@ -1,23 +1,23 @@
-//! What buffers may hold in the end: by the model where invocations are few, by the walk where nothing depends on their order.
+//! Final buffer contents: by the model for few invocations, by the walk if nothing is schedule-dependent.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use frontend::{Finals, Options, dispatch, finals};
+use frontend::{AnalysisOptions, FinalContents, final_contents, plan_dispatch};
 use model::{Budget, Model};
 
-fn of(path: &str, grid: u32, buffers: &[((u32, u32), &[u32])]) -> Finals {
+fn of(path: &str, grid: u32, buffers: &[((u32, u32), &[u32])]) -> FinalContents {
     let path = format!("{}/{path}.spvasm", env!("CARGO_MANIFEST_DIR"));
-    let module = frontend::read(&std::fs::read(path).unwrap()).unwrap();
+    let module = frontend::read_module(&std::fs::read(path).unwrap()).unwrap();
     let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let buffers = buffers.iter().map(|(at, words)| (*at, bytes(words))).collect();
-    let options = Options { grid: Some([grid, 1, 1]), buffers, ..Options::default() };
-    let dispatch = dispatch(&module, &options).unwrap();
+    let options = AnalysisOptions { grid: Some([grid, 1, 1]), buffers, ..AnalysisOptions::default() };
+    let dispatch = plan_dispatch(&module, &options).unwrap();
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();
-    finals(&module, &dispatch, &options, &vulkan, Budget::default(), &ToString::to_string)
+    final_contents(&module, &dispatch, &options, &vulkan, Budget::default(), &ToString::to_string)
 }
 
-/// Allowed contents, and those that no sequentially consistent execution leaves.
-fn listed(finals: Finals) -> (Vec<Vec<u64>>, usize) {
-    let Finals::Known { contents, .. } = finals else { panic!("{finals:?}") };
+/// Returns the allowed contents, and the number of those that sequential consistency forbids.
+fn listed(finals: FinalContents) -> (Vec<Vec<u64>>, usize) {
+    let FinalContents::Known { contents, .. } = finals else { panic!("{finals:?}") };
     let allowed: Vec<_> = contents.iter().filter(|(_, says)| says.allowed).collect();
     let weak = allowed.iter().filter(|(_, says)| says.weak).count();
     (allowed.into_iter().map(|(values, _)| values.clone()).collect(), weak)
@@ -30,12 +30,12 @@ fn few_invocations_are_enumerated() {
     let (contents, weak) = listed(of("tests/shaders/lock-right", 2, &[]));
     assert_eq!((contents.len(), weak), (1, 0), "{contents:?}");
     assert!(contents[0].contains(&2), "{contents:?}");
-    // Data and flag are written in any case; the other workgroup sees one of three or of four pairs.
+    // Data and flag are always written; the other workgroup sees one of three or of four pairs.
     let (relaxed, weak) = listed(of(&format!("{DISPATCH}/message-relaxed"), 2, &[]));
     assert_eq!((relaxed.len(), weak), (4, 1), "{relaxed:?}");
     let (ordered, weak) = listed(of(&format!("{DISPATCH}/message"), 2, &[]));
     assert_eq!((ordered.len(), weak), (3, 0), "{ordered:?}");
-    // Three draw three tickets in any order.
+    // Three invocations draw three tickets in any order.
     let (tickets, _) = listed(of(&format!("{DISPATCH}/tickets"), 3, &[]));
     assert_eq!(tickets.len(), 6, "{tickets:?}");
 }
@@ -47,7 +47,7 @@ fn a_grid_without_an_order_has_one_content() {
     assert_eq!((contents, weak), (vec![vec![2016]], 0));
 }
 
-/// Vectors that loops carry, put together anew, and that functions take and give.
+/// Vectors that loops carry, that are recombined, and that functions take and return.
 #[test]
 fn vectors_keep_their_components_apart() {
     let count = 32;
@@ -58,55 +58,55 @@ fn vectors_keep_their_components_apart() {
 
 #[test]
 fn what_is_undefined_or_not_known_says_why() {
-    let Finals::Undefined(why) = of(&format!("{DISPATCH}/racy"), 2, &[]) else { panic!() };
+    let FinalContents::Undefined(why) = of(&format!("{DISPATCH}/racy"), 2, &[]) else { panic!() };
     assert!(why.starts_with("race: data race on `data.count`"), "{why}");
-    let Finals::Unknown { why, .. } = of(&format!("{DISPATCH}/tickets"), 64, &[]) else { panic!() };
+    let FinalContents::Unknown { why, .. } = of(&format!("{DISPATCH}/tickets"), 64, &[]) else { panic!() };
     assert!(why.contains("16 invocations"), "{why}");
 }
 
-/// What devices may do in several ways is never held against one of them.
+/// Results that may differ between devices are never counted against one.
 #[test]
 fn what_differs_between_devices_is_not_known() {
     for (name, what) in
         [("subgroup-size", "the size of subgroups"), ("negative-remainder", "a remainder of signed numbers")]
     {
         let finals = of(&format!("{DISPATCH}/{name}"), 1, &[]);
-        let Finals::Unknown { why, race_free: true } = finals else { panic!("{name}: {finals:?}") };
+        let FinalContents::Unknown { why, race_free: true } = finals else { panic!("{name}: {finals:?}") };
         assert!(why.contains(what), "{why}");
     }
     let finals = of(&format!("{DISPATCH}/smallest-quotient"), 1, &[]);
-    let Finals::Undefined(why) = finals else { panic!("{finals:?}") };
+    let FinalContents::Undefined(why) = finals else { panic!("{finals:?}") };
     assert!(why.contains("undefined"), "{why}");
 }
 
-/// Where nothing changes, nobody can tell whether anything was executed.
+/// If nothing changes, a dispatch that never ran looks the same.
 #[test]
 fn what_leaves_everything_as_it_was_is_not_known() {
     let zeros = vec![0; 64];
     let finals = of(&format!("{DISPATCH}/reduction"), 1, &[((0, 0), &zeros)]);
-    let Finals::Unknown { why, race_free: true } = finals else { panic!("{finals:?}") };
+    let FinalContents::Unknown { why, race_free: true } = finals else { panic!("{finals:?}") };
     assert!(why.contains("as they were"), "{why}");
 }
 
-/// Names, numbers and needs stand beside the words, which are those of the file.
+/// Names, constants and features accompany the words, which are those of the file.
 #[test]
 fn a_dispatch_keeps_the_words_of_the_module() {
     let path = format!("{}/{DISPATCH}/reduction.spvasm", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read(path).unwrap();
-    let module = frontend::read(&text).unwrap();
-    let of = dispatch(&module, &Options::default()).unwrap();
-    assert_eq!(of.words, frontend::assemble(std::str::from_utf8(&text).unwrap()).unwrap().words);
+    let module = frontend::read_module(&text).unwrap();
+    let of = plan_dispatch(&module, &AnalysisOptions::default()).unwrap();
+    assert_eq!(of.words, frontend::assemble_text(std::str::from_utf8(&text).unwrap()).unwrap().words);
     let buffers: Vec<_> =
         of.buffers.iter().map(|b| (b.set, b.binding, b.uniform, b.name.as_str(), b.bytes.len())).collect();
     assert_eq!(buffers, [(0, 0, false, "given", 65_536), (1, 2, false, "result", 4)]);
     assert_eq!((of.entry.as_str(), of.local_size, of.workgroup_bytes), ("main", [64, 1, 1], 256));
     assert!(of.loops && !of.floats && of.needs.is_empty() && of.unknown.is_empty(), "{of:?}");
-    let names =
-        frontend::element_names(&module, &Options::default(), &[(0, 0, 0, 12), (1, 2, 0, 0)]).unwrap();
+    let names = frontend::element_names(&module, &AnalysisOptions::default(), &[(0, 0, 0, 12), (1, 2, 0, 0)])
+        .unwrap();
     assert_eq!(names, ["given.values[3]", "result.total"]);
 }
 
-/// A rotation within clusters asks for more than one of the whole subgroup.
+/// A clustered rotation needs more features than one of the whole subgroup.
 #[test]
 fn rotations_ask_for_their_features() {
     let needs = |cluster: &str| {
@@ -117,7 +117,10 @@ fn rotations_ask_for_their_features() {
              %function = OpTypeFunction %void\n%main = OpFunction %void None %function\n%entry = OpLabel\n\
              %turned = OpGroupNonUniformRotateKHR %u32 %3 %2 %2 {cluster}\nOpReturn\nOpFunctionEnd\n"
         );
-        dispatch(&frontend::read(text.as_bytes()).unwrap(), &Options::default()).unwrap().needs.concat()
+        plan_dispatch(&frontend::read_module(text.as_bytes()).unwrap(), &AnalysisOptions::default())
+            .unwrap()
+            .needs
+            .concat()
     };
     assert_eq!(needs(""), ["shaderSubgroupRotate"]);
     let mut clustered = needs("%4");

@@ -1,4 +1,4 @@
-//! The peer's modules, where `VK_LITMUS_CORPORA` says that they are; counted and said where it does not.
+//! The modules of Dartagnan, if `VK_LITMUS_CORPORA` contains them; a missing corpus is reported.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::collections::{BTreeMap, HashMap};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use frontend::{Asking, Options};
+use frontend::{AnalysisOptions, ModelQuery};
 use litmus::Race;
 use model::progress::{Fairness, Limits, ProgressModel, terminates};
 use model::{Budget, Model};
 
-/// The peer's folder.
+/// Returns Dartagnan's folder.
 fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| Path::new(&corpora).join("dat3m-spirv"));
     let found = folder.filter(|folder| folder.is_dir());
@@ -21,7 +21,7 @@ fn folder() -> Option<PathBuf> {
     found
 }
 
-/// Every text of it.
+/// Returns all texts in it.
 fn texts(folder: &Path) -> Vec<PathBuf> {
     let mut open = vec![folder.to_owned()];
     let mut found = Vec::new();
@@ -39,7 +39,7 @@ fn texts(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The assembler gives the words that SPIR-V Tools' gives, and the module reads.
+/// The assembler produces the words of SPIRV-Tools, and the module reads.
 #[test]
 fn words_are_those_of_spirv_as() {
     let Some(folder) = folder() else { return };
@@ -48,14 +48,14 @@ fn words_are_those_of_spirv_as() {
     let mut differ = Vec::new();
     for path in texts(&folder) {
         let text = std::fs::read_to_string(&path).unwrap();
-        let ours = match frontend::assemble(&text) {
+        let ours = match frontend::assemble_text(&text) {
             Ok(assembled) => assembled.words,
             Err(refusal) => {
                 differ.push(format!("{}:{refusal}", path.display()));
                 continue;
             }
         };
-        if let Err(refusal) = frontend::read(text.as_bytes()) {
+        if let Err(refusal) = frontend::read_module(text.as_bytes()) {
             differ.push(format!("{}:{refusal}", path.display()));
         }
         if !witness {
@@ -79,7 +79,7 @@ fn words_are_those_of_spirv_as() {
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 
-/// What a check of the peer's says.
+/// A property that Dartagnan checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Pass,
@@ -87,7 +87,7 @@ enum Verdict {
     Unknown,
 }
 
-/// A row of the peer's table.
+/// A row of Dartagnan's table.
 struct Row {
     path: String,
     check: String,
@@ -114,7 +114,7 @@ fn rows(folder: &Path) -> Vec<Row> {
         .collect()
 }
 
-/// The progress model that a check names: `qfobesghsa` is `qf=obe,sg=hsa`.
+/// Parses a progress model: `qfobesghsa` is `qf=obe,sg=hsa`.
 fn progress_model(name: &str) -> ProgressModel {
     if let Some(promise) = name.strip_suffix("uniform") {
         return promise.parse().unwrap();
@@ -131,18 +131,18 @@ fn progress_model(name: &str) -> ProgressModel {
     levels.join(",").parse().unwrap()
 }
 
-/// What a row may cost: the same everywhere, unlike time.
+/// Step budget of a row; unlike time, it is the same on every machine.
 const STEPS: u64 = 4_000_000;
-/// What a row may cost that is known to cost more.
+/// Step budget of rows that are known to exceed it.
 const FEW_STEPS: u64 = 50_000;
 
 fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict, String> {
     let bytes = std::fs::read(folder.join(&row.path)).unwrap();
-    let module = frontend::read(&bytes).map_err(|refusal| refusal.to_string())?;
-    let options = Options {
+    let module = frontend::read_module(&bytes).map_err(|refusal| refusal.to_string())?;
+    let options = AnalysisOptions {
         unroll: Some(row.bound),
         ignore_filter: row.check.ends_with("-false"),
-        ..Options::default()
+        ..AnalysisOptions::default()
     };
     let lifted = frontend::lift(&module, &options).map_err(|refusal| refusal.to_string())?;
     let budget = Budget::steps(steps);
@@ -161,8 +161,8 @@ fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict
         return Ok(if ends { Verdict::Pass } else { Verdict::Fail });
     }
     let safety = row.check == "safety";
-    let asking = Asking { budget, race: !safety, question: safety, places: false };
-    let answer = frontend::answer(&lifted, model, &asking).map_err(|error| error.to_string())?;
+    let asking = ModelQuery { budget, race: !safety, question: safety, places: false };
+    let answer = frontend::answer_with_model(&lifted, model, &asking).map_err(|error| error.to_string())?;
     let holds = if safety {
         answer.holds
     } else {
@@ -176,7 +176,7 @@ fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict
     }
 }
 
-/// Every row has the peer's verdict, but for those in `different.tsv`.
+/// Every row has Dartagnan's verdict, except those in `different.tsv`.
 #[test]
 fn verdicts_are_the_peers() {
     let Some(folder) = folder() else { return };
@@ -221,7 +221,7 @@ fn verdicts_are_the_peers() {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Kernels of real projects: each is read, and lifted or refused by name; what is answered is what is known of it.
+/// Kernels of real projects are read, and lifted or refused by name, with known answers.
 #[test]
 fn kernels_of_projects_are_read() {
     let Some(folder) = folder() else { return };
@@ -237,26 +237,30 @@ fn kernels_of_projects_are_read() {
     for kernel in names.iter().filter(|path| path.is_dir()) {
         let name = kernel.file_name().unwrap().to_str().unwrap();
         let case = std::fs::read_to_string(kernel.join("case.toml")).unwrap();
-        let case = frontend::inputs::case_file(&case, &|name| Err(format!("{name} is not there"))).unwrap();
+        let case =
+            frontend::inputs::parse_case_file(&case, &|name| Err(format!("{name} is not there"))).unwrap();
         let bytes = std::fs::read(kernel.join(case.module.as_deref().unwrap_or("k.spv"))).unwrap();
-        let module = match frontend::read(&bytes) {
+        let module = match frontend::read_module(&bytes) {
             Ok(module) => module,
             Err(refusal) => {
                 wrong.push(format!("{name} is not read: {refusal}"));
                 continue;
             }
         };
-        let asking = Asking { budget: Budget::steps(1_000_000), race: true, question: false, places: true };
+        let asking =
+            ModelQuery { budget: Budget::steps(1_000_000), race: true, question: false, places: true };
         let said = frontend::lift(&module, &case.options)
             .map_err(|refusal| refusal.what.to_string())
-            .and_then(|lifted| frontend::answer(&lifted, &model, &asking).map_err(|error| error.to_string()));
+            .and_then(|lifted| {
+                frontend::answer_with_model(&lifted, &model, &asking).map_err(|error| error.to_string())
+            });
         match said {
             Err(reason) => *refused.entry(reason).or_insert(0) += 1,
             Ok(answer) => {
                 answered += 1;
                 let known = format!("{name},");
                 let row = table.lines().find(|line| line.starts_with(&known)).unwrap_or_default();
-                // Lines of the race are among those that are known.
+                // The lines of the race are among the known ones.
                 let lines: Vec<String> = answer
                     .race_found
                     .iter()
@@ -269,7 +273,7 @@ fn kernels_of_projects_are_read() {
                 };
                 let fits = match answer.race {
                     Race::Racy => row.contains(",racy") && lines.iter().any(listed),
-                    // A race checker cannot see wrong orders of atomics.
+                    // A race checker cannot detect insufficient orders of atomics.
                     Race::Free => !row.contains(",racy"),
                     Race::Unknown => true,
                 };

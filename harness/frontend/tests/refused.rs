@@ -1,8 +1,8 @@
-//! What is malformed or beyond the lifter ends in a diagnostic with its place, within bounds of memory and time.
+//! Malformed and unsupported modules yield a diagnostic with a position, within bounds of memory and time.
 
-use frontend::{Options, Problem, Refusal};
+use frontend::{AnalysisOptions, Problem, Refusal};
 
-/// A kernel of one invocation: declarations, body.
+/// Returns a kernel of one invocation with the given declarations and body.
 fn kernel(declarations: &str, body: &str) -> String {
     format!(
         "OpCapability Shader
@@ -51,7 +51,8 @@ OpFunctionEnd
 }
 
 fn lifted(text: &str) -> Result<frontend::Lifted, Refusal> {
-    frontend::read(text.as_bytes()).and_then(|module| frontend::lift(&module, &Options::default()))
+    frontend::read_module(text.as_bytes())
+        .and_then(|module| frontend::lift(&module, &AnalysisOptions::default()))
 }
 
 fn refusal(declarations: &str, body: &str) -> String {
@@ -151,7 +152,7 @@ OpBranch %after
 fn kernels_without_faults_are_lifted() {
     let lifted = lifted(&kernel("", "OpStore %mine %1")).unwrap();
     assert_eq!(lifted.invocations.len(), 2);
-    // Two invocations touch two elements: nothing is shared.
+    // Two invocations access two elements: nothing is shared.
     assert!(lifted.cases[0].test.locations.is_empty());
     let lifted = self::lifted(&kernel("", "OpStore %first %me")).unwrap();
     insta::assert_snapshot!(litmus::print(&lifted.cases[0].test));
@@ -167,7 +168,8 @@ fn words(instructions: &[&[u32]]) -> Vec<u8> {
 }
 
 fn message(bytes: &[u8]) -> String {
-    match frontend::read(bytes).and_then(|module| frontend::lift(&module, &Options::default())) {
+    match frontend::read_module(bytes).and_then(|module| frontend::lift(&module, &AnalysisOptions::default()))
+    {
         Ok(_) => "lifted".to_owned(),
         Err(refusal) => refusal.to_string(),
     }
@@ -179,21 +181,21 @@ fn hostile_modules_end_in_a_diagnostic() {
         message(&[]),
         message(&[0x03, 0x02, 0x23, 0x07, 1]),
         message(&words(&[])),
-        // A count of no words, and one beyond the end.
+        // A word count of zero, and one beyond the end.
         message(&[words(&[]), vec![0, 0, 0, 0]].concat()),
         message(&[words(&[]), vec![17, 0, 9, 0]].concat()),
-        // A structure of itself, and an array of itself.
+        // A structure and an array that contain themselves.
         message(&words(&[&[30, 1, 1]])),
         message(&words(&[&[28, 1, 1, 2]])),
-        // A vector of four thousand million elements.
+        // A vector of four billion elements.
         message(&words(&[&[21, 1, 32, 0], &[23, 2, 1, 4_000_000_000]])),
     ];
-    // Structures of twice the one before: 2^60 bytes.
+    // Structures of doubling size: 2^60 bytes.
     let mut deep: Vec<Vec<u32>> = vec![vec![21, 1, 32, 0]];
     deep.extend((2..62).map(|id| vec![30, id, id - 1, id - 1]));
     let deep: Vec<&[u32]> = deep.iter().map(Vec::as_slice).collect();
     all.push(message(&words(&deep)));
-    // Types a hundred deep.
+    // Types nested a hundred deep.
     let mut chain: Vec<Vec<u32>> = vec![vec![21, 1, 32, 0]];
     chain.extend((2..100).map(|id| vec![30, id, id - 1]));
     let chain: Vec<&[u32]> = chain.iter().map(Vec::as_slice).collect();
@@ -230,10 +232,10 @@ OpBranch %head
     assert!(matches!(refused.what, Problem::Budget { what: "parts of a value", .. }), "{refused}");
 }
 
-/// Words drawn at random behind a header, and a kernel with words changed at random: never a panic.
+/// Random words after a header, and a kernel with random words: never a panic.
 #[test]
 fn random_words_do_no_harm() {
-    let assembled = frontend::assemble(&kernel("", "OpStore %mine %1")).unwrap().words;
+    let assembled = frontend::assemble_text(&kernel("", "OpStore %mine %1")).unwrap().words;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = || {
         state ^= state << 13;
@@ -253,15 +255,15 @@ fn random_words_do_no_harm() {
             };
         }
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let module = frontend::read(&bytes);
+        let module = frontend::read_module(&bytes);
         read += usize::from(module.is_ok());
         if let Ok(module) = module {
-            let _ = frontend::lift(&module, &Options::default());
-            let _ = frontend::grid::analyze_grid(&module, &Options::default());
+            let _ = frontend::lift(&module, &AnalysisOptions::default());
+            let _ = frontend::grid::analyze_grid(&module, &AnalysisOptions::default());
         }
     }
     assert!(read > 100, "{read}");
-    // Text with characters changed at random.
+    // Text with random characters.
     let text = kernel("", "OpStore %mine %1");
     for _ in 0..2_000 {
         let mut bytes = text.clone().into_bytes();
@@ -273,8 +275,8 @@ fn random_words_do_no_harm() {
                 _ => bytes[random() as usize % text.len()],
             };
         }
-        if let Ok(module) = frontend::read(&bytes) {
-            let _ = frontend::lift(&module, &Options::default());
+        if let Ok(module) = frontend::read_module(&bytes) {
+            let _ = frontend::lift(&module, &AnalysisOptions::default());
         }
     }
 }
@@ -292,14 +294,14 @@ fn classic_modules_are_read_as_the_vulkan_model() {
     assert!(made.contains("st.av.qf.sc0 data_0, 1"), "{made}");
 }
 
-/// A fragment executes each end of its section once: the model's way and the walk's say so of whoever does not.
+/// A fragment executes each end of its section once: lifter and walk report violations.
 #[test]
 fn sections_are_executed_once() {
     let found = |mode: &str, body: &str| {
         let text =
             kernel("", body).replace("GLCompute", "Fragment").replace("LocalInvocationIndex", "PrimitiveId");
-        let module = frontend::read(text.replace("LocalSize 2 1 1", mode).as_bytes()).unwrap();
-        let options = Options { grid: Some([1, 1, 2]), ..Options::default() };
+        let module = frontend::read_module(text.replace("LocalSize 2 1 1", mode).as_bytes()).unwrap();
+        let options = AnalysisOptions { grid: Some([1, 1, 2]), ..AnalysisOptions::default() };
         let lifted = frontend::lift(&module, &options).map(|lifted| !lifted.findings.is_empty());
         let walked =
             frontend::grid::analyze_grid(&module, &options).map(|report| !report.findings.is_empty());
@@ -319,12 +321,12 @@ fn sections_are_executed_once() {
     assert!(refused.is_err_and(|why| why.contains("without an execution mode")));
 }
 
-/// What has no result and is not known does something that the walk would miss.
+/// An unknown instruction without a result is refused, since it may have an effect.
 #[test]
 fn walks_pass_over_nothing() {
     let walked = |body: &str| {
-        let module = frontend::read(kernel("", body).as_bytes()).unwrap();
-        frontend::grid::analyze_grid(&module, &Options::default()).map(|report| report.verdict)
+        let module = frontend::read_module(kernel("", body).as_bytes()).unwrap();
+        frontend::grid::analyze_grid(&module, &AnalysisOptions::default()).map(|report| report.verdict)
     };
     assert_eq!(walked("OpNop"), Ok(frontend::grid::GridVerdict::Clean));
     for op in ["OpBeginInvocationInterlockEXT", "OpEmitVertex", "OpSetMeshOutputsEXT %1 %1"] {

@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use frontend::{Asking, Finding, FindingKind, Lifted, Module, Options, Place, Refusal, Spot, Until};
+use frontend::{
+    AnalysisOptions, FindingKind, LiftFinding, Lifted, ModelQuery, Refusal, SourcePosition, SpirvModule,
+    Spot, Until,
+};
 use litmus::Race;
 use model::Budget;
 use model::progress::{Limits, terminates};
@@ -26,17 +29,17 @@ use crate::{Conclusion, Failure};
 pub fn check(
     file: &str,
     given: &Compilation<'_>,
-    options: &Options,
+    options: &AnalysisOptions,
     model: &model::Model,
     asked: Asked,
 ) -> Vec<Checked> {
     let refused = |refusal: &Refusal| {
         let line = match refusal.place {
-            Place::Line(line) => line.max(1),
-            Place::Word(_) | Place::Module => 1,
+            SourcePosition::Line(line) => line.max(1),
+            SourcePosition::Word(_) | SourcePosition::Module => 1,
         };
         let failure = Failure::input_message(told(file, refusal));
-        let error = words(&Refusal { place: Place::Module, ..refusal.clone() });
+        let error = words(&Refusal { place: SourcePosition::Module, ..refusal.clone() });
         let line = RejectedLine { file: file.to_owned(), error, line, column: 1 };
         Checked::Rejected(Rejected { line, failure })
     };
@@ -49,7 +52,7 @@ pub fn check(
             return vec![Checked::Rejected(Rejected { line, failure: error.failure() })];
         }
     };
-    let module = match frontend::read(&shader.bytes) {
+    let module = match frontend::read_module(&shader.bytes) {
         Ok(module) => module,
         Err(refusal) => return vec![refused(&refusal)],
     };
@@ -70,9 +73,10 @@ pub fn check(
             let compiler = shader.compiler.as_deref();
             // Whole grids are walked, and so is what the model does not answer for.
             let walked = Walked { file, module: &module, compiler, options: &options };
-            let lifted = |options: &Options| -> Result<_, Refusal> {
+            let lifted = |options: &AnalysisOptions| -> Result<_, Refusal> {
                 let until = Some(Until::new(patience(asked.timeout.saturating_sub(started.elapsed()))));
-                let lifted = frontend::lift(&module, &Options { until, ..options.clone() })?;
+                let lifted =
+                    frontend::lift(&module, &AnalysisOptions { deadline: until, ..options.clone() })?;
                 let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
                 let answered = kernel.answered(model, asked, started);
                 let open = answered.as_ref().map_or(true, |answered| kernel.leaves_open(answered));
@@ -133,7 +137,7 @@ pub fn check(
 /// The line of an entry point whose end neither the lifter nor the walk comes to, with why.
 fn endless(
     file: &str,
-    options: &Options,
+    options: &AnalysisOptions,
     model: &model::Model,
     (started, why): (Instant, String),
 ) -> Checked {
@@ -178,10 +182,10 @@ type Answered = (Result<Checked, String>, bool);
 /// Asks with more and more bodies of loops that depend on what is read, while runs are cut off there, something stays unknown for
 /// that, and time lasts.
 fn deepened(
-    options: &Options,
+    options: &AnalysisOptions,
     asked: Asked,
     started: Instant,
-    ask: impl Fn(&Options) -> Result<Answered, Refusal>,
+    ask: impl Fn(&AnalysisOptions) -> Result<Answered, Refusal>,
 ) -> Result<Answered, Refusal> {
     let mut found = ask(options)?;
     for bodies in OPEN_BODIES {
@@ -189,7 +193,7 @@ fn deepened(
         if !cut || options.unroll.is_some() || started.elapsed() > asked.timeout / 4 {
             break;
         }
-        match ask(&Options { open_bodies: Some(bodies), ..options.clone() }) {
+        match ask(&AnalysisOptions { open_bodies: Some(bodies), ..options.clone() }) {
             Ok(deeper) if deeper.0.as_ref().is_ok_and(|deeper| !leaves_unknown(deeper)) => return Ok(deeper),
             Ok(deeper) if deeper.0.as_ref().is_ok_and(is_cut_short) => found = deeper,
             // Too much for the time or the lifter: what fewer bodies say stands.
@@ -224,19 +228,19 @@ fn is_cut_short(checked: &Checked) -> bool {
 pub fn explained(
     file: &str,
     given: &Compilation<'_>,
-    options: &Options,
+    options: &AnalysisOptions,
     model: &model::Model,
     time: Duration,
 ) -> Result<(String, Conclusion), Failure> {
     let shader = load(file, given).map_err(|error| error.failure())?;
-    let module =
-        frontend::read(&shader.bytes).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
+    let module = frontend::read_module(&shader.bytes)
+        .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
     let (mut text, mut outcome) = (String::new(), Conclusion::Success);
     let entries =
         entries(file, &module, options).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
     for options in entries {
         let compiler = shader.compiler.as_deref();
-        let explain = |options: &Options| match frontend::lift(&module, options) {
+        let explain = |options: &AnalysisOptions| match frontend::lift(&module, options) {
             Ok(lifted) => {
                 let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
                 kernel.explained(model, time).map_err(|error| format!("{file}: {error}"))
@@ -252,7 +256,8 @@ pub fn explained(
             (Some((mut text, outcome, pairs)), _) => {
                 // Why, and what mends it, is asked of two invocations that race whatever others do.
                 let alone = pairs.into_iter().take(MAX_PAIRS);
-                let alone = alone.map(|only| explain(&Options { only, ..options.clone() }));
+                let alone =
+                    alone.map(|only| explain(&AnalysisOptions { only_invocations: only, ..options.clone() }));
                 let racy = |said: &Said| said.outcome != Conclusion::Success && !said.open;
                 if let Some(said) = alone.flatten().find(racy) {
                     text += &format!("\nThe two invocations alone are {}", said.text);
@@ -282,10 +287,10 @@ struct Said {
 /// A kernel that was lifted.
 struct Kernel<'a> {
     file: &'a str,
-    module: &'a Module,
+    module: &'a SpirvModule,
     /// What compiled it, where it was a source.
     compiler: Option<&'a str>,
-    options: &'a Options,
+    options: &'a AnalysisOptions,
     lifted: &'a Lifted,
 }
 
@@ -294,10 +299,11 @@ impl Kernel<'_> {
         let lifted = self.lifted;
         let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
         let budget = Budget::until(&stop);
-        let asking = Asking { budget, race: true, question: true, places: true };
-        let answer = frontend::answer(lifted, model, &asking).map_err(|error| error.to_string())?;
+        let asking = ModelQuery { budget, race: true, question: true, places: true };
+        let answer =
+            frontend::answer_with_model(lifted, model, &asking).map_err(|error| error.to_string())?;
         let race = match &answer.race_found {
-            Some(found) => Some((found.message(&lifted.invocations), self.places(&found.at))),
+            Some(found) => Some((found.describe(&lifted.invocations), self.places(&found.at))),
             None if answer.race == Race::Racy => {
                 Some(("data race: where is not known within the time".to_owned(), Vec::new()))
             }
@@ -372,9 +378,9 @@ impl Kernel<'_> {
     fn explained(&self, model: &model::Model, time: Duration) -> Result<Said, String> {
         let lifted = self.lifted;
         let (half, stop) = (patience(time / 2), patience(time));
-        let asking = Asking { budget: Budget::until(&half), race: true, question: true, places: true };
+        let asking = ModelQuery { budget: Budget::until(&half), race: true, question: true, places: true };
         let failed = |error: model::PredictError| error.to_string();
-        let answer = frontend::answer(lifted, model, &asking).map_err(failed)?;
+        let answer = frontend::answer_with_model(lifted, model, &asking).map_err(failed)?;
         let race = match answer.race {
             Race::Free => "race-free",
             Race::Racy => "racy",
@@ -411,20 +417,20 @@ impl Kernel<'_> {
         if broken {
             outcome.note(Conclusion::RuleBroken);
         }
-        let asking = Asking { budget: Budget::until(&stop), ..asking };
+        let asking = ModelQuery { budget: Budget::until(&stop), ..asking };
         if let Some(found) = &answer.race_found {
-            text += &format!("\n{}\n", found.message(&lifted.invocations));
+            text += &format!("\n{}\n", found.describe(&lifted.invocations));
             text += &places(&self.places(&found.at));
-            let lack = frontend::lack(lifted, model, &asking).map_err(failed)?;
-            text += &format!("  Why: {}.\n", lack.words());
+            let lack = frontend::find_missing_sync(lifted, model, &asking).map_err(failed)?;
+            text += &format!("  Why: {}.\n", lack.description());
         }
         if broken && divergent {
             text += "  Mend the divergent barrier first.\n";
         } else if broken && !open {
-            let whole = Options { keep_all: true, ..self.options.clone() };
+            let whole = AnalysisOptions { keep_all: true, ..self.options.clone() };
             let whole = frontend::lift(self.module, &whole).map_err(|refusal| refusal.to_string())?;
             let race = answer.race_found.as_ref();
-            let mended = frontend::mend(self.module, &whole, model, race, &asking).map_err(failed)?;
+            let mended = frontend::fix_races(self.module, &whole, model, race, &asking).map_err(failed)?;
             if mended.changes.is_empty() {
                 text += &format!("  No mend was found among {} changes.\n", mended.tried);
             } else {
@@ -498,7 +504,7 @@ impl Kernel<'_> {
         at.iter().map(|spot| self.place(spot)).collect()
     }
 
-    fn finding(&self, finding: &Finding) -> FindingRecord {
+    fn finding(&self, finding: &LiftFinding) -> FindingRecord {
         FindingRecord::new(finding.kind.name(), finding.message.clone(), self.places(&finding.at))
     }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use frontend::{Asking, FindingKind, Module, Options, Place, Problem, Refusal, Until};
+use frontend::{
+    AnalysisOptions, FindingKind, ModelQuery, Problem, Refusal, SourcePosition, SpirvModule, Until,
+};
 use model::{Budget, Model};
 
 use super::Checked;
@@ -22,17 +24,19 @@ pub fn lacks(refusal: &Refusal) -> String {
         (Problem::Budget { what, .. }, _) if what.starts_with("invocations") => {
             " on so large a grid".to_owned()
         }
-        (what, Place::Line(line)) => format!(": line {line}: {}", words(&what.clone().at(Place::Module))),
-        (what, _) => format!(": {}", words(&what.clone().at(Place::Module))),
+        (what, SourcePosition::Line(line)) => {
+            format!(": line {line}: {}", words(&what.clone().located_at(SourcePosition::Module)))
+        }
+        (what, _) => format!(": {}", words(&what.clone().located_at(SourcePosition::Module))),
     }
 }
 
 /// A shader and what is asked of it.
 pub struct Undecided<'a> {
     /// Its module.
-    pub module: &'a Module,
+    pub module: &'a SpirvModule,
     /// Its inputs, with the entry point.
-    pub options: &'a Options,
+    pub options: &'a AnalysisOptions,
     /// The model that was asked.
     pub model: &'a Model,
     /// How long it was asked.
@@ -63,8 +67,8 @@ impl Undecided<'_> {
             }
             Err(Refusal { what: Problem::Budget { what, bound }, place }) => {
                 let place = match place {
-                    Place::Line(line) => format!(" at line {line}"),
-                    Place::Word(_) | Place::Module => String::new(),
+                    SourcePosition::Line(line) => format!(" at line {line}"),
+                    SourcePosition::Word(_) | SourcePosition::Module => String::new(),
                 };
                 (
                     format!("the model is asked of at most {bound} {what}{place}"),
@@ -73,10 +77,10 @@ impl Undecided<'_> {
             }
             Err(Refusal { what, place }) => {
                 let at = match place {
-                    Place::Line(line) => format!("line {line}: "),
-                    Place::Word(_) | Place::Module => String::new(),
+                    SourcePosition::Line(line) => format!("line {line}: "),
+                    SourcePosition::Word(_) | SourcePosition::Module => String::new(),
                 };
-                let why = words(&what.clone().at(Place::Module));
+                let why = words(&what.clone().located_at(SourcePosition::Module));
                 return Some(format!("unknown: the model cannot be asked: {at}{why}"));
             }
         };
@@ -103,15 +107,16 @@ impl Undecided<'_> {
     }
 
     /// The largest bound of loops under which the model takes the kernel.
-    fn fewer_bodies(&self, options: &Options) -> String {
+    fn fewer_bodies(&self, options: &AnalysisOptions) -> String {
         let stop = || false;
         let until = Some(Until::new(patience(self.timeout / 2)));
         let taken = |bodies: &&u32| {
-            let options = Options { unroll: Some(**bodies), until: until.clone(), ..options.clone() };
+            let options =
+                AnalysisOptions { unroll: Some(**bodies), deadline: until.clone(), ..options.clone() };
             let Ok(lifted) = frontend::lift(self.module, &options) else { return false };
             let budget = Budget::until(&stop).at_most(FEW_STEPS);
-            let asking = Asking { budget, race: true, question: true, places: false };
-            frontend::answer(&lifted, self.model, &asking).is_ok()
+            let asking = ModelQuery { budget, race: true, question: true, places: false };
+            frontend::answer_with_model(&lifted, self.model, &asking).is_ok()
         };
         let below = |bodies: &&u32| options.unroll.is_none_or(|bound| **bodies < bound);
         match BODIES.iter().filter(below).find(taken) {
@@ -126,7 +131,7 @@ impl Undecided<'_> {
     /// The largest grid that the model takes.
     fn fewer_invocations(&self, bound: usize) -> String {
         let until = Some(Until::new(patience(self.timeout)));
-        let options = Options { grid: Some([1, 1, 1]), until, ..self.options.clone() };
+        let options = AnalysisOptions { grid: Some([1, 1, 1]), deadline: until, ..self.options.clone() };
         match frontend::lift(self.module, &options) {
             Err(Refusal { what: Problem::Budget { what, .. }, .. }) if what.starts_with("invocations") => {
                 "one workgroup alone has more: `--spec` makes it smaller, where constants say its size"

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use frontend::grid::{GridFinding, GridVerdict};
-use frontend::{DEFAULT_UNROLL, Identity, Module, Options, Refusal, Until};
+use frontend::{AnalysisOptions, DEFAULT_UNROLL, InvocationId, Refusal, SpirvModule, Until};
 use litmus::Race;
 use model::Budget;
 use results::wire::{CheckLine, Executions, FindingRecord, Query};
@@ -20,11 +20,11 @@ pub struct Walked<'a> {
     /// The file.
     pub file: &'a str,
     /// Its module.
-    pub module: &'a Module,
+    pub module: &'a SpirvModule,
     /// What compiled it, where it was a source.
     pub compiler: Option<&'a str>,
     /// The inputs, with the entry point.
-    pub options: &'a Options,
+    pub options: &'a AnalysisOptions,
 }
 
 impl Walked<'_> {
@@ -34,7 +34,7 @@ impl Walked<'_> {
         &self,
         model: &model::Model,
         time: Duration,
-    ) -> Option<(String, Conclusion, Vec<Vec<Identity>>)> {
+    ) -> Option<(String, Conclusion, Vec<Vec<InvocationId>>)> {
         if model.name() != model::Model::default_for(litmus::Dialect::Vulkan)
             || self.options.assertion.is_some()
         {
@@ -75,7 +75,7 @@ impl Walked<'_> {
         let left = asked.timeout.saturating_sub(started.elapsed());
         let stop = patience(left);
         let until = Some(Until::new(patience(left.max(asked.timeout / 2))));
-        let options = Options { until, ..self.options.clone() };
+        let options = AnalysisOptions { deadline: until, ..self.options.clone() };
         let report = frontend::judge(self.module, &options, model, Budget::until(&stop)).map_err(Some)?;
         let race = match report.verdict {
             GridVerdict::Undecided => return Err(report.refusal),

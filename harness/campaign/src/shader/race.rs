@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict};
-use frontend::{Module, Options, Place, Refusal, Until, WalkedChange, WalkedMends, mend_walked};
+use frontend::{
+    AnalysisOptions, KernelChange, Refusal, SourcePosition, SpirvModule, Until, WalkFixes, fix_walk_findings,
+};
 use litmus::Test;
 use model::{Budget, Model};
 use results::wire::{
@@ -71,7 +73,7 @@ pub struct Asked {
 pub fn lines(
     file: &str,
     shader: Result<SourceModule, SourceError>,
-    options: &Options,
+    options: &AnalysisOptions,
     model: &Model,
     asked: Asked,
 ) -> Vec<(RaceLine, Vec<Option<Test>>)> {
@@ -80,7 +82,7 @@ pub fn lines(
         Ok(shader) => shader,
         Err(why) => return refused("", why.to_string()),
     };
-    let module = match frontend::read(&shader.bytes) {
+    let module = match frontend::read_module(&shader.bytes) {
         Ok(module) => module,
         Err(why) => return refused("", told(file, &why)),
     };
@@ -91,8 +93,8 @@ pub fn lines(
     if entries.is_empty() {
         return refused("", format!("{file}: {}", module.no_entry_point()));
     }
-    let judged = |options: Options| {
-        let options = Options { until: Some(Until::new(patience(asked.walks))), ..options };
+    let judged = |options: AnalysisOptions| {
+        let options = AnalysisOptions { deadline: Some(Until::new(patience(asked.walks))), ..options };
         let stop = patience_once_asked(asked.model);
         let report = match frontend::judge(&module, &options, model, Budget::until(&stop)) {
             Ok(report) => report,
@@ -111,7 +113,7 @@ pub fn lines(
         };
         let wanted = report.findings.iter().enumerate().filter(|_| asked.smallest);
         let tests = wanted.map(test).collect();
-        let mends = mend_walked(&module, &options, &report, &patience(asked.model));
+        let mends = fix_walk_findings(&module, &options, &report, &patience(asked.model));
         let mut line = answered(file, &module, report);
         mend(&mut line, &module, &mends);
         vec![(line, tests)]
@@ -120,15 +122,15 @@ pub fn lines(
 }
 
 /// A refusal with the source that its line is of.
-pub(super) fn worded(file: &str, module: &Module, refusal: &Refusal) -> String {
+pub(super) fn worded(file: &str, module: &SpirvModule, refusal: &Refusal) -> String {
     let source = match refusal.place {
-        Place::Line(line) => module.file_of(line),
-        Place::Word(_) | Place::Module => None,
+        SourcePosition::Line(line) => module.file_of(line),
+        SourcePosition::Word(_) | SourcePosition::Module => None,
     };
     told(source.unwrap_or(file), refusal)
 }
 
-fn refused(file: &str, entry: &str, options: &Options, why: String) -> RaceLine {
+fn refused(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> RaceLine {
     RaceLine {
         schema: RACE_SCHEMA.to_owned(),
         file: file.to_owned(),
@@ -144,7 +146,7 @@ fn refused(file: &str, entry: &str, options: &Options, why: String) -> RaceLine 
 }
 
 /// What is published of a report.
-pub fn answered(file: &str, module: &Module, report: GridReport) -> RaceLine {
+pub fn answered(file: &str, module: &SpirvModule, report: GridReport) -> RaceLine {
     let invocations = report.grid.iter().chain(&report.local_size).map(|count| u64::from(*count)).product();
     RaceLine {
         schema: RACE_SCHEMA.to_owned(),
@@ -172,9 +174,9 @@ pub fn answered(file: &str, module: &Module, report: GridReport) -> RaceLine {
 }
 
 /// Puts what mends findings beside them.
-fn mend(line: &mut RaceLine, module: &Module, mends: &WalkedMends) {
+fn mend(line: &mut RaceLine, module: &SpirvModule, mends: &WalkFixes) {
     for (finding, changes) in line.findings.iter_mut().zip(&mends.of) {
-        let change = |change: &WalkedChange| {
+        let change = |change: &KernelChange| {
             let (file, number) = placed(&line.file, module, change.line, change.place);
             MendRecord { file: Some(file), line: number, text: change.text.clone() }
         };
@@ -183,7 +185,7 @@ fn mend(line: &mut RaceLine, module: &Module, mends: &WalkedMends) {
 }
 
 /// A finding as it is published.
-pub fn record(file: &str, module: &Module, found: &GridFinding) -> FindingRecord {
+pub fn record(file: &str, module: &SpirvModule, found: &GridFinding) -> FindingRecord {
     let place = |spot: &GridSpot| {
         let (source, line) = placed(file, module, spot.line, spot.place);
         FindingPlace {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frontend::{Dispatch, FinalCell, Finals, Module, Problem, Refusal};
+use frontend::{FinalCell, FinalContents, KernelDispatch, Problem, Refusal, SpirvModule};
 use model::Model;
 use runner::shader::{Input, InputImage, InputShape};
 
@@ -26,7 +26,7 @@ pub struct Given<'a> {
     /// How it is compiled.
     pub compilation: Compilation<'a>,
     /// The inputs.
-    pub options: &'a frontend::Options,
+    pub options: &'a frontend::AnalysisOptions,
 }
 
 /// Gives shaders of one name the names of their files.
@@ -48,7 +48,7 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
     let file = given.file;
     let wrong = |refusal: &Refusal| Failure::input_message(told(file, refusal));
     let shader = load(file, &given.compilation).map_err(|error| error.failure())?;
-    let module = Arc::new(frontend::read(&shader.bytes).map_err(|refusal| wrong(&refusal))?);
+    let module = Arc::new(frontend::read_module(&shader.bytes).map_err(|refusal| wrong(&refusal))?);
     let entries = entries(file, &module, given.options).map_err(|refusal| wrong(&refusal))?;
     if entries.is_empty() {
         return Err(Failure::input_message(format!("{file}: {}", module.no_entry_point())));
@@ -75,7 +75,7 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
             notes: Vec::new(),
             unavailable: None,
         };
-        match frontend::dispatch(&module, &options) {
+        match frontend::plan_dispatch(&module, &options) {
             Ok(dispatch) => fill(&mut own, dispatch, &module, &options, model, longest)
                 .map_err(|refusal| wrong(&refusal))?,
             // What is wrong with it is an error; what is not there yet is not.
@@ -91,9 +91,9 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
 
 fn fill(
     own: &mut Shader,
-    dispatch: Dispatch,
-    module: &Arc<Module>,
-    options: &frontend::Options,
+    dispatch: KernelDispatch,
+    module: &Arc<SpirvModule>,
+    options: &frontend::AnalysisOptions,
     model: &Model,
     longest: Duration,
 ) -> Result<(), Refusal> {
@@ -112,7 +112,7 @@ fn fill(
             let Some(buffer) = number(*at) else {
                 let what =
                     "what is claimed is about memory that no invocation of a dispatch writes for the host";
-                return Err(Problem::Annotation(what.to_owned()).at(frontend::Place::Module));
+                return Err(Problem::Annotation(what.to_owned()).located_at(frontend::SourcePosition::Module));
             };
             cells.push(FinalNumber { name: String::new(), buffer, offset: *offset, bytes: *bytes });
         }
@@ -123,18 +123,18 @@ fn fill(
     let stop = patience(longest);
     let told = |refusal: &Refusal| worded(&own.file, module, refusal);
     let budget = model::Budget::until(&stop);
-    let finals = frontend::finals(module, &dispatch, &options, model, budget, &told);
+    let finals = frontend::final_contents(module, &dispatch, &options, model, budget, &told);
     own.expected = match finals {
-        Finals::Undefined(why) => Expected::Undefined(why),
-        Finals::Unknown { race_free, why } => Expected::Unknown { race_free, why },
-        Finals::Known { cells, contents } => {
+        FinalContents::Undefined(why) => Expected::Undefined(why),
+        FinalContents::Unknown { race_free, why } => Expected::Unknown { race_free, why },
+        FinalContents::Known { cells, contents } => {
             let mut known = Vec::with_capacity(cells.len());
             for FinalCell { at, offset, bytes, .. } in &cells {
                 let buffer = number(*at).unwrap_or(u32::MAX);
                 known.push(FinalNumber { name: String::new(), buffer, offset: *offset, bytes: *bytes });
             }
             name_cells(&mut known, &written, module, &options)?;
-            let says = |says: frontend::FinalSays| Says { allowed: says.allowed, weak: says.weak };
+            let says = |says: frontend::FinalContent| Says { allowed: says.allowed, weak: says.weak };
             let contents = contents.into_iter().map(|(values, of)| (values, says(of))).collect();
             Expected::Known { cells: known, contents }
         }
@@ -186,8 +186,8 @@ fn fill(
 fn name_cells(
     cells: &mut [FinalNumber],
     written: &[(u32, u32, u32)],
-    module: &Module,
-    options: &frontend::Options,
+    module: &SpirvModule,
+    options: &frontend::AnalysisOptions,
 ) -> Result<(), Refusal> {
     let place = |cell: &FinalNumber| {
         let (set, binding, element) = written.get(cell.buffer as usize).copied().unwrap_or_default();

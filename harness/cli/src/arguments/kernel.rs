@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use campaign::shader::source::Compilation;
 use clap::Args;
-use frontend::{Options, inputs};
+use frontend::{AnalysisOptions, inputs};
 
 use crate::exit::Failure;
 
@@ -116,7 +116,7 @@ fn contents(value: &str) -> Result<Vec<u8>, Failure> {
     if bytes > inputs::MAX_BYTES {
         return Err(wrong("--buffer", value, &format!("more than {} bytes", inputs::MAX_BYTES)));
     }
-    inputs::filled(word, bytes).map_or_else(|| file("--buffer", value), Ok)
+    inputs::fill_bytes(word, bytes).map_or_else(|| file("--buffer", value), Ok)
 }
 
 fn integer(text: &str) -> Option<u64> {
@@ -193,13 +193,13 @@ impl KernelArguments {
     ///
     /// # Errors
     /// What is no number, no file and so on.
-    pub fn options(&self, unroll: Option<u32>) -> Result<Options, Failure> {
-        let mut options = Options {
+    pub fn options(&self, unroll: Option<u32>) -> Result<AnalysisOptions, Failure> {
+        let mut options = AnalysisOptions {
             entry: self.entry.clone(),
             grid: self.grid,
             subgroup_size: self.subgroup_size,
             unroll,
-            ..Options::default()
+            ..AnalysisOptions::default()
         };
         for (id, value) in &self.spec {
             let number = id.parse().map_err(|_| wrong("--spec", id, "no number of a constant"))?;
@@ -237,11 +237,11 @@ impl KernelArguments {
             }
         }
         for (member, name) in &self.bind {
-            let at = inputs::AddressPlace::parse(member);
+            let at = inputs::AddressTarget::parse(member);
             let at = at.ok_or_else(|| {
                 wrong("--bind", member, "neither push@OFFSET, SET.BINDING@OFFSET nor a member")
             })?;
-            let bytes = inputs::filled("zeros", DEFAULT_BYTES).unwrap_or_default();
+            let bytes = inputs::fill_bytes("zeros", DEFAULT_BYTES).unwrap_or_default();
             options.addresses.push(inputs::AddressInput { name: name.clone(), at, bytes });
         }
         for (name, value) in &self.buffer {
@@ -250,20 +250,22 @@ impl KernelArguments {
             if bound.peek().is_some() {
                 bound.for_each(|address| address.bytes.clone_from(&contents));
             } else {
-                let place = inputs::place(name)
+                let place = inputs::parse_binding(name)
                     .ok_or_else(|| wrong("--buffer", name, "neither SET.BINDING nor a name of --bind"))?;
                 options.buffers.insert(place, contents);
             }
         }
         for (name, value) in &self.image {
-            let place = inputs::place(name).ok_or_else(|| wrong("--image", name, "no SET.BINDING"))?;
+            let place =
+                inputs::parse_binding(name).ok_or_else(|| wrong("--image", name, "no SET.BINDING"))?;
             let image = inputs::ImageInput::parse(value);
             let image =
                 image.ok_or_else(|| wrong("--image", value, "no image of texels such as 64x64,fill=iota"))?;
             options.images.insert(place, image);
         }
         for (name, value) in &self.sampler {
-            let place = inputs::place(name).ok_or_else(|| wrong("--sampler", name, "no SET.BINDING"))?;
+            let place =
+                inputs::parse_binding(name).ok_or_else(|| wrong("--sampler", name, "no SET.BINDING"))?;
             let sampler = frontend::grid::Sampler::parse(value);
             let sampler =
                 sampler.ok_or_else(|| wrong("--sampler", value, "no sampler such as linear,clamp"))?;
@@ -277,9 +279,9 @@ impl KernelArguments {
             let shown = path.display().to_string();
             let text = String::from_utf8_lossy(&file("--case", &shown)?).into_owned();
             let beside = |name: &str| bytes_of(&path.with_file_name("").join(name));
-            let case = inputs::case_file(&text, &beside)
+            let case = inputs::parse_case_file(&text, &beside)
                 .map_err(|error| wrong("--case", &shown, &error.to_string()))?;
-            options = inputs::merged(options, case.options);
+            options = inputs::merge_options(options, case.options);
         }
         Ok(options)
     }

@@ -26,7 +26,7 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
         }
         let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
         let shader = load(file, &arguments.kernel.compilation()).map_err(|error| error.failure())?;
-        let module = frontend::read(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
+        let module = frontend::read_module(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
         if module.has_no_entry_point() {
             return Err(Failure::input_message(format!("{file}: no entry point")));
         }
@@ -51,7 +51,7 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
     print_text(&text)
 }
 
-fn finding(file: &str, module: &frontend::Module, lint: &Lint) -> FindingRecord {
+fn finding(file: &str, module: &frontend::SpirvModule, lint: &Lint) -> FindingRecord {
     let (file, line) = placed(file, module, lint.at.line, lint.at.place);
     FindingRecord::new(
         &format!("lint:{}", lint.rule),

@@ -3,7 +3,7 @@
 use campaign::compilers::kernels::numbered;
 use campaign::shader::race::{Asked, lines, page_of};
 use campaign::shader::source::load;
-use frontend::Options;
+use frontend::AnalysisOptions;
 use model::Model;
 use results::wire::RaceVerdict;
 use results::write::json::Lines;
@@ -20,7 +20,7 @@ use crate::output::{Data, cannot_print, say, write_file};
 /// What ended it early; what is wrong with a single shader does not.
 pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let (schedules, seed) = (arguments.schedules, arguments.seed);
-    let options = Options { schedules, seed, ..arguments.kernel.options(None)? };
+    let options = AnalysisOptions { schedules, seed, ..arguments.kernel.options(None)? };
     let model =
         Model::shipped("vulkan").ok_or_else(|| Failure::input_message("no model `vulkan`".to_owned()))?;
     let model = model.map_err(|error| Failure::input_message(error.to_string()))?;

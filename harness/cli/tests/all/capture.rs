@@ -66,9 +66,9 @@ fn a_case_that_is_dispatched_comes_back() {
         assert!(text.contains("grid = [2, 1, 1]\n") && !text.contains('#'), "{driver}: {text}");
         // Half, 1, 2 and 3, as they were given; and texels as their format of 8 bits keeps them.
         assert_eq!(words(folder, "0.2.bin"), [0.5_f32, 1.0, 2.0, 3.0].map(f32::to_bits), "{driver}");
-        let numbers = frontend::inputs::filled("random", 256).unwrap();
+        let numbers = frontend::inputs::fill_bytes("random", 256).unwrap();
         assert_eq!(std::fs::read(folder.join("0.0.bin")).unwrap(), numbers, "{driver}");
-        let floats = frontend::inputs::filled("floats", 16 * 2 * 16).unwrap();
+        let floats = frontend::inputs::fill_bytes("floats", 16 * 2 * 16).unwrap();
         let texels = floats.chunks_exact(4).map(|word| {
             let value = f32::from_le_bytes(word.try_into().unwrap()).clamp(0.0, 1.0);
             ((value * 255.0).round() / 255.0).to_bits()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use frontend::{Asking, Options};
+use frontend::{AnalysisOptions, ModelQuery};
 use litmus::glsl::{Glsl, to_glsl};
 use litmus::{Dialect, InstructionKind, Prediction, QuestionKind, Race, Test};
 use model::{Budget, Model};
@@ -64,17 +64,17 @@ fn holds(test: &Test, prediction: &Prediction) -> Option<bool> {
 /// What went wrong on the way there and back; `None` where an answer was not found.
 fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<Result<(), String>> {
     let wrong = |what: String| Some(Err(what));
-    let module = match frontend::read(module) {
+    let module = match frontend::read_module(module) {
         Ok(module) => module,
         Err(refusal) => return wrong(refusal.to_string()),
     };
     let assertion = glsl.claim.as_ref().map(|claim| frontend::parse_formula(claim).unwrap());
-    let options = Options {
+    let options = AnalysisOptions {
         grid: Some(glsl.grid),
         subgroup_size: glsl.subgroup_size,
         assertion,
         keep_all: true,
-        ..Options::default()
+        ..AnalysisOptions::default()
     };
     let lifted = match frontend::lift(&module, &options) {
         Ok(lifted) => lifted,
@@ -125,8 +125,8 @@ fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<
     }
     let budget = Budget::steps(300_000);
     let predicted = model::predict_growing(test, model, &model::Options { budget, unroll: 1 }).unwrap();
-    let asking = Asking { budget, race: true, question: true, places: false };
-    let answer = frontend::answer(&lifted, model, &asking).unwrap();
+    let asking = ModelQuery { budget, race: true, question: true, places: false };
+    let answer = frontend::answer_with_model(&lifted, model, &asking).unwrap();
     if predicted.race == Race::Unknown || answer.race == Race::Unknown {
         return None;
     }

@@ -1,11 +1,11 @@
-//! Chains of pointers, loads and stores.
+//! Access chains, loads and stores, with the race check of each access.
 
 use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
 use rspirv::spirv::Op;
 
 use crate::error::{Problem, malformed, unsupported};
-use crate::lift::{FindingKind, Identity};
+use crate::lift::{FindingKind, InvocationId};
 use crate::order::MemoryOperands;
 
 use super::happens_before::{Epoch, class_index};
@@ -15,10 +15,10 @@ use super::program::{DecodedProgram, Inst, ScalarKind, TypeLayout};
 use super::shadow::{AccessRecord, AccessSite, MemoryAccessKind, RaceCheck};
 use super::value::{ConcretePointer, ConcreteValue, LOCAL, NULL_OBJECT, SITE_MASK, Taint};
 
-/// Records at the words of one object at most.
+/// Bytes per word of the access history.
 pub(super) const WORD: u64 = 4;
 
-/// The part of what a pointer points to.
+/// Returns a pointer to a part of the pointee.
 pub(super) fn part_pointer(
     program: &DecodedProgram<'_>,
     pointer: &ConcretePointer,
@@ -29,7 +29,7 @@ pub(super) fn part_pointer(
     match program.type_layout(pointer.ty)? {
         TypeLayout::Vector { element, count, bits, .. } => {
             let step = match pointer.matrix_stride {
-                // A column of a matrix that lies in rows.
+                // A column of a row-major matrix.
                 stride if stride > 0 && pointer.row_major => u64::from(stride),
                 _ => u64::from(bits / 8).max(1),
             };
@@ -69,7 +69,7 @@ pub(super) fn part_pointer(
     Ok(inner)
 }
 
-/// How many parts a type has.
+/// Returns the number of parts of a type.
 pub(super) fn part_count(program: &DecodedProgram<'_>, ty: u32) -> Result<u64, Problem> {
     let count = match program.type_layout(ty)? {
         TypeLayout::Vector { count, .. } | TypeLayout::Matrix { count, .. } => u64::from(*count),
@@ -91,23 +91,24 @@ impl Interpreter<'_> {
         inst: &Inst,
         index: usize,
     ) -> Step<ConcretePointer> {
-        match self.single_slot_value(here, self.program.module.operand(&inst.raw, index)?)? {
+        match self.single_slot_value(here, self.program.module.operand_at(&inst.raw, index)?)? {
             ConcreteValue::Pointer(pointer) => Ok(*pointer),
             ConcreteValue::Bits(..) => Err(unsupported("a pointer made of an integer").into()),
             _ => Err(unsupported("a pointer without a unique object").into()),
         }
     }
 
-    /// Bytes from one element to the next of what an instruction's first operand points into.
+    /// Returns the element stride of the array that the first operand points into.
     pub(super) fn stride_of(&self, inst: &Inst, pointer: &ConcretePointer) -> i64 {
         let program = self.program;
-        let ty = program.module.operand(&inst.raw, 0).map_or(0, |id| program.type_of(id));
+        let ty = program.module.operand_at(&inst.raw, 0).map_or(0, |id| program.type_of(id));
         let declared = program.module.decorations.get(&ty).and_then(|decorations| decorations.stride);
         let stride = declared.or((pointer.stride > 0).then_some(pointer.stride));
         stride.unwrap_or_else(|| program.type_size(pointer.ty)) as i64
     }
 
-    /// `first` is the operand of the first index behind the element of a `PtrAccessChain`.
+    /// Evaluates an access chain whose first member index is operand `first`. For `PtrAccessChain`, the
+    /// operand before it is the element.
     pub(super) fn access_chain(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -116,7 +117,7 @@ impl Interpreter<'_> {
     ) -> Step<ConcreteValue> {
         let program = self.program;
         let mut pointer = self.operand_pointer(here, inst, 0)?;
-        let operands = program.module.operands(&inst.raw);
+        let operands = program.module.operands_of(&inst.raw);
         if first == 2 {
             let stride = self.stride_of(inst, &pointer) as u64;
             let (index, taint) = self.chain_index(here, inst, 1)?;
@@ -136,7 +137,8 @@ impl Interpreter<'_> {
         Ok(ConcreteValue::Pointer(pointer))
     }
 
-    /// An index, as a signed number that wraps. What has no defined value decides nothing as long as nobody looks at it.
+    /// Evaluates an index as a signed, wrapping number. An undefined index is a finding only when the access
+    /// is observed.
     fn chain_index(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -144,7 +146,7 @@ impl Interpreter<'_> {
         position: usize,
     ) -> Step<(u64, Taint)> {
         let program = self.program;
-        let id = program.module.operand(&inst.raw, position)?;
+        let id = program.module.operand_at(&inst.raw, position)?;
         let bits = program.number_layout(program.type_of(id)).map_or(32, |of| of.1);
         let ConcreteValue::Bits(index, taint) = *self.single_slot_value(here, id)? else {
             return Err(malformed("an index that is no number").into());
@@ -155,7 +157,7 @@ impl Interpreter<'_> {
         Ok((arithmetic::signed(index, bits) as u64, taint & SITE_MASK))
     }
 
-    /// How many bytes a number has in memory, and what kind it is.
+    /// Returns the scalar kind of a type and its size in memory.
     pub(super) fn scalar_layout(&self, ty: u32) -> Option<(ScalarKind, u32)> {
         match self.program.type_layout(ty).ok()? {
             TypeLayout::Scalar { kind, bits } => Some((*kind, bits.div_ceil(8))),
@@ -163,7 +165,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Reads a whole type.
+    /// Loads a value of any type.
     pub(super) fn load_value(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -205,7 +207,7 @@ impl Interpreter<'_> {
         Ok(ConcreteValue::from_components(parts.collect::<Step<Vec<_>>>()?))
     }
 
-    /// Reads a vector whose components have a slot each.
+    /// Loads a vector whose components have separate slots.
     pub(super) fn load_vector(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -224,7 +226,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Writes a vector whose components have a slot each.
+    /// Stores a vector whose components have separate slots.
     pub(super) fn store_vector(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -241,7 +243,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Memory that no other invocation shares and that holds all of a vector, whose components lie one after the other.
+    /// Returns the private object that contains a whole, densely stored vector, if any.
     fn private_object<'m>(
         &'m mut self,
         here: &'m mut InvocationCtx<'_>,
@@ -278,7 +280,7 @@ impl Interpreter<'_> {
             if !given {
                 self.note_unknown_length(here, pointer);
             }
-            // Where nothing is said of the length, nothing is beyond it.
+            // A buffer of assumed length has no end.
             let taint = match self.undefined_site_taint(here) {
                 _ if !given => 0,
                 Some(taint) => taint,
@@ -318,7 +320,7 @@ impl Interpreter<'_> {
         self.program.pointee_of(ty).map_or(0, |to| to.1)
     }
 
-    /// The pointer of an address.
+    /// Converts an address to a pointer.
     pub(super) fn pointer_from_address(&self, number: u64, ty: u32, taint: Taint) -> ConcretePointer {
         match resolve_address(number) {
             (Some(object), offset) if (object as usize) < self.objects.len() => {
@@ -328,7 +330,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// The address of a pointer.
+    /// Converts a pointer to its address.
     pub(super) fn address_of(&self, pointer: &ConcretePointer) -> u64 {
         if pointer.object == NULL_OBJECT {
             return pointer.offset;
@@ -336,7 +338,7 @@ impl Interpreter<'_> {
         address_of_byte(pointer.object, pointer.offset)
     }
 
-    /// Writes a whole type.
+    /// Stores a value of any type.
     pub(super) fn store_value(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -441,7 +443,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// How a plain access accesses.
+    /// Returns the access kind of a plain load or store.
     pub(super) fn plain_access_kind(
         &self,
         class: StorageClass,
@@ -450,8 +452,8 @@ impl Interpreter<'_> {
         operands: MemoryOperands,
     ) -> Result<MemoryAccessKind, Problem> {
         let program = self.program;
-        let number = |id| program.specialized.number(id);
-        let access = operands.access(class, program.module.vulkan, coherent, writes, number)?;
+        let number = |id| program.specialized.constant_number(id);
+        let access = operands.to_access(class, program.module.vulkan, coherent, writes, number)?;
         let manner = MemoryAccessKind {
             writes,
             atomic: false,
@@ -467,7 +469,8 @@ impl Interpreter<'_> {
         })
     }
 
-    /// Looks at who else was at the words of an access. Whether an atomic that is not ordered with it was there.
+    /// Checks an access for races at every word and reports the first. Returns true if it is unordered with a
+    /// non-commuting atomic.
     pub(super) fn check_access(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -553,11 +556,11 @@ impl Interpreter<'_> {
         unordered
     }
 
-    pub(super) fn invocation_id(&self, number: u32) -> Identity {
+    pub(super) fn invocation_id(&self, number: u32) -> InvocationId {
         let count: u32 = self.setup.local_size.iter().product();
         let (index, local_index) = (number / count.max(1), number % count.max(1));
         let ([gx, gy, _], [x, y, _]) = (self.setup.grid, self.setup.local_size);
-        Identity {
+        InvocationId {
             workgroup: [index % gx, index / gx % gy, index / gx / gy],
             local: [local_index % x, local_index / x % y, local_index / x / y],
             workgroup_index: index,
@@ -566,13 +569,13 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Copies what one pointer points to to another.
+    /// Copies the pointee of one pointer to another.
     pub(super) fn copy_memory(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         if inst.raw.op == Op::CopyMemorySized {
             return Err(unsupported("OpCopyMemorySized").into());
         }
         let (to, from) = (self.operand_pointer(here, inst, 0)?, self.operand_pointer(here, inst, 1)?);
-        let operands = self.program.module.operands(&inst.raw);
+        let operands = self.program.module.operands_of(&inst.raw);
         let operands = MemoryOperands::parse(operands.get(2..).unwrap_or_default());
         let value = self.load_value(here, &from, operands)?;
         self.store_value(here, &to, &value, operands)?;
@@ -580,7 +583,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// The element of an array of descriptors.
+    /// Selects an element of a descriptor array.
     fn select_descriptor(&mut self, pointer: &ConcretePointer, index: u64) -> Step<Option<ConcretePointer>> {
         if self.descriptors.is_empty() {
             return Ok(None);

@@ -1,15 +1,15 @@
-//! What a reader calls the place of an access.
+//! Names of accessed elements, as the source would spell them.
 
 use rspirv::spirv::Op;
 
-use crate::mend::accessed;
+use crate::mend::accessed_variable;
 
 use super::machine::{Interpreter, InvocationCtx};
 use super::program::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue};
 
 impl Interpreter<'_> {
-    /// An access beyond an end, in words, with the element that it means where that is known.
+    /// Describes an out-of-bounds access, with the element if it is known.
     pub(super) fn describe_out_of_bounds(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -21,9 +21,9 @@ impl Interpreter<'_> {
         let (is_given, own, bytes, named) =
             (object.has_known_length, object.name.clone(), object.bytes.len(), object.class.is_some());
         let name = match (own.as_str(), object.variable) {
-            // Variables of invocations are too many to have their names with them.
+            // Private objects store no name, because a grid has too many of them.
             ("", variable) if program.module.variables.contains_key(&variable) => {
-                program.module.name(variable)
+                program.module.display_name(variable)
             }
             ("", _) => "a variable of the function".to_owned(),
             (name, _) => name.to_owned(),
@@ -44,16 +44,16 @@ impl Interpreter<'_> {
         format!("{what} at byte {offset} of `{name}`, which has {bytes}{element}")
     }
 
-    /// The element beyond the end of its array that the pointer of an instruction is to, and how many there are.
+    /// Returns the element that a chain addresses beyond the end of its array, and the array's length.
     fn out_of_bounds_element(&self, here: &InvocationCtx<'_>) -> Option<(String, u64)> {
         let program = self.program;
         let frame = here.workgroup.invocations[here.index].frames.last()?;
         let code = &program.functions.get(frame.function)?.code;
-        let to = *program.module.operands(&code.get(frame.at)?.raw).first()?;
+        let to = *program.module.operands_of(&code.get(frame.at)?.raw).first()?;
         let chain = code.iter().find(|one| {
             one.raw.result == to && matches!(one.raw.op, Op::AccessChain | Op::InBoundsAccessChain)
         })?;
-        let (base, indices) = program.module.operands(&chain.raw).split_first()?;
+        let (base, indices) = program.module.operands_of(&chain.raw).split_first()?;
         let mut ty = program.module.variables.get(base)?.ty;
         let mut name = program.module.variable_name(*base, ty);
         for id in indices {
@@ -82,7 +82,7 @@ impl Interpreter<'_> {
         None
     }
 
-    /// What a reader calls the place of an access.
+    /// Returns the name of the element at an offset, such as `data[3].flag`.
     pub(super) fn element_name(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -100,11 +100,11 @@ impl Interpreter<'_> {
             let at: Vec<String> = at.iter().take(texels.axes).map(u64::to_string).collect();
             return format!("{name}[{}]", at.join(","));
         }
-        // Of several blocks of one binding the one that is accessed.
+        // Several blocks may share a binding: the name is that of the accessed one.
         let place = self.program.source_place(self.current_site(&here.workgroup.invocations[here.index])).1;
         let binding =
             |id: u32| program.module.decorations.get(&id).and_then(|of| Some((of.set, of.binding?)));
-        let other = accessed(program.module, place).filter(|other| *other != variable);
+        let other = accessed_variable(program.module, place).filter(|other| *other != variable);
         if let Some(other) = other.filter(|other| {
             binding(*other).is_some() && binding(*other) == binding(variable) && !name.contains('[')
         }) {

@@ -1,4 +1,4 @@
-//! Atomic instructions.
+//! Atomic instructions: the access, its race check, and the releases that it reads and stores.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use rspirv::spirv::Op;
 
 use crate::error::{malformed, unsupported};
 use crate::lift::FindingKind;
-use crate::order::{scope, semantics};
+use crate::order::{scope_from_number, semantics_from_number};
 use arithmetic::{bits_of, float_of, mask, signed};
 
 use super::access::WORD;
@@ -18,7 +18,7 @@ use super::value::{
     undefined_source,
 };
 
-/// What a read-modify-write stores.
+/// Returns the value that a read-modify-write stores.
 fn apply_update(op: Op, old: u64, value: u64, bits: u32) -> Option<u64> {
     let (x, y) = (signed(old, bits), signed(value, bits));
     let float =
@@ -42,7 +42,7 @@ fn apply_update(op: Op, old: u64, value: u64, bits: u32) -> Option<u64> {
     Some(result & mask(bits))
 }
 
-/// Operations that give the same in any order have the same number; 0 is for those that do not.
+/// Returns the group of operations that commute with each other; 0 for operations that do not commute.
 fn commuting_group(op: Op) -> u8 {
     match op {
         Op::AtomicIAdd | Op::AtomicIIncrement | Op::AtomicISub | Op::AtomicIDecrement => 1,
@@ -60,7 +60,7 @@ fn commuting_group(op: Op) -> u8 {
 }
 
 impl Interpreter<'_> {
-    /// Says that the length of a buffer was assumed, where something lies beyond it.
+    /// Notes that the length of a buffer was assumed, if an access lies beyond it.
     pub(super) fn note_unknown_length(&mut self, here: &mut InvocationCtx<'_>, pointer: &ConcretePointer) {
         let unknown = self.object_mut(here, pointer.object).filter(|object| !object.has_known_length);
         if let Some(name) = unknown.map(|object| object.name.clone()) {
@@ -74,22 +74,20 @@ impl Interpreter<'_> {
         let op = inst.raw.op;
         let pointer = self.operand_pointer(here, inst, 0)?;
         let compare = matches!(op, Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak);
-        let at = scope(self.control_number(here, inst, 1, "a scope")?, program.module.vulkan)?;
-        let order = super::sync::restrict_to_tracked_classes(semantics(self.control_number(
+        let at = scope_from_number(self.control_number(here, inst, 1, "a scope")?, program.module.vulkan)?;
+        let order = super::sync::restrict_to_tracked_classes(semantics_from_number(self.control_number(
             here,
             inst,
             2,
             "semantics",
         )?)?);
-        let unequal = match compare {
-            true => super::sync::restrict_to_tracked_classes(semantics(self.control_number(
-                here,
-                inst,
-                3,
-                "semantics",
-            )?)?),
-            false => order,
-        };
+        let unequal =
+            match compare {
+                true => super::sync::restrict_to_tracked_classes(semantics_from_number(
+                    self.control_number(here, inst, 3, "semantics")?,
+                )?),
+                false => order,
+            };
         let TypeLayout::Scalar { kind: ScalarKind::Integer | ScalarKind::Float, bits } =
             *program.type_layout(pointer.ty)?
         else {
@@ -133,7 +131,7 @@ impl Interpreter<'_> {
             false if op == Op::AtomicLoad => old,
             false => apply_update(op, old, value, bits).ok_or_else(|| unsupported(format!("Op{op:?}")))?,
         };
-        // What an exchange finds may be thrown away; what others find there goes into what they leave.
+        // The result of an exchange may be unused, but later operations observe what it stored.
         let used = reads && !matches!(op, Op::AtomicLoad | Op::AtomicExchange);
         if (value_taint | expected_taint) & UNDEFINED != 0 || used && old_taint & UNDEFINED != 0 {
             let message = match used && old_taint & UNDEFINED != 0 {
@@ -169,13 +167,12 @@ impl Interpreter<'_> {
             self.stores_same_value = new == old;
             let unordered = self.check_access(here, &pointer, bytes, class, manner, reads);
             self.stores_same_value = false;
-            // Which value it finds is a matter of the order, and which one stays where operations differ.
+            // The schedule decides which value is read, and which one remains unless the operations commute.
             let alone = self.is_single_invocation;
             let place = (self.location_key(here, pointer.object), pointer.offset);
             let key = (place.0.0, place.0.1, place.1);
             let found = self.releases.get(&key).cloned().unwrap_or_else(|| Rc::new([]));
-            // Whose release it takes, and with it what is ordered, is a matter of the order; and so is whether a comparison
-            // writes.
+            // The schedule decides which release is acquired, and whether a comparison stores.
             self.schedule_dependent |= (compare || reads && !found.is_empty()) && !alone;
             let looked_at = !self.setup.skip_race_checks && !self.is_probing();
             let me = here.invocation_mut();
@@ -232,7 +229,7 @@ impl Interpreter<'_> {
         self.set_result(here, inst, ConcreteValue::Bits(old, taint))
     }
 
-    /// An object by numbers that are the same for all who mean it.
+    /// Returns a key of the object that is the same for all invocations.
     pub(super) fn location_key(&self, here: &InvocationCtx<'_>, object: u32) -> (u32, u32) {
         if object & super::machine::SHARED != 0 {
             (object, here.workgroup.invocations[here.index].identity.workgroup_index)
@@ -241,14 +238,14 @@ impl Interpreter<'_> {
         }
     }
 
-    /// A number with what is to be known of it.
+    /// Returns a scalar operand with its taint.
     pub(super) fn operand_bits(
         &self,
         here: &InvocationCtx<'_>,
         inst: &Inst,
         index: usize,
     ) -> Step<(u64, Taint)> {
-        match self.single_slot_value(here, self.program.module.operand(&inst.raw, index)?)? {
+        match self.single_slot_value(here, self.program.module.operand_at(&inst.raw, index)?)? {
             ConcreteValue::Bits(bits, taint) => Ok((*bits, *taint)),
             ConcreteValue::NoBits(taint) => Ok((0, *taint)),
             ConcreteValue::Pointer(pointer) => Ok((self.address_of(pointer), pointer.taint)),

@@ -1,17 +1,20 @@
-//! Branches on values that are not computed: both ways are gone, as far as nobody else sees which.
+//! Branches on values that the walk does not compute: both sides are executed and joined.
+//!
+//! This is sound only if no other invocation can observe which side was taken. A side that accesses shared
+//! memory, synchronizes or reports a finding makes the walk refuse the kernel.
 
 use rspirv::spirv::Op;
 
-use crate::error::Place;
+use crate::error::SourcePosition;
 
 use super::machine::{Interpreter, Invocation, InvocationCtx, Step, StepInterrupt};
 use super::program::Inst;
 use super::value::{ConcretePointer, ConcreteValue, OPAQUE};
 
-/// Steps of one way at most.
+/// Upper bound on the steps of one side.
 const MAX_BRANCH_STEPS: u32 = 100_000;
 
-/// A value that is one or the other.
+/// Joins the values of both sides; components that differ become opaque.
 fn join_values(one: &ConcreteValue, other: &ConcreteValue) -> ConcreteValue {
     match (one, other) {
         (ConcreteValue::Bits(a, x), ConcreteValue::Bits(b, y)) => {
@@ -32,7 +35,7 @@ fn join_values(one: &ConcreteValue, other: &ConcreteValue) -> ConcreteValue {
     }
 }
 
-/// The state behind a branch of which the one or the other way was gone.
+/// Joins the states of both sides at the merge block.
 fn join_invocations(one: &Invocation, mut other: Invocation) -> Option<Invocation> {
     if one.frames.len() != other.frames.len() || one.locals.len() != other.locals.len() {
         return None;
@@ -61,32 +64,32 @@ fn join_invocations(one: &Invocation, mut other: Invocation) -> Option<Invocatio
 }
 
 impl Interpreter<'_> {
-    /// Goes both ways of a branch to where they meet; or on, where the one way discards.
+    /// Executes both sides of a branch up to the merge block. If one side discards, only the other is taken.
     pub(super) fn execute_both_branches(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         for (way, other) in [(1, 2), (2, 1)] {
-            if self.is_discard_block(here, self.program.module.operand(&inst.raw, way)?) {
+            if self.is_discard_block(here, self.program.module.operand_at(&inst.raw, way)?) {
                 let place = self.source_position(self.current_site(&here.workgroup.invocations[here.index]));
                 let note = match place {
-                    Place::Line(line) => {
+                    SourcePosition::Line(line) => {
                         format!("nobody is discarded at line {line}, whose condition is not followed")
                     }
                     _ => "nobody is discarded by a condition that is not followed".to_owned(),
                 };
                 self.notes.insert(note);
-                let target = self.program.module.operand(&inst.raw, other)?;
+                let target = self.program.module.operand_at(&inst.raw, other)?;
                 return self.jump_to(here, target);
             }
         }
         let begun = here.invocation_mut().clone();
         let gone = self.try_both_branches(here, inst, &begun);
         if gone.is_err() {
-            // What is wrong is told of the branch.
+            // The refusal is reported at the branch.
             *here.invocation_mut() = begun;
         }
         gone
     }
 
-    /// Whether an invocation does nothing in a block but end as a helper.
+    /// Returns true if a block only ends the invocation as a helper.
     fn is_discard_block(&self, here: &InvocationCtx<'_>, target: u32) -> bool {
         let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { return false };
         let function = &self.program.functions[frame.function];
@@ -110,12 +113,12 @@ impl Interpreter<'_> {
         let code = &program.functions[frame.function].code;
         let header = frame.at.checked_sub(1).and_then(|at| code.get(at));
         let header = header.filter(|inst| inst.raw.op == Op::SelectionMerge).ok_or_else(refuse)?;
-        let merge = program.module.operand(&header.raw, 0)?;
+        let merge = program.module.operand_at(&header.raw, 0)?;
         let seen = (self.accesses, self.events, self.findings.len());
         let mut ways = Vec::new();
         for index in [1, 2] {
             *here.invocation_mut() = begun.clone();
-            let target = program.module.operand(&inst.raw, index)?;
+            let target = program.module.operand_at(&inst.raw, index)?;
             self.jump_to(here, target)?;
             for step in 0.. {
                 let me = here.invocation_mut();
@@ -133,7 +136,7 @@ impl Interpreter<'_> {
                     Err(_) => return Err(refuse()),
                 }
             }
-            // Others would see which way it was.
+            // Another invocation could observe which side was taken.
             if seen != (self.accesses, self.events, self.findings.len()) {
                 self.findings.truncate(seen.2);
                 return Err(refuse());

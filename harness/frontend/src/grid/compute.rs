@@ -1,4 +1,4 @@
-//! Arithmetic on values: integers, truths, floats, vectors and matrices.
+//! Arithmetic on concrete values: integers, booleans, floats, vectors and matrices.
 
 use arithmetic::{Instruction, MOST, NumberShape, Operand, values_of};
 use rspirv::spirv::Op;
@@ -9,7 +9,7 @@ use super::machine::{Interpreter, InvocationCtx, Step};
 use super::program::{DecodedProgram, Inst, ScalarKind, TypeLayout};
 use super::value::{ConcreteValue, OPAQUE, Taint, result_taint};
 
-/// The numbers of a value one after the other.
+/// Collects the components of a value in order.
 pub(super) fn flatten_components(value: &ConcreteValue, out: &mut Vec<(u64, Taint)>) {
     match value {
         ConcreteValue::Bits(bits, taint) => out.push((*bits, *taint)),
@@ -19,7 +19,7 @@ pub(super) fn flatten_components(value: &ConcreteValue, out: &mut Vec<(u64, Tain
 }
 
 impl Interpreter<'_> {
-    /// An instruction on numbers, or on the elements of vectors one by one.
+    /// Executes a componentwise instruction.
     pub(super) fn compute_elementwise(
         &mut self,
         here: &InvocationCtx<'_>,
@@ -27,7 +27,7 @@ impl Interpreter<'_> {
     ) -> Step<ConcreteValue> {
         let program = self.program;
         let op = inst.raw.op;
-        let operands = program.module.operands(&inst.raw);
+        let operands = program.module.operands_of(&inst.raw);
         let operands = &operands[..values_of(op, operands.len())];
         if operands.len() > MOST {
             let name = format!("Op{op:?}");
@@ -48,7 +48,7 @@ impl Interpreter<'_> {
             };
         }
         let Some((_, bits, count)) = program.number_layout(inst.raw.ty) else {
-            // What has no result does something else.
+            // An instruction without a result belongs to another family.
             if inst.raw.ty == 0 {
                 return match op {
                     Op::Nop | Op::AssumeTrueKHR | Op::LifetimeStart | Op::LifetimeStop => {
@@ -57,7 +57,7 @@ impl Interpreter<'_> {
                     op => Err(unsupported(format!("Op{op:?}")).into()),
                 };
             }
-            // Cooperative matrices.
+            // Cooperative matrices are not computed.
             return Ok(ConcreteValue::NoBits(taint | OPAQUE));
         };
         let of = operands.first().map_or(0, |id| program.type_of(*id));
@@ -114,11 +114,11 @@ impl Interpreter<'_> {
         Ok(ConcreteValue::from_components(parts.into_iter().map(part)))
     }
 
-    /// The same bits as another type.
+    /// Reinterprets bits as another type.
     pub(super) fn compute_bitcast(&mut self, here: &InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
         let program = self.program;
         let value = self.operand_value(here, inst, 0)?;
-        let from = program.type_of(program.module.operand(&inst.raw, 0)?);
+        let from = program.type_of(program.module.operand_at(&inst.raw, 0)?);
         let to = inst.raw.ty;
         if let (ConcreteValue::Pointer(pointer), Some((_, ty))) = (&value, program.pointee_of(to)) {
             return Ok(ConcreteValue::Pointer(super::value::ConcretePointer { ty, ..*pointer }));
@@ -161,7 +161,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// What comes of all numbers of its operands together; `None` where it has no result for these.
+    /// Executes an instruction on all components together; `None` if it is undefined for these operands.
     pub(super) fn compute_reduction(
         &self,
         inst: &Inst,
@@ -192,7 +192,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// The name of an instruction.
+/// Returns the name of an instruction for messages.
 pub(super) fn instruction_name(instruction: Instruction) -> String {
     match instruction {
         Instruction::Core(op) => format!("Op{op:?}"),
@@ -201,7 +201,7 @@ pub(super) fn instruction_name(instruction: Instruction) -> String {
     }
 }
 
-/// A number of the result of an instruction.
+/// Computes one component of a result.
 pub(super) fn compute_scalar(
     op: Op,
     arguments: &[u64],
@@ -213,7 +213,7 @@ pub(super) fn compute_scalar(
 }
 
 impl DecodedProgram<'_> {
-    /// What a type of numbers is made of: one shape, or one for each member of a structure.
+    /// Returns the shape of a numeric type; for a structure one shape per member.
     pub fn number_shapes(&self, ty: u32) -> Vec<NumberShape> {
         let one = |kind: ScalarKind, bits, rows, columns| {
             vec![NumberShape { kind: kind.to_arithmetic(), bits, rows, columns }]
@@ -231,7 +231,7 @@ impl DecodedProgram<'_> {
         }
     }
 
-    /// A value of a type of the numbers that it is made of.
+    /// Builds a value of a type from its components.
     fn rebuild_value(
         &self,
         ty: u32,

@@ -1,4 +1,9 @@
-//! Who waits for whom, where nobody changes any more what loops read: deadlocks, with everybody in the circle and what each holds.
+//! Deadlock detection: cycles of invocations that wait for each other in spin loops and barriers.
+//!
+//! The scheduler calls it when every running invocation repeats a loop without changing memory. Then no
+//! invocation can change a polled location any more, so the report is sound for the walked schedule. The
+//! wait-for graph has an edge from a spinning invocation to the last writer of the location that it polls,
+//! and from a waiting invocation to those that have not arrived.
 
 use std::collections::BTreeSet;
 
@@ -6,26 +11,26 @@ use rspirv::spirv::Op;
 
 use litmus::Scope;
 
-use crate::lift::{FindingKind, Identity};
+use crate::lift::{FindingKind, InvocationId};
 
 use super::machine::{Interpreter, InvocationCtx, InvocationState, SiteFinding};
 use super::value::ConcretePointer;
 
-/// Invocations of a circle that are named at most.
+/// Upper bound on the invocations of a cycle that the message names.
 const MAX_NAMED: usize = 8;
-/// Loops that wait for what is in no circle, which are told at most.
+/// Upper bound on the reported loops that are in no cycle.
 const MAX_SEPARATE: usize = 8;
-/// Places that a loop reads of which it is looked who changed them at most.
+/// Upper bound on the polled locations whose last writer is looked up.
 const MAX_SPIN_READS: usize = 16;
 
-/// A place that is accessed: whether atomically, the object and the byte.
+/// A read of a loop body: atomic or not, the object, and the byte.
 pub(super) type SpinRead = (bool, u32, u64);
 
-/// A place that a loop reads again and again.
+/// A location that a loop polls.
 #[derive(Clone, Debug)]
 struct AwaitedLocation {
     name: String,
-    /// Who changed it last, and where.
+    /// The last writer and its instruction.
     last_write: Option<(u32, u32)>,
 }
 
@@ -33,24 +38,24 @@ struct AwaitedLocation {
 #[derive(Clone, Debug)]
 pub(super) struct SpinningInvocation {
     pub site: u32,
-    pub identity: Identity,
+    pub identity: InvocationId,
     number: u32,
     awaited: Vec<AwaitedLocation>,
 }
 
-/// Why an invocation does not go on.
+/// An edge of the wait-for graph.
 #[derive(Clone, Debug)]
 struct WaitEdge {
-    /// Where it stands.
+    /// The instruction that waits.
     site: u32,
-    /// Whom it waits for.
+    /// The awaited invocation.
     target: u32,
-    /// What that one changed last and where; `None` at a barrier or an operation of a subgroup.
+    /// Name and site of the target's last change; `None` at a barrier or subgroup operation.
     last_change: Option<(String, u32)>,
 }
 
 impl Interpreter<'_> {
-    /// An invocation that comes round, with the places that its loop read.
+    /// Collects the locations that a spinning invocation polls.
     pub(super) fn describe_spin(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -59,7 +64,7 @@ impl Interpreter<'_> {
     ) -> SpinningInvocation {
         let me = &here.workgroup.invocations[here.index];
         let (number, identity) = (me.number, me.identity);
-        // Where atomics are read, they are what is waited for.
+        // If the loop reads atomics, plain reads are not what it waits for.
         let atomic = polled.iter().any(|place| place.0);
         let places: BTreeSet<SpinRead> = polled.into_iter().filter(|place| place.0 == atomic).collect();
         let mut awaited = Vec::new();
@@ -71,7 +76,7 @@ impl Interpreter<'_> {
         SpinningInvocation { site, identity, number, awaited }
     }
 
-    /// Tells loops that nobody ends any more: those who wait for each other in a circle, or else each of the loops.
+    /// Reports a cycle of the wait-for graph, or else each endless loop.
     pub(super) fn report_deadlock(&mut self, spins: &[SpinningInvocation]) {
         if let Some(circle) = spins.iter().find_map(|spin| self.find_cycle(spins, spin.number)) {
             let found = self.describe_cycle(&circle);
@@ -98,7 +103,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// A circle that waits lead into from an invocation.
+    /// Finds a cycle reachable from an invocation, by depth-first search.
     fn find_cycle(&self, spins: &[SpinningInvocation], start: u32) -> Option<Vec<(u32, WaitEdge)>> {
         let mut come = BTreeSet::from([start]);
         let mut way = vec![(start, self.wait_edges(spins, start), 0)];
@@ -120,7 +125,7 @@ impl Interpreter<'_> {
         None
     }
 
-    /// Whom an invocation waits for.
+    /// Returns the edges from an invocation.
     fn wait_edges(&self, spins: &[SpinningInvocation], number: u32) -> Vec<WaitEdge> {
         if let Some(spin) = spins.iter().find(|spin| spin.number == number) {
             let wait = |awaited: &AwaitedLocation| {
@@ -148,7 +153,7 @@ impl Interpreter<'_> {
         missing.map(|other| WaitEdge { site, target: other.number, last_change: None }).collect()
     }
 
-    /// A circle in words, with the place where each waits and where the next one took what it waits for.
+    /// Describes a cycle: each wait, and the access that its target performed.
     fn describe_cycle(&self, circle: &[(u32, WaitEdge)]) -> SiteFinding {
         let (mut words, mut at) = (Vec::new(), Vec::new());
         for (who, wait) in circle.iter().take(MAX_NAMED) {
@@ -173,7 +178,7 @@ impl Interpreter<'_> {
         SiteFinding { kind: FindingKind::Hang, message, at }
     }
 
-    /// What somebody did who changed memory last, in words.
+    /// Returns the verb for the last write.
     fn write_verb(&self, site: u32) -> &'static str {
         match self.program.instruction_at(site).map(|inst| inst.raw.op) {
             Some(Op::AtomicStore | Op::Store) | None => "wrote last",

@@ -1,4 +1,7 @@
-//! What instructions that are done often need, looked up beforehand.
+//! Decodes instructions for the fast path.
+//!
+//! Decoding runs once per module and walk. An instruction that does not fit a [`DecodedOp`] stays undecoded,
+//! which costs speed but changes no result.
 
 use arithmetic::{Instruction, MOST, NumberShape, computation, signed};
 use rspirv::spirv::{GlslStd450Op as Extended, Op, StorageClass};
@@ -8,22 +11,22 @@ use super::execute::MAX_OWN;
 use super::fast_path::DecodedOp;
 use super::program::{DecodedFunction, DecodedProgram, Inst, ScalarKind, Slots, TypeLayout};
 
-/// The way from one block to another.
+/// An edge of the control-flow graph.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockEdge {
-    /// The block it leads to, and where its label is.
+    /// The target block and the position of its label.
     pub target: u32,
     pub position: usize,
-    /// Where it goes on behind what its `OpPhi` choose.
+    /// The position after the target's phis.
     pub first_non_phi: usize,
     pub is_loop_header: bool,
-    /// Headers of the loops that the target is in.
+    /// Headers of the loops that contain the target.
     pub enclosing_loops: Vec<u32>,
-    /// What is chosen, as slots to and from; `None` where the target does not know this predecessor.
+    /// The target's phis as moves (to, from); `None` if the target lists no such predecessor.
     pub phi_moves: Option<Vec<(u32, u32)>>,
 }
 
-/// A number of others that is computed in no common way.
+/// Scalar arithmetic with any number of operands.
 #[derive(Clone, Debug)]
 pub(super) struct ArithmeticOp {
     pub instruction: Instruction,
@@ -35,14 +38,14 @@ pub(super) struct ArithmeticOp {
     pub bits: u32,
 }
 
-/// A composite that is no vector, made of its parts.
+/// Construction of a composite other than a vector.
 #[derive(Clone, Debug)]
 pub(super) struct ConstructOp {
     pub parts: Vec<Slots>,
     pub to: u32,
 }
 
-/// What comes of all numbers of the operands together.
+/// A reduction over all components (dot product, matrix multiplication, packing).
 #[derive(Clone, Debug)]
 pub(super) struct ReduceOp {
     pub instruction: Instruction,
@@ -51,7 +54,7 @@ pub(super) struct ReduceOp {
     pub to: Slots,
 }
 
-/// A part of a composite, by the indices that lead to it.
+/// Extraction of a part of a composite.
 #[derive(Clone, Debug)]
 pub(super) struct ExtractOp {
     pub of: u32,
@@ -59,10 +62,10 @@ pub(super) struct ExtractOp {
     pub to: Slots,
 }
 
-/// The way to a part of an object.
+/// An access chain with constant offset and dynamic indices.
 #[derive(Clone, Debug)]
 pub(super) struct AccessChainOp {
-    /// What the pointer points to at first and then.
+    /// The pointee types before and after the chain.
     pub base: u32,
     pub ty: u32,
     pub offset: u64,
@@ -72,7 +75,7 @@ pub(super) struct AccessChainOp {
     pub indices: Vec<DynamicIndex>,
 }
 
-/// An index that is no constant.
+/// A dynamic index.
 #[derive(Clone, Debug)]
 pub(super) struct DynamicIndex {
     pub slot: u32,
@@ -82,12 +85,12 @@ pub(super) struct DynamicIndex {
 }
 
 impl DecodedFunction {
-    /// Finds all ways between blocks.
+    /// Builds the edges of the control-flow graph.
     pub fn find_edges(&mut self, program: &DecodedProgram<'_>) {
         let (mut block, mut found) = (0, FxHashMap::default());
         let mut edges = Vec::new();
         for inst in &self.code {
-            let operands = program.module.operands(&inst.raw);
+            let operands = program.module.operands_of(&inst.raw);
             let targets = match inst.raw.op {
                 Op::Label => {
                     block = inst.raw.result;
@@ -119,7 +122,7 @@ impl DecodedFunction {
         let mut moves = Some(Vec::new());
         let mut after = position + 1;
         while let Some(inst) = self.code.get(after).filter(|inst| inst.raw.op == Op::Phi) {
-            let pairs = program.module.operands(&inst.raw);
+            let pairs = program.module.operands_of(&inst.raw);
             let pair = pairs.chunks_exact(2).find(|pair| pair[1] == from);
             let from = pair.map(|pair| program.slots_of(pair[0])).filter(|from| from.has_value());
             let from = from.filter(|from| from.count == inst.result.count);
@@ -139,7 +142,7 @@ impl DecodedFunction {
         }
     }
 
-    /// Looks up what instructions need.
+    /// Decodes all instructions of the function.
     pub fn decode_instructions(&mut self, program: &DecodedProgram<'_>) {
         let mut block = 0;
         let mut found = Decoder {
@@ -164,7 +167,7 @@ impl DecodedFunction {
     }
 
     fn decode_jump(&self, program: &DecodedProgram<'_>, inst: &Inst, block: u32) -> Option<DecodedOp> {
-        let operands = program.module.operands(&inst.raw);
+        let operands = program.module.operands_of(&inst.raw);
         let edge = |index: usize| self.edge_by_blocks.get(&(block, *operands.get(index)?)).copied();
         match inst.raw.op {
             Op::Branch => Some(DecodedOp::Jump(edge(0)?)),
@@ -177,7 +180,7 @@ impl DecodedFunction {
     }
 }
 
-/// What was looked up of a function.
+/// The operations decoded so far.
 struct Decoder<'p> {
     program: &'p DecodedProgram<'p>,
     several: Vec<DecodedOp>,
@@ -188,7 +191,7 @@ struct Decoder<'p> {
     wholes: Vec<ReduceOp>,
 }
 
-/// An instruction on numbers, with their kind and size and the size of the result.
+/// An arithmetic instruction, with the kind and size of its operands and the size of its result.
 #[derive(Clone, Copy)]
 struct ArithmeticShape {
     instruction: Instruction,
@@ -200,8 +203,8 @@ struct ArithmeticShape {
 impl Decoder<'_> {
     fn decode_op(&mut self, inst: &Inst) -> Option<DecodedOp> {
         let program = self.program;
-        let operands = program.module.operands(&inst.raw);
-        // Its parts are where they are.
+        let operands = program.module.operands_of(&inst.raw);
+        // The result aliases the operands' slots, so nothing remains to do.
         if inst.raw.ty != 0 && !inst.result.has_value() && program.slots_of(inst.raw.result).has_value() {
             return Some(DecodedOp::Nop);
         }
@@ -305,7 +308,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// What is done for each component of a vector, or for what is in one slot.
+    /// Decodes an operation for each component of a vector, or for a scalar.
     fn decode_per_component(
         &mut self,
         slots: Slots,
@@ -321,7 +324,7 @@ impl Decoder<'_> {
         Some(DecodedOp::PerComponent { first, count: slots.count.into() })
     }
 
-    /// Arithmetic on numbers, or on the components of vectors one by one.
+    /// Decodes componentwise arithmetic.
     fn decode_arithmetic(
         &mut self,
         inst: &Inst,
@@ -347,7 +350,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// What comes of all numbers together.
+    /// Decodes arithmetic on all components together.
     fn decode_reduction(
         &mut self,
         inst: &Inst,
@@ -400,7 +403,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Whether it is arithmetic on numbers one by one.
+/// Returns true for componentwise arithmetic instructions.
 fn is_componentwise_op(op: Op) -> bool {
     let number = op as u32;
     // OpConvertFToU to OpQuantizeToF16, OpBitcast, OpSNegate to OpFMod, OpIsNan and OpIsInf, OpLogicalEqual to OpLogicalNot, OpIEqual to
@@ -408,7 +411,7 @@ fn is_componentwise_op(op: Op) -> bool {
     matches!(number, 109..=116 | 124 | 126..=141 | 156 | 157 | 164..=168 | 170..=191 | 194..=205)
 }
 
-/// A chain whose parts lie at fixed places or are elements of arrays; `None` for others.
+/// Decodes a chain of constant offsets and array indices; returns `None` for others.
 fn decode_chain(program: &DecodedProgram<'_>, operands: &[u32]) -> Option<AccessChainOp> {
     let (base, indices) = operands.split_first()?;
     let (_, base) = program.pointee_of(program.type_of(*base))?;
@@ -422,7 +425,7 @@ fn decode_chain(program: &DecodedProgram<'_>, operands: &[u32]) -> Option<Access
         indices: Vec::new(),
     };
     for id in indices {
-        let known = program.specialized.number(*id);
+        let known = program.specialized.constant_number(*id);
         all.stride = 0;
         let (stride, length) = match program.type_layout(all.ty).ok()? {
             TypeLayout::Struct { members } => {

@@ -1,4 +1,4 @@
-//! What instructions do that are neither control flow nor memory's own.
+//! Instructions other than control flow: dispatch to loads, stores, atomics, barriers and arithmetic.
 
 use std::rc::Rc;
 
@@ -7,23 +7,23 @@ use litmus::InterlockEnd;
 use rspirv::spirv::{Op, StorageClass};
 
 use crate::error::{malformed, unsupported};
-use crate::order::{MemoryOperands, scope, semantics};
+use crate::order::{MemoryOperands, scope_from_number, semantics_from_number};
 use crate::stage;
 
 use super::machine::{Interpreter, InvocationCtx, InvocationState, Step, StepInterrupt, WorkgroupState};
 use super::program::{Inst, OpFamily, TypeLayout};
 use super::value::{ConcretePointer, ConcreteValue, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, UNDEFINED};
 
-/// What a clock counts in a step of an invocation.
+/// Clock ticks per executed step.
 const TICKS: u64 = 16;
-/// Bytes of a variable of a function at most.
+/// Upper bound on the size of a function variable.
 pub(super) const MAX_OWN: usize = 1 << 18;
 
 impl Interpreter<'_> {
-    /// Does an instruction and goes on to the next.
+    /// Executes an instruction and advances to the next.
     pub(super) fn execute_instruction(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         let program = self.program;
-        let operands = program.module.operands(&inst.raw);
+        let operands = program.module.operands_of(&inst.raw);
         let value = match inst.raw.op {
             Op::Variable => self.execute_variable(here, inst)?,
             Op::Load => {
@@ -36,7 +36,7 @@ impl Interpreter<'_> {
             }
             Op::Store => {
                 let pointer = self.operand_pointer(here, inst, 0)?;
-                let id = program.module.operand(&inst.raw, 1)?;
+                let id = program.module.operand_at(&inst.raw, 1)?;
                 let memory = MemoryOperands::parse(operands.get(2..).unwrap_or_default());
                 if program.slots_of(id).count > 0 {
                     self.store_vector(here, id, &pointer, memory)?;
@@ -112,7 +112,7 @@ impl Interpreter<'_> {
             Op::CooperativeMatrixLoadKHR | Op::CooperativeMatrixStoreKHR => self.access_matrix(here, inst)?,
             Op::IsHelperInvocationEXT => ConcreteValue::from_bool(false, 0),
             op if stage::is_derivative(op) => program.filled_value(inst.raw.ty, OPAQUE)?,
-            // Whoever looks at it looks at the order in which all go on.
+            // A clock value depends on the schedule.
             Op::ReadClockKHR => {
                 let now = self.steps.wrapping_mul(TICKS);
                 match program.type_layout(inst.raw.ty)? {
@@ -134,7 +134,7 @@ impl Interpreter<'_> {
         self.set_result(here, inst, value)
     }
 
-    /// Whether two pointers are one, or how many elements are between them.
+    /// Compares two pointers, or returns the number of elements between them.
     fn compare_pointers(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
         let (left, right) = (self.operand_pointer(here, inst, 0)?, self.operand_pointer(here, inst, 1)?);
         let taint = left.taint | right.taint;
@@ -154,7 +154,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// The invocation waits for others.
+    /// Blocks the invocation until others arrive.
     pub(super) fn wait_for_others(&mut self, here: &mut InvocationCtx<'_>) -> StepInterrupt {
         let instance = self.dynamic_instance(&here.workgroup.invocations[here.index]);
         here.invocation_mut().state = InvocationState::Waiting(instance);
@@ -167,8 +167,8 @@ impl Interpreter<'_> {
             return Err(self.wait_for_others(here));
         }
         let vulkan = self.program.module.vulkan;
-        let at = scope(self.control_number(here, inst, 0, "a scope")?, vulkan)?;
-        let order = super::sync::restrict_to_tracked_classes(semantics(self.control_number(
+        let at = scope_from_number(self.control_number(here, inst, 0, "a scope")?, vulkan)?;
+        let order = super::sync::restrict_to_tracked_classes(semantics_from_number(self.control_number(
             here,
             inst,
             1,
@@ -191,7 +191,7 @@ impl Interpreter<'_> {
         }
         let size = usize::try_from(program.type_size(to)).ok().filter(|size| *size <= MAX_OWN);
         let size = size.ok_or_else(|| unsupported(format!("a variable of more than {MAX_OWN} bytes")))?;
-        let initializer = program.module.operands(&inst.raw).get(1);
+        let initializer = program.module.operands_of(&inst.raw).get(1);
         let value = initializer.map(|id| self.value_of_id(here, *id)).transpose()?;
         let WorkgroupState { invocations, .. } = &mut *here.workgroup;
         let locals = &mut invocations[here.index].locals;
@@ -205,7 +205,7 @@ impl Interpreter<'_> {
     fn array_length(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
         let program = self.program;
         let pointer = self.operand_pointer(here, inst, 0)?;
-        let member = u64::from(program.module.operand(&inst.raw, 1)?);
+        let member = u64::from(program.module.operand_at(&inst.raw, 1)?);
         let array = super::access::part_pointer(program, &pointer, member)?;
         let TypeLayout::Array { stride, .. } = program.type_layout(array.ty)? else {
             return Err(malformed("OpArrayLength of what is no array").into());
@@ -216,12 +216,12 @@ impl Interpreter<'_> {
 
     fn construct_composite(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
         let program = self.program;
-        let operands = program.module.operands(&inst.raw);
+        let operands = program.module.operands_of(&inst.raw);
         let mut parts = Vec::with_capacity(operands.len());
         let vector = matches!(program.type_layout(inst.raw.ty)?, TypeLayout::Vector { .. });
         for id in operands {
             match self.value_of_id(here, *id)? {
-                // Vectors are made of numbers and of vectors.
+                // A vector may be constructed from scalars and vectors.
                 ConcreteValue::Composite(inner) if vector => parts.extend(inner.iter().cloned()),
                 other => parts.push(other),
             }
@@ -275,19 +275,20 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Loads and stores of cooperative matrices: every element is accessed by some lane of the subgroup, each by one.
+    /// Executes a load or store of a cooperative matrix; each element is accessed by one lane.
     fn access_matrix(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
         let program = self.program;
         let loads = inst.raw.op == Op::CooperativeMatrixLoadKHR;
-        let operands = program.module.operands(&inst.raw);
+        let operands = program.module.operands_of(&inst.raw);
         let pointer = self.operand_pointer(here, inst, 0)?;
-        let ty = if loads { inst.raw.ty } else { program.type_of(program.module.operand(&inst.raw, 1)?) };
+        let ty = if loads { inst.raw.ty } else { program.type_of(program.module.operand_at(&inst.raw, 1)?) };
         let shape = program.module.handles.get(&ty).map_or(&[][..], Vec::as_slice);
         let [component, matrix_scope, rows, columns, ..] = *shape else {
             return Err(malformed("a matrix of no matrix type").into());
         };
-        let number =
-            |id: u32| program.specialized.number(id).ok_or_else(|| unsupported("a matrix of no fixed size"));
+        let number = |id: u32| {
+            program.specialized.constant_number(id).ok_or_else(|| unsupported("a matrix of no fixed size"))
+        };
         let (rows, columns) = (number(rows)?, number(columns)?);
         if number(matrix_scope)? != 3 {
             return Err(unsupported("cooperative matrices of a scope other than a subgroup's").into());
@@ -299,7 +300,7 @@ impl Interpreter<'_> {
             None => return Err(unsupported("a matrix without a stride").into()),
         };
         let memory = MemoryOperands::parse(operands.get(first + 2..).unwrap_or_default());
-        // The stride counts elements of what the pointer points to.
+        // The stride counts elements of the pointee type.
         let unit = program.type_size(pointer.ty);
         let bytes = program.type_size(component);
         let lanes = u64::from(self.setup.subgroup_size);

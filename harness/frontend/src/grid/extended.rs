@@ -1,4 +1,4 @@
-//! Extended instructions: GLSL.std.450.
+//! Extended instructions of `GLSL.std.450`.
 
 use arithmetic::{Instruction, MOST, bits_of, float_of};
 use rspirv::spirv::GlslStd450Op as Extended;
@@ -12,7 +12,7 @@ use super::machine::{Interpreter, InvocationCtx, Step};
 use super::program::Inst;
 use super::value::{ConcreteValue, Taint, UNDEFINED};
 
-/// A value with each number changed.
+/// Applies a function to every component.
 fn map_components(value: &ConcreteValue, change: &impl Fn(u64) -> u64) -> ConcreteValue {
     match value {
         ConcreteValue::Bits(number, taint) => ConcreteValue::Bits(change(*number), *taint),
@@ -23,7 +23,7 @@ fn map_components(value: &ConcreteValue, change: &impl Fn(u64) -> u64) -> Concre
     }
 }
 
-/// A number of a vector; of a number itself.
+/// Returns a component of a vector, or a scalar itself.
 fn component_at(value: &ConcreteValue, index: usize) -> (u64, Taint) {
     match value {
         ConcreteValue::Bits(bits, taint) => (*bits, *taint),
@@ -42,18 +42,18 @@ impl Interpreter<'_> {
     ) -> Step<ConcreteValue> {
         let program = self.program;
         let module = program.module;
-        let operands = module.operands(&inst.raw);
+        let operands = module.operands_of(&inst.raw);
         let set = operands.first().and_then(|set| module.extended.get(set)).map_or("", String::as_str);
         if set.starts_with("NonSemantic.") || set.ends_with("DebugInfo.100") {
             return Ok(ConcreteValue::NoBits(0));
         }
-        let number = module.operand(&inst.raw, 1)?;
+        let number = module.operand_at(&inst.raw, 1)?;
         let op = Extended::from_u32(number).filter(|_| set == "GLSL.std.450");
         let op = op.ok_or_else(|| unsupported(format!("instruction {number} of `{set}`")))?;
-        // What is before the point goes where a pointer leads, and what is behind it is the result.
+        // `Modf` stores the whole part through a pointer and returns the fraction.
         if op == Extended::Modf {
             let (value, to) = (self.operand_value(here, inst, 2)?, self.operand_pointer(here, inst, 3)?);
-            let shape = program.number_shapes(program.type_of(module.operand(&inst.raw, 2)?));
+            let shape = program.number_shapes(program.type_of(module.operand_at(&inst.raw, 2)?));
             let bits = shape.first().map_or(32, |shape| shape.bits);
             self.store_value(
                 here,

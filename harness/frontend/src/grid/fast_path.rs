@@ -1,4 +1,7 @@
-//! Instructions that are done often, by what was looked up of them.
+//! The interpreter's fast path over pre-decoded instructions.
+//!
+//! An operation that returns `None` has changed nothing, and the general path in `execute.rs` executes the
+//! instruction instead. Only accesses to memory without race checks are decoded.
 
 use std::rc::Rc;
 
@@ -15,27 +18,27 @@ use super::program::{DecodedFunction, GLOBAL, Slots};
 use super::setup::DescriptorArray;
 use super::value::{ConcretePointer, ConcreteValue, LOCAL, Taint, result_taint};
 
-/// Numbers of all operands of an instruction at most.
+/// Upper bound on the components of all operands of a reduction.
 const MAX_COMPONENTS: usize = 48;
 const NO_OPERAND: Operand<'_> = Operand {
     numbers: &[],
     shape: NumberShape { kind: arithmetic::Kind::Bool, bits: 32, rows: 0, columns: 0 },
 };
 
-/// What is known of an instruction before it is executed.
+/// A pre-decoded instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum DecodedOp {
-    /// Nothing: it is looked at whenever it is executed.
+    /// Not decoded: the general path executes it.
     #[default]
     Undecoded,
-    /// It does nothing in its place.
+    /// Its result aliases the slots of its operands.
     Nop,
-    /// For each component of a vector something.
+    /// One operation for each component of a vector.
     PerComponent {
         first: u32,
         count: u32,
     },
-    /// A number of two others, or of one that is both.
+    /// A binary operation on scalars, or a unary one with both operands the same.
     Binary {
         left: u32,
         right: u32,
@@ -43,7 +46,7 @@ pub(super) enum DecodedOp {
         op: Op,
         compute: Computation,
     },
-    /// A number of others, by its number among [`Function::numbers`].
+    /// Other scalar arithmetic, by index into [`DecodedFunction::arithmetic`].
     Arithmetic(u32),
     Select {
         condition: u32,
@@ -51,14 +54,14 @@ pub(super) enum DecodedOp {
         no: u32,
         to: u32,
     },
-    /// On to another block, by the number of the edge.
+    /// A jump, by the number of the edge.
     Jump(u32),
     Branch {
         condition: u32,
         yes: u32,
         no: u32,
     },
-    /// A number from memory that no other invocation writes.
+    /// A scalar load from memory that no invocation shares.
     Load {
         pointer: u32,
         to: u32,
@@ -66,37 +69,37 @@ pub(super) enum DecodedOp {
         bytes: u32,
         truth: bool,
     },
-    /// A number to memory that no other invocation reads.
+    /// A scalar store to private memory.
     Store {
         pointer: u32,
         value: u32,
         offset: u32,
         bytes: u32,
     },
-    /// A pointer to a part, by the number of the chain.
+    /// An access chain, by index into [`DecodedFunction::chains`].
     AccessChain {
         pointer: u32,
         to: u32,
         chain: u32,
     },
-    /// A part of a composite, by its number among [`Function::parts`].
+    /// A part of a composite, by index into [`DecodedFunction::extracts`].
     Extract(u32),
-    /// A composite that is no vector, by its number among [`Function::makings`].
+    /// Construction of a composite, by index into [`DecodedFunction::constructs`].
     Construct(u32),
-    /// Numbers of all numbers of the operands together, by its number among [`Function::wholes`].
+    /// A reduction of all components, by index into [`DecodedFunction::reductions`].
     Reduce(u32),
-    /// A variable of the function, without a first value.
+    /// A function variable without an initializer.
     Variable {
         to: u32,
         id: u32,
         ty: u32,
         bytes: u32,
     },
-    /// The beginning of a block, where nobody jumped to it.
+    /// The start of a block that is entered by fallthrough.
     Label(u32),
 }
 
-/// The value in a slot.
+/// Returns the value in a slot.
 #[inline]
 pub(super) fn read_slot<'v>(
     values: &'v [ConcreteValue],
@@ -109,7 +112,7 @@ pub(super) fn read_slot<'v>(
     }
 }
 
-/// The value of an id.
+/// Gathers the value of an id from its slots.
 pub(super) fn gather_slots(
     values: &[ConcreteValue],
     globals: &[ConcreteValue],
@@ -120,7 +123,7 @@ pub(super) fn gather_slots(
     }
     let parts = slots.as_slice().iter().map(|slot| read_slot(values, globals, *slot).cloned());
     let parts = parts.collect::<Option<Rc<[ConcreteValue]>>>()?;
-    // Of what has no bits there are no components.
+    // A vector of values without bits is itself such a value.
     let nothing = parts.iter().try_fold(0, |all: Taint, part| match part {
         ConcreteValue::NoBits(taint) => Some(all | taint),
         _ => None,
@@ -128,7 +131,7 @@ pub(super) fn gather_slots(
     Some(nothing.map_or(ConcreteValue::Composite(parts), ConcreteValue::NoBits))
 }
 
-/// Gives an id its value.
+/// Stores a value into the slots of an id.
 pub(super) fn scatter_value(values: &mut [ConcreteValue], to: Slots, value: ConcreteValue) -> Step<()> {
     let parts = match &value {
         ConcreteValue::Composite(parts) if to.count > 0 => {
@@ -147,7 +150,7 @@ pub(super) fn scatter_value(values: &mut [ConcreteValue], to: Slots, value: Conc
     Ok(())
 }
 
-/// Gives an id of another frame the value of one.
+/// Copies slots between two frames, for arguments and results.
 pub(super) fn copy_slots(
     globals: &[ConcreteValue],
     values: &[ConcreteValue],
@@ -167,20 +170,20 @@ pub(super) fn copy_slots(
     Some(())
 }
 
-/// What an instruction may look at and change.
+/// The state that a decoded operation may read and write.
 struct FastPathCtx<'m> {
     function: &'m DecodedFunction,
     globals: &'m [ConcreteValue],
     objects: &'m [MemoryObject],
     locals: &'m mut PrivateObjects,
-    /// Space for more of them.
+    /// Objects to reuse for function variables.
     spare: &'m mut Vec<MemoryObject>,
-    /// What chains lead to that are looked up when they are done.
+    /// Descriptor arrays, whose elements the general path selects.
     descriptors: &'m FxHashMap<u32, DescriptorArray>,
 }
 
 impl FastPathCtx<'_> {
-    /// Does an instruction; `None` where what was looked up does not suffice, and it can be done anew.
+    /// Executes an operation; `None` means that nothing has changed and the general path must run.
     #[inline]
     fn execute_op(&mut self, quick: &DecodedOp, values: &mut [ConcreteValue]) -> Option<()> {
         let value = |slot: u32| read_slot(values, self.globals, slot);
@@ -278,7 +281,7 @@ impl FastPathCtx<'_> {
         Some(())
     }
 
-    /// The same out of line, for those that are several.
+    /// Recursion through a second function lets the compiler inline [`Self::execute_op`].
     fn execute_op_outlined(&mut self, quick: &DecodedOp, values: &mut [ConcreteValue]) -> Option<()> {
         self.execute_op(quick, values)
     }
@@ -328,7 +331,7 @@ impl ReduceOp {
     }
 }
 
-/// Puts the numbers of a value where there is room for them.
+/// Writes the components of a value to `places`.
 fn write_components<'n>(
     value: &ConcreteValue,
     places: &mut impl Iterator<Item = &'n mut u64>,
@@ -348,7 +351,7 @@ fn write_components<'n>(
 }
 
 impl AccessChainOp {
-    /// The part of what a pointer points to.
+    /// Applies the chain to a base pointer.
     fn apply_to<'v>(
         &self,
         base: &ConcretePointer,
@@ -375,7 +378,7 @@ impl AccessChainOp {
     }
 }
 
-/// Goes on at another block.
+/// Follows an edge: updates loops and evaluates the phis of the target.
 fn follow_edge(
     edge: &BlockEdge,
     frame: &mut CallFrame,
@@ -417,8 +420,7 @@ fn follow_edge(
 }
 
 impl Interpreter<'_> {
-    /// Executes instructions by what was looked up, `most` at most, up to one for which that does not suffice; how many there
-    /// were.
+    /// Executes decoded instructions, at most `most`, and returns their number.
     pub(super) fn run_fast_path(&mut self, here: &mut InvocationCtx<'_>, most: u64) -> Step<u64> {
         let Invocation { frames, locals, .. } = &mut here.workgroup.invocations[here.index];
         let frame = frames.last_mut().ok_or(StepInterrupt::Ended)?;
@@ -478,7 +480,7 @@ impl Interpreter<'_> {
         followed.map(|()| done)
     }
 
-    /// Goes on at another block.
+    /// Jumps to another block.
     pub(super) fn jump_to(&mut self, here: &mut InvocationCtx<'_>, target: u32) -> Step<()> {
         let program = self.program;
         let frame = here.frame_mut()?;

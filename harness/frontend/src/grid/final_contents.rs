@@ -1,4 +1,4 @@
-//! What buffers hold when a walk has ended.
+//! The contents of buffers and images after a walk.
 
 use arithmetic::TexelFormat;
 use litmus::StorageClass;
@@ -8,7 +8,7 @@ use super::image::TEXEL;
 use super::machine::Interpreter;
 use super::value::ConcreteValue;
 
-/// The texels of an image as a device keeps them, where each has 32 bits.
+/// Packs texels as a device stores them; `None` unless a texel has 32 bits.
 pub(crate) fn pack_texels(format: TexelFormat, texels: &[u8]) -> Option<Vec<u8>> {
     let mut words = Vec::with_capacity(texels.len() / 4);
     for texel in texels.chunks_exact(TEXEL as usize) {
@@ -22,12 +22,12 @@ pub(crate) fn pack_texels(format: TexelFormat, texels: &[u8]) -> Option<Vec<u8>>
 }
 
 impl Interpreter<'_> {
-    /// The buffers that may be written, with what they hold now.
+    /// Returns the writable buffers with their current contents.
     pub(super) fn final_buffers(&self) -> Vec<FinalBuffer> {
         let mut all = Vec::new();
         for (variable, slot) in &self.program.variables {
             let Some(ConcreteValue::Pointer(pointer)) = self.globals.get(*slot) else { continue };
-            let decorations = self.program.module.decorations(*variable);
+            let decorations = self.program.module.decorations_of(*variable);
             let (Some(binding), set) = (decorations.binding, decorations.set.unwrap_or(0)) else { continue };
             let one = [pointer.object];
             let objects = self.descriptors.get(&pointer.object).map_or(&one[..], |array| &array.objects);

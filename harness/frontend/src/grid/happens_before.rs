@@ -1,4 +1,14 @@
-//! What happens before: for each class of memory what an invocation knows of the others, and how far their writes have come.
+//! Happens-before, availability and visibility, tracked for each storage class.
+//!
+//! Vector clocks in the style of FastTrack (<https://doi.org/10.1145/1542476.1542490>): an access is an
+//! [`Epoch`], and a view holds for every invocation the time up to which its accesses happen before. A
+//! barrier of a whole workgroup advances one counter, the barrier epoch, instead of every component.
+//!
+//! The Vulkan memory model orders a write and a later access only if the write is also made available and
+//! visible ("Memory Model", sections "Availability and Visibility" and "Location-Ordered"). So a view also
+//! holds, for each domain (subgroup, workgroup, device), the writes that reached it.
+//!
+//! The relation is exact for the walked schedule. Orders that only other schedules establish are not tracked.
 
 use std::rc::Rc;
 
@@ -6,11 +16,11 @@ use litmus::{Scope, StorageClass, StorageClassSet};
 
 use super::vector_clock::VectorClock;
 
-/// The classes of memory that are kept apart.
+/// The storage classes that have separate clocks.
 pub(super) const CLASSES: [StorageClass; 3] =
     [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image];
 
-/// The number of a class.
+/// Returns the index of a class in [`CLASSES`].
 pub(super) fn class_index(class: StorageClass) -> usize {
     match class {
         StorageClass::Workgroup => 1,
@@ -19,26 +29,26 @@ pub(super) fn class_index(class: StorageClass) -> usize {
     }
 }
 
-/// Where an access stands in time.
+/// The FastTrack epoch of an access: an invocation and its time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Epoch {
     pub invocation: u32,
     pub workgroup: u32,
-    /// Of the invocation, by what it had released.
+    /// The invocation's clock, which advances at its releases.
     pub time: u32,
-    /// Barriers of its workgroup for the class.
+    /// Number of workgroup barriers for the class that precede the access.
     pub barrier_epoch: u32,
-    /// The first invocation of its subgroup.
+    /// The first invocation of the subgroup.
     pub subgroup_start: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct ClockComponents {
-    /// For each invocation the time up to which it is known.
+    /// For each invocation, the time up to which its accesses are included.
     invocations: VectorClock,
-    /// For each workgroup the barriers before which everything of it is known.
+    /// For each workgroup, the barrier epoch before which all its accesses are included.
     workgroups: VectorClock,
-    /// For each subgroup, by its first invocation.
+    /// The same for each subgroup, indexed by its first invocation.
     subgroups: VectorClock,
 }
 
@@ -54,7 +64,7 @@ impl ClockComponents {
             .all(|(mine, theirs)| mine.is_at_least(theirs))
     }
 
-    /// Whether both are told to be the same.
+    /// Returns true if both share their allocations; false proves nothing.
     fn ptr_eq(&self, other: &ClockComponents) -> bool {
         self.as_vector_clocks().iter().zip(other.as_vector_clocks()).all(|(mine, theirs)| mine.ptr_eq(theirs))
     }
@@ -79,10 +89,10 @@ fn ptr_eq_options<T>(one: Option<&Rc<T>>, other: Option<&Rc<T>>) -> bool {
     }
 }
 
-/// What is known of the others.
+/// The accesses of all invocations that happen before a point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HappensBeforeClock {
-    /// Barriers of the own workgroup before which everything of it is known.
+    /// Barrier epoch of the own workgroup before which all its accesses are included.
     pub barrier_epoch: u32,
     components: Option<Rc<ClockComponents>>,
 }
@@ -102,13 +112,13 @@ impl HappensBeforeClock {
         self.barrier_epoch == 0 && self.components.is_none()
     }
 
-    /// Whether both are told to be the same.
+    /// Returns true if both share one allocation; false proves nothing.
     fn ptr_eq(&self, other: &HappensBeforeClock) -> bool {
         self.barrier_epoch == other.barrier_epoch
             && ptr_eq_options(self.components.as_ref(), other.components.as_ref())
     }
 
-    /// Whether it knows all that another clock of its workgroup does.
+    /// Returns true if it includes everything that a clock of the same workgroup includes.
     fn is_at_least(&self, other: &HappensBeforeClock) -> bool {
         self.barrier_epoch >= other.barrier_epoch
             && match (&self.components, &other.components) {
@@ -118,7 +128,7 @@ impl HappensBeforeClock {
             }
     }
 
-    /// Learns what another clock of a workgroup knows.
+    /// Joins the clock of workgroup `theirs` into this clock of workgroup `mine`.
     pub fn join_from(&mut self, mine: u32, other: &HappensBeforeClock, theirs: u32) {
         if mine == theirs {
             self.barrier_epoch = self.barrier_epoch.max(other.barrier_epoch);
@@ -149,7 +159,7 @@ impl HappensBeforeClock {
         }
     }
 
-    /// What it knows of those with whom an invocation shares the domain of a level.
+    /// Restricts the clock to the invocations that share the domain of `level`.
     fn restrict_to_domain(&self, level: usize, around: &DomainExtents) -> HappensBeforeClock {
         let (first, end) = match level {
             0 => return HappensBeforeClock::default(),
@@ -157,7 +167,7 @@ impl HappensBeforeClock {
             WORKGROUP => around.workgroup_range,
             _ => return self.clone(),
         };
-        // Of itself, where there are no others, what is available is told by its time or the barriers of its workgroup.
+        // A domain of one invocation needs no components: its time and the barrier epoch decide.
         let others = self.components.as_ref().filter(|_| end - first > 1).map(|others| ClockComponents {
             invocations: others.invocations.restrict_to(first, end),
             workgroups: VectorClock::default(),
@@ -173,12 +183,12 @@ impl HappensBeforeClock {
         clock
     }
 
-    /// Learns of a subgroup, by its first invocation, what it did before so many barriers.
+    /// Includes everything that a subgroup did before barrier epoch `epoch`.
     fn advance_subgroup(&mut self, first: u32, epoch: u32) {
         Rc::make_mut(self.components.get_or_insert_with(Rc::default)).subgroups.advance_to(first, epoch);
     }
 
-    /// Learns of an invocation up to a time.
+    /// Includes an invocation's accesses up to `time`.
     pub fn advance_invocation(&mut self, invocation: u32, time: u32) {
         Rc::make_mut(self.components.get_or_insert_with(Rc::default))
             .invocations
@@ -186,7 +196,7 @@ impl HappensBeforeClock {
     }
 }
 
-/// Joins of clocks of the same two workgroups, most of which are the same: each is made once.
+/// A small cache of joins: most clocks that two workgroups exchange are the same.
 #[derive(Default)]
 struct JoinCache([Option<CachedJoin>; 4], usize);
 
@@ -197,7 +207,7 @@ struct CachedJoin {
 }
 
 impl JoinCache {
-    /// As [`Clock::join`].
+    /// Like [`HappensBeforeClock::join_from`], reusing an earlier result for the same pair.
     fn join_cached(
         &mut self,
         known: &mut HappensBeforeClock,
@@ -205,7 +215,8 @@ impl JoinCache {
         others: &HappensBeforeClock,
         theirs: u32,
     ) {
-        // Barriers of another workgroup are told apart from as many of its own.
+        // Equal barrier epochs of different workgroups count different barriers, so pointer equality is not
+        // enough.
         if others.is_empty() || mine == theirs && known.ptr_eq(others) {
             return;
         }
@@ -222,12 +233,12 @@ impl JoinCache {
     }
 }
 
-/// Levels of domains: of an invocation itself, of its subgroup, of its workgroup, of the device.
+/// Memory domains from narrow to wide: invocation (0), subgroup, workgroup, device.
 const SUBGROUP: usize = 1;
 const WORKGROUP: usize = 2;
 const DEVICE: usize = 3;
 
-/// The level of the domain of a scope.
+/// Returns the level of the domain that a scope names.
 pub(super) fn domain_level(scope: Scope) -> usize {
     match scope {
         Scope::Invocation => 0,
@@ -237,7 +248,7 @@ pub(super) fn domain_level(scope: Scope) -> usize {
     }
 }
 
-/// The narrowest level at which two share a domain, by their number, workgroup and subgroup.
+/// Returns the narrowest domain that two invocations share.
 pub(super) fn nearest_shared_domain(one: (u32, u32, u32), other: (u32, u32, u32)) -> usize {
     match (one.0 == other.0, one.1 == other.1, one.2 == other.2) {
         (true, ..) => 0,
@@ -247,27 +258,29 @@ pub(super) fn nearest_shared_domain(one: (u32, u32, u32), other: (u32, u32, u32)
     }
 }
 
-/// Whether a scope of one joins it with another.
+/// Returns true if a scope instance of `one` includes `other`.
 pub(super) fn scope_includes(scope: Scope, one: (u32, u32, u32), other: (u32, u32, u32)) -> bool {
     domain_level(scope) >= nearest_shared_domain(one, other)
 }
 
-/// Whose domains an invocation shares.
+/// The ranges of invocations that share a domain with one invocation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DomainExtents {
     pub invocation: u32,
     pub workgroup: u32,
-    /// The first invocation of its subgroup, and the one behind the last.
+    /// The invocations of its subgroup, as a half-open range.
     pub subgroup_range: (u32, u32),
-    /// The same of its workgroup.
+    /// The invocations of its workgroup, as a half-open range.
     pub workgroup_range: (u32, u32),
 }
 
-/// Writes by the level up to which their own operations make them available, and for each level of domain from the subgroup's on.
+/// Available writes, by the level of their own availability operation and by the domain they reached.
 type AvailabilityClocks = [[HappensBeforeClock; DEVICE]; DEVICE + 1];
 
-/// What happens before, and what of it operations of barriers and atomics brought into domains. Those of an access itself are not
-/// kept: what happens before is in each domain that both share, up to its own level.
+/// Accesses that happen before a point, and the domains that barriers and atomics made them available in.
+///
+/// The availability operation of an access itself is not stored: a write that happens before is available in
+/// every shared domain up to its own level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OrderingState {
     pub before: HappensBeforeClock,
@@ -279,13 +292,13 @@ impl OrderingState {
         Rc::make_mut(self.available.get_or_insert_with(Rc::default))
     }
 
-    /// Takes what another one knows whose domains it shares from a level on.
+    /// Joins the state of an invocation that shares domains from level `nearest` on.
     pub fn join_from(&mut self, mine: u32, other: &OrderingState, theirs: u32, nearest: usize) {
         self.before.join_from(mine, &other.before, theirs);
         self.join_available(mine, other, theirs, nearest);
     }
 
-    /// Of that how far writes have come.
+    /// Joins only the availability part.
     pub fn join_available(&mut self, mine: u32, other: &OrderingState, theirs: u32, nearest: usize) {
         let Some(brought) = &other.available else { return };
         match &self.available {
@@ -304,7 +317,7 @@ impl OrderingState {
         }
     }
 
-    /// Whether it has all that another one of its subgroup has.
+    /// Returns true if it includes everything that a state of the same subgroup includes.
     fn is_at_least(&self, other: &OrderingState) -> bool {
         let brought = match (&self.available, &other.available) {
             (_, None) => true,
@@ -317,8 +330,10 @@ impl OrderingState {
         brought && self.before.is_at_least(&other.before)
     }
 
-    /// An availability operation: what is in narrower domains comes into the wider ones, up to a level. That may be the next link of
-    /// a chain. The invocation's own writes do up to a time, if one is given.
+    /// Performs an availability operation: propagates writes from narrower domains up to `level`.
+    ///
+    /// The operation may continue an availability chain. If `time` is given, the invocation's own writes up
+    /// to it become available.
     pub fn make_available(&mut self, around: &DomainExtents, level: usize, time: Option<u32>) {
         let (mut joins, workgroup) = (JoinCache::default(), around.workgroup);
         let mut itself = HappensBeforeClock::default();
@@ -337,7 +352,7 @@ impl OrderingState {
         }
     }
 
-    /// Of the invocations of a workgroup that meet in an availability operation each makes its own writes available.
+    /// Makes available the writes of all invocations that meet at a workgroup barrier.
     pub fn publish_workgroup(&mut self, level: usize, epoch: u32) {
         for own in 0..level {
             for at in WORKGROUP.max(own + 1)..=level {
@@ -346,22 +361,23 @@ impl OrderingState {
         }
     }
 
-    /// The same for the domain of a subgroup.
+    /// Does the same in the domain of a subgroup.
     pub fn publish_subgroup(&mut self, first: u32, epoch: u32) {
         self.available_mut()[0][SUBGROUP - 1].advance_subgroup(first, epoch);
     }
 }
 
-/// What an invocation knows of one class of memory.
+/// The view that one invocation has of one storage class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HappensBeforeView {
     pub ordering: OrderingState,
-    /// What of it visibility operations showed to the invocation: writes as those of [`Brought`].
+    /// Writes that visibility operations made visible to the invocation, indexed as in
+    /// [`AvailabilityClocks`].
     visible: Option<Rc<[HappensBeforeClock; DEVICE + 1]>>,
 }
 
 impl HappensBeforeView {
-    /// A visibility operation: what is in wider domains comes into the narrower ones, from a level on. That may be a link of a chain.
+    /// Performs a visibility operation: propagates writes from domains up to `level` to the invocation.
     pub fn make_visible(&mut self, around: &DomainExtents, level: usize) {
         let (mut joins, mine) = (JoinCache::default(), around.workgroup);
         for own in 0..=DEVICE {
@@ -382,8 +398,9 @@ impl HappensBeforeView {
         }
     }
 
-    /// Whether a write is available to an invocation of a workgroup, in a domain that both share from a level on. `known` is whether it
-    /// happens before, and `own` the level of its own operation.
+    /// Returns true if a write is available in a domain that both invocations share.
+    ///
+    /// `known` is true if the write happens before; `own` is the level of its own availability operation.
     pub fn is_available(
         &self,
         workgroup: u32,
@@ -401,7 +418,7 @@ impl HappensBeforeView {
         known && nearest <= own || (nearest.max(SUBGROUP)..=DEVICE).any(knows)
     }
 
-    /// Whether it is visible as well, to a read with an operation of its own of a level.
+    /// Returns true if the write is also visible to a read whose own visibility operation has level `reads`.
     pub fn is_visible(
         &self,
         workgroup: u32,
@@ -421,7 +438,7 @@ impl HappensBeforeView {
             || (SUBGROUP..=reads).any(knows)
     }
 
-    /// Whether both are told to be the same; where neither is made of the other, they may be so without that.
+    /// Returns true if both share their allocations; false proves nothing.
     pub fn ptr_eq(&self, other: &HappensBeforeView) -> bool {
         let (mine, theirs) = (&self.ordering, &other.ordering);
         mine.before.ptr_eq(&theirs.before)
@@ -430,38 +447,38 @@ impl HappensBeforeView {
     }
 }
 
-/// What a release gives to whoever acquires.
+/// A release: the state that an acquire joins.
 #[derive(Clone, Debug)]
 pub(super) struct ReleaseMessage {
     pub invocation: u32,
-    /// Of the invocation, by what it had released.
+    /// The releasing invocation's clock.
     pub time: u32,
-    /// Whether it is the atomic's own release, not that of a barrier before it.
+    /// True for the release of the atomic itself, false for an earlier fence's.
     pub from_atomic: bool,
     pub workgroup: u32,
     pub subgroup: u32,
     pub scope: Scope,
     pub classes: StorageClassSet,
-    /// Of each class.
+    /// The state for each class.
     pub ordering: Rc<[OrderingState; 3]>,
 }
 
 impl ReleaseMessage {
-    /// Whether it gives all that another one of its subgroup gives, of the same scope and classes.
+    /// Returns true if it includes another release of the same subgroup, scope and classes.
     pub fn is_at_least(&self, other: &ReleaseMessage) -> bool {
         let mut both = self.ordering.iter().zip(other.ordering.iter());
         both.all(|(mine, theirs)| mine.is_at_least(theirs))
     }
 }
 
-/// What a write carries for whoever reads it: of the releases of a subgroup, several may be told as one.
+/// The releases that a store carries; those of one subgroup may be merged.
 pub(super) type ReleaseSet = Rc<[Rc<ReleaseMessage>]>;
 
 #[cfg(test)]
 mod tests {
     use super::{Epoch, HappensBeforeClock, JoinCache};
 
-    /// As many barriers of another workgroup as of the own are something else.
+    /// Regression: equal barrier epochs of two workgroups were treated as one clock.
     #[test]
     fn barrier_epochs_are_compared_only_within_one_workgroup() {
         let after_one = HappensBeforeClock { barrier_epoch: 1, ..HappensBeforeClock::default() };

@@ -1,4 +1,4 @@
-//! Images: texels are places of memory, of four components of 32 bits each or two of 64, whatever their format keeps of them.
+//! Images: a texel occupies four components of 32 bits or two of 64, whatever its format stores.
 
 use arithmetic::{TexelFormat, bits_of, float_of, mask};
 use rspirv::spirv::{ImageOperands, Op, StorageClass};
@@ -16,12 +16,12 @@ use super::sampler::Sampler;
 use super::shadow::MemoryAccessKind;
 use super::value::{ConcretePointer, ConcreteValue, OPAQUE, Taint};
 
-/// What is noted where a sampler gives what is not computed.
+/// The note for sampled values that are not computed.
 const NOT_SAMPLED: &str = "what samplers filter is not computed";
-/// Bytes of a texel.
+/// Bytes per texel.
 pub(super) const TEXEL: u64 = 16;
 
-/// The size of a level.
+/// Returns the size of a mip level.
 fn level_size(texels: &ImageLayout, level: u32) -> [u32; 3] {
     let layers = if texels.layered || texels.cube { texels.axes - 1 } else { 3 };
     let halved = |axis: usize| {
@@ -30,36 +30,36 @@ fn level_size(texels: &ImageLayout, level: u32) -> [u32; 3] {
     std::array::from_fn(halved)
 }
 
-/// Where a level begins, in texels.
+/// Returns the first texel of a mip level.
 fn level_start(texels: &ImageLayout, level: u32) -> u64 {
     (0..level)
         .map(|level| level_size(texels, level).iter().map(|size| u64::from(*size)).product::<u64>())
         .sum()
 }
 
-/// Texels of all levels.
+/// Returns the number of texels of all levels.
 pub(super) fn texel_count(texels: &ImageLayout) -> u64 {
     level_start(texels, texels.levels)
 }
 
-/// Bytes of a component of a texel.
+/// Returns the bytes of a texel component.
 pub(super) fn component_bytes(format: TexelFormat) -> u32 {
     format.number_bits() / 8
 }
 
-/// A component of a texel.
+/// Returns a component of a texel.
 fn texel_component(image: &MemoryObject, offset: u64, index: usize) -> (u64, Taint) {
     let format = image.texels.and_then(|texels| texels.format);
     let bytes = format.map_or(4, component_bytes);
     match (bytes, format) {
-        // Those behind the first are not there.
+        // A format of 64 bits has one component.
         (8, Some(format)) if index > 0 => (format.kept(index, 0).0, 0),
         _ => image.read_scalar(offset + u64::from(bytes) * index as u64, bytes),
     }
 }
 
 impl Interpreter<'_> {
-    /// What is wrong with something that is not computed here and decides.
+    /// Returns the refusal for a value that is not computed and decides something.
     pub(super) fn opaque_value_problem(&self, what: &str) -> Problem {
         let what = what.to_owned();
         if self.notes.contains(NOT_SAMPLED) {
@@ -71,14 +71,13 @@ impl Interpreter<'_> {
         }
     }
 
-    /// The first location of which nothing says what a vertex or a fragment is given there.
+    /// Returns the first input location without a given value, in graphics stages.
     fn missing_input_location(&self) -> Option<u32> {
         let module = self.program.module;
-        let inputs = module
-            .variables
-            .iter()
-            .filter(|(_, variable)| variable.class == StorageClass::Input && self.setup.stage.is_given());
-        let locations = inputs.filter_map(|(id, _)| module.decorations(*id).location);
+        let inputs = module.variables.iter().filter(|(_, variable)| {
+            variable.class == StorageClass::Input && self.setup.stage.has_external_inputs()
+        });
+        let locations = inputs.filter_map(|(id, _)| module.decorations_of(*id).location);
         locations.filter(|location| !self.setup.given.contains_key(location)).min()
     }
 
@@ -139,7 +138,7 @@ impl Interpreter<'_> {
         Ok(texels.ok_or_else(|| malformed("an image expected"))?)
     }
 
-    /// The texels of an image; says so where nobody gave its size.
+    /// Returns the layout of an image and notes an assumed size.
     fn note_assumed_size(&mut self, here: &mut InvocationCtx<'_>, object: u32) -> Option<ImageLayout> {
         let image = self.object_mut(here, object)?;
         let (texels, given, name) = (image.texels?, image.has_known_length, image.name.clone());
@@ -150,7 +149,7 @@ impl Interpreter<'_> {
         Some(texels)
     }
 
-    /// The texel of an access, `None` beyond the image; with what is known of its coordinate.
+    /// Returns the texel of an access with the taint of its coordinate; `None` out of bounds.
     fn texel_address(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -184,7 +183,7 @@ impl Interpreter<'_> {
         Ok((inside.then(|| (level_start(&texels, level) + index) * TEXEL), taint))
     }
 
-    /// Level, manner and offset of an access, from its image operands.
+    /// Returns level, access kind and offset from the image operands.
     fn image_access(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -193,7 +192,7 @@ impl Interpreter<'_> {
         writes: bool,
     ) -> Step<(u32, MemoryAccessKind, Option<u32>)> {
         let program = self.program;
-        let operands = program.module.operands(&inst.raw).get(first..).unwrap_or_default();
+        let operands = program.module.operands_of(&inst.raw).get(first..).unwrap_or_default();
         let bits = ImageOperands::from_bits_retain(operands.first().copied().unwrap_or(0));
         let mut ids = operands.iter().skip(1);
         let mut next = |flag: ImageOperands| bits.contains(flag).then(|| ids.next().copied()).flatten();
@@ -228,9 +227,11 @@ impl Interpreter<'_> {
         };
         let made = if writes { available } else { visible };
         if let Some(id) = made {
-            let number =
-                program.specialized.number(id).ok_or_else(|| unsupported("a scope that is no constant"))?;
-            let scope = crate::order::scope(number, program.module.vulkan)?;
+            let number = program
+                .specialized
+                .constant_number(id)
+                .ok_or_else(|| unsupported("a scope that is no constant"))?;
+            let scope = crate::order::scope_from_number(number, program.module.vulkan)?;
             manner = MemoryAccessKind { private: false, published: true, scope, ..manner };
         } else if bits.contains(ImageOperands::NON_PRIVATE_TEXEL) {
             manner.private = false;
@@ -238,7 +239,7 @@ impl Interpreter<'_> {
         Ok((level, manner, offset))
     }
 
-    /// What a sampler gives that was given itself, of a level that is named; `None` where it is not computed.
+    /// Samples an image at an explicit level with a known sampler; `None` if it is not computed.
     fn sample_texel(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<Option<ConcreteValue>> {
         let ConcreteValue::Image(object, Some(sampler)) = self.operand_value(here, inst, 0)? else {
             return Ok(None);
@@ -248,7 +249,7 @@ impl Interpreter<'_> {
             return Ok(None);
         }
         let Some(texels) = self.note_assumed_size(here, object) else { return Ok(None) };
-        let operands = self.program.module.operands(&inst.raw);
+        let operands = self.program.module.operands_of(&inst.raw);
         let operands = operands.get(if gathers { 3 } else { 2 }..).unwrap_or_default();
         let bits = ImageOperands::from_bits_retain(operands.first().copied().unwrap_or(0));
         let mut ids = operands.iter().skip(1);
@@ -301,7 +302,7 @@ impl Interpreter<'_> {
         let mut parts = Vec::new();
         for index in 0..4 {
             let (number, of) = if gathers {
-                // From the lower left one, against the clock ("Texel Gathering").
+                // Counterclockwise from the lower left texel ("Texel Gathering").
                 let [x, y] = [[0, 1], [1, 1], [1, 0], [0, 0]][index];
                 texel_component(image, place([x, y, 0]), gathered)
             } else if sampler.linear && kind == ScalarKind::Float {
@@ -391,14 +392,14 @@ impl Interpreter<'_> {
         let manner = self.with_coherence(here, object, manner);
         let (place, taint) = self.texel_address(here, inst, object, level, offset)?;
         self.check_control_dependence(here, taint, "a coordinate of an image")?;
-        // Writes beyond an image have no effect.
+        // An out-of-bounds write has no effect.
         let Some(offset) = place else { return Ok(()) };
         if self.is_probing() {
             self.changes += 1;
             return Ok(());
         }
         let value = self.operand_value(here, inst, 2)?;
-        let of = self.program.type_of(self.program.module.operand(&inst.raw, 2)?);
+        let of = self.program.type_of(self.program.module.operand_at(&inst.raw, 2)?);
         let (kind, bits) =
             self.program.number_layout(of).map_or((ScalarKind::Integer, 32), |of| (of.0, of.1));
         let mut parts = Vec::new();
@@ -414,7 +415,7 @@ impl Interpreter<'_> {
                     (ScalarKind::Float, 16 | 64) => bits_of(float_of(*number, bits), 32),
                     _ => *number,
                 };
-                // Of an image without a format nobody knows how it rounds.
+                // Without a format the rounding is unknown.
                 let (kept, known) = format.map_or((number, false), |format| format.kept(index, number));
                 let of = if known { 0 } else { OPAQUE };
                 shared.write_scalar(offset + u64::from(bytes) * index as u64, bytes, kept, taint | of);

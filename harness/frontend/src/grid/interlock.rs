@@ -1,4 +1,7 @@
-//! Interlocked sections: the fragments of a pixel go through theirs one at a time.
+//! Fragment shader interlock: fragments of one pixel execute their sections one at a time.
+//!
+//! Each section acquires what the previous one released ("Fragment Shader Interlock" in the Vulkan
+//! specification).
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -7,7 +10,7 @@ use litmus::{InterlockEnd, InterlockOrder, Scope};
 use rspirv::spirv::Op;
 
 use crate::error::Refusal;
-use crate::lift::{FindingKind, Identity};
+use crate::lift::{FindingKind, InvocationId};
 use crate::section::{Sections, semantics};
 
 use super::happens_before::ReleaseMessage;
@@ -15,19 +18,19 @@ use super::machine::{
     Interpreter, InvocationCtx, InvocationState, Step, StepInterrupt, WalkSetup, WorkgroupState,
 };
 
-/// What the fragments of a pixel have done.
+/// The interlock state of one pixel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PixelInterlock {
-    /// Who is in its section.
+    /// The primitive whose fragment is in its section.
     active_primitive: Option<u32>,
-    /// The primitives whose fragments keep nobody out any more.
+    /// The primitives whose fragments have left their section or ended.
     finished_primitives: BTreeSet<u32>,
-    /// What the last section released: whoever came before it is in that.
+    /// The release of the last section, which includes those before it.
     last_release: Option<Rc<ReleaseMessage>>,
 }
 
 impl WalkSetup {
-    /// Whether fragments of one pixel go through their sections in any order.
+    /// Returns true if fragments of one pixel may enter their sections in any order.
     pub fn has_unordered_interlock(&self) -> bool {
         let unordered = |sections: Sections| sections.order == InterlockOrder::Unordered;
         self.sections.is_some_and(unordered) && self.grid[2] > 1
@@ -35,7 +38,7 @@ impl WalkSetup {
 }
 
 impl Interpreter<'_> {
-    /// An end of a section.
+    /// Executes the begin or end of a section.
     pub(super) fn execute_interlock(&mut self, here: &mut InvocationCtx<'_>, end: InterlockEnd) -> Step<()> {
         let sections = Sections::here(self.setup.sections, end, self.setup.stage)?;
         let me = here.invocation_mut();
@@ -66,13 +69,13 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    fn pixel_mut(&mut self, of: Identity) -> &mut PixelInterlock {
+    fn pixel_mut(&mut self, of: InvocationId) -> &mut PixelInterlock {
         let [x, y, _] = of.workgroup;
         self.pixels.entry((x, y)).or_default()
     }
 
-    /// Whether nobody is in the section of a fragment's pixel who is to come before it.
-    fn can_enter_interlock(&mut self, me: Identity, sections: Sections) -> bool {
+    /// Returns true if a fragment may enter its section now.
+    fn can_enter_interlock(&mut self, me: InvocationId, sections: Sections) -> bool {
         let [_, _, primitive] = me.workgroup;
         let pixel = self.pixel_mut(me);
         pixel.active_primitive.is_none_or(|inside| inside == primitive)
@@ -91,8 +94,8 @@ impl Interpreter<'_> {
         self.schedule_dependent |= self.setup.has_unordered_interlock();
     }
 
-    /// A fragment is past its section, or has ended.
-    pub(super) fn leave_interlock(&mut self, me: Identity) {
+    /// Lets the pixel's next fragment enter, after a section or an ended fragment.
+    pub(super) fn leave_interlock(&mut self, me: InvocationId) {
         if self.setup.sections.is_some() {
             let primitive = me.workgroup[2];
             let pixel = self.pixel_mut(me);
@@ -101,7 +104,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Lets a fragment go on that waits for its section and may enter it now.
+    /// Resumes fragments that may enter their section now.
     pub(super) fn resume_interlock_waits(&mut self, workgroup: &mut WorkgroupState) -> Result<bool, Refusal> {
         let mut met = false;
         for index in 0..workgroup.invocations.len() {
@@ -112,7 +115,9 @@ impl Interpreter<'_> {
             here.invocation_mut().state = InvocationState::Running;
             match self.execute_interlock(&mut here, InterlockEnd::Begin) {
                 Ok(()) => met = true,
-                Err(StepInterrupt::Refused(problem)) => return Err(problem.at(self.source_position(site))),
+                Err(StepInterrupt::Refused(problem)) => {
+                    return Err(problem.located_at(self.source_position(site)));
+                }
                 Err(StepInterrupt::Waits | StepInterrupt::Ended) => {}
             }
         }

@@ -1,4 +1,7 @@
-//! The machine that walks a grid: its invocations, their frames, and control flow.
+//! The interpreter of a grid walk: invocations, call frames and control flow.
+//!
+//! One [`Interpreter`] executes one schedule. The other modules of the walk extend it: memory accesses,
+//! atomics, subgroup operations, synchronization and the scheduler.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -7,9 +10,9 @@ use arithmetic::mask;
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
 
-use crate::error::{Place, Problem, malformed, unsupported};
-use crate::lacking::without_result;
-use crate::lift::{FindingKind, Identity};
+use crate::error::{Problem, SourcePosition, malformed, unsupported};
+use crate::lacking::undefined_result;
+use crate::lift::{FindingKind, InvocationId};
 use crate::section::{Sections, Side};
 use crate::stage::Stage;
 use crate::until::Until;
@@ -23,44 +26,44 @@ use super::value::{
     ConcreteValue, FIRST_SITE, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, SITE_MASK, Taint, UNDEFINED,
 };
 
-/// What is said of two lanes that only lockstep would order.
+/// The reason that a lockstep finding gives.
 const LOCKSTEP_REASON: &str =
     "nothing orders the two: they are lanes of one subgroup, which need not go on in lockstep";
-/// Calls in calls at most.
+/// Upper bound on nested calls.
 const MAX_CALLS: usize = 64;
-/// Objects of each workgroup: their pointers say so and which.
+/// Tag of object numbers in workgroup memory.
 pub(super) const SHARED: u32 = 1 << 30;
 
-/// A call that is not over.
+/// An active call.
 #[derive(Clone, Debug)]
 pub(super) struct CallFrame {
     pub function: usize,
     pub at: usize,
     pub block: u32,
     pub values: Vec<ConcreteValue>,
-    /// Headers of the loops around, with the bodies begun.
+    /// Headers of the enclosing loops, with the number of their current iteration.
     pub loops: Vec<(u32, u32)>,
-    /// Where the result of the call goes.
+    /// The caller's slots for the result.
     result: Slots,
-    /// Objects of the invocation before the call.
+    /// Number of private objects before the call.
     locals: usize,
-    /// The calls that led here, by their number; 0 for none.
+    /// Number of the call stack; 0 in the entry point.
     pub calls: u32,
 }
 
-/// What an invocation does.
+/// The execution state of an invocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum InvocationState {
     Running,
-    /// It waits at a control barrier, or with others at an operation of its subgroup: which instance.
+    /// Waits at a control barrier or subgroup operation, identified by its dynamic instance.
     Waiting(Rc<Vec<u32>>),
     Ended,
 }
 
-/// An invocation.
+/// An invocation, with its registers, private memory and view of shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Invocation {
-    pub identity: Identity,
+    pub identity: InvocationId,
     pub number: u32,
     pub subgroup: u32,
     pub lane: u32,
@@ -69,82 +72,82 @@ pub(super) struct Invocation {
     pub locals: PrivateObjects,
     pub views: [HappensBeforeView; 3],
     pub state: InvocationState,
-    /// Releases of memory barriers, for the atomics and barriers that follow.
+    /// Releases of fences, which later atomics and barriers carry.
     pub pending_releases: Vec<Rc<ReleaseMessage>>,
-    /// What atomics and barriers took, for memory barriers that follow; whether those of a subgroup are told as one, in the order of
-    /// their subgroups.
+    /// Releases that atomics and barriers read, which later acquire fences take.
     pub pending_acquires: Vec<Rc<ReleaseMessage>>,
     pub acquires_are_merged: bool,
-    /// What an atomic found last, which is in `taken`.
+    /// The release set that an atomic read last; it is part of `pending_acquires`.
     pub last_received: Option<ReleaseSet>,
-    /// Of places whose atomics name other classes than their own, or that others' reads see less of: up to which step of whom their
-    /// writes there are seen.
+    /// For each location whose atomics order only itself, the writes that are visible there.
     pub self_visible: BTreeMap<(u32, u32, u64), SelfVisibleWrites>,
-    /// How often it has arrived at split barriers and waited there, of its subgroup and of its workgroup.
+    /// Arrivals and completed waits at split barriers, of the subgroup and of the workgroup.
     pub split_counts: [(u32, u32); 2],
-    /// Counts its releases, and where reads may see more by themselves its writes: what others know of it is up to a release, so that
-    /// accesses between two of them need not be told apart.
+    /// The clock: counts releases, and writes where reads have mixed visibility.
+    ///
+    /// Other invocations learn of accesses only through a release, so accesses between two releases need no
+    /// distinct times.
     pub clock: u32,
-    /// What it was at its last release.
+    /// The clock at the last release.
     pub last_release: u32,
-    /// Where it stands to its interlocked section.
+    /// The position relative to the interlocked section.
     pub interlock: Side,
-    /// The last instruction before the end.
+    /// The last instruction of an ended invocation.
     pub last_site: u32,
-    /// Whether it changed nothing when it went on last, and goes on.
+    /// True if it changed nothing when it last ran and is still running.
     pub made_no_change: bool,
 }
 
-/// A workgroup.
+/// A workgroup, with its invocations and shared variables.
 #[derive(Clone, Debug)]
 pub(super) struct WorkgroupState {
     pub invocations: Vec<Invocation>,
     pub objects: Vec<MemoryObject>,
-    /// Control barriers of the whole workgroup so far, for each class.
+    /// Barriers of the whole workgroup so far, for each class.
     pub barrier_epochs: [u32; 3],
-    /// Rounds of split barriers, of each subgroup and of all, by number: what those release who arrive.
+    /// Releases of the arrivals at split barriers, by owner and round.
     pub split_rounds: BTreeMap<(Option<u32>, u32), Vec<Rc<ReleaseMessage>>>,
 }
 
-/// Something that was found.
+/// A defect, with sites that are not yet resolved to source lines.
 #[derive(Clone, Debug)]
 pub(super) struct SiteFinding {
     pub kind: FindingKind,
     pub message: String,
-    /// Site, invocation, and whether it writes.
-    pub at: Vec<(u32, Identity, Option<bool>)>,
+    /// Site, invocation, and for an access whether it writes.
+    pub at: Vec<(u32, InvocationId, Option<bool>)>,
 }
 
-/// What decides how a walk goes on.
+/// The immutable configuration of a walk.
 pub(super) struct WalkSetup {
     pub grid: [u32; 3],
-    /// By variable what annotations say that it holds at first: offset, bytes and number of each scalar.
+    /// Annotated initial values by variable: offset, bytes and number of each scalar.
     pub annotated_values: FxHashMap<u32, Vec<(u64, u32, u64)>>,
     pub stage: Stage,
-    /// As [`Options::given`](crate::Options::given).
+    /// See [`AnalysisOptions::stage_inputs`](crate::AnalysisOptions::stage_inputs).
     pub given: BTreeMap<u32, Vec<u8>>,
     pub local_size: [u32; 3],
-    /// What is said of interlocked sections.
+    /// The interlock mode of the entry point.
     pub sections: Option<Sections>,
     pub subgroup_size: u32,
-    /// Subgroups of a workgroup.
+    /// Subgroups per workgroup.
     pub subgroups: u32,
     pub function: usize,
     /// Variables of each workgroup and of each invocation, in the order of their objects.
     pub workgroup_variables: Vec<u32>,
     pub private_variables: Vec<u32>,
-    /// Whether more than barriers of workgroups orders invocations.
+    /// True if more than barriers of whole workgroups orders invocations.
     pub has_fine_ordering: bool,
-    /// Whether reads of one class of memory see by themselves more in some places than in others.
+    /// True if reads of one class differ in how far their own visibility operation reaches.
     pub has_mixed_visibility: bool,
-    /// Whether accesses are not looked at.
+    /// True to execute without checking accesses.
     pub skip_race_checks: bool,
-    /// When walking is given up.
+    /// When to give up.
     pub deadline: Option<Until>,
 }
 
 impl WalkSetup {
-    /// How invocations are numbered.
+    /// Returns the layout of invocation numbers.
     pub fn numbering(&self) -> InvocationNumbering {
         InvocationNumbering {
             workgroup_size: self.local_size.iter().product(),
@@ -153,7 +156,7 @@ impl WalkSetup {
     }
 }
 
-/// Everything of one walk.
+/// The state of one walk.
 #[derive(Clone)]
 pub(super) struct Interpreter<'a> {
     pub setup: &'a WalkSetup,
@@ -161,53 +164,53 @@ pub(super) struct Interpreter<'a> {
     pub globals: Vec<ConcreteValue>,
     pub objects: Vec<MemoryObject>,
     pub descriptors: FxHashMap<u32, super::setup::DescriptorArray>,
-    /// Those that have begun and not ended, by their index.
+    /// The workgroups that have started and not ended, by index.
     pub workgroups: FxHashMap<u32, Box<WorkgroupState>>,
-    /// By their coordinates, those in whose sections somebody was.
+    /// The state of interlocked sections, by pixel.
     pub pixels: BTreeMap<(u32, u32), super::interlock::PixelInterlock>,
-    /// What atomics stored releases, by object and offset.
+    /// The releases that atomics stored, by object and offset.
     pub releases: FxHashMap<(u32, u32, u64), ReleaseSet>,
     pub findings: Vec<SiteFinding>,
     pub reported: std::collections::BTreeSet<(FindingKind, Vec<u32>)>,
-    /// Whether the order of the invocations decides where control goes or what is accessed.
+    /// True if the schedule decided control flow or an address.
     pub schedule_dependent: bool,
-    /// What else a reader should know.
+    /// Assumptions to mention in the coverage.
     pub notes: std::collections::BTreeSet<String>,
     pub steps: u64,
-    /// How often memory or the state of an invocation changed for others.
+    /// Number of changes of memory or state that other invocations can observe.
     pub changes: u64,
-    /// Events that other invocations may come between.
+    /// Number of preemption points passed.
     pub events: u64,
-    /// Accesses of memory that others see.
+    /// Number of shared memory accesses.
     pub accesses: u64,
-    /// Whether the one that is looked at stores what is there already.
+    /// True if the current store writes the value that is already there.
     pub stores_same_value: bool,
-    /// What is accessed, where that is asked for.
+    /// The reads of a loop body; `Some` while probing for a spin loop.
     pub spin_reads: Option<Vec<super::deadlock::SpinRead>>,
-    /// How lanes share the elements of matrices.
+    /// Which lane accesses which element of a cooperative matrix.
     pub rotation: u32,
-    /// Places that gave a value without a defined one, in the order of their bits among what is to be known of it.
+    /// Sites that produced undefined values, in the order of their taint bits.
     pub undefined_sources: Vec<SiteFinding>,
-    /// Blocks that somebody came to, by the number of their label among the instructions of the module.
+    /// Blocks that were reached, by the number of their label instruction.
     pub reached_blocks: Vec<bool>,
-    /// Whether there is one invocation only.
+    /// True if the grid has one invocation.
     pub is_single_invocation: bool,
-    /// What [`shadow`](Machine::shadow) says of the largest workgroup that has ended.
+    /// The result of [`shadow_bytes`](Interpreter::shadow_bytes) for the largest ended workgroup.
     pub largest_shadow: (u64, u64),
-    /// Frames of each function that were left, for others of it.
+    /// Frames to reuse, by function.
     pub spare_frames: Vec<Vec<CallFrame>>,
-    /// Variables of invocations that have ended, for others.
+    /// Private objects of ended invocations, to reuse.
     pub spare_objects: Vec<MemoryObject>,
-    /// Calls that somebody made: the calls before each and where it is, and the number of each by these.
+    /// Call stacks: the number of the caller's stack, and the site of the call.
     pub calls: Vec<(u32, u32)>,
     pub calls_by_site: FxHashMap<(u32, u32), u32>,
-    /// Variables of invocations as they are at first.
+    /// The initial contents of private variables.
     pub private_templates: Vec<super::workgroup_start::PrivateTemplate>,
-    /// Looks that are left for lanes that wait for others of their subgroup.
+    /// The remaining checks for starved lanes.
     pub trial_budget: super::subgroup_starvation::TrialBudget,
 }
 
-/// Why a step did not lead to the next.
+/// Why a step did not complete.
 pub(super) enum StepInterrupt {
     Refused(Problem),
     Waits,
@@ -222,7 +225,7 @@ impl From<Problem> for StepInterrupt {
 
 pub(super) type Step<T> = Result<T, StepInterrupt>;
 
-/// An invocation with its workgroup.
+/// An invocation together with its workgroup.
 pub(super) struct InvocationCtx<'w> {
     pub workgroup: &'w mut WorkgroupState,
     pub index: usize,
@@ -239,13 +242,13 @@ impl InvocationCtx<'_> {
 }
 
 impl Interpreter<'_> {
-    /// The value of an operand.
+    /// Returns the value of an operand.
     pub fn operand_value(&self, here: &InvocationCtx<'_>, inst: &Inst, index: usize) -> Step<ConcreteValue> {
-        let id = self.program.module.operand(&inst.raw, index)?;
+        let id = self.program.module.operand_at(&inst.raw, index)?;
         self.value_of_id(here, id)
     }
 
-    /// The value of an id.
+    /// Returns the value of an id.
     pub fn value_of_id(&self, here: &InvocationCtx<'_>, id: u32) -> Step<ConcreteValue> {
         let slots = self.program.slots_of(id);
         if slots.count == 0 {
@@ -259,25 +262,25 @@ impl Interpreter<'_> {
     }
 
     fn missing_value(&self, id: u32) -> StepInterrupt {
-        malformed(format!("{} has no value", self.program.module.name(id))).into()
+        malformed(format!("{} has no value", self.program.module.display_name(id))).into()
     }
 
-    /// The value of an id that is no vector, where it is.
+    /// Returns the value of an id that occupies one slot.
     #[inline]
     pub fn single_slot_value<'v>(&'v self, here: &'v InvocationCtx<'_>, id: u32) -> Step<&'v ConcreteValue> {
         let slots = self.program.slots_of(id);
         if slots.count > 0 {
-            return Err(malformed(format!("{} is a vector", self.program.module.name(id))).into());
+            return Err(malformed(format!("{} is a vector", self.program.module.display_name(id))).into());
         }
         slots.single_slot().and_then(|slot| self.slot_value(here, slot)).ok_or_else(|| self.missing_value(id))
     }
 
-    /// What is in a slot.
+    /// Returns the value in a slot.
     pub fn slot_value<'v>(&'v self, here: &'v InvocationCtx<'_>, slot: u32) -> Option<&'v ConcreteValue> {
         read_slot(self.frame_values(here), &self.globals, slot)
     }
 
-    /// A number that decides something.
+    /// Returns an operand that decides control flow, an address or a parameter of an operation.
     pub fn control_number(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -285,7 +288,7 @@ impl Interpreter<'_> {
         index: usize,
         what: &str,
     ) -> Step<u64> {
-        let id = self.program.module.operand(&inst.raw, index)?;
+        let id = self.program.module.operand_at(&inst.raw, index)?;
         let (bits, taint) = match self.single_slot_value(here, id)? {
             ConcreteValue::Bits(bits, taint) => (*bits, *taint),
             ConcreteValue::NoBits(taint) => (0, *taint),
@@ -295,7 +298,10 @@ impl Interpreter<'_> {
         Ok(bits)
     }
 
-    /// A value decides where control goes or what is accessed.
+    /// Records that a value with this taint decides control flow or an address.
+    ///
+    /// An opaque value refuses the walk, an undefined one is a finding, a schedule-dependent one limits the
+    /// coverage.
     pub fn check_control_dependence(
         &mut self,
         here: &mut InvocationCtx<'_>,
@@ -317,7 +323,9 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// What has no defined value, such as a read beyond an end, which is told once somebody looks at what it gave: the bit for that.
+    /// Records undefined behaviour of this site lazily; returns the taint bit of its result.
+    ///
+    /// The finding is reported only if the value is observed.
     pub fn undefined_result(
         &mut self,
         here: &InvocationCtx<'_>,
@@ -333,13 +341,13 @@ impl Interpreter<'_> {
         self.undefined_site_taint(here).unwrap_or(SITE_MASK)
     }
 
-    /// The same of an instruction without a defined result.
+    /// Does the same for an instruction whose result is undefined for its operands.
     pub fn undefined_instruction_result(&mut self, here: &InvocationCtx<'_>, op: Op) -> Step<Taint> {
-        let told = without_result(op).ok_or_else(|| unsupported(format!("Op{op:?} of this type")))?;
+        let told = undefined_result(op).ok_or_else(|| unsupported(format!("Op{op:?} of this type")))?;
         Ok(self.undefined_result(here, told, None))
     }
 
-    /// The bit for what has no defined value where an invocation stands, where there was such a thing.
+    /// Returns the taint bit of the current site, if it produced an undefined value before.
     pub fn undefined_site_taint(&self, here: &InvocationCtx<'_>) -> Option<Taint> {
         let site = self.current_site(&here.workgroup.invocations[here.index]);
         let at = self
@@ -349,7 +357,7 @@ impl Interpreter<'_> {
         Some(1 << (FIRST_SITE + at as u32).min(31))
     }
 
-    /// Tells where a value comes from that is not defined.
+    /// Reports the sites that a tainted value comes from.
     pub fn observe_undefined(&mut self, taint: Taint) {
         if taint & SITE_MASK == 0 {
             return;
@@ -361,26 +369,26 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Whether it is only looked whether a loop comes round: what others would see of it is not done.
+    /// Returns true while probing for a spin loop: no effect may become visible.
     pub fn is_probing(&self) -> bool {
         self.spin_reads.is_some()
     }
 
-    /// The number of the instruction where an invocation stands.
+    /// Returns the number of the current instruction.
     pub fn current_site(&self, invocation: &Invocation) -> u32 {
         let Some(frame) = invocation.frames.last() else { return invocation.last_site };
         let function = self.program.functions.get(frame.function);
         function.map_or(0, |function| function.first_site) + frame.at as u32
     }
 
-    /// Notes something about the invocation where it stands.
+    /// Reports a defect at the current instruction.
     pub fn report_here(&mut self, here: &mut InvocationCtx<'_>, kind: FindingKind, message: String) {
         let me = &here.workgroup.invocations[here.index];
         let at = vec![(self.current_site(me), me.identity, None)];
         self.report(SiteFinding { kind, message, at });
     }
 
-    /// Notes something, once for each set of places.
+    /// Reports a defect once for each set of source lines.
     pub fn report(&mut self, found: SiteFinding) {
         let mut sites: Vec<u32> = found
             .at
@@ -396,12 +404,12 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Two accesses that nothing orders.
+    /// Reports a race of two accesses.
     pub fn report_race(
         &mut self,
         name: &str,
-        earlier: (&AccessRecord, Identity),
-        later: (&AccessRecord, Identity),
+        earlier: (&AccessRecord, InvocationId),
+        later: (&AccessRecord, InvocationId),
         standing: AccessOrder,
     ) {
         let does = |record: &AccessRecord| match (record.site.kind.atomic, record.site.kind.writes) {
@@ -421,7 +429,7 @@ impl Interpreter<'_> {
             _ if (earlier.0.epoch.workgroup, earlier.0.subgroup)
                 == (later.0.epoch.workgroup, later.0.subgroup) =>
             {
-                // What one instruction does for all lanes at once has no order in lockstep either.
+                // One instruction executed by all lanes at once is unordered even in lockstep.
                 let lockstep =
                     earlier.0.site.instruction != later.0.site.instruction && self.setup.subgroups > 1;
                 match lockstep {
@@ -445,17 +453,17 @@ impl Interpreter<'_> {
             does(later.0),
             self.describe_calls(later.0.site.calls)
         );
-        let spot = |(record, identity): (&AccessRecord, Identity)| {
+        let spot = |(record, identity): (&AccessRecord, InvocationId)| {
             (record.site.instruction, identity, Some(record.site.kind.writes))
         };
         self.report(SiteFinding { kind, message, at: vec![spot(earlier), spot(later)] });
     }
 
-    /// The calls that led to an access, the innermost first, in words.
+    /// Describes the calls that led to an access, innermost first.
     fn describe_calls(&self, mut calls: u32) -> String {
         let mut lines = Vec::new();
         while let Some((before, site)) = calls.checked_sub(1).and_then(|at| self.calls.get(at as usize)) {
-            if let Place::Line(line) = self.source_position(*site) {
+            if let SourcePosition::Line(line) = self.source_position(*site) {
                 lines.push(line.to_string());
             }
             calls = *before;
@@ -474,10 +482,10 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// A frame for a function, with nothing in it.
+    /// Returns a frame for a function, reusing an old one.
     pub fn new_frame(&mut self, function: usize, result: Slots, locals: usize) -> Option<CallFrame> {
         let ready = self.program.functions.get(function)?;
-        // What another left in it is no matter: no result is looked at before there is one.
+        // Stale values are harmless: every result is written before it is read.
         let left = self.spare_frames.get_mut(function).and_then(Vec::pop);
         let (values, loops) = left.map_or_else(
             || (vec![ConcreteValue::Bits(0, UNDEFINED); ready.slots as usize], Vec::new()),
@@ -486,7 +494,7 @@ impl Interpreter<'_> {
         Some(CallFrame { function, at: 0, block: 0, values, loops, result, locals, calls: 0 })
     }
 
-    /// Keeps a frame that was left.
+    /// Stores a frame for reuse.
     fn recycle_frame(&mut self, mut frame: CallFrame) {
         if frame.function >= self.spare_frames.len() {
             self.spare_frames.resize_with(frame.function + 1, Vec::new);
@@ -495,7 +503,7 @@ impl Interpreter<'_> {
         self.spare_frames[frame.function].push(frame);
     }
 
-    /// An invocation has ended where it stands.
+    /// Ends an invocation at its current instruction.
     pub fn end_invocation(&mut self, here: &mut InvocationCtx<'_>) {
         let site = self.current_site(&here.workgroup.invocations[here.index]);
         let me = here.invocation_mut();
@@ -505,11 +513,14 @@ impl Interpreter<'_> {
         me.frames.drain(..).for_each(|frame| self.recycle_frame(frame));
     }
 
-    /// Begins a call.
+    /// Enters a called function.
     fn call_function(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst, site: u32) -> Step<()> {
         let program = self.program;
-        let (callee, arguments) =
-            program.module.operands(&inst.raw).split_first().ok_or_else(|| malformed("a call of nothing"))?;
+        let (callee, arguments) = program
+            .module
+            .operands_of(&inst.raw)
+            .split_first()
+            .ok_or_else(|| malformed("a call of nothing"))?;
         let Some(function) = program.by_id.get(callee) else {
             return Err(malformed("a call of what is no function").into());
         };
@@ -538,8 +549,9 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// The instance of where an invocation stands: calls and loops with their bodies, in an order in which what comes
-    /// first in the program is less.
+    /// Returns the dynamic instance of the current instruction.
+    ///
+    /// It consists of the calls and loop iterations around it, in an order that puts earlier positions first.
     pub fn dynamic_instance(&self, invocation: &Invocation) -> Rc<Vec<u32>> {
         let mut all = Vec::new();
         for frame in &invocation.frames {
@@ -553,12 +565,12 @@ impl Interpreter<'_> {
         Rc::new(all)
     }
 
-    /// Goes on by one instruction.
+    /// Executes one instruction.
     pub fn step_once(&mut self, here: &mut InvocationCtx<'_>) -> Step<()> {
         self.run_steps(here, 1)
     }
 
-    /// Goes on by some instructions, `most` at most.
+    /// Executes at most `most` instructions.
     pub fn run_steps(&mut self, here: &mut InvocationCtx<'_>, most: u64) -> Step<()> {
         if self.run_fast_path(here, most)? >= most {
             return Ok(());
@@ -584,12 +596,12 @@ impl Interpreter<'_> {
                 Ok(())
             }
             Op::Branch => {
-                let target = program.module.operand(&inst.raw, 0)?;
+                let target = program.module.operand_at(&inst.raw, 0)?;
                 self.jump_to(here, target)
             }
             Op::BranchConditional => {
-                let operands = program.module.operands(&inst.raw);
-                // Which way is no matter where both are one.
+                let operands = program.module.operands_of(&inst.raw);
+                // The condition does not matter if both targets are the same.
                 let taken = match operands {
                     [_, yes, no, ..] if yes == no => 1,
                     _ if self.operand_value(here, inst, 0)?.combined_taint() & OPAQUE != 0 => {
@@ -597,7 +609,7 @@ impl Interpreter<'_> {
                     }
                     _ => self.control_number(here, inst, 0, "a condition")?,
                 };
-                let target = program.module.operand(&inst.raw, if taken != 0 { 1 } else { 2 })?;
+                let target = program.module.operand_at(&inst.raw, if taken != 0 { 1 } else { 2 })?;
                 self.jump_to(here, target)
             }
             Op::Switch => self.execute_switch(here, inst),
@@ -611,10 +623,10 @@ impl Interpreter<'_> {
                 );
                 Err(StepInterrupt::Ended)
             }
-            // Nothing that a helper does has an effect.
+            // A helper invocation has no effects.
             Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => Err(StepInterrupt::Ended),
             Op::EmitMeshTasksEXT if self.setup.stage == Stage::Task => Err(StepInterrupt::Ended),
-            // How many vertices and primitives are used is nothing of memory.
+            // The declared vertex and primitive counts do not affect memory.
             Op::SetMeshOutputsEXT if self.setup.stage == Stage::Mesh => {
                 here.frame_mut()?.at += 1;
                 Ok(())
@@ -626,7 +638,7 @@ impl Interpreter<'_> {
     fn execute_switch(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         let program = self.program;
         let selected = self.control_number(here, inst, 0, "a selector")?;
-        let operands = program.module.operands(&inst.raw);
+        let operands = program.module.operands_of(&inst.raw);
         let bits =
             operands.first().and_then(|id| program.number_layout(program.type_of(*id))).map_or(32, |of| of.1);
         let mut target = *operands.get(1).ok_or_else(|| malformed("OpSwitch without a default"))?;
@@ -649,7 +661,7 @@ impl Interpreter<'_> {
             return Err(StepInterrupt::Ended);
         };
         if inst.raw.op == Op::ReturnValue {
-            let id = self.program.module.operand(&inst.raw, 0)?;
+            let id = self.program.module.operand_at(&inst.raw, 0)?;
             let slots = self.program.slots_of(id);
             copy_slots(&self.globals, &left.values, slots, &mut frame.values, left.result)
                 .ok_or_else(|| self.missing_value(id))?;
@@ -660,16 +672,16 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// The place of the instruction where an invocation stands.
-    pub fn source_position(&self, site: u32) -> Place {
+    /// Returns the source position of an instruction.
+    pub fn source_position(&self, site: u32) -> SourcePosition {
         let (line, place) = self.program.source_place(site);
         match self.program.module.lines.get(line as usize) {
-            Some(source) if line > 0 => Place::Line(source.line),
+            Some(source) if line > 0 => SourcePosition::Line(source.line),
             _ => place,
         }
     }
 
-    /// Bytes that accesses were looked at of, and bytes that this took.
+    /// Returns the accessed bytes and the size of their shadow memory.
     pub fn shadow_bytes(&self) -> (u64, u64) {
         let objects = self.objects.iter().chain(self.workgroups.values().flat_map(|one| &one.objects));
         objects
@@ -677,7 +689,7 @@ impl Interpreter<'_> {
             .fold(self.largest_shadow, |all, one| (all.0 + one.0, all.1 + one.1))
     }
 
-    /// The object that a pointer is to.
+    /// Returns the object that a pointer refers to.
     pub fn object_mut<'m>(
         &'m mut self,
         here: &'m mut InvocationCtx<'_>,

@@ -1,4 +1,4 @@
-//! Memory of a walk: objects of bytes, with what is known of each byte and who was there.
+//! Memory objects of a walk: bytes, a taint for each byte, and the access history.
 
 use arithmetic::TexelFormat;
 use litmus::StorageClass;
@@ -7,62 +7,62 @@ use super::sampler::Sampler;
 use super::shadow::ShadowMemory;
 use super::value::{ConcretePointer, Taint, UNDEFINED};
 
-/// Bytes of all objects of a dispatch at most.
+/// Upper bound on the size of all objects of a dispatch.
 pub(super) const MAX_BYTES: u64 = 1 << 31;
-/// Objects of invocations that have ended, which are kept for others, at most.
+/// Upper bound on the private objects of ended invocations that are stored for reuse.
 const MAX_SPARE: usize = 256;
-/// Addresses of an object, which begins in their middle: shaders compute addresses before its beginning, and come back to it.
+/// Bits of the address range of an object. The object starts in its middle, because shaders compute addresses
+/// before the start and return.
 const ADDRESS_BITS: u32 = 32;
 const MIDDLE: u64 = 1 << (ADDRESS_BITS - 1);
 
-/// The address of a byte of an object.
+/// Returns the address of a byte of an object.
 pub(super) fn address_of_byte(object: u32, offset: u64) -> u64 {
     ((u64::from(object) + 1) << ADDRESS_BITS).wrapping_add(MIDDLE).wrapping_add(offset)
 }
 
-/// The object that an address is of, where that is one, and the byte of it, which wraps around where it lies before.
+/// Returns the object that contains an address, and the wrapping byte offset.
 pub(super) fn resolve_address(address: u64) -> (Option<u32>, u64) {
     let object = u32::try_from(address >> ADDRESS_BITS).ok().and_then(|number| number.checked_sub(1));
     (object, (address & (2 * MIDDLE - 1)).wrapping_sub(MIDDLE))
 }
 
-/// The texels of an image.
+/// The dimensions and format of an image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ImageLayout {
     pub size: [u32; 3],
     pub levels: u32,
-    /// `None` where the shader does not say it.
+    /// `None` if the shader declares no format.
     pub format: Option<TexelFormat>,
-    /// Coordinates of a texel.
+    /// Number of coordinates of a texel.
     pub axes: usize,
-    /// Whether the last of them is a layer.
+    /// True if the last coordinate is an array layer.
     pub layered: bool,
-    /// Whether samplers look at it from a direction.
+    /// True for cube images, which samplers address by direction.
     pub cube: bool,
 }
 
-/// An object of memory.
+/// A memory object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MemoryObject {
-    /// Its variable; 0 for what an address points to.
+    /// Its variable; 0 for the target of an address.
     pub variable: u32,
     pub name: String,
-    /// `None` where nobody writes.
+    /// `None` if it is read-only or private.
     pub class: Option<StorageClass>,
     pub bytes: Vec<u8>,
-    /// Empty where nothing is to be known.
+    /// Taint of each byte; empty if all are 0.
     pub taint: Vec<Taint>,
     pub shadow: ShadowMemory,
     pub coherent: bool,
-    /// Whether its length was given.
+    /// True if the length was given and not assumed.
     pub has_known_length: bool,
     pub texels: Option<ImageLayout>,
-    /// Of a sampler, or of an image that has one with it, where it was given.
+    /// The sampler, for sampler and combined objects with a known state.
     pub sampler: Option<Sampler>,
 }
 
-/// Objects of one invocation: its variables, and those of the functions that it is in. The space of those that were left stays for the
-/// next.
+/// The private objects of an invocation, as a stack that reuses its entries.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PrivateObjects {
     all: Vec<MemoryObject>,
@@ -90,12 +90,12 @@ impl PrivateObjects {
         self.all.get_mut(..self.as_slice).unwrap_or_default()
     }
 
-    /// Leaves all but the first.
+    /// Removes all but the first `count` objects.
     pub fn truncate_to(&mut self, count: usize) {
         self.as_slice = self.as_slice.min(count);
     }
 
-    /// Begins a variable of a function of that many bytes; its number.
+    /// Adds a function variable and returns its index.
     pub fn push_variable(&mut self, variable: u32, bytes: usize, spare: &mut Vec<MemoryObject>) -> usize {
         if self.as_slice == self.all.len() {
             self.all.push(spare.pop().unwrap_or_default());
@@ -107,7 +107,7 @@ impl PrivateObjects {
         self.as_slice - 1
     }
 
-    /// Leaves all, whose space others take.
+    /// Removes all objects and stores their memory for reuse.
     pub fn recycle_into(&mut self, spare: &mut Vec<MemoryObject>) {
         let kept = MAX_SPARE.saturating_sub(spare.len());
         spare.extend(self.all.drain(..).take(kept));
@@ -120,7 +120,7 @@ impl MemoryObject {
         MemoryObject { variable, name, class, bytes, has_known_length: true, ..MemoryObject::default() }
     }
 
-    /// Gives scalars their first values: offset, bytes and number of each.
+    /// Writes annotated initial values: offset, bytes and number of each scalar.
     pub fn apply_annotations(&mut self, scalars: Option<&Vec<(u64, u32, u64)>>) {
         for (offset, bytes, number) in scalars.into_iter().flatten() {
             if self.contains_range(*offset, *bytes) {
@@ -129,7 +129,7 @@ impl MemoryObject {
         }
     }
 
-    /// Memory that nobody wrote yet.
+    /// Returns uninitialized memory.
     pub fn uninitialized(
         variable: u32,
         name: String,
@@ -140,7 +140,7 @@ impl MemoryObject {
         MemoryObject { taint, ..MemoryObject::new(variable, name, class, vec![0; bytes]) }
     }
 
-    /// Makes a variable of a function of another one, whose space it takes.
+    /// Resets an object to an uninitialized function variable.
     pub fn reset_private(&mut self, variable: u32, bytes: usize) {
         (self.variable, self.has_known_length) = (variable, true);
         self.bytes.clear();
@@ -153,19 +153,21 @@ impl MemoryObject {
         offset.checked_add(u64::from(bytes)).is_some_and(|end| end <= self.bytes.len() as u64)
     }
 
-    /// Whether bytes that a pointer into it leads to are beyond it, however long it is. The range of a descriptor is a number of bytes of
-    /// 32 bits (`maxStorageBufferRange`). An offset below 0 is of an index below 0 or, where the index is unsigned, of one of at least
-    /// 2^31, which is beyond for elements of two bytes or more.
+    /// Returns true if the access is out of bounds for every possible object length.
+    ///
+    /// A descriptor range has 32 bits (`maxStorageBufferRange`). A negative offset comes from a negative
+    /// index, or from an unsigned index of at least 2^31, which is out of bounds for elements of at least two
+    /// bytes.
     pub fn is_beyond_any_object(&self, pointer: &ConcretePointer, bytes: u32) -> bool {
         let end = pointer.offset.saturating_add(u64::from(bytes));
         let beyond = if (pointer.offset as i64) < 0 { bytes > 1 } else { end > u64::from(u32::MAX) };
         pointer.out_of_bounds || self.variable != 0 && beyond
     }
 
-    /// A number; the caller has looked at the bounds.
+    /// Reads a scalar; the caller has checked the bounds.
     pub fn read_scalar(&self, offset: u64, bytes: u32) -> (u64, Taint) {
         let at = offset as usize;
-        // Most numbers have four bytes.
+        // Most scalars have four bytes.
         if let (4, Some(place)) = (bytes, self.bytes.get(at..).and_then(<[u8]>::first_chunk)) {
             let taint = self.taint.get(at..).and_then(<[Taint]>::first_chunk);
             let taint = taint.map_or(0, |[a, b, c, d]| a | b | c | d);

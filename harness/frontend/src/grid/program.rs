@@ -1,61 +1,62 @@
-//! A module made ready for stepping through it: instructions with their places among the values, layouts by type.
+//! The decoded module of a walk: instructions with the slots of their operands, and type layouts.
 
 use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::error::{Place, Problem, malformed, unsupported};
+use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::layout::Specialized;
-use crate::module::{Instruction, Module, Type};
+use crate::module::{SpirvInstruction, SpirvModule, SpirvType};
 
 use super::decode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, ExtractOp, ReduceOp};
 use super::fast_path::DecodedOp;
 use super::value::{ConcretePointer, ConcreteValue, Taint};
 
-/// Ids of a module at most.
+/// Upper bound on the ids of a module.
 const MAX_IDS: usize = 1 << 22;
-/// A slot that is no value of its function but one of the module.
+/// Tag of slots that hold module-level values.
 pub(super) const GLOBAL: u32 = 1 << 31;
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
-/// Components of a vector at most that have a slot each.
+/// Upper bound on the components of a vector that have separate slots.
 const MAX_SPLIT_COMPONENTS: usize = 4;
 
-/// Where the value of an id is. An id whose value is made of parts of others alone is where they are: it has no slots of its own.
+/// The slots of an id's value. An id that only rearranges other values aliases their slots and has none
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slots {
     at: [u32; MAX_SPLIT_COMPONENTS],
-    /// Components of a vector of numbers, a slot each; 0 for whatever is in one slot.
+    /// Number of components in separate slots; 0 for a value in one slot.
     pub count: u8,
 }
 
 impl Slots {
-    /// Of what has no value.
+    /// An id without a value.
     pub const EMPTY: Slots = Slots { at: [NONE; MAX_SPLIT_COMPONENTS], count: 0 };
 
-    /// One slot, or `count` of them one behind the other.
+    /// Returns one slot, or `count` consecutive slots.
     pub fn consecutive(first: u32, count: u8) -> Slots {
         Slots { at: [0, 1, 2, 3].map(|index| first.wrapping_add(index)), count }
     }
 
-    /// All of them.
+    /// Returns all slots.
     pub fn as_slice(&self) -> &[u32] {
         self.at.get(..usize::from(self.count.max(1))).unwrap_or_default()
     }
 
-    /// The slot of what is in one.
+    /// Returns the slot of a value in one slot.
     pub fn single_slot(&self) -> Option<u32> {
         (self.count == 0 && self.at[0] != NONE).then_some(self.at[0])
     }
 
-    /// The slot of a component; of what is in one, that one for each.
+    /// Returns the slot of a component; a value in one slot has the same for all.
     pub fn component_slot(&self, index: usize) -> Option<u32> {
         let all = self.as_slice();
         all.get(if self.count == 0 { 0 } else { index }).copied().filter(|slot| *slot != NONE)
     }
 
-    /// Those of a vector, from those of its components.
+    /// Combines component slots to a vector.
     fn from_components(all: &[u32]) -> Option<Slots> {
         let mut at = [NONE; MAX_SPLIT_COMPONENTS];
         at.get_mut(..all.len())?.copy_from_slice(all);
@@ -67,7 +68,7 @@ impl Slots {
     }
 }
 
-/// What kind of number a scalar is.
+/// The kind of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScalarKind {
     Bool,
@@ -77,7 +78,7 @@ pub(super) enum ScalarKind {
 }
 
 impl ScalarKind {
-    /// The same, where addresses are integers.
+    /// Converts to the kind for arithmetic, which treats addresses as integers.
     pub fn to_arithmetic(self) -> arithmetic::Kind {
         match self {
             ScalarKind::Bool => arithmetic::Kind::Bool,
@@ -87,7 +88,7 @@ impl ScalarKind {
     }
 }
 
-/// How a type lies in memory.
+/// The memory layout of a type.
 #[derive(Clone, Debug)]
 pub(super) enum TypeLayout {
     Scalar {
@@ -115,7 +116,7 @@ pub(super) enum TypeLayout {
         members: Vec<MemberLayout>,
     },
     Image,
-    /// Whatever has no bytes: samplers, cooperative matrices.
+    /// A type without bytes: samplers and cooperative matrices.
     Handle,
     Void,
 }
@@ -126,28 +127,28 @@ pub(super) struct MemberLayout {
     pub offset: u64,
     pub ty: u32,
     pub coherent: bool,
-    /// Bytes from one column, or row, of a matrix to the next; 0 where it is no matrix.
+    /// Bytes between columns or rows of a matrix member; 0 for other members.
     pub matrix_stride: u32,
     pub row_major: bool,
 }
 
-/// An instruction.
+/// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inst {
-    pub raw: Instruction,
-    /// Where its result goes.
+    pub raw: SpirvInstruction,
+    /// The slots of its result.
     pub result: Slots,
     pub family: OpFamily,
 }
 
-/// What kind of instruction it is.
+/// The group of instructions that one module executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpFamily {
     Atomic,
     Image,
-    /// Lanes of a subgroup have to come together for it.
+    /// The lanes of a subgroup have to meet for it.
     Collective,
-    /// A lane does it with the ballot of its subgroup.
+    /// One lane executes it on an existing ballot.
     Ballot,
     Other,
 }
@@ -158,7 +159,7 @@ fn classify_op(op: Op) -> OpFamily {
         OpFamily::Atomic
     } else if name.starts_with("Image") || op == Op::SampledImage {
         OpFamily::Image
-    } else if super::group::is_collective(op) {
+    } else if super::subgroup::is_collective(op) {
         OpFamily::Collective
     } else if name.starts_with("Group") {
         OpFamily::Ballot
@@ -167,42 +168,42 @@ fn classify_op(op: Op) -> OpFamily {
     }
 }
 
-/// A function.
+/// A decoded function.
 #[derive(Debug, Default)]
 pub(super) struct DecodedFunction {
-    /// For each slot whether what is in it decides nothing.
+    /// For each slot, true if its value decides nothing (see `quiet.rs`).
     pub non_observable: Vec<bool>,
     pub code: Vec<Inst>,
-    /// What is known of each instruction, and of what some of them do one after the other.
+    /// The fast-path operation of each instruction, and the operations per component.
     pub decoded: Vec<DecodedOp>,
     pub component_ops: Vec<DecodedOp>,
     pub labels: FxHashMap<u32, usize>,
     pub parameters: Vec<Slots>,
     pub slots: u32,
-    /// For each header the merge block and the last jump back.
+    /// For each loop header the merge block and the last back edge.
     pub loops: FxHashMap<u32, (u32, usize)>,
-    /// The ways between its blocks, also by where they begin and end.
+    /// The edges of the control-flow graph, also by their end blocks.
     pub edges: Vec<BlockEdge>,
     pub edge_by_blocks: FxHashMap<(u32, u32), u32>,
-    /// The ways to parts of objects.
+    /// Decoded access chains.
     pub chains: Vec<AccessChainOp>,
-    /// What is computed in other ways than is common.
+    /// Arithmetic without a specialized operation.
     pub arithmetic: Vec<ArithmeticOp>,
-    /// Parts of composites.
+    /// Decoded extractions.
     pub extracts: Vec<ExtractOp>,
     pub constructs: Vec<ConstructOp>,
-    /// What comes of several numbers together.
+    /// Decoded reductions.
     pub reductions: Vec<ReduceOp>,
-    /// The number of its first instruction among those of the module.
+    /// The number of its first instruction in the module.
     pub first_site: u32,
 }
 
-/// A module made ready.
+/// A decoded module.
 pub(super) struct DecodedProgram<'m> {
-    pub module: &'m Module,
+    pub module: &'m SpirvModule,
     pub specialized: &'m Specialized<'m>,
     pub functions: Vec<DecodedFunction>,
-    /// Variables of functions that decide nothing.
+    /// Function variables whose values decide nothing.
     pub non_observable: FxHashSet<u32>,
     pub by_id: FxHashMap<u32, usize>,
     slots: Vec<Slots>,
@@ -210,7 +211,7 @@ pub(super) struct DecodedProgram<'m> {
     layouts: Vec<Option<TypeLayout>>,
     families: FxHashMap<Op, OpFamily>,
     pub globals: Vec<ConcreteValue>,
-    /// Ids of the variables of the module, with their slots among the globals.
+    /// Ids of the module's variables, with their slots among the globals.
     pub variables: Vec<(u32, usize)>,
 }
 
@@ -220,7 +221,7 @@ impl<'m> DecodedProgram<'m> {
         loops: &HashMap<u32, HashMap<u32, (u32, usize)>>,
     ) -> Result<DecodedProgram<'m>, Problem> {
         let module = specialized.module;
-        let bound = module.bound();
+        let bound = module.id_bound();
         if bound > MAX_IDS {
             return Err(Problem::Budget { what: "ids", bound: MAX_IDS });
         }
@@ -246,7 +247,7 @@ impl<'m> DecodedProgram<'m> {
             module.constants.iter().map(|(id, (ty, _))| (id, *ty)).collect();
         constants.sort_unstable();
         for (id, ty) in constants {
-            // Zeros of a large type are zeros wherever one looks.
+            // A large constant of zeros needs no components.
             let value = match program.constant_value(*id, ty) {
                 Err(Problem::Budget { .. }) => ConcreteValue::NoBits(0),
                 value => value?,
@@ -291,7 +292,7 @@ impl<'m> DecodedProgram<'m> {
         Ok(())
     }
 
-    /// How many slots a vector of numbers of a type has; 0 for other types.
+    /// Returns the number of slots for a vector; 0 for other types.
     fn slot_count(&self, ty: u32) -> u8 {
         match self.type_layout(ty) {
             Ok(TypeLayout::Vector { count, .. }) if *count > 1 && *count as usize <= MAX_SPLIT_COMPONENTS => {
@@ -301,9 +302,9 @@ impl<'m> DecodedProgram<'m> {
         }
     }
 
-    /// Where the result of an instruction is that is made of parts of others alone.
-    fn alias_slots(&self, instruction: &Instruction) -> Option<Slots> {
-        let operands = self.module.operands(instruction);
+    /// Returns the aliased slots of an instruction that only rearranges values.
+    fn alias_slots(&self, instruction: &SpirvInstruction) -> Option<Slots> {
+        let operands = self.module.operands_of(instruction);
         let of = |index: usize| {
             let slots = self.slots_of(*operands.get(index)?);
             slots.has_value().then_some(slots)
@@ -345,7 +346,7 @@ impl<'m> DecodedProgram<'m> {
 
     fn add_function(
         &mut self,
-        function: &crate::module::Function,
+        function: &crate::module::SpirvFunction,
         loops: Option<&HashMap<u32, (u32, usize)>>,
         first_site: u32,
     ) -> Result<DecodedFunction, Problem> {
@@ -398,30 +399,30 @@ impl<'m> DecodedProgram<'m> {
         Ok(ready)
     }
 
-    /// Where the value of an id is.
+    /// Returns the slots of an id.
     pub fn slots_of(&self, id: u32) -> Slots {
         self.slots.get(id as usize).copied().unwrap_or(Slots::EMPTY)
     }
 
-    /// The type of an id.
+    /// Returns the type of an id.
     pub fn type_of(&self, id: u32) -> u32 {
         self.types.get(id as usize).copied().unwrap_or(0)
     }
 
     pub fn type_layout(&self, ty: u32) -> Result<&TypeLayout, Problem> {
         let found = self.layouts.get(ty as usize).and_then(Option::as_ref);
-        found.ok_or_else(|| malformed(format!("{} is no type", self.module.name(ty))))
+        found.ok_or_else(|| malformed(format!("{} is no type", self.module.display_name(ty))))
     }
 
-    /// What a pointer type points to, with its class.
+    /// Returns storage class and pointee type of a pointer type.
     pub fn pointee_of(&self, ty: u32) -> Option<(StorageClass, u32)> {
         match self.module.types.get(&ty) {
-            Some(Type::Pointer { class, to }) => Some((*class, *to)),
+            Some(SpirvType::Pointer { class, to }) => Some((*class, *to)),
             _ => None,
         }
     }
 
-    /// Kind, bits and elements of numbers; no elements for a scalar.
+    /// Returns kind, bits and component count of a numeric type; no count for a scalar.
     pub fn number_layout(&self, ty: u32) -> Option<(ScalarKind, u32, Option<u32>)> {
         match self.type_layout(ty).ok()? {
             TypeLayout::Scalar { kind, bits } => Some((*kind, *bits, None)),
@@ -430,49 +431,49 @@ impl<'m> DecodedProgram<'m> {
         }
     }
 
-    /// Bytes of a type.
+    /// Returns the size of a type in bytes.
     pub fn type_size(&self, ty: u32) -> u64 {
-        self.specialized.size(ty).unwrap_or(0)
+        self.specialized.size_of(ty).unwrap_or(0)
     }
 
     fn compute_layout(&self, ty: u32) -> Result<TypeLayout, Problem> {
         let module = self.module;
         let scalar = |ty: u32| match module.types.get(&ty) {
-            Some(Type::Bool) => Some((ScalarKind::Bool, 32)),
-            Some(Type::Integer { bits, .. }) => Some((ScalarKind::Integer, *bits)),
-            Some(Type::Float { bits }) => Some((ScalarKind::Float, *bits)),
+            Some(SpirvType::Bool) => Some((ScalarKind::Bool, 32)),
+            Some(SpirvType::Integer { bits, .. }) => Some((ScalarKind::Integer, *bits)),
+            Some(SpirvType::Float { bits }) => Some((ScalarKind::Float, *bits)),
             _ => None,
         };
         if let Some((kind, bits)) = scalar(ty) {
             return Ok(TypeLayout::Scalar { kind, bits });
         }
-        Ok(match module.ty(ty)? {
-            Type::Vector { element, count } => {
+        Ok(match module.type_of_id(ty)? {
+            SpirvType::Vector { element, count } => {
                 let (kind, bits) = scalar(*element).ok_or_else(|| unsupported("a vector of no numbers"))?;
                 TypeLayout::Vector { element: *element, count: *count, kind, bits }
             }
-            Type::Matrix { column, count } => {
-                let Some(Type::Vector { element, count: rows }) = module.types.get(column) else {
+            SpirvType::Matrix { column, count } => {
+                let Some(SpirvType::Vector { element, count: rows }) = module.types.get(column) else {
                     return Err(malformed("a matrix whose columns are no vectors"));
                 };
                 let bytes = scalar(*element).map_or(4, |(_, bits)| bits / 8);
                 TypeLayout::Matrix { column: *column, count: *count, rows: *rows, bytes }
             }
-            Type::Array { element, length } => {
+            SpirvType::Array { element, length } => {
                 let stride = module.decorations.get(&ty).and_then(|decorations| decorations.stride);
                 let stride = stride.unwrap_or_else(|| self.type_size(*element));
                 TypeLayout::Array {
                     element: *element,
                     stride,
-                    length: Some(self.specialized.length(*length)?),
+                    length: Some(self.specialized.array_length(*length)?),
                 }
             }
-            Type::RuntimeArray { element } => {
+            SpirvType::RuntimeArray { element } => {
                 let stride = module.decorations.get(&ty).and_then(|decorations| decorations.stride);
                 let stride = stride.unwrap_or_else(|| self.type_size(*element));
                 TypeLayout::Array { element: *element, stride, length: None }
             }
-            Type::Struct { members } => {
+            SpirvType::Struct { members } => {
                 let members = members.iter().enumerate().map(|(index, member)| {
                     let decorations = module.member_decorations.get(&(ty, index as u32));
                     Ok(MemberLayout {
@@ -485,32 +486,32 @@ impl<'m> DecodedProgram<'m> {
                 });
                 TypeLayout::Struct { members: members.collect::<Result<_, Problem>>()? }
             }
-            Type::Pointer { .. } => TypeLayout::Scalar { kind: ScalarKind::Address, bits: 64 },
-            Type::Handle(Op::TypeImage | Op::TypeSampledImage) => TypeLayout::Image,
-            Type::Handle(_) => TypeLayout::Handle,
+            SpirvType::Pointer { .. } => TypeLayout::Scalar { kind: ScalarKind::Address, bits: 64 },
+            SpirvType::Handle(Op::TypeImage | Op::TypeSampledImage) => TypeLayout::Image,
+            SpirvType::Handle(_) => TypeLayout::Handle,
             _ => TypeLayout::Void,
         })
     }
 
-    /// A constant as a value.
+    /// Returns a constant as a value.
     fn constant_value(&self, id: u32, ty: u32) -> Result<ConcreteValue, Problem> {
-        let value = self.specialized.constant(id).ok_or_else(|| malformed("no such constant"))?;
+        let value = self.specialized.constant_value(id).ok_or_else(|| malformed("no such constant"))?;
         self.convert_constant(value, ty, 0)
     }
 
     fn convert_constant(
         &self,
-        value: &crate::value::Value,
+        value: &crate::value::SymbolicValue,
         ty: u32,
         depth: u32,
     ) -> Result<ConcreteValue, Problem> {
-        use crate::value::Value as Known;
+        use crate::value::SymbolicValue as Known;
         if depth > 64 {
             return Err(malformed("constants too deep"));
         }
         Ok(match value {
             Known::Known(bits) => match self.type_layout(ty)? {
-                // A matrix of which all components are one number.
+                // A cooperative matrix with all components equal.
                 TypeLayout::Handle => ConcreteValue::NoBits(0),
                 _ => ConcreteValue::Bits(*bits, 0),
             },
@@ -530,7 +531,7 @@ impl<'m> DecodedProgram<'m> {
         })
     }
 
-    /// The type of a part of a composite.
+    /// Returns the type of a composite's part.
     pub fn part_type(&self, ty: u32, index: u32) -> Result<u32, Problem> {
         match self.type_layout(ty)? {
             TypeLayout::Vector { element, .. } | TypeLayout::Array { element, .. } => Ok(*element),
@@ -539,11 +540,11 @@ impl<'m> DecodedProgram<'m> {
                 .get(index as usize)
                 .map(|member| member.ty)
                 .ok_or_else(|| malformed("an index beyond its composite")),
-            _ => Err(malformed(format!("{} has no parts", self.module.name(ty)))),
+            _ => Err(malformed(format!("{} has no parts", self.module.display_name(ty)))),
         }
     }
 
-    /// A value of a type with zeros everywhere.
+    /// Returns a value of a type with zeros everywhere.
     pub fn filled_value(&self, ty: u32, taint: Taint) -> Result<ConcreteValue, Problem> {
         let many = |ty: u32, count: u64| {
             if count > crate::layout::MAX_PARTS as u64 {
@@ -570,13 +571,14 @@ impl<'m> DecodedProgram<'m> {
         }
     }
 
-    /// How many instructions there are.
+    /// Returns the number of instructions.
     pub fn instruction_count(&self) -> usize {
         self.functions.last().map_or(0, |last| last.first_site as usize + last.code.len())
     }
 
-    /// Lines of functions that are called, by their index, of which no instruction stands in a block that somebody came to; what
-    /// only leads elsewhere has none.
+    /// Returns the source lines of entered functions that have no instruction in a reached block.
+    ///
+    /// Instructions that only transfer control do not count.
     pub fn unreached_lines(&self, reached: &[bool]) -> BTreeSet<u32> {
         let (mut come, mut left) = (BTreeSet::new(), BTreeSet::new());
         for function in &self.functions {
@@ -603,15 +605,15 @@ impl<'m> DecodedProgram<'m> {
         left
     }
 
-    /// The instruction of a number.
+    /// Returns the instruction of a site.
     pub fn instruction_at(&self, site: u32) -> Option<&Inst> {
         let at = self.functions.partition_point(|function| function.first_site <= site);
         let function = self.functions.get(at.checked_sub(1)?)?;
         function.code.get((site - function.first_site) as usize)
     }
 
-    /// Source line and place of an instruction.
-    pub fn source_place(&self, site: u32) -> (u32, Place) {
-        self.instruction_at(site).map_or((0, Place::Module), |inst| (inst.raw.line, inst.raw.place))
+    /// Returns source line and module position of a site.
+    pub fn source_place(&self, site: u32) -> (u32, SourcePosition) {
+        self.instruction_at(site).map_or((0, SourcePosition::Module), |inst| (inst.raw.line, inst.raw.place))
     }
 }

@@ -1,27 +1,28 @@
-//! Samplers: which texels they take of an image, and with which weights.
+//! Samplers: which texels they read, with which weights ("Texel Filtering" in the Vulkan specification).
 
-/// How a sampler looks at an image.
+/// The state of a sampler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampler {
-    /// Whether it weighs the texels around a place, instead of taking the nearest.
+    /// True for linear filtering, false for nearest.
     pub linear: bool,
-    /// What is beyond the edge.
+    /// The addressing mode beyond the edge.
     pub address_mode: AddressMode,
 }
 
-/// What a sampler takes beyond the edge of an image.
+/// The texels that a sampler reads beyond the edge of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressMode {
-    /// The image again.
+    /// Repeats the image.
     Repeat,
-    /// The image, from back to front.
+    /// Repeats the image, mirrored.
     Mirror,
-    /// The texels at the edge.
+    /// Repeats the texels at the edge.
     Clamp,
 }
 
 impl Sampler {
-    /// Reads `nearest` or `linear`, with `,repeat`, `,mirror` or `,clamp` behind it; it repeats where nothing is said.
+    /// Parses `nearest` or `linear`, optionally followed by `,repeat`, `,mirror` or `,clamp`. The default is
+    /// `repeat`.
     pub fn parse(text: &str) -> Option<Sampler> {
         let (filter, beyond) = text.split_once(',').unwrap_or((text, "repeat"));
         let linear = match filter {
@@ -38,7 +39,7 @@ impl Sampler {
         Some(Sampler { linear, address_mode: beyond })
     }
 
-    /// The texels that a coordinate from 0 to 1 takes of an axis of that many, with their weights ("Texel Filtering").
+    /// Returns the texels that a normalized coordinate reads along an axis, with their weights.
     pub(super) fn texel_weights(self, coordinate: f64, offset: i64, size: u32) -> [(u32, f64); 2] {
         let at = coordinate * f64::from(size);
         if !self.linear {

@@ -1,4 +1,12 @@
-//! In which order the invocations go on, and where they meet.
+//! The scheduler: the order in which invocations run, and where they meet.
+//!
+//! The first schedules are fixed (forward, backward, round-robin). The others are random, with preemption at
+//! atomics and barriers. A third of them starve a subgroup or lane after a few events, which finds bugs of
+//! small depth as PCT does (Burckhardt et al., ASPLOS 2010, <https://doi.org/10.1145/1736020.1736040>),
+//! without its probability bound.
+//!
+//! A walk ends in a deadlock report only if all running invocations repeat a loop with unchanged state
+//! ([`Interpreter::find_spin`]).
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -8,9 +16,9 @@ use rspirv::spirv::Op;
 
 use litmus::Scope;
 
-use crate::error::{Place, Problem, Refusal, unsupported};
+use crate::error::{Problem, Refusal, SourcePosition, unsupported};
 use crate::lift::FindingKind;
-use crate::order::{scope, semantics};
+use crate::order::{scope_from_number, semantics_from_number};
 use crate::until::Until;
 
 use super::deadlock::SpinningInvocation;
@@ -21,33 +29,33 @@ use super::program::{DecodedProgram, Inst};
 use super::sync::{self, BarrierSemantics};
 use super::value::ConcreteValue;
 
-/// Steps after which an invocation that neither waits nor ends lets others go on.
+/// Steps after which an invocation is preempted.
 const QUANTUM: u64 = 20_000;
-/// Rounds in which nothing changes before it is asked whether anything ever will.
+/// Rounds without a change before the first deadlock check.
 const IDLE_ROUNDS: u32 = 3;
-/// Rounds in which nothing changes before lanes no longer wait for a lane whose loop does not come round.
+/// Rounds without a change before lanes are forced past a lane whose loop does not repeat.
 const FORCE_AFTER_ROUNDS: u32 = 100;
-/// Steps within which a loop that changes nothing is seen to come round.
+/// Steps within which a spin loop has to repeat its state.
 const SPIN_STEPS: u32 = 20_000;
 
-/// An order of the invocations.
+/// The policy of one schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SchedulePolicy {
-    /// One after the other, each as far as it comes.
+    /// In ascending order, each as far as it can run.
     Forward,
-    /// The same from the last to the first.
+    /// In descending order, each as far as it can run.
     Backward,
-    /// All in turn, each up to its next atomic or barrier.
+    /// In turn, each up to its next atomic or barrier.
     RoundRobin,
-    /// At random, with changes at atomics and barriers.
+    /// In random order, with random preemption at atomics and barriers.
     Random(u64),
-    /// The same with a subgroup, or one lane alone, far behind, from the beginning or after some atomics and barriers: it goes on where
-    /// nobody else gets any further.
+    /// Random, with a subgroup or lane starved from the start or after some events, until nothing else can
+    /// run.
     Starve(u64),
 }
 
 impl SchedulePolicy {
-    /// The order of that number, of those that a seed draws.
+    /// Returns the policy of the schedule with the given number.
     pub fn for_schedule(order: u64, seed: u64) -> SchedulePolicy {
         let drawn = order.wrapping_add(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         match order {
@@ -67,16 +75,16 @@ impl SchedulePolicy {
     }
 }
 
-/// Who is far behind, and for how long.
+/// The lanes that a schedule starves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StarvedLanes {
-    /// Number of the first invocation, and how many.
+    /// The first invocation and the number of invocations.
     pub lanes: Option<(u32, u32)>,
-    /// Who of them is not.
+    /// A lane that runs nevertheless.
     pub except: Option<u32>,
-    /// How many atomics and barriers they still come to before they are.
+    /// Atomics and barriers that they still execute before they are starved.
     pub delay: u64,
-    /// Whether they go on now.
+    /// True while they may run.
     pub released: bool,
 }
 
@@ -91,7 +99,7 @@ impl StarvedLanes {
     }
 }
 
-/// What is drawn at random.
+/// A xorshift generator: schedules must not depend on a library version.
 pub(super) struct ScheduleRng(u64);
 
 impl ScheduleRng {
@@ -114,7 +122,7 @@ impl ScheduleRng {
 }
 
 impl Interpreter<'_> {
-    /// Walks the whole grid once, with `budget` steps at most.
+    /// Executes the whole grid under one policy, within `budget` steps.
     pub(super) fn run_schedule(&mut self, plan: SchedulePolicy, budget: u64) -> Result<(), Refusal> {
         let count = self.setup.grid.iter().product::<u32>();
         let mut left: Vec<u32> = (0..count).collect();
@@ -145,7 +153,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Lets each of the workgroups go on once; those that have not ended.
+    /// Runs every workgroup once; returns those that have not ended.
     pub(super) fn run_round(
         &mut self,
         left: Vec<u32>,
@@ -158,7 +166,10 @@ impl Interpreter<'_> {
         for index in left {
             let mut workgroup = match self.workgroups.remove(&index) {
                 Some(workgroup) => workgroup,
-                None => Box::new(self.start_workgroup(index).map_err(|problem| problem.at(Place::Module))?),
+                None => Box::new(
+                    self.start_workgroup(index)
+                        .map_err(|problem| problem.located_at(SourcePosition::Module))?,
+                ),
             };
             self.run_workgroup(&mut workgroup, plan, behind, random, budget)?;
             if workgroup.invocations.iter().any(|invocation| invocation.state != InvocationState::Ended) {
@@ -174,7 +185,7 @@ impl Interpreter<'_> {
         Ok(still)
     }
 
-    /// Who is far behind: a subgroup, or a lane of it.
+    /// Chooses the starved subgroup or lane.
     fn choose_starved_lanes(&self, plan: SchedulePolicy, random: &mut ScheduleRng) -> StarvedLanes {
         let SchedulePolicy::Starve(_) = plan else { return StarvedLanes::default() };
         let each: u32 = self.setup.local_size.iter().product::<u32>().max(1);
@@ -186,12 +197,12 @@ impl Interpreter<'_> {
             0 => (first, size.min((workgroup + 1) * each - first)),
             _ => (workgroup * each + random.next_below(each as usize) as u32, 1),
         };
-        // Few rather than many: what goes wrong within a few operations does so wherever they come.
+        // Small delays are preferred: most bugs need few events, wherever these occur.
         let after = 1 << random.next_below(6);
         StarvedLanes { lanes: Some(lanes), delay: random.next_below(after) as u64, ..StarvedLanes::default() }
     }
 
-    /// Lets the invocations of a workgroup go on until they end, or until all that go on only wait for memory.
+    /// Runs the invocations of a workgroup until they end or only wait for memory.
     fn run_workgroup(
         &mut self,
         workgroup: &mut WorkgroupState,
@@ -222,10 +233,10 @@ impl Interpreter<'_> {
             for index in order {
                 if self.steps > budget {
                     let bound = usize::try_from(budget).unwrap_or(usize::MAX);
-                    return Err(Problem::Budget { what: "steps", bound }.at(Place::Module));
+                    return Err(Problem::Budget { what: "steps", bound }.located_at(SourcePosition::Module));
                 }
                 if self.setup.deadline.as_ref().is_some_and(Until::is_over) {
-                    return Err(Problem::OutOfTime.at(Place::Module));
+                    return Err(Problem::OutOfTime.located_at(SourcePosition::Module));
                 }
                 let number = workgroup.invocations[index].number;
                 let mut here = InvocationCtx { workgroup, index };
@@ -274,7 +285,7 @@ impl Interpreter<'_> {
                 }
                 Err(StepInterrupt::Refused(problem)) => {
                     let site = self.current_site(&here.workgroup.invocations[here.index]);
-                    return Err(problem.at(self.source_position(site)));
+                    return Err(problem.located_at(self.source_position(site)));
                 }
             }
         }
@@ -284,7 +295,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// What an invocation waits at, where it does.
+    /// Returns the instance, operation and site at which an invocation waits.
     pub(super) fn waiting_at(
         &self,
         workgroup: &WorkgroupState,
@@ -296,29 +307,34 @@ impl Interpreter<'_> {
         Some((instance.clone(), self.program.instruction_at(site)?.raw.op, site))
     }
 
-    /// The control barrier at a site: who meets, the scope of memory, and the semantics.
+    /// Returns execution scope, memory scope and semantics of the control barrier at a site.
     pub(super) fn control_barrier_at(&self, site: u32) -> Result<(Scope, BarrierSemantics), Refusal> {
         let program = self.program;
         let found = || {
             let Some(inst) = program.instruction_at(site) else { return Err(unsupported("no such barrier")) };
             let number = |index: usize| {
-                let id = program.module.operand(&inst.raw, index)?;
-                program.specialized.number(id).ok_or_else(|| unsupported("a scope that is no constant"))
+                let id = program.module.operand_at(&inst.raw, index)?;
+                program
+                    .specialized
+                    .constant_number(id)
+                    .ok_or_else(|| unsupported("a scope that is no constant"))
             };
-            let who = scope(number(0)?, program.module.vulkan)?;
+            let who = scope_from_number(number(0)?, program.module.vulkan)?;
             if !matches!(who, Scope::Subgroup | Scope::Workgroup) {
                 return Err(unsupported(format!("a control barrier of {who:?} scope")));
             }
             let barrier = BarrierSemantics {
-                scope: scope(number(1)?, program.module.vulkan)?,
-                semantics: sync::restrict_to_tracked_classes(semantics(number(2)?)?),
+                scope: scope_from_number(number(1)?, program.module.vulkan)?,
+                semantics: sync::restrict_to_tracked_classes(semantics_from_number(number(2)?)?),
             };
             Ok((who, barrier))
         };
-        found().map_err(|problem: Problem| problem.at(self.source_position(site)))
+        found().map_err(|problem: Problem| problem.located_at(self.source_position(site)))
     }
 
-    /// Operations and barriers of subgroups, where all lanes have come that will. `forced` leaves out those that go on.
+    /// Completes subgroup operations and barriers whose lanes have all arrived.
+    ///
+    /// If `forced`, lanes that are still running are left out.
     fn complete_subgroup_operations(
         &mut self,
         workgroup: &mut WorkgroupState,
@@ -353,17 +369,18 @@ impl Interpreter<'_> {
                 waiting.iter().filter(|one| one.0 == instance).map(|one| one.1).collect();
             met = true;
             if op == Op::ControlBarrier {
-                // Nobody waits for a lane that goes past it: in divergent control flow who executes it together meets (VK-SW-10).
+                // In divergent control flow the lanes that execute the barrier together meet; none waits for
+                // a lane that bypasses it (VK-SW-10).
                 self.release_from_barrier(workgroup, &together, self.control_barrier_at(site)?.1, false);
             } else {
                 let done = self.execute_collective(workgroup, &together);
-                into_problem(done).map_err(|problem| problem.at(self.source_position(site)))?;
+                into_problem(done).map_err(|problem| problem.located_at(self.source_position(site)))?;
             }
         }
         Ok(met)
     }
 
-    /// Control barriers of the workgroup, where all have come that will.
+    /// Completes a workgroup barrier if all invocations have arrived or ended.
     fn complete_workgroup_barrier(&mut self, workgroup: &mut WorkgroupState) -> Result<bool, Refusal> {
         let mut waiting = Vec::new();
         for index in 0..workgroup.invocations.len() {
@@ -415,7 +432,7 @@ impl Interpreter<'_> {
         self.changes += 1;
     }
 
-    /// Some of a workgroup come to a barrier of it, and others do not.
+    /// Reports a workgroup barrier that some invocations do not execute.
     fn report_divergent_barrier(&mut self, workgroup: &WorkgroupState, together: &[usize]) {
         let all = workgroup.invocations.len();
         let missing = (0..all).find(|index| !together.contains(index));
@@ -434,7 +451,9 @@ impl Interpreter<'_> {
         self.report(SiteFinding { kind: FindingKind::DivergentBarrier, message, at });
     }
 
-    /// Nothing has changed for some time: whether nothing ever will, which is told. `weary` is whether it was asked often.
+    /// Checks whether any invocation can still change memory, and reports a deadlock otherwise.
+    ///
+    /// `weary` is true after many checks: lanes are then forced past lanes that are still running.
     fn check_deadlock(&mut self, weary: bool) -> Result<bool, Refusal> {
         let mut indices: Vec<u32> = self.workgroups.keys().copied().collect();
         indices.sort_unstable();
@@ -442,7 +461,7 @@ impl Interpreter<'_> {
         if !all && !weary {
             return Ok(false);
         }
-        // Lanes that wait for a lane that waits for memory go on without it.
+        // Lanes that wait for a lane that polls memory continue without it.
         for index in &indices {
             let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
             let met = self.complete_subgroup_operations(&mut workgroup, true);
@@ -458,7 +477,7 @@ impl Interpreter<'_> {
         Ok(all)
     }
 
-    /// Who of those that go on repeat a loop that changes nothing, and whether all of them do so.
+    /// Returns the spinning invocations, and whether all running ones spin.
     pub(super) fn find_spinning(
         &mut self,
         indices: &[u32],
@@ -480,7 +499,7 @@ impl Interpreter<'_> {
         (spins, all)
     }
 
-    /// Whether an invocation comes back to where it was with the same values, and where. Nothing that others see is done.
+    /// Detects a spin loop: runs without side effects until the state repeats.
     pub(super) fn find_spin(&mut self, here: &mut InvocationCtx<'_>) -> Option<SpinningInvocation> {
         let kept = here.workgroup.invocations[here.index].clone();
         let before = self.changes;
@@ -512,7 +531,7 @@ impl Interpreter<'_> {
                 found = Some(self.current_site(me));
                 break;
             }
-            // What is accessed before the loop begins anew is no matter of it.
+            // Reads before the first back edge do not belong to the loop.
             if jumped_back && seen.len() == 1 {
                 self.spin_reads = Some(Vec::new());
             }
@@ -523,7 +542,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// What of an invocation decides how it goes on.
+/// Hashes the state that decides control flow: positions, observable values and private memory.
 fn control_fingerprint(invocation: &Invocation, program: &DecodedProgram<'_>) -> u64 {
     fn hash_value(hasher: &mut DefaultHasher, value: &ConcreteValue) {
         match value {

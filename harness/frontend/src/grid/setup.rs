@@ -1,4 +1,4 @@
-//! What a walk begins with: the objects of a dispatch with their contents.
+//! The initial state of a walk: the objects of a dispatch and their contents.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,14 +7,14 @@ use litmus::{Order, Scope};
 use rspirv::spirv::{MemoryAccess, Op, StorageClass};
 use rustc_hash::FxHashMap;
 
-use crate::error::{ONE_WORKGROUP, Place, Problem, Refusal, malformed, unsupported};
+use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::foreign::offset_in;
 use crate::inputs::{ImageInput, TexelInput};
 use crate::launch::{Launch, reflected};
 use crate::layout::Specialized;
-use crate::lift::{Options, loops};
-use crate::module::{Module, Type};
-use crate::order::{scope, semantics};
+use crate::lift::{AnalysisOptions, find_loops};
+use crate::module::{SpirvModule, SpirvType};
+use crate::order::{scope_from_number, semantics_from_number};
 use crate::stage::{self, Stage};
 
 use super::happens_before::{CLASSES, class_index};
@@ -24,11 +24,11 @@ use super::memory::{ImageLayout, MAX_BYTES, MemoryObject, address_of_byte as add
 use super::program::{DecodedProgram, TypeLayout};
 use super::value::{ConcretePointer, ConcreteValue, LOCAL};
 
-/// Bytes of a buffer that nothing is said of.
+/// Size of a buffer whose content is not given.
 const DEFAULT_BYTES: u64 = 64 * 1024;
-/// Invocations of a grid at most.
+/// Upper bound on the invocations of a grid.
 const MAX_INVOCATIONS: u64 = 1 << 20;
-/// Invocations of a workgroup at most.
+/// Upper bound on the invocations of a workgroup.
 const MAX_WORKGROUP: u64 = 1 << 12;
 
 /// An array of descriptors.
@@ -37,39 +37,39 @@ pub(super) struct DescriptorArray {
     pub ty: u32,
     pub element: u32,
     pub objects: Vec<u32>,
-    /// Whether nothing says how many there are.
+    /// True if its length is assumed.
     pub assumed: bool,
 }
 
-/// What is said where push constants are not.
+/// The note if no push constants are given.
 const NOTHING_PUSHED: &str = "nothing is said of push constants, taken as zeros";
 
-/// Descriptors of an array of which nothing says how many.
+/// Assumed length of a runtime-sized descriptor array.
 const ASSUMED_DESCRIPTORS: u64 = 16;
 
-/// Makes a machine for a kernel and hands it on.
+/// Builds the interpreter of a kernel and passes it to `then`.
 pub(super) fn with_interpreter<T>(
-    module: &Module,
-    options: &Options,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
     (function, stage): (u32, Stage),
     then: impl FnOnce(&Interpreter<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let nowhere = |problem: Problem| problem.at(Place::Module);
-    stage::check(module, stage, options.grid)?;
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    stage::check_stage(module, stage, options.grid)?;
     let Launch { inputs, by_id, by_result, local_size, grid, config, annotated } =
         Launch::new(module, options, function).map_err(nowhere)?;
     let specialized = Specialized::new(module, &by_id, &by_result, Some(local_size)).map_err(nowhere)?;
     let mut said = FxHashMap::default();
     for (variable, declared) in &module.variables {
         if let Some(initial) = inputs.get(variable) {
-            said.insert(*variable, specialized.scalars(initial, declared.ty).map_err(nowhere)?);
+            said.insert(*variable, specialized.initial_scalars(initial, declared.ty).map_err(nowhere)?);
         }
     }
     let mut push = options.push.clone();
     for (offset, number) in reflected(&specialized, grid, local_size) {
         push.extend((offset..).zip((number as u32).to_le_bytes()));
     }
-    let loops = loops(module);
+    let loops = find_loops(module);
     let program = DecodedProgram::new(&specialized, &loops).map_err(nowhere)?;
     let each: u64 = local_size.iter().map(|n| u64::from(*n)).product();
     let all = grid.iter().fold(each, |all, n| all.saturating_mul(u64::from(*n)));
@@ -103,7 +103,7 @@ pub(super) fn with_interpreter<T>(
         grid,
         annotated_values: said,
         stage,
-        given: options.given.clone(),
+        given: options.stage_inputs.clone(),
         local_size,
         sections: module.sections(function),
         subgroup_size,
@@ -113,8 +113,8 @@ pub(super) fn with_interpreter<T>(
         private_variables: of_invocation,
         has_fine_ordering: has_fine_ordering(module, &specialized),
         has_mixed_visibility: has_mixed_visibility(module, &specialized),
-        skip_race_checks: options.blind,
-        deadline: options.until.clone(),
+        skip_race_checks: options.skip_race_checks,
+        deadline: options.deadline.clone(),
     };
     let machine = Interpreter {
         setup: &setup,
@@ -150,25 +150,27 @@ pub(super) fn with_interpreter<T>(
     then(&machine)
 }
 
-/// What stands in the way of a walk where annotations leave contents open: any value may be there, and it has one.
-fn missing_input(module: &Module, variable: u32) -> Problem {
-    unsupported(format!("`%{}` without @Input, for a whole grid", module.name(variable)))
+/// Returns the refusal for annotated modules with an unspecified input: a walk needs one concrete value.
+fn missing_input(module: &SpirvModule, variable: u32) -> Problem {
+    unsupported(format!("`%{}` without @Input, for a whole grid", module.display_name(variable)))
 }
 
-/// Whether anything orders invocations but control barriers of whole workgroups.
-fn has_fine_ordering(module: &Module, specialized: &Specialized<'_>) -> bool {
+/// Returns true if anything but workgroup control barriers orders invocations.
+fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> bool {
     let code = module.functions.values().flat_map(|function| &function.code);
     let mut atomics = false;
     let mut wide = false;
     for instruction in code {
-        let operand =
-            |index: usize| module.operands(instruction).get(index).and_then(|id| specialized.number(*id));
+        let operand = |index: usize| {
+            module.operands_of(instruction).get(index).and_then(|id| specialized.constant_number(*id))
+        };
         let relaxed = |index: usize| {
             operand(index)
-                .and_then(|number| semantics(number).ok())
+                .and_then(|number| semantics_from_number(number).ok())
                 .is_some_and(|of| of.order == Order::Relaxed)
         };
-        let scope_of = |index: usize| operand(index).and_then(|number| scope(number, module.vulkan).ok());
+        let scope_of =
+            |index: usize| operand(index).and_then(|number| scope_from_number(number, module.vulkan).ok());
         match instruction.op {
             Op::MemoryBarrier
             | Op::ControlBarrierArriveINTEL
@@ -193,12 +195,11 @@ fn has_fine_ordering(module: &Module, specialized: &Specialized<'_>) -> bool {
     atomics && wide
 }
 
-/// Whether reads of one class of memory make visible to themselves what others wrote in some places, and not, or from fewer of them, in
-/// others.
-fn has_mixed_visibility(module: &Module, specialized: &Specialized<'_>) -> bool {
+/// Returns true if reads of one class differ in how far their own visibility operation reaches.
+fn has_mixed_visibility(module: &SpirvModule, specialized: &Specialized<'_>) -> bool {
     let mut reach: [BTreeSet<Scope>; CLASSES.len()] = Default::default();
     if !module.vulkan {
-        // What is coherent, and workgroup memory, reaches as far as it goes.
+        // Coherent and workgroup memory is visible as far as it is shared.
         CLASSES
             .iter()
             .zip(&mut reach)
@@ -206,16 +207,19 @@ fn has_mixed_visibility(module: &Module, specialized: &Specialized<'_>) -> bool 
     }
     for function in module.functions.values() {
         for instruction in &function.code {
-            let operands = module.operands(instruction);
+            let operands = module.operands_of(instruction);
             let Some(pointer) = operands.first() else { continue };
             let of = function.types.get(pointer).or_else(|| module.variable_types.get(pointer));
             let class = match of.and_then(|ty| module.types.get(ty)) {
-                Some(Type::Pointer { class: StorageClass::Workgroup, .. }) => litmus::StorageClass::Workgroup,
-                Some(Type::Pointer { class: StorageClass::Image, .. }) => litmus::StorageClass::Image,
+                Some(SpirvType::Pointer { class: StorageClass::Workgroup, .. }) => {
+                    litmus::StorageClass::Workgroup
+                }
+                Some(SpirvType::Pointer { class: StorageClass::Image, .. }) => litmus::StorageClass::Image,
                 _ => litmus::StorageClass::Buffer,
             };
             let at = |id: Option<&u32>| {
-                id.and_then(|id| specialized.number(*id)).and_then(|number| scope(number, module.vulkan).ok())
+                id.and_then(|id| specialized.constant_number(*id))
+                    .and_then(|number| scope_from_number(number, module.vulkan).ok())
             };
             let mask =
                 operands.get(1).copied().and_then(MemoryAccess::from_bits).unwrap_or(MemoryAccess::NONE);
@@ -232,7 +236,7 @@ fn has_mixed_visibility(module: &Module, specialized: &Specialized<'_>) -> bool 
     reach.iter().any(|reach| reach.len() > 1)
 }
 
-/// A scope as far as memory of a class is shared.
+/// Limits a scope to the extent in which memory of a class is shared.
 fn effective_scope(class: litmus::StorageClass, scope: Scope) -> Scope {
     match scope {
         Scope::Invocation | Scope::Subgroup | Scope::Workgroup => scope,
@@ -241,15 +245,15 @@ fn effective_scope(class: litmus::StorageClass, scope: Scope) -> Scope {
     }
 }
 
-/// Objects that are being made.
+/// Builder of the memory objects.
 struct ObjectBuilder<'a> {
-    options: &'a Options,
+    options: &'a AnalysisOptions,
     program: &'a DecodedProgram<'a>,
-    /// As [`Setup::said`].
+    /// See [`WalkSetup::annotated_values`].
     said: &'a FxHashMap<u32, Vec<(u64, u32, u64)>>,
-    /// Bytes of push constants.
+    /// Bytes of push constants by offset.
     push: &'a BTreeMap<u64, u8>,
-    /// Whether inputs are those of annotations, where nothing is taken for what they do not say.
+    /// True if inputs are annotations, which leave no defaults.
     annotated: bool,
     objects: Vec<MemoryObject>,
     descriptors: FxHashMap<u32, DescriptorArray>,
@@ -258,8 +262,8 @@ struct ObjectBuilder<'a> {
 }
 
 impl ObjectBuilder<'_> {
-    /// Makes the objects of all variables and says in the globals where they are; the variables of each workgroup and of
-    /// each invocation.
+    /// Builds the objects of all variables and stores their pointers in the globals. Returns the workgroup
+    /// variables and the private variables.
     fn build_variables(&mut self, globals: &mut [ConcreteValue]) -> Result<(Vec<u32>, Vec<u32>), Problem> {
         let program = self.program;
         let (mut of_workgroup, mut of_invocation) = (Vec::new(), Vec::new());
@@ -267,7 +271,7 @@ impl ObjectBuilder<'_> {
         for (variable, slot) in &program.variables {
             let Some(declared) = program.module.variables.get(variable) else { continue };
             let number = match declared.class {
-                // Blocks in workgroup memory share storage.
+                // Blocks in workgroup memory alias each other (`WorkgroupMemoryExplicitLayoutKHR`).
                 StorageClass::Workgroup
                     if program.module.decorations.get(&declared.ty).is_some_and(|known| known.block) =>
                 {
@@ -279,7 +283,7 @@ impl ObjectBuilder<'_> {
                         of_workgroup.push(*variable);
                         of_workgroup.len() - 1
                     });
-                    // The largest of them is the object.
+                    // The largest of them determines the object.
                     let size = |id: &u32| {
                         program.module.variables.get(id).map_or(0, |known| program.type_size(known.ty))
                     };
@@ -297,7 +301,7 @@ impl ObjectBuilder<'_> {
                     LOCAL | (of_invocation.len() - 1) as u32
                 }
                 StorageClass::PushConstant => {
-                    let size = program.specialized.size(declared.ty)?;
+                    let size = program.specialized.size_of(declared.ty)?;
                     if self.push.is_empty() && self.annotated && !self.said.contains_key(variable) {
                         return Err(missing_input(program.module, *variable));
                     }
@@ -311,12 +315,12 @@ impl ObjectBuilder<'_> {
                         }
                     }
                     let mut object =
-                        MemoryObject::new(*variable, program.module.name(*variable), None, bytes);
+                        MemoryObject::new(*variable, program.module.display_name(*variable), None, bytes);
                     object.apply_annotations(self.said.get(variable));
                     self.push_object(object)
                 }
                 class => {
-                    let decorations = program.module.decorations(*variable);
+                    let decorations = program.module.decorations_of(*variable);
                     let binding = decorations.binding.unwrap_or(u32::MAX - *variable);
                     let image = class == StorageClass::UniformConstant;
                     let key = (decorations.set.unwrap_or(0), binding, image);
@@ -351,7 +355,7 @@ impl ObjectBuilder<'_> {
         (self.objects.len() - 1) as u32
     }
 
-    /// The object at a binding.
+    /// Returns the object at a binding.
     fn bound_object(
         &mut self,
         variable: u32,
@@ -373,7 +377,7 @@ impl ObjectBuilder<'_> {
         if let Some((element, length)) = array {
             let holder = self.push_object(MemoryObject::new(
                 variable,
-                program.module.name(variable),
+                program.module.display_name(variable),
                 None,
                 Vec::new(),
             ));
@@ -413,7 +417,7 @@ impl ObjectBuilder<'_> {
             StorageClass::Uniform if !block => Some(litmus::StorageClass::Buffer),
             _ => None,
         };
-        let size = program.specialized.size(ty)?;
+        let size = program.specialized.size_of(ty)?;
         let said = self.said.get(&variable);
         let last =
             said.into_iter().flatten().map(|(offset, bytes, _)| offset.saturating_add((*bytes).into())).max();
@@ -448,7 +452,7 @@ impl ObjectBuilder<'_> {
     ) -> Result<u32, Problem> {
         let module = self.program.module;
         let mut handle = module.handles.get(&ty).cloned().unwrap_or_default();
-        let sampled_with = matches!(module.types.get(&ty), Some(Type::Handle(Op::TypeSampledImage)));
+        let sampled_with = matches!(module.types.get(&ty), Some(SpirvType::Handle(Op::TypeSampledImage)));
         if sampled_with {
             handle = handle.first().and_then(|image| module.handles.get(image)).cloned().unwrap_or_default();
         }
@@ -479,7 +483,7 @@ impl ObjectBuilder<'_> {
         self.reserve_bytes(count.saturating_mul(TEXEL))?;
         let bytes = initial_texels(&given.texels, count, texels.format)
             .ok_or_else(|| unsupported("such contents of an image"))?;
-        // Storage images are written; what is sampled is not.
+        // Only storage images can be written; sampled images are read-only.
         let class = (sampled == 2).then_some(litmus::StorageClass::Image);
         let (given, sampler) = (said.is_some(), self.options.samplers.get(&at).copied());
         let object = MemoryObject {
@@ -491,7 +495,7 @@ impl ObjectBuilder<'_> {
         Ok(self.push_object(object))
     }
 
-    /// Makes the buffers that addresses point to, and writes the addresses.
+    /// Builds the buffers that addresses point to, and stores the addresses.
     fn build_addresses(&mut self, globals: &[ConcreteValue]) -> Result<(), Problem> {
         let mut named: HashMap<&str, u32> = HashMap::new();
         let mut pushed = BTreeSet::new();
@@ -533,9 +537,9 @@ impl ObjectBuilder<'_> {
     }
 }
 
-/// The texels that an image begins with, as far as its format keeps them; `None` for an unknown word.
+/// Returns the initial texels as the format stores them; `None` for an unknown fill word.
 pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<TexelFormat>) -> Option<Vec<u8>> {
-    let mut bytes = given.bytes(count * TEXEL)?;
+    let mut bytes = given.to_bytes(count * TEXEL)?;
     let Some(format) = format else { return Some(bytes) };
     for texel in bytes.chunks_exact_mut(TEXEL as usize) {
         for (index, part) in texel.chunks_exact_mut(component_bytes(format) as usize).enumerate() {
@@ -546,12 +550,12 @@ pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<Texe
     Some(bytes)
 }
 
-/// The number that up to 8 bytes are.
+/// Decodes up to 8 little-endian bytes.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
-/// Whether a type ends in an array of no fixed length.
+/// Returns true if a type ends in a runtime array.
 fn ends_in_runtime_array(program: &DecodedProgram<'_>, ty: u32) -> bool {
     match program.type_layout(ty) {
         Ok(TypeLayout::Array { length: None, .. }) => true,
@@ -562,13 +566,13 @@ fn ends_in_runtime_array(program: &DecodedProgram<'_>, ty: u32) -> bool {
     }
 }
 
-/// An image that nothing is said of: zeros, of a size that suits its dimension.
+/// Returns a zero image with a default size for its dimension.
 pub(crate) fn default_image(dimension: u32, arrayed: bool) -> ImageInput {
     let size = match dimension {
-        // 1D, and texels of buffers.
+        // 1D and texel buffers.
         0 | 5 => [4096, 1, 1],
         2 => [16; 3],
-        // The faces of a cube.
+        // A cube has six faces.
         3 => [64, 64, 6],
         _ => [64, 64, if arrayed { 4 } else { 1 }],
     };

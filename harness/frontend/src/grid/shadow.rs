@@ -1,4 +1,10 @@
-//! Who was at a place of memory, and whether two of them race.
+//! Shadow memory: the access history of every word, and the race check.
+//!
+//! As in FastTrack, most accesses need no history: a write that is ordered after all earlier accesses
+//! replaces them. Unlike FastTrack, reads of many invocations at one site are one record with a lane mask,
+//! because a grid executes the same instruction thousands of times.
+//!
+//! The check reports no false race. It may miss one if a bound on the number of records drops an access.
 
 use std::collections::BTreeMap;
 
@@ -8,30 +14,30 @@ use rustc_hash::FxHashMap;
 use super::access::WORD;
 use super::happens_before::{Epoch, HappensBeforeView, domain_level, nearest_shared_domain, scope_includes};
 
-/// Records of one kind at one place at most, where barriers alone order: of each of so many workgroups.
+/// If only barriers order invocations, upper bound on the workgroups with records of one kind at a word.
 const MAX_WORKGROUPS_PER_KIND: usize = 3;
-/// Records of one kind of one workgroup between two barriers at most, where barriers alone order.
+/// If only barriers order invocations, upper bound on records of one kind and workgroup between two barriers.
 const MAX_PER_WORKGROUP: usize = 2;
-/// Records of a place at most.
+/// Upper bound on the records of a word.
 const MAX_RECORDS: usize = 1 << 12;
 
-/// How memory is accessed.
+/// The properties of an access that decide how it conflicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MemoryAccessKind {
     pub writes: bool,
     pub atomic: bool,
-    /// Whether it has more bytes than a word.
+    /// True if it is larger than a word.
     pub wide: bool,
-    /// Whether no other invocation is ordered with it.
+    /// True for a private access (without `NonPrivatePointer`), which nothing orders with other invocations.
     pub private: bool,
-    /// Whether it makes itself available, or visible, to its scope.
+    /// True if it makes itself available or visible to its scope.
     pub published: bool,
     pub scope: Scope,
-    /// Which read-modify-write it is; equal ones give the same sum in any order. 0 for others.
+    /// The read-modify-write operation if it commutes with itself; 0 otherwise.
     pub operation: u8,
 }
 
-/// An access.
+/// A recorded access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AccessRecord {
     pub epoch: Epoch,
@@ -40,7 +46,7 @@ pub(super) struct AccessRecord {
 }
 
 impl MemoryAccessKind {
-    /// The level of the domain up to which it makes itself available, or from which it makes itself visible.
+    /// Returns the domain level of the access's own availability or visibility operation.
     fn own_domain_level(&self) -> usize {
         if self.published { domain_level(self.scope) } else { 0 }
     }
@@ -52,33 +58,33 @@ impl AccessRecord {
     }
 }
 
-/// What accesses of several invocations may have in common.
+/// The properties that accesses of several invocations share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AccessSite {
     pub instruction: u32,
-    /// The calls that led there, by their number.
+    /// Number of the call stack that led there.
     pub calls: u32,
     pub kind: MemoryAccessKind,
-    /// Bytes of the word.
+    /// The accessed bytes of the word.
     pub mask: u8,
 }
 
 impl AccessSite {
-    /// Whether what is kept of one access does for the other, wherever they stand in the shader.
+    /// Returns true if a record of one can stand for the other, whatever their position.
     fn has_same_kind(&self, other: &AccessSite) -> bool {
         self.kind == other.kind && self.mask == other.mask
     }
 }
 
-/// How many invocations share a group: their numbers differ in the bits below.
+/// Invocations per group: their numbers differ only in the low bits.
 const GROUP_SIZE: u32 = u32::BITS;
 
-/// Accesses that differ in their invocations alone.
+/// Accesses that differ only in their invocation.
 #[derive(Clone, Copy, Debug)]
 struct AccessGroup {
-    /// The first of the numbers that it has room for.
+    /// The first invocation that the mask covers.
     first_invocation: u32,
-    /// A bit for each that is in it.
+    /// One bit for each invocation with the access.
     lanes: u32,
     time: u32,
     barrier_epoch: u32,
@@ -98,7 +104,7 @@ impl AccessGroup {
         }
     }
 
-    /// The bit of an invocation; 0 where it is not in it.
+    /// Returns the bit of an invocation; 0 if it has no record.
     fn lane_bit(&self, invocation: u32) -> u32 {
         let room = invocation.checked_sub(self.first_invocation).filter(|lane| *lane < GROUP_SIZE);
         room.map_or(0, |lane| self.lanes & 1 << lane)
@@ -110,7 +116,7 @@ impl AccessGroup {
             && self.site == other.site
     }
 
-    /// Its accesses, with the bit of each.
+    /// Expands the group into records, each with its bit.
     fn records(self, shape: InvocationNumbering) -> impl Iterator<Item = (u32, AccessRecord)> {
         let AccessGroup { first_invocation: first, time, barrier_epoch: epoch, site: way, mut lanes } = self;
         std::iter::from_fn(move || {
@@ -126,43 +132,43 @@ impl AccessGroup {
     }
 }
 
-/// How invocations are numbered.
+/// The layout of invocation numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InvocationNumbering {
-    /// Invocations of a workgroup.
+    /// Invocations per workgroup.
     pub workgroup_size: u32,
-    /// Invocations of a subgroup.
+    /// Invocations per subgroup.
     pub subgroup_size: u32,
 }
 
-/// How two accesses stand to each other.
+/// The relation of two conflicting accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AccessOrder {
     Ordered,
-    /// Both are atomic and in each other's scope.
+    /// Both are atomic, of one size, and in each other's scope.
     MutualAtomics,
     Race,
-    /// The earlier happens before, but what it wrote is not available, or not visible.
+    /// The earlier access happens before, but its write is not available or not visible.
     Unpublished,
 }
 
-/// For invocations up to which of their times what they wrote at a place is seen there.
+/// For each invocation, the time up to which its writes to a location are visible to an acquiring atomic.
 pub(super) type SelfVisibleWrites = BTreeMap<u32, u32>;
 
-/// What decides how accesses stand to each other.
+/// The context of a race check.
 #[derive(Clone, Copy)]
 pub(super) struct RaceCheck<'v> {
     pub view: &'v HappensBeforeView,
-    /// Of the place of the access.
+    /// Writes to this location that are visible without a visibility operation.
     pub self_visible: Option<&'v SelfVisibleWrites>,
-    /// Whether more than barriers of workgroups orders invocations.
+    /// True if more than workgroup barriers orders invocations.
     pub has_fine_ordering: bool,
-    /// The time of the invocation at which it released something last.
+    /// The accessing invocation's clock at its last release.
     pub last_release: u32,
     pub numbering: InvocationNumbering,
 }
 
-/// How an access stands to an earlier one.
+/// Classifies an access against an earlier one.
 pub(super) fn classify_pair(
     earlier: &AccessRecord,
     later: &AccessRecord,
@@ -199,29 +205,29 @@ pub(super) fn classify_pair(
     if known && a.writes && !b.writes { AccessOrder::Unpublished } else { AccessOrder::Race }
 }
 
-/// Who was at a word.
+/// The access history of one word.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShadowCell {
     groups: Vec<AccessGroup>,
     writes: bool,
-    /// One more than the number of the invocation that changed it last; 0 for nobody.
+    /// The invocation that last changed the value, plus one; 0 for none.
     last_writer: u32,
 }
 
-/// Words of a page: a bit each.
+/// Words per page, one bit each.
 const WORDS_PER_PAGE: u64 = u32::BITS as u64;
 
-/// Who was at the words of a part of an object.
+/// The access history of a range of words.
 #[derive(Clone, Debug, Default)]
 struct ShadowPage {
-    /// A bit for each word at which somebody was.
+    /// One bit for each word with a record.
     words: u32,
-    /// Of these alone, in their order.
+    /// The history of these words, in ascending order.
     cells: Vec<ShadowCell>,
 }
 
 impl ShadowPage {
-    /// Where the cell of a word is, or has to be.
+    /// Returns whether a word has a history, and its index or insertion point.
     fn cell_index(&self, word: u64) -> (bool, usize) {
         let bit = 1 << (word % WORDS_PER_PAGE);
         (self.words & bit != 0, (self.words & (bit - 1)).count_ones() as usize)
@@ -238,23 +244,23 @@ impl ShadowPage {
     }
 }
 
-/// Grows by less than vectors do by themselves: there are many, and most are short.
+/// Grows a vector by a quarter: there are many vectors, and most are short.
 fn reserve_one<T>(all: &mut Vec<T>) {
     if all.len() == all.capacity() {
         all.reserve_exact(1 + all.len() / 4);
     }
 }
 
-/// Who was at the words of an object.
+/// The access history of a memory object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShadowMemory {
-    /// Where somebody was first, by its number: many objects have no other.
+    /// The first page that was used, with its number; many objects have only this one.
     first_page: (u32, ShadowPage),
     other_pages: FxHashMap<u32, ShadowPage>,
 }
 
 impl ShadowMemory {
-    /// The word of that number.
+    /// Returns the history of a word, creating it if needed.
     pub fn cell_mut(&mut self, word: u64) -> &mut ShadowCell {
         let number = (word / WORDS_PER_PAGE) as u32;
         if self.first_page.1.words == 0 {
@@ -267,7 +273,7 @@ impl ShadowMemory {
         page.cell_mut(word)
     }
 
-    /// Who changed the word of a byte last, and the instruction that did so.
+    /// Returns the invocation and instruction that last changed the word at a byte offset.
     pub fn last_write(&self, offset: u64) -> Option<(u32, u32)> {
         let word = offset / WORD;
         let number = (word / WORDS_PER_PAGE) as u32;
@@ -281,7 +287,7 @@ impl ShadowMemory {
         Some((who, last.site.instruction))
     }
 
-    /// Bytes that were accessed, and bytes that it takes to know by whom.
+    /// Returns the number of accessed bytes and the size of the history.
     pub fn byte_counts(&self) -> (u64, u64) {
         let mut accessed = 0;
         let mut bytes = self.other_pages.capacity() * size_of::<(u32, ShadowPage)>();
@@ -296,21 +302,21 @@ impl ShadowMemory {
     }
 }
 
-/// What comes of an access.
+/// The result of recording an access.
 #[derive(Debug, Default)]
 pub(super) struct RaceCheckResult {
     pub conflict: Option<(AccessRecord, AccessOrder)>,
-    /// Whether an atomic of another kind, or one that overwrites, is not ordered with it.
+    /// True if a mutual atomic that does not commute with it is unordered with it.
     pub unordered: bool,
 }
 
 impl ShadowCell {
-    /// An invocation left another value here than it found.
+    /// Records that an invocation changed the value.
     pub fn set_last_writer(&mut self, invocation: u32) {
         self.last_writer = invocation + 1;
     }
 
-    /// Looks at all who were here, and stays.
+    /// Checks an access against the history and records it.
     pub fn record_access(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) -> RaceCheckResult {
         let mut met = RaceCheckResult::default();
         if self.writes || new.site.kind.writes {
@@ -327,7 +333,9 @@ impl ShadowCell {
         met
     }
 
-    /// Whose writes, and when, a read sees by itself: later ones of its invocation see them as well.
+    /// Returns the writes that a read sees through its own visibility operation, with their times.
+    ///
+    /// Later reads of the same invocation see them too.
     pub fn self_visible_writes(
         &self,
         read: &AccessRecord,
@@ -374,16 +382,17 @@ impl ShadowCell {
         }
     }
 
-    /// Drops those for whom a write does as well.
+    /// Drops earlier accesses for which a new write stands.
     fn drop_covered(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) {
         let plain = MemoryAccessKind { writes: false, atomic: false, published: false, ..new.site.kind };
         let read = AccessRecord { site: AccessSite { kind: plain, ..new.site }, ..*new };
         for group in &mut self.groups {
             let (old, by) = (group.site, new.site);
-            // Whoever conflicts with the earlier is to conflict with the new one, which atomics do less, and nobody does with what is
-            // its own: a read of the invocation behind it may still not see the earlier.
+            // Dropping is sound only if every access that conflicts with the old record also conflicts with
+            // the new one. An atomic conflicts with less than a plain access. A read of the same invocation
+            // may still not see the old write.
             let stronger = !by.kind.atomic || old.kind.atomic && old.kind.scope == by.kind.scope;
-            // What comes no further by itself than the earlier.
+            // A wider availability operation would hide that the old write reaches fewer domains.
             let further = by.kind.own_domain_level() > old.kind.own_domain_level() && old.kind.writes;
             if old.mask & !by.mask != 0 || old.kind.private || !stronger {
                 continue;
@@ -399,8 +408,9 @@ impl ShadowCell {
                     || known
                         && match classify_pair(&record, new, sight) {
                             AccessOrder::Ordered => true,
-                            // Of atomics as well that took turns, as with a lock: who comes behind the new one comes behind both, and who
-                            // does not is as little in order with the new one.
+                            // Also for mutual atomics that took turns, as in a lock: an access ordered after
+                            // the new one is ordered after both, and an access that is not races with the new
+                            // one too.
                             AccessOrder::MutualAtomics => {
                                 let alike = [0, old.kind.operation].contains(&by.kind.operation);
                                 alike && (old.kind.published || !old.kind.writes)
@@ -415,8 +425,10 @@ impl ShadowCell {
         self.groups.retain(|group| group.lanes != 0);
     }
 
-    /// What an atomic makes available is its place: what its invocation wrote there before as well. Whoever knows of one then knows of
-    /// the other, where nothing was released between.
+    /// Marks earlier plain writes of the invocation as published by its atomic.
+    ///
+    /// An availability operation covers the location, not just one write. This holds only without a release
+    /// in between.
     fn publish_earlier_writes(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) {
         let mut moved = Vec::new();
         for group in &mut self.groups {
@@ -436,8 +448,9 @@ impl ShadowCell {
         }
     }
 
-    /// Whether a record is kept where barriers of workgroups alone order, by how many there are of its kind; those of an earlier barrier
-    /// make room.
+    /// Returns true if a record is needed although only barriers order invocations.
+    ///
+    /// A few records per kind are enough there, and those of an earlier barrier epoch make room.
     fn has_room_for(&mut self, new: &AccessRecord, shape: InvocationNumbering) -> bool {
         let mut workgroups: Vec<u32> = Vec::new();
         let mut each = 0;
@@ -475,7 +488,7 @@ impl ShadowCell {
 }
 
 impl AccessGroup {
-    /// Whether nothing comes of an access, whoever the invocations are.
+    /// Returns true if no invocation's `new` access can conflict with this group.
     fn is_compatible_with(&self, new: &AccessRecord) -> bool {
         let (a, b) = (&self.site.kind, &new.site.kind);
         let everywhere = |scope: Scope| scope_includes(scope, (0, 0, 0), (1, 1, 1));
@@ -488,7 +501,7 @@ impl AccessGroup {
 }
 
 impl RaceCheckResult {
-    /// Looks at one who was there.
+    /// Adds the relation to one earlier record.
     fn add_pair(&mut self, record: &AccessRecord, new: &AccessRecord, sight: RaceCheck<'_>) {
         match classify_pair(record, new, sight) {
             AccessOrder::Ordered => {}

@@ -1,4 +1,8 @@
-//! Split barriers: who arrives goes on, and who waits does so until all have arrived as often as it has waited.
+//! Split barriers (`SPV_INTEL_split_barrier`): an arrival does not block, a wait blocks until its round is
+//! complete.
+//!
+//! A round of a subgroup or workgroup is complete when every invocation has arrived as often as the waiting
+//! one has waited.
 
 use litmus::Scope;
 
@@ -10,18 +14,18 @@ use super::machine::{
 };
 use super::sync::BarrierSemantics;
 
-/// The number of an execution scope among those that rounds are counted of.
+/// Returns the index of an execution scope in `split_counts`.
 fn scope_index(scope: Scope) -> usize {
     usize::from(scope == Scope::Workgroup)
 }
 
-/// Whose rounds these are: of a subgroup, or of the whole workgroup.
+/// Returns the subgroup that owns a round; `None` for the whole workgroup.
 fn round_owner(invocation: &Invocation, scope: Scope) -> Option<u32> {
     (scope == Scope::Subgroup).then_some(invocation.subgroup)
 }
 
 impl Interpreter<'_> {
-    /// An invocation arrives.
+    /// Executes an arrival.
     pub(super) fn arrive_at_split(&mut self, here: &mut InvocationCtx<'_>) -> Step<()> {
         self.events += 1;
         self.changes += 1;
@@ -38,7 +42,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Lets those go on whose round is whole.
+    /// Resumes the invocations whose round is complete.
     pub(super) fn complete_split_waits(&mut self, workgroup: &mut WorkgroupState) -> Result<bool, Refusal> {
         let mut met = false;
         for index in 0..workgroup.invocations.len() {
@@ -62,7 +66,7 @@ impl Interpreter<'_> {
         Ok(met)
     }
 
-    /// The wait of a split barrier that an invocation stands at.
+    /// Returns the split wait at which an invocation is blocked.
     fn split_wait_at(
         &self,
         workgroup: &WorkgroupState,
@@ -76,7 +80,7 @@ impl Interpreter<'_> {
         Ok(Some((site, scope, barrier)))
     }
 
-    /// Somebody who has not arrived in the round that an invocation waits for.
+    /// Returns an invocation that has not arrived in the awaited round.
     fn missing_arrival<'w>(
         &self,
         workgroup: &'w WorkgroupState,
@@ -92,7 +96,7 @@ impl Interpreter<'_> {
         })
     }
 
-    /// Tells who waits for those that never arrive.
+    /// Reports waits for invocations that never arrive.
     pub(super) fn report_missing_arrivals(&mut self, indices: &[u32]) -> Result<(), Refusal> {
         let mut all = Vec::new();
         for workgroup in indices.iter().filter_map(|index| self.workgroups.get(index)) {

@@ -1,26 +1,29 @@
-//! Loops that wait for another lane of the same subgroup, which nobody promises to go on meanwhile.
+//! Detects spin loops that wait for another lane of the same subgroup.
 //!
-//! A walk lets everybody go on, so that such a loop ends in it. Where a lane repeats one while another of its subgroup could go
-//! on, the walk is tried from there with all lanes of that subgroup held back but the one, and everybody else going on in turn:
-//! if nobody changes anything any more and the lane is still in a loop, that is a run without end under progress models that
-//! owe lanes of a subgroup nothing.
+//! The schedules of a walk are fair, so such a loop ends in them. Vulkan guarantees no forward progress
+//! between lanes of one subgroup. So if a lane spins while another lane of its subgroup can run, a trial
+//! continues with only the spinning lane of that subgroup; all other invocations run in turn. If nothing
+//! changes any more and the lane still spins, the loop is endless under progress models without guarantees
+//! for lanes.
+//!
+//! A finding is sound for the walked schedule. The budget bounds the trials, so loops may be missed.
 
-use crate::lift::{FindingKind, Identity};
+use crate::lift::{FindingKind, InvocationId};
 
 use super::machine::{Interpreter, InvocationCtx, InvocationState, SiteFinding};
 use super::schedule::{SchedulePolicy, ScheduleRng, StarvedLanes};
 
-/// Rounds in which nothing changes before it is asked whether anything ever will.
+/// Rounds without a change before a trial checks for a spin loop.
 const MAX_IDLE_ROUNDS: u32 = 2;
-/// Steps of a trial at most.
+/// Upper bound on the steps of a trial.
 const MAX_TRIAL_STEPS: u64 = 2_000_000;
 
-/// How often it is still looked whether a lane waits for another.
+/// Remaining checks for lanes that wait for another lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrialBudget {
-    /// Whether a loop comes round.
+    /// Checks for a spin loop.
     loops: u32,
-    /// What comes of it where the others are held back.
+    /// Trials without the other lanes.
     trials: u32,
 }
 
@@ -30,16 +33,16 @@ impl Default for TrialBudget {
     }
 }
 
-/// A lane that repeats a loop, and another of its subgroup that goes on.
+/// A spinning lane and another lane of its subgroup that can run.
 struct LaneWait {
-    waiting: (u32, Identity),
-    /// The lanes of the subgroup: the first of them, and how many.
+    waiting: (u32, InvocationId),
+    /// The first lane of the subgroup, and the number of lanes.
     lanes: (u32, u32),
-    awaited: (u32, Identity),
+    awaited: (u32, InvocationId),
 }
 
 impl Interpreter<'_> {
-    /// Looks for a lane that waits for another of its subgroup, and tells it; whether there is one.
+    /// Reports a lane that waits for another lane of its subgroup; returns true if one was found.
     pub(super) fn find_starved_lane(&mut self, left: &[u32]) -> bool {
         if self.trial_budget.loops == 0 || self.trial_budget.trials == 0 || self.setup.subgroup_size < 2 {
             return false;
@@ -93,7 +96,7 @@ impl Interpreter<'_> {
         found
     }
 
-    /// Goes on without the other lanes of the subgroup: where the one is in a loop that never ends.
+    /// Runs without the other lanes; returns the site of the endless loop, if any.
     fn run_without_other_lanes(&mut self, mut left: Vec<u32>, wait: &LaneWait) -> Option<u32> {
         let (number, me) = wait.waiting;
         let mut behind =

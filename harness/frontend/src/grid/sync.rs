@@ -1,4 +1,9 @@
-//! What orders invocations: releases and acquires of atomics, memory barriers and control barriers.
+//! Synchronization: releases and acquires of atomics, fences and control barriers.
+//!
+//! A release copies the invocation's ordering state, an acquire joins it if each scope includes the other
+//! invocation ("Synchronizes-With" of the Vulkan memory model). Fences follow the C++ rule: a release fence
+//! attaches to later atomics, an acquire fence takes what earlier atomics read. Releases of one subgroup with
+//! equal scope and classes may be merged, which bounds memory.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,12 +16,12 @@ use super::happens_before::{
 };
 use super::machine::{Invocation, WorkgroupState};
 
-/// No invocation: of what several gave.
+/// Placeholder for the releasing invocation of a merged release.
 const MERGED_INVOCATION: u32 = u32::MAX;
-/// Releases that one write carries before they are gathered.
+/// Upper bound on the separate releases of one write; more are merged by subgroup.
 const MAX_SEPARATE_RELEASES: usize = 8;
 
-/// What a control barrier is.
+/// Scope and semantics of a control barrier.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BarrierSemantics {
     pub scope: Scope,
@@ -28,12 +33,12 @@ impl Invocation {
         (self.number, self.identity.workgroup_index, self.subgroup)
     }
 
-    /// When an access of it happens that happens now.
+    /// Returns the time of an access that is executed now.
     pub fn current_time(&self) -> u32 {
         self.clock + 1
     }
 
-    /// Tells what it did from what it will do.
+    /// Advances the clock, so that earlier and later accesses differ.
     pub fn start_epoch(&mut self) {
         self.clock += 1;
         self.last_release = self.clock;
@@ -50,7 +55,9 @@ impl Invocation {
         }
     }
 
-    /// The availability operations of an instruction, which stand before it; those of a barrier of the whole workgroup are told of all.
+    /// Performs the availability operations that precede an instruction.
+    ///
+    /// `by_itself` is false for a barrier of the whole workgroup, whose writes are published together.
     pub fn make_available(&mut self, scope: Scope, semantics: Semantics, by_itself: bool) {
         if semantics.make_available {
             if by_itself {
@@ -63,7 +70,7 @@ impl Invocation {
         }
     }
 
-    /// The visibility operations of an instruction, which stand behind it.
+    /// Performs the visibility operations that follow an instruction.
     pub fn make_visible(&mut self, scope: Scope, semantics: Semantics) {
         if semantics.make_visible {
             let around = self.domain_extents();
@@ -73,7 +80,7 @@ impl Invocation {
         }
     }
 
-    /// What a release of this invocation gives.
+    /// Returns a release of everything before this point.
     pub fn release(&mut self, scope: Scope, semantics: Semantics) -> Rc<ReleaseMessage> {
         self.start_epoch();
         let known = [0, 1, 2].map(|class: usize| {
@@ -97,7 +104,7 @@ impl Invocation {
         })
     }
 
-    /// Takes what a release gives, where both reach each other.
+    /// Joins a release if the scopes of both sides include each other.
     pub fn acquire(&mut self, message: &ReleaseMessage, scope: Scope, semantics: Semantics) {
         let (mine, theirs) = (self.domain_ids(), (message.invocation, message.workgroup, message.subgroup));
         if !scope_includes(scope, mine, theirs) || !scope_includes(message.scope, mine, theirs) {
@@ -111,14 +118,14 @@ impl Invocation {
         }
     }
 
-    /// A memory barrier.
+    /// Executes a memory barrier.
     pub fn execute_fence(&mut self, scope: Scope, semantics: Semantics) {
         self.make_available(scope, semantics, true);
         self.acquire_and_release(scope, semantics);
         self.make_visible(scope, semantics);
     }
 
-    /// What a memory barrier takes of the atomics before it, and gives to those behind it.
+    /// Acquires for the preceding atomics and releases for the following ones.
     fn acquire_and_release(&mut self, scope: Scope, semantics: Semantics) {
         if semantics.order.acquires() {
             for message in self.pending_acquires.clone() {
@@ -127,14 +134,14 @@ impl Invocation {
         }
         if semantics.order.releases() {
             let message = self.release(scope, semantics);
-            // A later barrier of the same scope and classes gives all that an earlier one gave.
+            // A later fence of the same scope and classes subsumes an earlier one.
             self.pending_releases
                 .retain(|earlier| earlier.scope != scope || earlier.classes != semantics.classes);
             self.pending_releases.push(message);
         }
     }
 
-    /// What an atomic write of a class carries: its own release and those of the barriers before it.
+    /// Returns the releases of an atomic write: its own and those of earlier fences.
     pub fn releases_of_write(
         &mut self,
         class: StorageClass,
@@ -152,8 +159,10 @@ impl Invocation {
         all
     }
 
-    /// An atomic that acquires from an atomic at the same place: what that one's agent wrote there is seen there, whatever
-    /// classes the semantics name.
+    /// Makes an atomic's earlier writes to the same location visible.
+    ///
+    /// An acquire from an atomic at the same location orders the location itself, whatever classes the
+    /// semantics name.
     pub fn acquire_self_visible(
         &mut self,
         place: (u32, u32, u64),
@@ -178,10 +187,10 @@ impl Invocation {
         }
     }
 
-    /// An atomic read takes what the write carried.
+    /// Performs the acquire of an atomic read.
     pub fn acquire_from_write(&mut self, messages: &ReleaseSet, scope: Scope, semantics: Semantics) {
         let acquires = semantics.order.acquires();
-        // Who waits finds the same again and again.
+        // A spin loop reads the same release set again and again.
         if !acquires && self.last_received.as_ref().is_some_and(|known| Rc::ptr_eq(known, messages)) {
             return;
         }
@@ -194,7 +203,7 @@ impl Invocation {
         self.last_received = Some(messages.clone());
     }
 
-    /// What an arrival at a split barrier gives: its own release and those of the memory barriers before it.
+    /// Returns the releases of an arrival: its own and those of earlier fences.
     pub fn arrive_at_split_barrier(&mut self, barrier: BarrierSemantics) -> Vec<Rc<ReleaseMessage>> {
         let mut all = self.pending_releases.clone();
         if barrier.semantics.order.releases() {
@@ -204,7 +213,7 @@ impl Invocation {
         all
     }
 
-    /// What the wait of a split barrier takes, at once or for the memory barriers behind it.
+    /// Completes the wait of a split barrier and acquires what the arrivals released.
     pub fn finish_split_barrier(&mut self, messages: &[Rc<ReleaseMessage>], barrier: BarrierSemantics) {
         let mine = self.subgroup;
         self.make_available(barrier.scope, barrier.semantics, true);
@@ -221,7 +230,7 @@ impl Invocation {
         self.make_visible(barrier.scope, barrier.semantics);
     }
 
-    /// What a memory barrier behind it may still take.
+    /// Stores releases that a later acquire fence may take.
     fn keep_for_fences(&mut self, messages: Vec<Rc<ReleaseMessage>>) {
         if self.pending_acquires.len() + messages.len() > MAX_SEPARATE_RELEASES {
             if !self.acquires_are_merged {
@@ -241,7 +250,7 @@ impl Invocation {
     }
 }
 
-/// The invocations `together` of a workgroup meet at a control barrier; `whole` is whether they are all of it.
+/// Synchronizes the invocations `together` at a control barrier; `whole` is true for a complete workgroup.
 pub(super) fn synchronize_at_barrier(
     workgroup: &mut WorkgroupState,
     together: &[usize],
@@ -270,11 +279,11 @@ pub(super) fn synchronize_at_barrier(
         let own = (semantics.order != Order::Relaxed).then_some(barrier);
         exchange_releases(workgroup, together, own);
     }
-    // What one sees, those of its subgroup see who know the same.
+    // Lanes with the same view before a visibility operation have the same view after it.
     let mut last: Option<(u32, [HappensBeforeView; 3], [HappensBeforeView; 3])> = None;
     for index in together {
         let me = &mut workgroup.invocations[*index];
-        // The barrier is a memory barrier as well.
+        // A control barrier with semantics is also a memory barrier.
         if fine && semantics.order != Order::Relaxed {
             me.acquire_and_release(scope, semantics);
         }
@@ -297,7 +306,7 @@ pub(super) fn synchronize_at_barrier(
     }
 }
 
-/// Everybody of the workgroup knows all of it from here on.
+/// Joins the states of all invocations and advances the barrier epoch.
 fn join_workgroup(
     workgroup: &mut WorkgroupState,
     together: &[usize],
@@ -339,7 +348,7 @@ fn join_workgroup(
     }
 }
 
-/// Memory barriers before the control barrier, and its own release, reach acquires at or behind it.
+/// Lets acquires at or after the barrier take the pending and own releases of the others.
 fn exchange_releases(workgroup: &mut WorkgroupState, together: &[usize], own: Option<BarrierSemantics>) {
     let mut all = Vec::new();
     for index in together {
@@ -363,7 +372,7 @@ fn exchange_releases(workgroup: &mut WorkgroupState, together: &[usize], own: Op
     }
 }
 
-/// What several releases of one subgroup give together.
+/// Merges releases of one subgroup into one.
 fn merge_releases(all: &[Rc<ReleaseMessage>]) -> Option<Rc<ReleaseMessage>> {
     let first = all.first()?;
     if all.len() == 1 {
@@ -383,12 +392,12 @@ fn merge_releases(all: &[Rc<ReleaseMessage>]) -> Option<Rc<ReleaseMessage>> {
     }))
 }
 
-/// Whose releases are told as one where they are not few.
+/// Returns the key by which releases are merged.
 fn merge_key(message: &ReleaseMessage) -> (u32, u32, Scope, u8) {
     (message.workgroup, message.subgroup, message.scope, message.classes.0)
 }
 
-/// Releases, those of one subgroup with the same scope and classes as one, in the order of [`whose`].
+/// Merges releases by [`merge_key`] and sorts them by it.
 fn group_releases(mut all: Vec<Rc<ReleaseMessage>>) -> Vec<Rc<ReleaseMessage>> {
     if all.is_sorted_by(|one, next| merge_key(one) < merge_key(next)) {
         return all;
@@ -397,7 +406,7 @@ fn group_releases(mut all: Vec<Rc<ReleaseMessage>>) -> Vec<Rc<ReleaseMessage>> {
     all.chunk_by(|one, other| merge_key(one) == merge_key(other)).filter_map(merge_releases).collect()
 }
 
-/// Adds a release to those that are grouped. What both have, and what one has of more than the other, is not made anew.
+/// Merges a release into sorted groups, reusing a side that dominates.
 fn merge_into_groups(all: &mut Vec<Rc<ReleaseMessage>>, theirs: Rc<ReleaseMessage>) {
     match all.binary_search_by(|known| merge_key(known).cmp(&merge_key(&theirs))) {
         Err(at) => all.insert(at, theirs),
@@ -414,12 +423,12 @@ fn merge_into_groups(all: &mut Vec<Rc<ReleaseMessage>>, theirs: Rc<ReleaseMessag
     }
 }
 
-/// What a write carries: each by itself where they are few.
+/// Returns the set that a write carries, merged if it is large.
 pub(super) fn to_release_set(all: Vec<Rc<ReleaseMessage>>) -> ReleaseSet {
     if all.len() <= MAX_SEPARATE_RELEASES { all.into() } else { group_releases(all).into() }
 }
 
-/// The classes of semantics, as those of the classes that are kept apart.
+/// Restricts the classes of semantics to [`CLASSES`].
 pub(super) fn restrict_to_tracked_classes(semantics: Semantics) -> Semantics {
     let classes = CLASSES.into_iter().filter(|class| semantics.classes.contains(*class));
     Semantics { classes: classes.fold(StorageClassSet::EMPTY, StorageClassSet::with), ..semantics }

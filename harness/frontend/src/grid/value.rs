@@ -1,4 +1,4 @@
-//! Values of a walk over a whole grid: bits with what is to be known of where they come from.
+//! Concrete values of a walk, with taint bits that track where they come from.
 
 use std::rc::Rc;
 
@@ -6,23 +6,23 @@ use rspirv::spirv::Op;
 
 use super::sampler::Sampler;
 
-/// What is to be known of a value, as bits.
+/// A set of taint bits.
 pub(super) type Taint = u32;
-/// Nobody gave it.
+/// The value was never initialized.
 pub(super) const UNDEFINED: Taint = 1;
-/// Another order of the invocations may give another value.
+/// Another schedule may produce another value.
 pub(super) const SCHEDULE_DEPENDENT: Taint = 2;
-/// It is not computed here: filtered texels, results of matrices.
+/// The walk does not compute the value: filtered texels, cooperative matrices.
 pub(super) const OPAQUE: Taint = 4;
-/// An operation of a subgroup gave it that takes it from a lane that is not active, or not there; beside [`UNDEFINED`].
+/// A subgroup operation read an inactive or missing lane; set together with [`UNDEFINED`].
 pub(super) const INACTIVE_LANE: Taint = 8;
-/// It was read beyond the end of its object, or computed by an instruction without a defined result: a bit for each place that does,
-/// the last for all further ones.
+/// One bit for each site that read out of bounds or computed an undefined result. The last bit stands for all
+/// further sites.
 pub(super) const SITE_MASK: Taint = 0xffff_ff00;
 /// The first of these bits.
 pub(super) const FIRST_SITE: u32 = 8;
 
-/// What somebody depends on who depends on an undefined value of this taint.
+/// Describes the source of an undefined value.
 pub(super) fn undefined_source(taint: Taint) -> &'static str {
     match taint & INACTIVE_LANE {
         0 => "memory that nobody wrote",
@@ -30,9 +30,11 @@ pub(super) fn undefined_source(taint: Taint) -> &'static str {
     }
 }
 
-/// What is to be known of the result, which has that many bits, of an instruction on numbers, with what is of each of them. Of
-/// `a && b` and `a || b` one side may decide alone: compilers of HLSL compute both, so that `i < n && data[i] > 0` reads beyond the
-/// end, and nobody looks at it. An undefined number is some number, of which `* 0` and `& 0` make 0 all the same.
+/// Returns the taint of a result of `bits` bits.
+///
+/// An absorbing operand decides alone: `a && b`, `a || b`, `* 0` and `& 0`. HLSL compilers evaluate both
+/// sides of `i < n && data[i] > 0`, so the right side may read out of bounds without effect. An undefined
+/// number is still some number, so `undefined * 0` is 0.
 pub(super) fn result_taint(op: Op, numbers: &[(u64, Taint)], bits: u32) -> Taint {
     let decides = |(number, taint): &&(u64, Taint)| {
         arithmetic::decides(op, *number, bits) && taint & !SCHEDULE_DEPENDENT == 0
@@ -43,28 +45,28 @@ pub(super) fn result_taint(op: Op, numbers: &[(u64, Taint)], bits: u32) -> Taint
     }
 }
 
-/// A pointer.
+/// A pointer into a memory object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConcretePointer {
-    /// Index among the objects that are shared, or with [`LOCAL`] among those of the invocation.
+    /// Index of a shared object, or with [`LOCAL`] of an object of the invocation.
     pub object: u32,
     pub offset: u64,
-    /// What it points to.
+    /// The pointee type.
     pub ty: u32,
-    /// Bytes from one column, or row, of a matrix to the next.
+    /// Bytes between columns or rows of the matrix that contains the pointee.
     pub matrix_stride: u32,
     pub row_major: bool,
     pub coherent: bool,
-    /// Whether an index on the way was beyond its array.
+    /// True if an index was beyond its array.
     pub out_of_bounds: bool,
     pub taint: Taint,
-    /// Bytes from one element to the next of the array that it points into; 0 where it is none.
+    /// Bytes between elements of the array that it points into; 0 outside of arrays.
     pub stride: u64,
 }
 
-/// Objects of one invocation alone.
+/// Tag of object numbers in private memory.
 pub(super) const LOCAL: u32 = 1 << 31;
-/// The object of no address.
+/// The object number of a null pointer.
 pub(super) const NULL_OBJECT: u32 = LOCAL - 1;
 
 impl ConcretePointer {
@@ -87,16 +89,16 @@ impl ConcretePointer {
     }
 }
 
-/// A value.
+/// A value, with its taint.
 #[derive(Clone, Debug)]
 pub(super) enum ConcreteValue {
     Bits(u64, Taint),
     Composite(Rc<[ConcreteValue]>),
     Pointer(ConcretePointer),
-    /// An image: its object, and the sampler that it is read with, where one is and it is known.
+    /// An image object, with its sampler if it is known.
     Image(u32, Option<Sampler>),
     Sampler(Sampler),
-    /// Something without bits.
+    /// A value without bits, such as a handle.
     NoBits(Taint),
 }
 
@@ -109,7 +111,7 @@ impl ConcreteValue {
         ConcreteValue::Bits(u64::from(holds), taint)
     }
 
-    /// All that is to be known of it.
+    /// Returns the union of all taint bits.
     pub fn combined_taint(&self) -> Taint {
         match self {
             ConcreteValue::Bits(_, taint) | ConcreteValue::NoBits(taint) => *taint,
@@ -119,7 +121,7 @@ impl ConcreteValue {
         }
     }
 
-    /// The same value, of which more is to be known.
+    /// Adds taint bits.
     pub fn with_taint(self, more: Taint) -> ConcreteValue {
         if more == 0 {
             return self;

@@ -1,21 +1,23 @@
-//! Up to which time each of many invocations is known.
+//! A persistent vector clock: a copy-on-write radix tree from invocation to timestamp.
+//!
+//! Most clocks differ from a predecessor in one component, so they share all other nodes. This keeps a lock
+//! that a million invocations take in turn affordable. A join allocates only where neither side dominates.
 
 use std::rc::Rc;
 
-/// Numbers whose times lie together, and parts of a node: each takes as much memory.
+/// Entries of a leaf and children of an inner node; both take about the same memory.
 const LEAF_SIZE: usize = 32;
 const FANOUT: usize = 16;
 
-/// Times by number; 0 where nothing is known. Two that came from one have in common what was not changed since: who takes a lock knows of
-/// all who had it before, and learns of one.
+/// A map from invocation to timestamp with 0 as the default.
 #[derive(Clone, Debug, Default)]
 pub(super) struct VectorClock {
     root: Subtree,
-    /// Nodes above the times.
+    /// Inner levels above the leaves.
     height: u32,
 }
 
-/// What is known of some numbers, if anything is.
+/// A subtree; `None` if all its timestamps are 0.
 type Subtree = Option<Rc<ClockNode>>;
 
 #[derive(Clone, Debug)]
@@ -24,14 +26,14 @@ enum ClockNode {
     Inner([Subtree; FANOUT]),
 }
 
-/// How many numbers a part has room for with so many nodes above its times.
+/// Returns how many invocations a subtree of `height` covers.
 fn subtree_capacity(height: u32) -> u64 {
     (LEAF_SIZE as u64).saturating_mul((FANOUT as u64).saturating_pow(height))
 }
 
-/// Which part of a node of that height a number is in, and where in it.
+/// Returns the child of a node that covers `number`, and the index within that child.
 fn child_index(number: u32, height: u32) -> (usize, u32) {
-    // Below a node there is less room than there are numbers.
+    // A child covers fewer than 2^32 numbers, so the cast is lossless.
     let room = subtree_capacity(height - 1) as u32;
     ((number / room) as usize % FANOUT, number % room)
 }
@@ -41,7 +43,7 @@ impl VectorClock {
         self.root.is_none()
     }
 
-    /// Whether both are told to be the same.
+    /// Returns true if both share one tree; false proves nothing.
     pub fn ptr_eq(&self, other: &VectorClock) -> bool {
         self.height == other.height && ptr_eq_subtrees(&self.root, &other.root)
     }
@@ -73,7 +75,7 @@ impl VectorClock {
         advance_subtree(&mut self.root, self.height, number, time);
     }
 
-    /// Makes room for more numbers.
+    /// Adds a level above the root.
     fn grow_height(&mut self) {
         self.height += 1;
         if self.root.is_some() {
@@ -83,7 +85,7 @@ impl VectorClock {
         }
     }
 
-    /// As high as another one, if that is higher.
+    /// Returns a copy of at least `height` levels.
     fn with_height(&self, height: u32) -> VectorClock {
         let mut raised = self.clone();
         while raised.height < height {
@@ -92,7 +94,7 @@ impl VectorClock {
         raised
     }
 
-    /// What either knows: the one or the other itself where that knows all.
+    /// Returns the pointwise maximum, reusing a side that dominates.
     pub fn joined_with(&self, other: &VectorClock) -> VectorClock {
         if other.is_empty() || self.ptr_eq(other) {
             return self.clone();
@@ -107,14 +109,14 @@ impl VectorClock {
         }
     }
 
-    /// Whether it knows all that the other does.
+    /// Returns true if every timestamp is at least the other's.
     pub fn is_at_least(&self, other: &VectorClock) -> bool {
         let height = self.height.max(other.height);
         other.is_empty()
             || subtree_is_at_least(&self.with_height(height).root, &other.with_height(height).root)
     }
 
-    /// What it knows of a range of numbers.
+    /// Returns the timestamps of `first..end`, with 0 elsewhere.
     pub fn restrict_to(&self, first: u32, end: u32) -> VectorClock {
         VectorClock {
             root: restrict_subtree(&self.root, self.height, 0, (first.into(), end.into())),
@@ -171,7 +173,7 @@ fn join_subtrees(one: &Subtree, other: &Subtree) -> Subtree {
                 () => Some(Rc::new(ClockNode::Inner(both))),
             }
         }
-        // Both are of one height.
+        // Unreachable: both subtrees have the same height.
         _ => one.clone(),
     }
 }
@@ -190,12 +192,12 @@ fn subtree_is_at_least(one: &Subtree, other: &Subtree) -> bool {
             (ClockNode::Inner(mine), ClockNode::Inner(theirs)) => {
                 mine.iter().zip(theirs).all(|(mine, theirs)| subtree_is_at_least(mine, theirs))
             }
-            // Both are of one height.
+            // Unreachable: both subtrees have the same height.
             _ => false,
         }
 }
 
-/// What is known of a range; `from` is the first number of the part.
+/// Restricts a subtree whose first number is `from`.
 fn restrict_subtree(part: &Subtree, height: u32, from: u64, (first, end): (u64, u64)) -> Subtree {
     let node = part.as_ref()?;
     let behind = from + subtree_capacity(height);
@@ -238,7 +240,7 @@ mod tests {
         known
     }
 
-    /// Whatever is learned, joined and cut out, times are those of a map.
+    /// Random updates, joins and restrictions agree with a `BTreeMap`.
     #[test]
     fn clock_agrees_with_a_map() {
         let mut state = 1_u64;
@@ -291,7 +293,7 @@ mod tests {
         }
     }
 
-    /// Who knows all that another one does is not made anew.
+    /// A join with a dominated clock allocates nothing.
     #[test]
     fn join_reuses_the_dominating_clock() {
         let one = clock_from_map(&(0..3_000).map(|number| (number, 2)).collect());

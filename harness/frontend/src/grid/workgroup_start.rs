@@ -1,12 +1,12 @@
-//! How workgroups and their invocations begin.
+//! The initial state of workgroups and their invocations.
 
 use std::collections::BTreeMap;
 
 use rspirv::spirv::{BuiltIn, StorageClass};
 
 use crate::error::{Problem, malformed, unsupported};
-use crate::lift::Identity;
-use crate::module::Constant;
+use crate::lift::InvocationId;
+use crate::module::SpirvConstant;
 use crate::section::Side;
 use crate::stage::{self, Stage};
 
@@ -17,18 +17,18 @@ use super::memory::{MemoryObject, PrivateObjects};
 use super::program::{Slots, TypeLayout};
 use super::value::{ConcretePointer, ConcreteValue, Taint};
 
-/// Bytes of a variable of a workgroup at most.
+/// Upper bound on the size of a workgroup variable.
 const MAX_SHARED: usize = 1 << 22;
-/// Bytes of a variable of an invocation at most.
+/// Upper bound on the size of a private variable.
 const MAX_OWN: usize = 1 << 18;
 
-/// A variable of each invocation.
+/// The initial content of a private variable, shared by all invocations.
 #[derive(Clone, Debug)]
 pub(super) struct PrivateTemplate {
     variable: u32,
     bytes: Vec<u8>,
     taint: Vec<Taint>,
-    /// Its type, where what it holds is another thing for each.
+    /// The type of an input variable, whose content differs between invocations.
     input: Option<u32>,
 }
 
@@ -41,7 +41,7 @@ impl PrivateTemplate {
 }
 
 impl Interpreter<'_> {
-    /// The workgroup of an index, begun.
+    /// Returns the initial state of a workgroup.
     pub fn start_workgroup(&mut self, index: u32) -> Result<WorkgroupState, Problem> {
         let setup = self.setup;
         let count: u32 = setup.local_size.iter().product();
@@ -67,7 +67,7 @@ impl Interpreter<'_> {
             let [x, y, _] = setup.local_size;
             let local = [local_index % x, local_index / x % y, local_index / x / y];
             let identity =
-                Identity { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };
+                InvocationId { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };
             let (subgroup, lane) = (local_index / setup.subgroup_size, local_index % setup.subgroup_size);
             let mut locals = Vec::with_capacity(self.private_templates.len());
             for own in &self.private_templates {
@@ -106,7 +106,7 @@ impl Interpreter<'_> {
         Ok(begun)
     }
 
-    /// An object for a variable, as it is at first.
+    /// Returns the initial object of a variable.
     fn variable_object(
         &self,
         variable: u32,
@@ -116,14 +116,14 @@ impl Interpreter<'_> {
         let Some(declared) = program.module.variables.get(&variable) else {
             return Err(malformed("no such variable"));
         };
-        let size = program.specialized.size(declared.ty)?;
+        let size = program.specialized.size_of(declared.ty)?;
         let most = if class.is_some() { MAX_SHARED } else { MAX_OWN };
         let bytes = usize::try_from(size).ok().filter(|size| *size <= most);
         let bytes = bytes.ok_or_else(|| unsupported(format!("a variable of {size} bytes")))?;
-        let name = if class.is_some() { program.module.name(variable) } else { String::new() };
+        let name = if class.is_some() { program.module.display_name(variable) } else { String::new() };
         let mut object = MemoryObject::uninitialized(variable, name, class, bytes);
         let initializer = program.module.constants.get(&declared.initializer);
-        if matches!(initializer, Some((_, Constant::Null))) {
+        if matches!(initializer, Some((_, SpirvConstant::Null))) {
             object.taint.clear();
         } else if declared.initializer != 0 {
             let slots = program.slots_of(declared.initializer);
@@ -140,7 +140,7 @@ impl Interpreter<'_> {
         Ok(object)
     }
 
-    /// A variable of invocations, as it is at first.
+    /// Returns the template of a private variable.
     fn private_template(&self, variable: u32) -> Result<PrivateTemplate, Problem> {
         let MemoryObject { bytes, taint, .. } = self.variable_object(variable, None)?;
         let declared = self.program.module.variables.get(&variable);
@@ -148,13 +148,18 @@ impl Interpreter<'_> {
         Ok(PrivateTemplate { variable, bytes, taint, input: input.map(|declared| declared.ty) })
     }
 
-    /// Gives an invocation its input.
-    fn assign_input(&self, object: &mut MemoryObject, ty: u32, identity: &Identity) -> Result<(), Problem> {
-        let location = self.program.module.decorations(object.variable).location;
+    /// Writes the input of an invocation to its variable.
+    fn assign_input(
+        &self,
+        object: &mut MemoryObject,
+        ty: u32,
+        identity: &InvocationId,
+    ) -> Result<(), Problem> {
+        let location = self.program.module.decorations_of(object.variable).location;
         let given = location.and_then(|location| self.setup.given.get(&location));
-        if let Some(given) = given
-            .and_then(|given| stage::share_of(given, object.bytes.len() as u64, identity.workgroup_index))
-        {
+        if let Some(given) = given.and_then(|given| {
+            stage::invocation_share(given, object.bytes.len() as u64, identity.workgroup_index)
+        }) {
             object.bytes.copy_from_slice(given);
             object.taint.clear();
             return Ok(());
@@ -163,7 +168,7 @@ impl Interpreter<'_> {
         self.fill_object(object, &ConcretePointer::to_object(0, ty), ty, &value)
     }
 
-    /// Writes a value into an object that nobody else sees yet.
+    /// Writes a value to an object that no invocation can access yet.
     pub(super) fn fill_object(
         &self,
         object: &mut MemoryObject,
@@ -201,12 +206,12 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// What a variable of an invocation's inputs holds.
+    /// Returns the value of a built-in input.
     pub(super) fn built_in_value(
         &self,
         variable: u32,
         ty: u32,
-        me: &Identity,
+        me: &InvocationId,
     ) -> Result<ConcreteValue, Problem> {
         let setup = self.setup;
         let all: u32 = setup.local_size.iter().product();
@@ -227,10 +232,10 @@ impl Interpreter<'_> {
             Stage::Compute | Stage::Task => super::value::UNDEFINED,
             Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,
         };
-        let Some(built_in) = self.program.module.decorations(variable).built_in else {
+        let Some(built_in) = self.program.module.decorations_of(variable).built_in else {
             return self.program.filled_value(ty, not_given);
         };
-        if let Some(told) = setup.stage.told(built_in, me.workgroup) {
+        if let Some(told) = setup.stage.built_in_components(built_in, me.workgroup) {
             let part = |number: &Option<u32>| {
                 number
                     .map_or(ConcreteValue::Bits(0, not_given), |number| ConcreteValue::Bits(number.into(), 0))

@@ -1,21 +1,21 @@
-//! Control barriers under conditions that invocations of one workgroup decide differently.
+//! Control barriers in divergent control flow.
 //!
-//! Only what is sure is told: a barrier in a branch of a selection whose condition is computed from the invocation's place in
-//! its workgroup and from constants. Loops and early returns are left alone, since how often or whether they are gone may be
-//! equal for all.
+//! The rule reports only certain cases: a barrier in a selection whose condition depends on the invocation's
+//! position in its workgroup and on constants. Loops and early returns are not checked, since all invocations
+//! may leave them equally.
 
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 
-use crate::module::{Constant, Function, Instruction, Module};
+use crate::module::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
 
-/// The barriers, in the order of the module.
-pub(super) fn barriers(module: &Module) -> Vec<&Instruction> {
-    let sizes = module.entry_points.iter().filter_map(|entry| module.local_size(entry.function));
-    // The least of all entry points; a size that is specialized may be one.
+/// Returns the divergent barriers in module order.
+pub(super) fn barriers(module: &SpirvModule) -> Vec<&SpirvInstruction> {
+    let sizes = module.entry_points.iter().filter_map(|entry| module.declared_local_size(entry.function));
+    // The smallest size over all entry points; a specialized size may be one.
     let number = |id: u32| match module.constants.get(&id) {
-        Some((_, Constant::Scalar(number))) if module.decorations(id).specialization.is_none() => {
+        Some((_, SpirvConstant::Scalar(number))) if module.decorations_of(id).specialization.is_none() => {
             u32::try_from(*number).unwrap_or(1)
         }
         _ => 1,
@@ -27,33 +27,33 @@ pub(super) fn barriers(module: &Module) -> Vec<&Instruction> {
     module.functions.values().flat_map(|function| Flow::of(module, function, size).found()).collect()
 }
 
-/// A function, block by block.
+/// A function as a control-flow graph.
 struct Flow<'m> {
-    module: &'m Module,
-    function: &'m Function,
+    module: &'m SpirvModule,
+    function: &'m SpirvFunction,
     /// Invocations of a workgroup.
     size: [u32; 3],
-    /// The instruction of each result.
-    results: HashMap<u32, &'m Instruction>,
-    /// What is stored to each variable of the function.
+    /// The instruction of each result id.
+    results: HashMap<u32, &'m SpirvInstruction>,
+    /// The values stored to each function variable.
     stored: HashMap<u32, Vec<u32>>,
 }
 
 impl<'m> Flow<'m> {
-    fn of(module: &'m Module, function: &'m Function, size: [u32; 3]) -> Flow<'m> {
+    fn of(module: &'m SpirvModule, function: &'m SpirvFunction, size: [u32; 3]) -> Flow<'m> {
         let results =
             function.code.iter().filter(|one| one.result != 0).map(|one| (one.result, one)).collect();
         let mut stored: HashMap<u32, Vec<u32>> = HashMap::new();
         for instruction in function.code.iter().filter(|instruction| instruction.op == Op::Store) {
-            if let [to, value, ..] = module.operands(instruction) {
+            if let [to, value, ..] = module.operands_of(instruction) {
                 stored.entry(*to).or_default().push(*value);
             }
         }
         Flow { module, function, size, results, stored }
     }
 
-    fn found(&self) -> Vec<&'m Instruction> {
-        let mut found: Vec<&'m Instruction> = Vec::new();
+    fn found(&self) -> Vec<&'m SpirvInstruction> {
+        let mut found: Vec<&'m SpirvInstruction> = Vec::new();
         for (at, merge) in self.function.code.iter().enumerate() {
             let branch = self.function.code.get(at + 1);
             let Some(branch) =
@@ -62,16 +62,16 @@ impl<'m> Flow<'m> {
                 continue;
             };
             let (Some(end), [condition, arms @ ..]) =
-                (self.module.operands(merge).first(), self.module.operands(branch))
+                (self.module.operands_of(merge).first(), self.module.operands_of(branch))
             else {
                 continue;
             };
             if !self.varies(*condition, &mut HashSet::new()) {
                 continue;
             }
-            let arms: Vec<Vec<&Instruction>> =
+            let arms: Vec<Vec<&SpirvInstruction>> =
                 arms.iter().take(2).map(|arm| self.barriers_of(*arm, *end)).collect();
-            // Where both sides have one, they may be reached by all in turn, which is divergent all the same.
+            // Even if both sides have a barrier, the invocations meet at different ones.
             found.extend(arms.into_iter().flatten());
         }
         found.sort_by_key(|barrier| barrier.place);
@@ -79,8 +79,8 @@ impl<'m> Flow<'m> {
         found
     }
 
-    /// Barriers of workgroups from a block up to the end of its selection.
-    fn barriers_of(&self, from: u32, end: u32) -> Vec<&'m Instruction> {
+    /// Returns the workgroup barriers between a block and the end of its selection.
+    fn barriers_of(&self, from: u32, end: u32) -> Vec<&'m SpirvInstruction> {
         let (mut left, mut seen) = (vec![from], HashSet::from([end]));
         let mut found = Vec::new();
         while let Some(block) = left.pop() {
@@ -88,7 +88,7 @@ impl<'m> Flow<'m> {
                 continue;
             };
             for instruction in self.function.code.iter().skip(start + 1) {
-                let operands = self.module.operands(instruction);
+                let operands = self.module.operands_of(instruction);
                 match instruction.op {
                     Op::ControlBarrier if operands.first().is_some_and(|scope| self.is_workgroup(*scope)) => {
                         found.push(instruction);
@@ -110,15 +110,15 @@ impl<'m> Flow<'m> {
 
     fn number(&self, id: u32) -> Option<u32> {
         match self.module.constants.get(&id) {
-            Some((_, Constant::Scalar(number))) => u32::try_from(*number).ok(),
+            Some((_, SpirvConstant::Scalar(number))) => u32::try_from(*number).ok(),
             _ => None,
         }
     }
 
-    /// Whether an input, or the component of it of that number, differs in a workgroup; `None` where that is not known.
+    /// Returns whether an input component differs within a workgroup; `None` if unknown.
     fn place(&self, variable: u32, axis: Option<Option<u32>>) -> Option<bool> {
         let all = self.size.iter().any(|size| *size > 1);
-        match (self.module.decorations(variable).built_in?, axis) {
+        match (self.module.decorations_of(variable).built_in?, axis) {
             (BuiltIn::LocalInvocationIndex, None) => Some(all),
             (BuiltIn::LocalInvocationId, None) => Some(all),
             (BuiltIn::LocalInvocationId, Some(axis)) => Some(*self.size.get(axis? as usize)? > 1),
@@ -126,34 +126,34 @@ impl<'m> Flow<'m> {
         }
     }
 
-    /// Whether a value is computed from the place of the invocation in its workgroup and constants alone.
+    /// Returns true if a value depends only on the position in the workgroup and on constants, and differs.
     fn varies(&self, id: u32, seen: &mut HashSet<u32>) -> bool {
         self.sources(id, seen).is_some_and(|varies| varies)
     }
 
-    /// The same; `None` where something else is in it.
+    /// Does the same; `None` if the value has another source.
     fn sources(&self, id: u32, seen: &mut HashSet<u32>) -> Option<bool> {
         if self.module.constants.contains_key(&id) || !seen.insert(id) {
             return Some(false);
         }
         let instruction = self.results.get(&id)?;
-        let operands = self.module.operands(instruction);
+        let operands = self.module.operands_of(instruction);
         match instruction.op {
             Op::Load => {
                 let pointer = *operands.first()?;
                 let root = match self.results.get(&pointer) {
                     Some(chain) if matches!(chain.op, Op::AccessChain | Op::InBoundsAccessChain) => {
-                        *self.module.operands(chain).first()?
+                        *self.module.operands_of(chain).first()?
                     }
                     _ => pointer,
                 };
                 let variable = self.module.variables.get(&root);
                 if variable.is_some_and(|variable| variable.class == StorageClass::Input) {
                     let axis =
-                        self.results.get(&pointer).and_then(|chain| self.module.operands(chain).get(1));
+                        self.results.get(&pointer).and_then(|chain| self.module.operands_of(chain).get(1));
                     return self.place(root, axis.map(|index| self.number(*index)));
                 }
-                // A variable of the function that is stored once has that value.
+                // A function variable with one store has that value.
                 match self.stored.get(&pointer).map(Vec::as_slice) {
                     Some([value]) if variable.is_none() => self.sources(*value, seen),
                     _ => None,
@@ -161,7 +161,7 @@ impl<'m> Flow<'m> {
             }
             Op::CompositeExtract => {
                 let load = self.results.get(operands.first()?).filter(|load| load.op == Op::Load);
-                let root = *self.module.operands(load?).first()?;
+                let root = *self.module.operands_of(load?).first()?;
                 self.module.variables.get(&root)?;
                 self.place(root, operands.get(1).map(|axis| Some(*axis)))
             }
@@ -182,7 +182,7 @@ impl<'m> Flow<'m> {
             | Op::LogicalNot => {
                 let mut varies = false;
                 for operand in operands {
-                    // What it is combined with may be anything that is equal for all.
+                    // The other operand may be any value that is equal for all.
                     varies |= self.sources(*operand, seen).unwrap_or_default();
                 }
                 Some(varies)

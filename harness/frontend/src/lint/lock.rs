@@ -1,30 +1,32 @@
-//! Locks that every lane of a workgroup takes in a loop: lanes of one subgroup wait for each other there.
+//! Spin locks that every lane of a workgroup takes: lanes of one subgroup may wait for each other forever.
 //!
-//! Only what is sure is told: a loop that every invocation comes to, which ends when an exchange of constants at a fixed place
-//! succeeds and by nothing else, and a write to that place behind the exchange, which gives the lock back.
+//! The rule reports only certain cases: an unconditionally reached loop whose only exit is a successful
+//! exchange of constants at a fixed location, followed by a store to that location.
 
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::Op;
 
-use crate::module::{Constant, EntryPoint, Function, Instruction, Module};
+use crate::module::{ModuleEntryPoint, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
 
-/// The exchanges that take such locks, in the order of the module.
-pub(super) fn locks(module: &Module) -> Vec<&Instruction> {
-    // A size that is specialized may be one.
+/// Returns the exchanges of such locks in module order.
+pub(super) fn locks(module: &SpirvModule) -> Vec<&SpirvInstruction> {
+    // A specialized size may be one.
     let number = |id: u32| match module.constants.get(&id) {
-        Some((_, Constant::Scalar(number))) if module.decorations(id).specialization.is_none() => *number,
+        Some((_, SpirvConstant::Scalar(number))) if module.decorations_of(id).specialization.is_none() => {
+            *number
+        }
         _ => 1,
     };
-    let several = |entry: &EntryPoint| {
-        module.local_size(entry.function).is_some_and(|(size, ids)| {
+    let several = |entry: &ModuleEntryPoint| {
+        module.declared_local_size(entry.function).is_some_and(|(size, ids)| {
             size.iter().any(|axis| if ids { number(*axis) > 1 } else { *axis > 1 })
         })
     };
     let mut left: Vec<u32> =
         module.entry_points.iter().filter(|entry| several(entry)).map(|entry| entry.function).collect();
     let mut seen = HashSet::new();
-    let mut found: Vec<&Instruction> = Vec::new();
+    let mut found: Vec<&SpirvInstruction> = Vec::new();
     while let Some(id) = left.pop() {
         let Some(function) = module.functions.get(&id).filter(|_| seen.insert(id)) else { continue };
         let code = Code { module, function };
@@ -34,21 +36,21 @@ pub(super) fn locks(module: &Module) -> Vec<&Instruction> {
     found
 }
 
-/// A function whose beginning every invocation comes to.
+/// A function whose entry block every invocation reaches.
 #[derive(Clone, Copy)]
 struct Code<'m> {
-    module: &'m Module,
-    function: &'m Function,
+    module: &'m SpirvModule,
+    function: &'m SpirvFunction,
 }
 
-/// A loop: where it goes on, and its instructions by number.
+/// A loop: its exit block, and the indices of its instructions.
 struct Body {
     merge: u32,
     code: Vec<usize>,
 }
 
 impl<'m> Code<'m> {
-    /// The instructions that lead from a block to another, in the order of the function.
+    /// Returns the instructions between two blocks, in function order.
     fn between(&self, from: u32, end: u32) -> Vec<usize> {
         let (mut left, mut seen) = (vec![from], HashSet::from([end]));
         let mut found = Vec::new();
@@ -60,7 +62,7 @@ impl<'m> Code<'m> {
                 match instruction.op {
                     Op::Label => break,
                     Op::Branch | Op::BranchConditional | Op::Switch => {
-                        left.extend(self.module.operands(instruction));
+                        left.extend(self.module.operands_of(instruction));
                     }
                     _ => {}
                 }
@@ -86,12 +88,12 @@ impl<'m> Code<'m> {
         })
     }
 
-    /// The loops that every invocation comes to; functions that it calls on the way are left to look at.
+    /// Returns the loops that every invocation reaches; adds functions called on the way to `called`.
     fn sure(&self, called: &mut Vec<u32>) -> Vec<Body> {
         let mut loops = Vec::new();
         let (mut at, mut block) = (0, self.function.code.first().map_or(0, |label| label.result));
         while let Some(instruction) = self.function.code.get(at) {
-            let operands = self.module.operands(instruction);
+            let operands = self.module.operands_of(instruction);
             let merge = operands.first().copied().unwrap_or(0);
             let next = match instruction.op {
                 Op::Label => {
@@ -117,7 +119,7 @@ impl<'m> Code<'m> {
                 _ => None,
             };
             at = match next.and_then(|block| self.function.labels.get(&block)) {
-                // Control goes on, not back.
+                // Only forward edges are followed.
                 Some(position) if *position > at => *position,
                 Some(_) => break,
                 None => at + 1,
@@ -127,25 +129,25 @@ impl<'m> Code<'m> {
     }
 
     fn constant(&self, id: u32) -> bool {
-        matches!(self.module.constants.get(&id), Some((_, Constant::Scalar(_))))
+        matches!(self.module.constants.get(&id), Some((_, SpirvConstant::Scalar(_))))
     }
 
-    /// The place of a pointer: a variable and constant indices.
+    /// Returns the path of a pointer: a variable and constant indices.
     fn place(&self, pointer: u32) -> Option<Vec<u32>> {
         if self.module.variables.contains_key(&pointer) {
             return Some(vec![pointer]);
         }
         let chain = self.function.code.iter().find(|one| one.result == pointer)?;
-        let operands = self.module.operands(chain);
+        let operands = self.module.operands_of(chain);
         let fixed = matches!(chain.op, Op::AccessChain | Op::InBoundsAccessChain)
             && self.module.variables.contains_key(operands.first()?)
             && operands[1..].iter().all(|index| self.constant(*index));
         fixed.then(|| operands.to_vec())
     }
 
-    /// The place that an instruction writes a constant to.
-    fn gives_back(&self, instruction: &Instruction) -> Option<Vec<u32>> {
-        let operands = self.module.operands(instruction);
+    /// Returns the location to which an instruction stores a constant.
+    fn gives_back(&self, instruction: &SpirvInstruction) -> Option<Vec<u32>> {
+        let operands = self.module.operands_of(instruction);
         let value = match instruction.op {
             Op::AtomicStore | Op::AtomicExchange => operands.get(3)?,
             Op::Store => operands.get(1)?,
@@ -154,11 +156,11 @@ impl<'m> Code<'m> {
         self.place(*operands.first()?).filter(|_| self.constant(*value))
     }
 
-    /// The exchange that ends a loop and nothing else does, where the lock is given back.
-    fn lock(&self, body: &Body) -> Option<&'m Instruction> {
+    /// Returns the exchange that alone ends a loop, if the lock is released later.
+    fn lock(&self, body: &Body) -> Option<&'m SpirvInstruction> {
         let code = &self.function.code;
         let exchange = body.code.iter().map(|at| (*at, &code[*at])).find(|(_, one)| {
-            let operands = self.module.operands(one);
+            let operands = self.module.operands_of(one);
             let constant = |at: usize| operands.get(at).is_some_and(|id| self.constant(*id));
             match one.op {
                 Op::AtomicCompareExchange => constant(4) && constant(5),
@@ -167,22 +169,22 @@ impl<'m> Code<'m> {
             }
         })?;
         let (at, exchange) = exchange;
-        let place = self.place(*self.module.operands(exchange).first()?)?;
-        let given = |(number, one): (usize, &Instruction)| {
+        let place = self.place(*self.module.operands_of(exchange).first()?)?;
+        let given = |(number, one): (usize, &SpirvInstruction)| {
             number > at && self.gives_back(one).as_ref() == Some(&place)
         };
         if !code.iter().enumerate().any(given) {
             return None;
         }
         let leaves = |at: &&usize| {
-            let operands = self.module.operands(&code[**at]);
+            let operands = self.module.operands_of(&code[**at]);
             matches!(code[**at].op, Op::Branch | Op::BranchConditional | Op::Switch)
                 && operands.contains(&body.merge)
         };
         let exits: Vec<&usize> = body.code.iter().filter(leaves).collect();
         let [exit] = exits[..] else { return None };
-        let condition = *self.module.operands(&code[*exit]).first()?;
-        let results: HashMap<u32, &Instruction> =
+        let condition = *self.module.operands_of(&code[*exit]).first()?;
+        let results: HashMap<u32, &SpirvInstruction> =
             body.code.iter().map(|at| (code[*at].result, &code[*at])).collect();
         let decided = self.decided(body, exchange.result);
         let only =
@@ -190,19 +192,19 @@ impl<'m> Code<'m> {
         only.then_some(exchange)
     }
 
-    /// Variables of the function that are stored to in a loop only as the exchange decides.
+    /// Returns the function variables that the loop stores only depending on the exchange.
     fn decided(&self, body: &Body, exchange: u32) -> HashSet<u32> {
         let code = &self.function.code;
         let mut decided = HashSet::from([exchange]);
         for pair in body.code.windows(2) {
             let [merge, branch] = [&code[pair[0]], &code[pair[1]]];
             let ([end, ..], [condition, arms @ ..]) =
-                (self.module.operands(merge), self.module.operands(branch))
+                (self.module.operands_of(merge), self.module.operands_of(branch))
             else {
                 continue;
             };
             let by_exchange = || {
-                let results: HashMap<u32, &Instruction> =
+                let results: HashMap<u32, &SpirvInstruction> =
                     body.code.iter().map(|at| (code[*at].result, &code[*at])).collect();
                 self.comes_from(&results, &decided, *condition, 0)
             };
@@ -212,7 +214,7 @@ impl<'m> Code<'m> {
             let stores = arms.iter().take(2).flat_map(|arm| self.between(*arm, *end));
             let stores: Vec<u32> = stores
                 .filter(|at| code[*at].op == Op::Store)
-                .filter_map(|at| self.module.operands(&code[at]).first().copied())
+                .filter_map(|at| self.module.operands_of(&code[at]).first().copied())
                 .collect();
             let of_function = |id: &u32| !self.module.variables.contains_key(id);
             decided.extend(stores.into_iter().filter(of_function));
@@ -220,10 +222,10 @@ impl<'m> Code<'m> {
         decided
     }
 
-    /// Whether a value is computed from the exchange, what it decides and constants alone.
+    /// Returns true if a value depends only on the exchange and on constants.
     fn comes_from(
         &self,
-        results: &HashMap<u32, &Instruction>,
+        results: &HashMap<u32, &SpirvInstruction>,
         decided: &HashSet<u32>,
         id: u32,
         depth: u32,
@@ -232,7 +234,7 @@ impl<'m> Code<'m> {
             return true;
         }
         let Some(instruction) = results.get(&id).filter(|_| depth < 16) else { return false };
-        let operands = self.module.operands(instruction);
+        let operands = self.module.operands_of(instruction);
         match instruction.op {
             Op::Load => operands.first().is_some_and(|from| decided.contains(from)),
             Op::IEqual | Op::INotEqual | Op::LogicalNot | Op::CompositeExtract | Op::CompositeConstruct => {

@@ -1,4 +1,4 @@
-//! Control barriers, where walks come together again, and their halves.
+//! Control barriers, at which symbolic paths join.
 
 use std::rc::Rc;
 
@@ -9,21 +9,25 @@ use super::{ENTRY, Emitted, Pending, Segment, Step, Stop, Walk};
 use crate::emit;
 use crate::error::{malformed, unsupported};
 use crate::lift::FindingKind;
-use crate::module::Instruction;
+use crate::module::SpirvInstruction;
 use crate::section::Sections;
-use crate::state::State;
+use crate::state::PathState;
 
 impl Walk<'_> {
-    /// Ends the segment: whoever is as another was at the same barrier goes on as that one does.
-    pub(super) fn control_barrier(&mut self, state: &mut State, instruction: &Instruction) -> Step<()> {
+    /// Ends a segment. A path whose state equals an earlier one at the same barrier joins it.
+    pub(super) fn execute_control_barrier(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+    ) -> Step<()> {
         let module = self.setting.module();
-        let number = |walk: &mut Self, state: &mut State, index| {
-            let value = walk.operand(state, instruction, index)?;
-            walk.known(state, &value, "a scope or semantics")
+        let number = |walk: &mut Self, state: &mut PathState, index| {
+            let value = walk.operand_value(state, instruction, index)?;
+            walk.fork_to_known(state, &value, "a scope or semantics")
         };
-        let execution = crate::order::scope(number(self, state, 0)?, true)?;
-        let memory = crate::order::scope(number(self, state, 1)?, module.vulkan)?;
-        let semantics = crate::order::semantics(number(self, state, 2)?)?;
+        let execution = crate::order::scope_from_number(number(self, state, 0)?, true)?;
+        let memory = crate::order::scope_from_number(number(self, state, 1)?, module.vulkan)?;
+        let semantics = crate::order::semantics_from_number(number(self, state, 2)?)?;
         let key: Vec<(u32, usize, Vec<u32>)> = state
             .frames
             .iter()
@@ -35,9 +39,9 @@ impl Walk<'_> {
         let count = self.round.barriers.len();
         let instance = *self.round.barriers.entry((key, execution)).or_insert(count);
         state.effects += 1;
-        // No loop around a barrier waits for others.
-        state.performed = Rc::default();
-        self.next(state)?;
+        // A loop that contains a barrier is not a spin loop.
+        state.performed_rmws = Rc::default();
+        self.advance(state)?;
         let index = match self.by_barrier.get(&instance) {
             Some(index) => *index,
             None => {
@@ -55,29 +59,33 @@ impl Walk<'_> {
         let entry = match known {
             Some(entry) => entry,
             None => {
-                let label = self.label();
+                let label = self.new_label();
                 self.segments[index].entries.push((state.clone(), label));
                 self.pending.push(Pending { segment: index, label, state: state.clone() });
                 self.segments[index].entries.len() - 1
             }
         };
-        self.emit(emit::assign(ENTRY, entry as u64))?;
-        self.emit(emit::go_to(self.setting.segment_label(index)))?;
+        self.emit_instruction(emit::assign(ENTRY, entry as u64))?;
+        self.emit_instruction(emit::go_to(self.setting.segment_label(index)))?;
         self.writes = self.writes.max(state.writes);
         Err(Stop::Over)
     }
 
-    /// A half of a split barrier: whoever arrives goes on, and rounds are counted where it is executed.
-    pub fn split_barrier(&mut self, state: &mut State, instruction: &Instruction) -> Step<()> {
+    /// Executes half of a split barrier: an arrival does not block, and the test counts the rounds.
+    pub fn execute_split_barrier(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+    ) -> Step<()> {
         let module = self.setting.module();
         let mut number = |index| {
-            let value = self.operand(state, instruction, index)?;
-            self.known(state, &value, "a scope or semantics")
+            let value = self.operand_value(state, instruction, index)?;
+            self.fork_to_known(state, &value, "a scope or semantics")
         };
         let (execution, memory, semantics) = (number(0)?, number(1)?, number(2)?);
-        let execution = crate::order::scope(execution, true)?;
-        let memory = crate::order::scope(memory, module.vulkan)?;
-        let semantics = crate::order::semantics(semantics)?;
+        let execution = crate::order::scope_from_number(execution, true)?;
+        let memory = crate::order::scope_from_number(memory, module.vulkan)?;
+        let semantics = crate::order::semantics_from_number(semantics)?;
         let arrives = instruction.op == Op::ControlBarrierArriveINTEL;
         let half = if arrives { SplitHalf::Arrive } else { SplitHalf::Wait };
         let order = semantics.order;
@@ -94,24 +102,24 @@ impl Walk<'_> {
         let key = (frame.into_iter().collect(), execution);
         let instance = *self.round.barriers.entry(key).or_insert(count);
         state.effects += 1;
-        Ok(self.emit(emit::split_barrier(half, instance, execution, memory, ordered))?)
+        Ok(self.emit_instruction(emit::split_barrier(half, instance, execution, memory, ordered))?)
     }
 
-    /// An end of an interlocked section: that of the pixel, which its fragments go through one at a time.
-    pub fn section(&mut self, state: &mut State, end: InterlockEnd) -> Step<()> {
+    /// Executes the begin or end of an interlocked section; fragments of a pixel run theirs one at a time.
+    pub fn execute_interlock(&mut self, state: &mut PathState, end: InterlockEnd) -> Step<()> {
         let setting = self.setting;
         let sections = Sections::here(setting.sections, end, setting.stage)?;
         match state.section.past(end) {
             Ok(next) => state.section = next,
             Err(what) => {
-                self.suspect(state, FindingKind::UndefinedBehaviour, what.to_owned())?;
-                return self.block();
+                self.report_conditionally(state, FindingKind::UndefinedBehaviour, what.to_owned())?;
+                return self.block_forever();
             }
         }
         state.effects += 1;
-        state.performed = Rc::default();
+        state.performed_rmws = Rc::default();
         let [x, y, _] = self.identity.workgroup;
         let pixel = y.wrapping_mul(setting.grid[0]).wrapping_add(x);
-        Ok(self.emit(emit::interlock(end, sections.order, pixel))?)
+        Ok(self.emit_instruction(emit::interlock(end, sections.order, pixel))?)
     }
 }

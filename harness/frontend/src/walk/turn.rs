@@ -1,4 +1,6 @@
-//! What a turn of a loop leaves behind: whether the next one begins as it did.
+//! Spin loop detection: does an iteration leave the state as it found it?
+//!
+//! Such an iteration can be repeated any number of times without effect, so the path may end in it.
 
 use std::rc::Rc;
 
@@ -6,21 +8,26 @@ use rspirv::spirv::Op;
 
 use super::Walk;
 use crate::overwritten::overwritten;
-use crate::state::{Frame, Loop, Memory, State};
-use crate::value::{Object, Value};
+use crate::state::{ActiveLoop, Memory, PathState, SymbolicFrame};
+use crate::value::{ObjectId, SymbolicValue};
 
 impl Walk<'_> {
-    /// A truth that decides whether a turn of a loop leaves all as it was: one that was known when the turn began.
-    pub(super) fn undecided(&mut self, state: &State, header: u32, phis: &[(u32, Value)]) -> Option<Value> {
+    /// Returns a boolean that decides whether the iteration changed the state, if it was known at the start.
+    pub(super) fn undecided_truth(
+        &mut self,
+        state: &PathState,
+        header: u32,
+        phis: &[(u32, SymbolicValue)],
+    ) -> Option<SymbolicValue> {
         let frame = state.frames.last()?;
         let began = frame.loops.iter().rfind(|active| active.header == header)?;
-        let performed = state.performed.len().checked_sub(began.performed)?;
+        let performed = state.performed_rmws.len().checked_sub(began.performed)?;
         if state.effects != began.effects + performed as u32 {
             return None;
         }
-        let is_open = |before: &Value, now: &Value| {
-            matches!(state.resolved(now), Value::Truth(_))
-                && matches!(state.resolved(before), Value::Known(_))
+        let is_open = |before: &SymbolicValue, now: &SymbolicValue| {
+            matches!(state.resolve_value(now), SymbolicValue::Truth(_))
+                && matches!(state.resolve_value(before), SymbolicValue::Known(_))
         };
         let of_phis = began.phis.iter().zip(phis.iter().map(|(_, value)| value));
         let of_memory = began.memory.iter().filter_map(|(place, (_, before))| {
@@ -38,16 +45,24 @@ impl Walk<'_> {
         open.find(|(variable, ..)| !overwritten.contains(variable)).map(|(_, _, now)| now.clone())
     }
 
-    /// Whether a turn of a loop leaves the values of the header's phis and private memory as they were when it began, but for variables
-    /// that the next turn writes before it reads them.
-    pub(super) fn is_as_it_was(&mut self, state: &State, began: &Loop, values: &[Value]) -> bool {
-        let Loop { header, phis, memory, .. } = began;
-        let same = |one: &Value, other: &Value| one == other || state.resolved(one) == state.resolved(other);
+    /// Returns true if an iteration left the header's phis and private memory unchanged.
+    ///
+    /// Variables that are dead at the header are ignored.
+    pub(super) fn is_state_unchanged(
+        &mut self,
+        state: &PathState,
+        began: &ActiveLoop,
+        values: &[SymbolicValue],
+    ) -> bool {
+        let ActiveLoop { header, phis, memory, .. } = began;
+        let same = |one: &SymbolicValue, other: &SymbolicValue| {
+            one == other || state.resolve_value(one) == state.resolve_value(other)
+        };
         if phis.len() != values.len() || !phis.iter().zip(values).all(|(one, other)| same(one, other)) {
             return false;
         }
-        let part = |of: &Memory, place: &(Object, u64)| of.get(place).cloned();
-        let differs = |place: &(Object, u64)| match (part(memory, place), part(&state.memory, place)) {
+        let part = |of: &Memory, place: &(ObjectId, u64)| of.get(place).cloned();
+        let differs = |place: &(ObjectId, u64)| match (part(memory, place), part(&state.memory, place)) {
             (Some((bytes, one)), Some((other_bytes, other))) => bytes != other_bytes || !same(&one, &other),
             (one, other) => one.is_some() || other.is_some(),
         };
@@ -56,9 +71,9 @@ impl Walk<'_> {
             let places = memory.keys().chain(state.memory.keys()).filter(|place| differs(place));
             changed.extend(places.map(|(object, _)| object.variable));
         }
-        // Those of calls that came back are gone.
+        // Variables of returned calls no longer exist.
         let module = self.setting.module();
-        let declares = |frame: &Frame, id: u32| {
+        let declares = |frame: &SymbolicFrame, id: u32| {
             let code = module.functions.get(&frame.function).map_or(&[][..], |function| &function.code);
             code.iter().any(|one| one.op == Op::Variable && one.result == id)
         };

@@ -3,7 +3,7 @@
 use campaign::check::{Asked, Checked, kernel};
 use campaign::shader::race::shown;
 use explanation::ShaderAnswer;
-use frontend::Options;
+use frontend::AnalysisOptions;
 use model::Model;
 use results::wire::{CheckLine, RaceWord};
 
@@ -15,7 +15,12 @@ use crate::output::{Data, reject};
 ///
 /// # Errors
 /// When the page cannot be written; what is wrong with a single shader stands on it.
-pub fn page(arguments: &Check, options: &Options, model: &Model, asked: Asked) -> Result<Outcome, Failure> {
+pub fn page(
+    arguments: &Check,
+    options: &AnalysisOptions,
+    model: &Model,
+    asked: Asked,
+) -> Result<Outcome, Failure> {
     let (mut answers, mut outcome) = (Vec::new(), Outcome::Success);
     for file in &arguments.tests {
         for checked in kernel::check(file, &arguments.kernel.compilation(), options, model, asked) {

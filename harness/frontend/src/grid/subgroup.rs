@@ -1,4 +1,4 @@
-//! Operations of subgroups: all lanes that come to one instance do it together. Memory is not ordered by them.
+//! Subgroup operations: the lanes at one dynamic instance execute them together. They do not order memory.
 
 use rspirv::spirv::{GroupOperation, Op};
 
@@ -11,12 +11,12 @@ use super::machine::{Interpreter, InvocationCtx, InvocationState, Step};
 use super::program::{Inst, ScalarKind};
 use super::value::{ConcreteValue, INACTIVE_LANE, Taint, UNDEFINED};
 
-/// Whether lanes have to come together for it.
+/// Returns true if the lanes have to meet for the operation.
 pub(super) fn is_collective(op: Op) -> bool {
     format!("{op:?}").starts_with("GroupNonUniform") && !is_ballot_query(op)
 }
 
-/// Operations on a ballot that was taken: each lane does them for itself.
+/// Returns true for queries of an existing ballot, which each lane executes alone.
 fn is_ballot_query(op: Op) -> bool {
     matches!(
         op,
@@ -28,7 +28,7 @@ fn is_ballot_query(op: Op) -> bool {
     )
 }
 
-/// The bits of a ballot.
+/// Returns the bits of a ballot.
 fn ballot_bits(value: &ConcreteValue) -> (u128, Taint) {
     let mut words = Vec::new();
     flatten_components(value, &mut words);
@@ -39,14 +39,14 @@ fn ballot_bits(value: &ConcreteValue) -> (u128, Taint) {
     (bits, words.iter().fold(0, |all, word| all | word.1))
 }
 
-/// A ballot as a vector of words.
+/// Returns a ballot as a vector of four words.
 fn ballot_value(bits: u128, taint: Taint) -> ConcreteValue {
     ConcreteValue::from_components(
         (0..4).map(|word| ConcreteValue::Bits((bits >> (32 * word)) as u64 & mask(32), taint)),
     )
 }
 
-/// What a reduction begins with, and how it goes on.
+/// Combines two values of a reduction.
 fn combine_values(op: Op, a: u64, b: u64, bits: u32) -> Option<u64> {
     let integer = |op: Op| arithmetic::fold(op, &[a, b], bits, bits);
     let less = |op: Op| arithmetic::fold(op, &[a, b], bits, 32).map(|holds| holds != 0);
@@ -81,7 +81,7 @@ fn combine_values(op: Op, a: u64, b: u64, bits: u32) -> Option<u64> {
     })
 }
 
-/// The value that a reduction of nothing has.
+/// Returns the identity of a reduction.
 fn reduction_identity(op: Op, bits: u32) -> u64 {
     let float = |value: f64| bits_of(value, bits);
     match op {
@@ -96,7 +96,7 @@ fn reduction_identity(op: Op, bits: u32) -> u64 {
     }
 }
 
-/// What each lane comes with.
+/// The operands of one lane.
 struct SubgroupLane {
     index: usize,
     lane: u32,
@@ -104,7 +104,7 @@ struct SubgroupLane {
 }
 
 impl Interpreter<'_> {
-    /// The lanes `together` of a workgroup do the operation that they wait at.
+    /// Executes the operation at which the lanes `together` wait.
     pub(super) fn execute_collective(
         &mut self,
         workgroup: &mut super::machine::WorkgroupState,
@@ -116,13 +116,14 @@ impl Interpreter<'_> {
         let Some(inst) = program.instruction_at(site).copied() else {
             return Err(malformed("no such instruction").into());
         };
-        let operands = program.module.operands(&inst.raw);
+        let operands = program.module.operands_of(&inst.raw);
         let mut lanes = Vec::new();
         for index in together {
             let here = InvocationCtx { workgroup, index: *index };
             let mut arguments = Vec::new();
             for (position, id) in operands.iter().enumerate() {
-                // The scope, which one operation alone has not, and the literal of what kind of reduction it is.
+                // Skips the scope operand, which one operation does not have, and the literal of the group
+                // operation.
                 let scope = position == 0 && inst.raw.op != Op::GroupNonUniformPartitionNV;
                 let known = !scope && program.slots_of(*id).has_value();
                 let known = known.then(|| self.value_of_id(&here, *id).ok()).flatten();
@@ -224,7 +225,7 @@ impl Interpreter<'_> {
                 .iter()
                 .map(|lane| {
                     let ((by, taint), mine) = (number(lane, 2), u64::from(lane.lane));
-                    // Around its cluster, which is the whole subgroup where none is named.
+                    // Rotates within the cluster, or within the subgroup if none is given.
                     let size = match operands.get(3) {
                         Some(_) => number(lane, 3).0.max(1),
                         None => u64::from(self.setup.subgroup_size),
@@ -258,7 +259,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Reductions and scans.
+    /// Executes reductions and scans.
     fn reduce_lanes(
         &self,
         inst: &Inst,
@@ -329,7 +330,7 @@ impl Interpreter<'_> {
         Ok(results)
     }
 
-    /// What a lane does with a ballot for itself.
+    /// Executes a ballot query for one lane.
     pub(super) fn execute_ballot_query(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         let op = inst.raw.op;
         let lane = here.invocation_mut().lane;
@@ -347,7 +348,7 @@ impl Interpreter<'_> {
                 ConcreteValue::from_bool(bits >> index.min(127) & 1 != 0, taint | more)
             }
             Op::GroupNonUniformBallotBitCount => {
-                let way = GroupOperation::from_u32(self.program.module.operand(&inst.raw, 1)?);
+                let way = GroupOperation::from_u32(self.program.module.operand_at(&inst.raw, 1)?);
                 let (bits, taint) = ballot_bits(&self.operand_value(here, inst, 2)?);
                 let counted = match way {
                     Some(GroupOperation::Reduce) => bits & all,
