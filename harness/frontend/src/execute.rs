@@ -1,4 +1,6 @@
 //! Execution of single instructions: memory, atomics and computations.
+//!
+//! Long because every instruction has an arm in one match.
 
 use std::rc::Rc;
 

@@ -1,5 +1,7 @@
 //! Lifts a kernel with its grid and inputs to litmus tests.
 //!
+//! Long because the shared context, the fixpoint iteration and the options belong together.
+//!
 //! The lifter executes every invocation symbolically ([`crate::walk`]) and iterates to a fixpoint over the
 //! values that shared memory may hold: each iteration reads values that the previous one may have stored. The
 //! result over-approximates the kernel's executions within the unrolling bound. Unspecified inputs get

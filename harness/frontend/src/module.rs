@@ -1,6 +1,6 @@
 //! The module: instructions with their positions, and declarations by id.
 //!
-//! This file is long because one pass reads every kind of declaration.
+//! Long because one pass reads every kind of declaration.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,5 +1,7 @@
 //! Symbolic execution of one invocation: emits a litmus thread that covers every path.
 //!
+//! Long because the state of a path and its control flow belong together.
+//!
 //! Constants are folded, calls are inlined, loops are unrolled, and private memory is a map. Accesses of
 //! shared memory, barriers and branches on read values remain. A path forks on every value that a read may
 //! return (see `fork.rs`). Paths join only at control barriers: the code after a barrier is a segment, and a

@@ -1,5 +1,7 @@
 //! The interpreter of a grid walk: invocations, call frames and control flow.
 //!
+//! Long because the state and the control flow of all invocations belong together.
+//!
 //! One [`Interpreter`] executes one schedule. The other modules of the walk extend it: memory accesses,
 //! atomics, subgroup operations, synchronization and the scheduler.
 
