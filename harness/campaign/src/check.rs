@@ -8,7 +8,10 @@ mod walked;
 use std::time::{Duration, Instant};
 
 use litmus::{Dialect, Prediction, Race, Span, Test};
-use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
+use model::progress::{
+    DecidingMemory, Fairness, PROGRESS_GUARANTEES, ProgressLimits, ProgressModel, Termination,
+    check_termination,
+};
 use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
 use results::answer::{answer, expected_race, race_surprises, uninitialised_surprises};
 use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RaceWord, RejectedLine, ScheduleStep};
@@ -154,7 +157,7 @@ fn claims(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
             return Err((ClaimError::NoQuestion, claim.span));
         }
     }
-    let promises = || PROMISES.iter().map(|(name, _)| *name);
+    let promises = || PROGRESS_GUARANTEES.iter().map(|(name, _)| *name);
     for claim in &test.metadata.terminations {
         if let Some(name) = claim.models.iter().find(|name| !promises().any(|known| known == name.as_str())) {
             return Err((unknown(name, promises().collect(), "a progress model"), claim.span));
@@ -242,8 +245,8 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
             // A program that races has no defined runs.
             Some(_) if prediction.is_undefined() => None,
             Some((model, fairness)) => {
-                let limits = Limits::within(options.budget);
-                Some(terminates(test, &chosen.model, model, *fairness, &limits))
+                let limits = ProgressLimits::with_budget(options.budget);
+                Some(check_termination(test, &chosen.model, model, *fairness, &limits))
             }
             None => None,
         };
@@ -376,7 +379,7 @@ fn progress_answer(
 ) -> ProgressAnswer {
     let test = &loaded.test;
     let termination = termination.unwrap_or_else(|| Termination {
-        memory: Memory::Axioms,
+        memory: DecidingMemory::Axioms,
         terminates: None,
         why: Some("the program races: its behaviour is undefined".to_owned()),
         schedule: Vec::new(),
@@ -402,12 +405,12 @@ fn progress_answer(
     let name = model.to_string();
     let listed = test.metadata.terminates_under(fairness == Fairness::Strong);
     // The lines of a file name models that promise the same on every level.
-    let uniform = PROMISES.iter().any(|(known, _)| *known == name);
+    let uniform = PROGRESS_GUARANTEES.iter().any(|(known, _)| *known == name);
     ProgressAnswer {
         expected: listed.filter(|_| uniform).map(|models| models.contains(&name)),
         model: name,
-        fairness: fairness.name().to_owned(),
-        memory: termination.memory.name().to_owned(),
+        fairness: fairness.as_str().to_owned(),
+        memory: termination.memory.as_str().to_owned(),
         terminates: termination.terminates,
         why: termination.why,
         schedule,

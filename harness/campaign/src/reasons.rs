@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use litmus::{Dialect, Test};
-use model::{Answer, Budget, ExplainOptions, Explanation, Model, explain};
+use model::{Budget, ExplainOptions, Explanation, ExplanationAnswer, Model, explain_outcome};
 use results::wire::{RunLine, VerdictWord};
 use runner::Variant;
 
@@ -107,7 +107,9 @@ pub fn explained(
         budget: Budget::until(&stop),
         ..ExplainOptions::default()
     };
-    explain(test, model, &options).ok().filter(|explanation| explanation.answer != Answer::Unknown)
+    explain_outcome(test, model, &options)
+        .ok()
+        .filter(|explanation| explanation.answer != ExplanationAnswer::Unknown)
 }
 
 /// An outcome as a condition.
@@ -125,11 +127,13 @@ pub fn condition(outcome: &str) -> Option<String> {
 
 /// The rule that a forbidden outcome breaks: the axiom, and the relations that contradict it with their clauses.
 pub fn broken_rule(explanation: &Explanation) -> Option<String> {
-    let Answer::Forbidden { closest: Some((_, broken)), .. } = &explanation.answer else { return None };
+    let ExplanationAnswer::Forbidden { closest: Some((_, broken)), .. } = &explanation.answer else {
+        return None;
+    };
     if broken.edges.is_empty() {
         return Some(explanation::rule(broken));
     }
-    let relation = |edge: &model::Edge| match &edge.via {
+    let relation = |edge: &model::ExplainedEdge| match &edge.via {
         Some(via) => format!("{} ({via})", edge.relation),
         None => edge.relation.clone(),
     };

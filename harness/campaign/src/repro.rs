@@ -10,7 +10,7 @@ use explanation::Explained;
 use litmus::convert::to_vulkan;
 use litmus::glsl::{Glsl, to_glsl};
 use litmus::{Dialect, Prediction, Test};
-use model::{Answer, Budget, ExplainOptions, Model, Options, explain, predict_growing};
+use model::{Budget, ExplainOptions, ExplanationAnswer, Model, Options, explain_outcome, predict_growing};
 use results::read::Results;
 use results::wire::{CodegenVerdict, DeviceRecord, RunLine, VerdictWord};
 use results::write::codegen;
@@ -288,8 +288,8 @@ fn explanations(
         budget: Budget::until(&stop),
         ..ExplainOptions::default()
     };
-    let explanation = match explain(&subject.judged, &chosen.model, &options) {
-        Ok(explanation) if explanation.answer != Answer::Unknown => explanation,
+    let explanation = match explain_outcome(&subject.judged, &chosen.model, &options) {
+        Ok(explanation) if explanation.answer != ExplanationAnswer::Unknown => explanation,
         Ok(_) => {
             bundle.lacks("No explanation: the model did not answer in time.");
             return String::new();

@@ -310,7 +310,7 @@ pub enum RaceFormat {
 fn fairness(name: &str) -> Result<Fairness, String> {
     [Fairness::Weak, Fairness::Strong]
         .into_iter()
-        .find(|fairness| fairness.name() == name)
+        .find(|fairness| fairness.as_str() == name)
         .ok_or_else(|| "expected weak or strong".to_owned())
 }
 

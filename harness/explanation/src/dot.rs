@@ -1,4 +1,4 @@
-//! Explanations as a graph for Graphviz.
+//! Renders explanations as Graphviz DOT.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
-//! Executions of a test one after the other, as herd shows them.
+//! Renders the consistent executions of a test one after the other, as herd does.
 
 use litmus::Test;
-use model::{Consistent, Execution, Executions};
+use model::{ConsistentExecution, ConsistentExecutions, ExplainedExecution};
 
 use super::html::STYLE;
 use super::picture::Picture;
@@ -14,13 +14,13 @@ pub struct Shown<'a> {
     /// The test.
     pub test: &'a Test,
     /// The executions.
-    pub executions: &'a Executions,
+    pub executions: &'a ConsistentExecutions,
 }
 
 impl<'a> Shown<'a> {
-    /// What is shown, in one line.
+    /// Returns a one-line summary.
     fn headline(self) -> String {
-        let Executions { model, outcome, found, complete, cut } = self.executions;
+        let ConsistentExecutions { model, outcome, found, complete, loop_bound: cut } = self.executions;
         let more = match (complete, cut) {
             (true, None) => "all ",
             (true, Some(_)) => "",
@@ -41,10 +41,10 @@ impl<'a> Shown<'a> {
         says
     }
 
-    /// Each execution with what is said of it.
-    fn each(self) -> impl Iterator<Item = (String, &'a Execution)> {
+    /// Returns each execution with its caption.
+    fn each(self) -> impl Iterator<Item = (String, &'a ExplainedExecution)> {
         let found = &self.executions.found;
-        (1..).zip(found).map(|(number, Consistent { execution, witness, flagged })| {
+        (1..).zip(found).map(|(number, ConsistentExecution { execution, witness, flagged })| {
             let mut title = format!("Execution {number} of {}: {}", found.len(), words::outcome(execution));
             if *witness {
                 title += " *";
@@ -63,7 +63,7 @@ impl<'a> Shown<'a> {
         self.each()
             .map(|(title, execution)| {
                 let picture = Picture::new(self.test, execution, vec![title], None, None);
-                // The title says how it ends.
+                // The title already contains the final state.
                 Picture { notes: Vec::new(), ..picture }
             })
             .collect()

@@ -1,17 +1,19 @@
-//! A test with what mends it.
+//! Applies a suggested fix to the source of a test.
 
-use model::{Change, Explanation, Mend};
+use model::{Explanation, InstructionChange, Mend};
 
-/// The source of a test with the changes of a mend: of what forbids the outcome where that was found, else of what mends a race. What
-/// the test expects is left out, as it was said of another program. Nothing where no mend was found.
+/// Returns the source of a test with a fix applied; `None` if no fix was found.
+///
+/// It prefers the fix that forbids the outcome to the fix of a race. The expectations are removed, because
+/// they belong to the original program.
 pub fn fixed(source: &str, explanation: &Explanation) -> Option<String> {
     let found = |mend: &Mend| match mend {
         Mend::Found { changes, .. } => Some(changes.clone()),
         Mend::None | Mend::Cut => None,
     };
-    let forbids = explanation.forbids.as_ref().and_then(found);
+    let forbids = explanation.forbidding_fix.as_ref().and_then(found);
     let mut changes =
-        forbids.or_else(|| explanation.race_found.as_ref().and_then(|raced| found(&raced.mend)))?;
+        forbids.or_else(|| explanation.race_found.as_ref().and_then(|raced| found(&raced.fix)))?;
     changes.sort_by_key(|change| change.span.offset);
     let mut text = source.to_owned();
     for change in changes.iter().rev() {
@@ -26,7 +28,7 @@ pub fn fixed(source: &str, explanation: &Explanation) -> Option<String> {
 }
 
 /// Puts an instruction in the place of another; columns stay where they are as long as there is room.
-fn replace(text: &mut String, change: &Change) -> Option<()> {
+fn replace(text: &mut String, change: &InstructionChange) -> Option<()> {
     let start = change.span.offset as usize;
     let end = start + change.span.length as usize;
     let before = text.get(start..end)?.chars().count();

@@ -1,9 +1,9 @@
-//! Explanations as a page that needs nothing but itself: pictures, text and source.
+//! Renders explanations as a self-contained HTML page: pictures, text and source.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use model::{Answer, EventId, Execution};
+use model::{EventId, ExplainedExecution, ExplanationAnswer};
 
 use super::svg::escape;
 use super::{Explained, plain, rules, svg, text, words};
@@ -64,14 +64,16 @@ fn section(section: &rules::Section) -> String {
     format!("<p>{name}</p>\n<ul>\n{clauses}</ul>\n")
 }
 
-/// The lines of the events that break a rule, read what nobody wrote, or race.
+/// Returns the lines of the events that break an axiom, read uninitialised memory, or race.
 fn marked_lines(explained: Explained<'_>) -> BTreeSet<usize> {
     let mut lines = BTreeSet::new();
-    let mut mark = |execution: &Execution, events: &[EventId]| {
+    let mut mark = |execution: &ExplainedExecution, events: &[EventId]| {
         let found = events.iter().filter_map(|id| words::event(execution, *id));
         lines.extend(found.map(|event| event.span.line as usize));
     };
-    if let Answer::Forbidden { closest: Some((execution, broken)), .. } = &explained.explanation.answer {
+    if let ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } =
+        &explained.explanation.answer
+    {
         mark(execution, &broken.events);
     }
     if let Some(found) = &explained.explanation.uninitialised_found {

@@ -1,4 +1,4 @@
-//! Where the boxes, arrows and labels of a picture go. Lengths are in pixels.
+//! Layout of a picture: positions of boxes, arrows and labels, in pixels.
 
 use super::picture::{Arrow, Column};
 
@@ -12,9 +12,9 @@ pub const BOX_HEIGHT: f64 = 42.0;
 const ROW: f64 = 104.0;
 const HEADER: f64 = 34.0;
 const MARGIN: f64 = 20.0;
-/// What arrows and their labels need between two columns, besides the widest label.
+/// Space between two columns in addition to the widest label.
 const GAP: f64 = 110.0;
-/// How far arrows between the same two events are bent apart.
+/// Distance between parallel arrows.
 const BEND: f64 = 64.0;
 
 /// A rectangle.
@@ -103,7 +103,7 @@ struct Port {
     event: usize,
     side: Side,
     start: bool,
-    /// Orders the ports of one side: what lies higher at the other end begins higher.
+    /// Sort key of the ports of one side: the higher the other end, the higher the port.
     key: (usize, usize),
 }
 
@@ -173,7 +173,7 @@ pub fn lay_out(columns: &[Column], arrows: &[Arrow], caption: &dyn Fn(usize) -> 
 /// A column and a row.
 type Cell = (usize, usize);
 
-/// The row below which an arrow passes the columns between its ends; `None` where there are none between.
+/// Returns the row below which an arrow passes the intermediate columns; `None` for adjacent columns.
 fn lane_row(from: Cell, to: Cell) -> Option<usize> {
     (from.0.abs_diff(to.0) > 1).then_some(from.1.min(to.1))
 }
@@ -279,7 +279,7 @@ fn curves(
     drawn
 }
 
-/// Puts each label on its curve where it hides least.
+/// Places each label on its curve with the least overlap.
 fn place_labels(
     arrows: &[Arrow],
     curves: &[Curve],

@@ -1,4 +1,4 @@
-//! Explanations as text, DOT, SVG and HTML.
+//! Renders explanations of verdicts as text, DOT, SVG and HTML.
 
 mod dot;
 mod executions;
@@ -27,7 +27,7 @@ pub use svg::write as svg;
 pub use text::write as text;
 pub use words::rule;
 
-/// What is explained, in one line.
+/// Returns the explanation in one line.
 pub fn headline(explained: Explained<'_>) -> String {
     words::headline(explained.test, explained.explanation)
 }
@@ -39,7 +39,7 @@ pub struct Explained<'a> {
     pub test: &'a Test,
     /// Its text.
     pub source: &'a str,
-    /// The file that it stands in.
+    /// Name of the test's file.
     pub file: &'a str,
     /// The explanation.
     pub explanation: &'a Explanation,

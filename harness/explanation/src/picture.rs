@@ -1,7 +1,7 @@
-//! What a picture of an execution shows: columns of events, and the arrows worth drawing.
+//! Pictures of executions, independent of the output format: columns of events and the selected arrows.
 
 use litmus::Test;
-use model::{Answer, Broken, Edge, EventId, EventOwner, Execution};
+use model::{BrokenAxiom, EventId, EventOwner, ExplainedEdge, ExplainedExecution, ExplanationAnswer};
 
 use super::{Explained, words};
 
@@ -12,12 +12,12 @@ pub struct Picture<'a> {
     /// Below it.
     pub notes: Vec<String>,
     /// The execution.
-    pub execution: &'a Execution,
+    pub execution: &'a ExplainedExecution,
     /// The columns, left to right.
     pub columns: Vec<Column>,
     /// The arrows; those that matter most first.
     pub arrows: Vec<Arrow>,
-    /// Events that stand out.
+    /// Highlighted events.
     pub marked: Vec<usize>,
 }
 
@@ -27,7 +27,7 @@ pub struct Column {
     pub title: String,
     /// Indices of its events, top to bottom.
     pub events: Vec<usize>,
-    /// Whether program order runs down it.
+    /// True if program order runs down it.
     pub ordered: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct Arrow {
     pub to: usize,
     /// Its label, line by line.
     pub label: Vec<String>,
-    /// How it is drawn.
+    /// Category, which determines the line style.
     pub kind: Kind,
 }
 
@@ -59,7 +59,7 @@ pub enum Kind {
     Modification,
     /// Synchronizes-with, of the system too, and meetings at a control barrier.
     Synchronizes,
-    /// Whatever else the model derives.
+    /// Any other derived relation.
     Derived,
 }
 
@@ -75,7 +75,7 @@ impl Kind {
         Kind::Derived,
     ];
 
-    /// Colours that colour-blind people tell apart (Okabe and Ito).
+    /// Returns the colour, from the colour-blind safe palette of Okabe and Ito.
     pub fn colour(self) -> &'static str {
         match self {
             Kind::Broken | Kind::Race => "#d55e00",
@@ -87,7 +87,7 @@ impl Kind {
         }
     }
 
-    /// The dashes of its line, so that colour is not all that tells kinds apart; empty for a whole line.
+    /// Returns the dash pattern, so that categories differ without colour; empty for a solid line.
     pub fn dashes(self) -> &'static str {
         match self {
             Kind::Broken | Kind::ReadsFrom => "",
@@ -99,7 +99,7 @@ impl Kind {
         }
     }
 
-    /// What the legend says.
+    /// Returns the legend text.
     pub fn meaning(self) -> &'static str {
         match self {
             Kind::Broken => "breaks the rule",
@@ -129,10 +129,10 @@ pub fn pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
     let mut pictures = Vec::new();
     let title = || vec![words::headline(test, explanation), words::reason(&explanation.answer)];
     match &explanation.answer {
-        Answer::Allowed { witness: Some(execution) } => {
+        ExplanationAnswer::Allowed { witness: Some(execution) } => {
             pictures.push(Picture::new(test, execution, title(), None, None));
         }
-        Answer::Forbidden { closest: Some((execution, broken)), .. } => {
+        ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } => {
             let mut picture = Picture::new(test, execution, title(), Some(broken), None);
             picture.notes.push(format!("It breaks {}:", words::rule(broken)));
             picture.notes.extend(broken.edges.iter().map(|edge| {
@@ -162,7 +162,7 @@ pub fn pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
             let flag = pair.is_none().then_some(&found.flag);
             let mut picture = Picture::new(test, &found.execution, vec![says], flag, pair);
             picture.notes.push(format!("It raises {}.", words::rule(&found.flag)));
-            let (says, changes) = words::mend(test, &found.mend);
+            let (says, changes) = words::mend(test, &found.fix);
             picture.notes.push(says);
             picture.notes.extend(
                 changes.into_iter().map(|(place, before, after)| format!("  {place}: {before} -> {after}")),
@@ -186,17 +186,21 @@ fn index(id: EventId) -> usize {
 impl<'a> Picture<'a> {
     /// A picture without an execution.
     fn empty(test: &Test) -> Picture<'a> {
-        static NOTHING: Execution =
-            Execution { events: Vec::new(), edges: Vec::new(), outcome: Vec::new(), thin_air: false };
+        static NOTHING: ExplainedExecution = ExplainedExecution {
+            events: Vec::new(),
+            edges: Vec::new(),
+            outcome: Vec::new(),
+            thin_air: false,
+        };
         Picture::new(test, &NOTHING, Vec::new(), None, None)
     }
 
     /// The picture of an execution, of what it breaks, or of a race in it.
     pub fn new(
         test: &Test,
-        execution: &'a Execution,
+        execution: &'a ExplainedExecution,
         title: Vec<String>,
-        broken: Option<&Broken>,
+        broken: Option<&BrokenAxiom>,
         race: Option<(usize, usize)>,
     ) -> Picture<'a> {
         let mut arrows: Vec<Arrow> = Vec::new();
@@ -208,7 +212,7 @@ impl<'a> Picture<'a> {
         }
         let owner = |id: EventId| words::event(execution, id).map(|event| event.owner);
         let inside = |id: EventId| matches!(owner(id), Some(EventOwner::Thread(..)));
-        // What a race does not rest on is left out of its picture, and so is order that a witness is not about.
+        // Omit edges that the race does not depend on, and orders that are irrelevant to a witness.
         for edge in execution.edges.iter().filter(|edge| inside(edge.from) && inside(edge.to)) {
             let kind = Kind::of(&edge.relation);
             let told =
@@ -252,10 +256,10 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// The longest label that names the alternative that holds; what is longer stands below the picture alone.
+/// Longest label of a satisfied alternative; longer texts are only below the picture.
 const LONGEST_LABEL: usize = 28;
 
-fn labelled(edge: &Edge, whole: bool) -> Arrow {
+fn labelled(edge: &ExplainedEdge, whole: bool) -> Arrow {
     let mut label = vec![edge.relation.clone()];
     if whole {
         let whole = words::relation(edge);
@@ -270,7 +274,7 @@ fn labelled(edge: &Edge, whole: bool) -> Arrow {
     Arrow { from: index(edge.from), to: index(edge.to), label, kind: Kind::Derived }
 }
 
-/// Adds an arrow; one that runs beside another joins it.
+/// Adds an arrow, or merges it with a parallel one.
 fn add(arrows: &mut Vec<Arrow>, arrow: Arrow) {
     let known = arrows.iter_mut().find(|known| {
         (known.from, known.to) == (arrow.from, arrow.to)
@@ -292,7 +296,7 @@ fn add(arrows: &mut Vec<Arrow>, arrow: Arrow) {
 }
 
 /// The two lines of an event's box.
-pub fn caption(execution: &Execution, at: usize) -> [String; 2] {
+pub fn caption(execution: &ExplainedExecution, at: usize) -> [String; 2] {
     let Some(event) = execution.events.get(at) else { return [String::new(), String::new()] };
     let access = event.access.clone().unwrap_or_default();
     match event.owner {

@@ -1,20 +1,23 @@
-//! Explanations in plain words, for people who know shaders and no relations: what is seen, and what is missing or stands in the way.
+//! Explanations in plain sentences for shader authors: the observation, and the missing or conflicting
+//! synchronization.
 
 use std::collections::BTreeSet;
 
 use litmus::{Place, Placement, Test};
-use model::{Answer, Broken, Edge, Event, EventId, EventOwner, Execution, RaceFound};
+use model::{
+    BrokenAxiom, Event, EventId, EventOwner, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
+};
 
 use super::{Explained, words};
 
-/// The sentences, those about the outcome first. None where there is nothing to say plainly.
+/// Returns the sentences, those about the outcome first; empty if there is no plain description.
 pub fn sentences(explained: Explained<'_>) -> Vec<String> {
     let Explained { test, explanation, .. } = explained;
     let mut all = match &explanation.answer {
-        Answer::Allowed { witness: Some(witness) } if !witness.thin_air => {
+        ExplanationAnswer::Allowed { witness: Some(witness) } if !witness.thin_air => {
             Told { test, execution: witness }.old_values()
         }
-        Answer::Forbidden { closest: Some((execution, broken)), .. } => {
+        ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } => {
             Told { test, execution }.circle(broken).into_iter().collect()
         }
         _ => Vec::new(),
@@ -28,10 +31,10 @@ pub fn sentences(explained: Explained<'_>) -> Vec<String> {
     all
 }
 
-/// An execution that is told.
+/// Describes the events of one execution.
 struct Told<'a> {
     test: &'a Test,
-    execution: &'a Execution,
+    execution: &'a ExplainedExecution,
 }
 
 impl Told<'_> {
@@ -47,7 +50,7 @@ impl Told<'_> {
         }
     }
 
-    /// `P1 (workgroup 1)`: with the widest of what tells the threads apart.
+    /// Formats a thread as `P1 (workgroup 1)`, with the widest level that differs between threads.
     fn thread(&self, thread: usize) -> String {
         let Some(own) = self.test.threads.get(thread) else { return "?".to_owned() };
         let name = format!("P{}", own.number);
@@ -70,7 +73,7 @@ impl Told<'_> {
         telling.map_or_else(|| name.clone(), |(what, _, own)| format!("{name} ({what} {own})"))
     }
 
-    /// Who does what where: `P1 (workgroup 1) reads x at line 9`.
+    /// Describes an event: `P1 (workgroup 1) reads x at line 9`.
     fn deed(&self, id: EventId) -> Option<String> {
         let event = self.event(id)?;
         let Some((thread, _)) = self.owner(id) else { return Some(event.label.clone()) };
@@ -81,7 +84,7 @@ impl Told<'_> {
         Some(format!("{} {verb} {location} at line {}", self.thread(thread), event.span.line))
     }
 
-    /// Where an event stands: `line 9 of P0`.
+    /// Describes a location: `line 9 of P0`.
     fn place(&self, id: EventId) -> Option<String> {
         let (thread, _) = self.owner(id)?;
         Some(format!("line {} of P{}", self.event(id)?.span.line, self.test.threads.get(thread)?.number))
@@ -101,7 +104,7 @@ impl Told<'_> {
                 continue;
             };
             let (Some(read), Some(write)) = (self.event(edge.from), self.event(edge.to)) else { continue };
-            // The first store that is missed says it all.
+            // One missed store per read is enough.
             if reader == writer || !told.insert(edge.from) {
                 continue;
             }
@@ -127,7 +130,8 @@ impl Told<'_> {
         all
     }
 
-    /// The synchronization that orders a write before a read, where one leads straight from thread to thread.
+    /// Returns the synchronization that orders a write before a read, if it leads directly from thread to
+    /// thread.
     fn handed_over(&self, write: EventId, read: EventId) -> Option<(&Event, &Event)> {
         let (writer, reader) = (self.owner(write)?, self.owner(read)?);
         let pair = self.execution.edges.iter().find(|edge| {
@@ -142,7 +146,7 @@ impl Told<'_> {
     }
 
     /// A circle of orders, none of which can be left out.
-    fn circle(&self, broken: &Broken) -> Option<String> {
+    fn circle(&self, broken: &BrokenAxiom) -> Option<String> {
         if !broken.cycle {
             return None;
         }
@@ -176,7 +180,7 @@ impl Told<'_> {
     }
 
     /// `line 9 of P0 synchronizes with line 8 of P1`, for each that an order is made of.
-    fn synchronizations(&self, edge: &Edge, all: &mut Vec<String>) {
+    fn synchronizations(&self, edge: &ExplainedEdge, all: &mut Vec<String>) {
         if synchronizes(edge) {
             if let (Some(from), Some(to)) = (self.place(edge.from), self.place(edge.to)) {
                 let told = format!("{from} synchronizes with {to}");
@@ -192,7 +196,7 @@ impl Told<'_> {
     }
 
     /// Two accesses that race.
-    fn race(&self, found: &RaceFound) -> Option<String> {
+    fn race(&self, found: &FoundRace) -> Option<String> {
         let (first, second) = found.pair?;
         let (from, to) = (self.deed(first)?, self.deed(second)?);
         let missing = match (self.handed_over(first, second), self.handed_over(second, first)) {
@@ -207,6 +211,6 @@ impl Told<'_> {
     }
 }
 
-fn synchronizes(edge: &Edge) -> bool {
+fn synchronizes(edge: &ExplainedEdge) -> bool {
     matches!(edge.relation.as_str(), "sw" | "ssw" | "meet")
 }

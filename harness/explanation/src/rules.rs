@@ -1,20 +1,20 @@
-//! The clauses behind an explanation, with what they say and where.
+//! Lists the specification clauses of an explanation, with summaries and links.
 
 use std::collections::BTreeMap;
 
 use model::clauses::{Clause, Specification, clauses};
-use model::{Answer, Edge, Explanation};
+use model::{ExplainedEdge, Explanation, ExplanationAnswer};
 
-/// Where the appendix on the memory model of the Vulkan specification is published; anchors follow behind `#`.
+/// URL of the Vulkan memory model appendix; append `#` and an anchor.
 pub const APPENDIX: &str = "https://docs.vulkan.org/spec/latest/appendices/memorymodel.html";
 
 /// A section of a specification with those of its clauses that an explanation cites.
 pub struct Section {
     /// Its name in full: an anchor of Vulkan's appendix, a section of HSA's text.
     pub name: String,
-    /// Where it is published.
+    /// URL of the section.
     pub link: Option<String>,
-    /// The clauses: id, and what it says in short.
+    /// The clauses: id and summary.
     pub clauses: Vec<(&'static str, &'static str)>,
 }
 
@@ -22,7 +22,7 @@ pub struct Section {
 /// break it, without what these are made of.
 pub fn sections(explanation: &Explanation) -> Vec<Section> {
     let mut ids = Vec::new();
-    if let Answer::Forbidden { closest: Some((_, broken)), .. } = &explanation.answer {
+    if let ExplanationAnswer::Forbidden { closest: Some((_, broken)), .. } = &explanation.answer {
         ids.extend(broken.clauses.iter().cloned());
         for edge in &broken.edges {
             orders(edge, &mut ids);
@@ -58,9 +58,9 @@ pub fn sections(explanation: &Explanation) -> Vec<Section> {
 }
 
 /// The clauses of an order, and of the synchronization that it is made of.
-fn orders(edge: &Edge, ids: &mut Vec<String>) {
+fn orders(edge: &ExplainedEdge, ids: &mut Vec<String>) {
     ids.extend(edge.clauses.iter().cloned());
-    let mut inner: Vec<&Edge> = edge.because.iter().collect();
+    let mut inner: Vec<&ExplainedEdge> = edge.because.iter().collect();
     while let Some(edge) = inner.pop() {
         if edge.relation == "sw" {
             ids.extend(edge.clauses.iter().cloned());

@@ -1,23 +1,23 @@
-//! What is wrong with shaders as a page: each place with the lines of the source around it.
+//! Renders the findings on shaders as an HTML page, each with the surrounding source lines.
 
 use std::fmt::Write;
 
 use crate::html::STYLE;
 use crate::svg::escape;
 
-/// Lines around a place that are shown with it.
+/// Number of context lines around a location.
 const AROUND: u32 = 3;
 
-/// What is said of an entry point.
+/// Result for an entry point.
 #[derive(Clone, Debug)]
 pub struct ShaderAnswer {
-    /// Whose answer it is.
+    /// Name of the entry point.
     pub title: String,
     /// The answer in a word or two.
     pub verdict: String,
-    /// What it covers, and why there is no more.
+    /// Coverage of the analysis, and its limits.
     pub notes: Vec<String>,
-    /// What is wrong.
+    /// The findings.
     pub findings: Vec<ShaderFinding>,
 }
 
@@ -30,20 +30,20 @@ pub struct ShaderFinding {
     pub message: String,
     /// Where.
     pub places: Vec<ShaderPlace>,
-    /// What mends it, with where.
+    /// Suggested fixes with their locations.
     pub mend: Vec<String>,
 }
 
 /// A place of the source.
 #[derive(Clone, Debug)]
 pub struct ShaderPlace {
-    /// What happens there and who does it.
+    /// The event, and the invocation that performs it.
     pub what: String,
     /// The file.
     pub file: String,
-    /// The line, where it is known.
+    /// Line number, if known.
     pub line: Option<u32>,
-    /// The text of the file, where there is one.
+    /// Text of the file, if available.
     pub source: Option<String>,
 }
 

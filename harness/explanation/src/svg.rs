@@ -1,4 +1,4 @@
-//! Explanations as a picture: threads as columns, events as boxes, edges as curved arrows.
+//! Renders explanations as SVG: threads as columns, events as boxes, edges as curved arrows.
 
 use std::fmt::Write;
 
@@ -59,7 +59,7 @@ pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
     out
 }
 
-/// Draws a picture from `y` down, and says where it ends.
+/// Draws a picture below `y` and returns its lower end.
 fn draw(out: &mut String, picture: &Picture<'_>, layout: &Layout, mut y: f64, width: f64) -> f64 {
     for (index, title) in picture.title.iter().enumerate() {
         let weight = if index == 0 { "bold" } else { "normal" };
@@ -162,7 +162,7 @@ fn program_order(out: &mut String, layout: &Layout, events: &[usize]) {
     }
 }
 
-/// What the arrows mean, as many to a line as fit.
+/// Draws the legend of the arrows, with as many entries per line as fit.
 fn legend(out: &mut String, arrows: &[Arrow], mut y: f64, width: f64) -> f64 {
     let mut x = MARGIN;
     let mut entry = |out: &mut String, colour: &str, dashes: &str, stroke: f64, meaning: &str| {
@@ -196,7 +196,7 @@ fn legend(out: &mut String, arrows: &[Arrow], mut y: f64, width: f64) -> f64 {
     y
 }
 
-/// A paragraph from `y` down, wrapped; says where it ends.
+/// Draws a wrapped paragraph below `y` and returns its lower end.
 fn text(out: &mut String, text: &str, mut y: f64, width: f64, weight: &str) -> f64 {
     let characters = ((width - 2.0 * MARGIN) / text_width("m")).max(20.0) as usize;
     for line in wrap(text, characters) {
@@ -232,7 +232,7 @@ fn wrap(text: &str, characters: usize) -> Vec<String> {
     lines
 }
 
-/// Text for XML and HTML; what XML cannot hold at all is replaced.
+/// Escapes text for XML and HTML, and replaces characters that XML cannot represent.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,7 +1,8 @@
-//! Explanations of corpus tests in every format: texts as snapshots, graphs and pictures by their structure.
+//! Explanations of corpus tests in every format: snapshots of texts, structural checks of graphs and
+//! pictures.
 
 use litmus::corpus;
-use model::{Budget, ExplainOptions, Explanation, Model, explain};
+use model::{Budget, ExplainOptions, Explanation, Model, explain_outcome};
 
 use super::layout::{Rectangle, lay_out};
 use super::picture::{caption, pictures};
@@ -25,11 +26,11 @@ impl Case {
         let options = ExplainOptions {
             verdict: Budget::UNLIMITED,
             budget: Budget::UNLIMITED,
-            mend_programs,
+            fix_programs: mend_programs,
             forbid: mend_programs > 0,
             ..ExplainOptions::default()
         };
-        let explanation = explain(&test, model, &options).unwrap();
+        let explanation = explain_outcome(&test, model, &options).unwrap();
         Case { test, source, file, explanation }
     }
 
@@ -109,7 +110,7 @@ fn labels_hide_no_event_and_no_other_label() {
     assert_eq!(hidden, Vec::<String>::new());
 }
 
-/// Whether elements nest and nothing stands outside them but spaces.
+/// Asserts that elements nest, with only white space outside them.
 fn assert_well_formed(text: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text;

@@ -1,9 +1,9 @@
-//! Explanations for a terminal: threads as columns, then the edges one by one.
+//! Renders explanations for a terminal: threads as columns, then the edges.
 
 use std::fmt::Write;
 
 use litmus::{Compute, Flow, InstructionKind, Test, ThreadId};
-use model::{Answer, Broken, Edge, EventOwner, Execution};
+use model::{BrokenAxiom, EventOwner, ExplainedEdge, ExplainedExecution, ExplanationAnswer};
 
 use super::{Explained, plain, rules, words};
 
@@ -39,11 +39,11 @@ pub fn steps(explained: Explained<'_>) -> String {
     let mut out = String::new();
     line(&mut out, 0, &words::reason(&explanation.answer));
     match &explanation.answer {
-        Answer::Allowed { witness: Some(witness) } => {
+        ExplanationAnswer::Allowed { witness: Some(witness) } => {
             table(&mut out, test, witness);
             drawn(&mut out, witness);
         }
-        Answer::Forbidden { closest: Some((execution, broken)), .. } => {
+        ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } => {
             table(&mut out, test, execution);
             line(&mut out, 0, &format!("It breaks {}:", words::rule(broken)));
             rule(&mut out, execution, broken);
@@ -68,9 +68,9 @@ pub fn steps(explained: Explained<'_>) -> String {
             }
             None => rule(&mut out, &found.execution, &found.flag),
         }
-        mended(&mut out, words::mend(test, &found.mend));
+        mended(&mut out, words::mend(test, &found.fix));
     }
-    if let Some(mend) = &explanation.forbids {
+    if let Some(mend) = &explanation.forbidding_fix {
         line(&mut out, 0, "");
         mended(&mut out, words::forbids(test, mend));
     }
@@ -92,7 +92,7 @@ pub fn line(out: &mut String, indent: usize, text: &str) {
 }
 
 /// The threads side by side, each instruction with its events and what they read or write.
-pub fn table(out: &mut String, test: &Test, execution: &Execution) {
+pub fn table(out: &mut String, test: &Test, execution: &ExplainedExecution) {
     let mut columns: Vec<Vec<String>> = Vec::new();
     for (index, thread) in test.threads.iter().enumerate() {
         let mut cells = vec![words::thread(test, index)];
@@ -146,10 +146,10 @@ fn makes_events(kind: &InstructionKind) -> bool {
     )
 }
 
-/// The edges of an execution, without those that only say what is plain: order after an initial write, and final reads.
-pub fn drawn(out: &mut String, execution: &Execution) {
+/// Writes the edges of an execution, except orders after initial writes and before final reads.
+pub fn drawn(out: &mut String, execution: &ExplainedExecution) {
     let owner = |id| words::event(execution, id).map(|event| event.owner);
-    let plain = |edge: &&Edge| {
+    let plain = |edge: &&ExplainedEdge| {
         owner(edge.to) != Some(EventOwner::Final)
             && (owner(edge.from) != Some(EventOwner::Initial) || edge.relation == "rf")
     };
@@ -158,8 +158,8 @@ pub fn drawn(out: &mut String, execution: &Execution) {
     }
 }
 
-/// What breaks a rule: its edges with what each is made of.
-fn rule(out: &mut String, execution: &Execution, broken: &Broken) {
+/// Writes the violation of an axiom: its edges with their derivations.
+fn rule(out: &mut String, execution: &ExplainedExecution, broken: &BrokenAxiom) {
     if broken.edges.is_empty() {
         for event in &broken.events {
             line(out, 1, &words::event_in_words(execution, *event));
@@ -171,7 +171,7 @@ fn rule(out: &mut String, execution: &Execution, broken: &Broken) {
     }
 }
 
-fn step(execution: &Execution, edge: &Edge) -> String {
+fn step(execution: &ExplainedExecution, edge: &ExplainedEdge) -> String {
     format!(
         "{} --[{}]--> {}",
         words::event_in_words(execution, edge.from),
@@ -180,7 +180,7 @@ fn step(execution: &Execution, edge: &Edge) -> String {
     )
 }
 
-fn because(out: &mut String, execution: &Execution, edge: &Edge, indent: usize) {
+fn because(out: &mut String, execution: &ExplainedExecution, edge: &ExplainedEdge, indent: usize) {
     let label = |id| words::event(execution, id).map_or("?", |event| event.label.as_str());
     for inner in &edge.because {
         let text =

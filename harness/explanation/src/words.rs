@@ -1,33 +1,34 @@
-//! What an explanation says, in the words that every format shares.
+//! Phrases that all output formats share.
 
 use litmus::{Place, Race, Test};
 use model::{
-    Answer, Broken, Change, Edge, Event, EventId, EventOwner, Execution, Explanation, Least, Mend, RaceFound,
+    BrokenAxiom, Event, EventId, EventOwner, ExplainedEdge, ExplainedExecution, Explanation,
+    ExplanationAnswer, FoundRace, InstructionChange, Mend, Minimality,
 };
 
 /// `MP+rel-acq under vulkan: P1:r0 == 1 /\ P1:r1 == 0 is forbidden`
 pub fn headline(test: &Test, explanation: &Explanation) -> String {
     let says = match explanation.answer {
-        Answer::Allowed { .. } => "allowed",
-        Answer::Forbidden { .. } => "forbidden",
-        Answer::Impossible => "impossible",
-        Answer::Unknown => "not decided within the bounds",
+        ExplanationAnswer::Allowed { .. } => "allowed",
+        ExplanationAnswer::Forbidden { .. } => "forbidden",
+        ExplanationAnswer::Impossible => "impossible",
+        ExplanationAnswer::Unknown => "not decided within the bounds",
     };
     format!("{} under {}: {} is {says}", test.name, explanation.model, explanation.outcome)
 }
 
-/// What the answer rests on, as a sentence.
-pub fn reason(answer: &Answer) -> String {
+/// Returns the reason for the answer as a sentence.
+pub fn reason(answer: &ExplanationAnswer) -> String {
     match answer {
-        Answer::Allowed { witness: Some(execution) } if execution.thin_air => {
+        ExplanationAnswer::Allowed { witness: Some(execution) } if execution.thin_air => {
             "This consistent execution shows it, by values out of thin air: they depend on themselves. No rule excludes that, and no implementation is known to show it."
                 .to_owned()
         }
-        Answer::Allowed { witness: Some(_) } => "This consistent execution shows it.".to_owned(),
-        Answer::Allowed { witness: None } => {
+        ExplanationAnswer::Allowed { witness: Some(_) } => "This consistent execution shows it.".to_owned(),
+        ExplanationAnswer::Allowed { witness: None } => {
             "A consistent execution shows it; none was met within the bounds of this search.".to_owned()
         }
-        Answer::Forbidden { closest: Some(_), candidates, complete } => {
+        ExplanationAnswer::Forbidden { closest: Some(_), candidates, complete } => {
             match (candidates, complete) {
                 (1, true) => "The only candidate execution that shows it breaks a rule of the model:".to_owned(),
                 (count, true) => format!(
@@ -38,18 +39,18 @@ pub fn reason(answer: &Answer) -> String {
                 ),
             }
         }
-        Answer::Forbidden { closest: None, .. } => {
+        ExplanationAnswer::Forbidden { closest: None, .. } => {
             "No consistent execution shows it; no candidate that does was met within the bounds of this search."
                 .to_owned()
         }
-        Answer::Impossible => {
+        ExplanationAnswer::Impossible => {
             "No candidate execution shows it: no write stores such values, or no path leads there.".to_owned()
         }
-        Answer::Unknown => "The search was cut short by its bounds.".to_owned(),
+        ExplanationAnswer::Unknown => "The search was cut short by its bounds.".to_owned(),
     }
 }
 
-/// What is said of races, as a sentence; `None` where nothing races.
+/// Returns a sentence about races; `None` for a race-free program.
 pub fn race(explanation: &Explanation) -> Option<String> {
     match (&explanation.race_found, explanation.race) {
         (Some(found), _) if explanation.race_thin_air => Some(format!(
@@ -68,7 +69,7 @@ pub fn race(explanation: &Explanation) -> Option<String> {
     }
 }
 
-/// What is said of reads that are uninitialised, as a sentence; `None` where none is.
+/// Returns a sentence about uninitialised reads; `None` without any.
 pub fn uninitialised(explanation: &Explanation) -> Option<String> {
     match (&explanation.uninitialised_found, explanation.uninitialised_read) {
         (Some(found), _) => {
@@ -86,12 +87,12 @@ pub fn uninitialised(explanation: &Explanation) -> Option<String> {
     }
 }
 
-fn race_found(found: &RaceFound) -> String {
+fn race_found(found: &FoundRace) -> String {
     let start = "The program races, so its outcomes are undefined:";
     match found.pair {
         Some((from, to)) => {
             let label = |id| event(&found.execution, id).map_or("?", |event| event.label.as_str());
-            let missing = match found.missing.as_slice() {
+            let missing = match found.missing_relations.as_slice() {
                 [] => String::new(),
                 [one] => format!(" `{one}` does not join them in either direction."),
                 [all @ .., last] => {
@@ -111,7 +112,7 @@ fn race_found(found: &RaceFound) -> String {
 /// A mend: a sentence, and the changed lines as place, before and after.
 pub type Mended = (String, Vec<(String, String, String)>);
 
-/// What mends a race.
+/// Describes the fix of a race.
 pub fn mend(test: &Test, mend: &Mend) -> Mended {
     match mend {
         Mend::Found { changes, least, allowed } => {
@@ -130,7 +131,7 @@ pub fn mend(test: &Test, mend: &Mend) -> Mended {
     }
 }
 
-/// What forbids the outcome.
+/// Describes the fix that forbids the outcome.
 pub fn forbids(test: &Test, mend: &Mend) -> Mended {
     match mend {
         Mend::Found { changes, least, .. } => {
@@ -144,44 +145,44 @@ pub fn forbids(test: &Test, mend: &Mend) -> Mended {
     }
 }
 
-fn found(what: &str, changes: &[Change], least: Least) -> String {
+fn found(what: &str, changes: &[InstructionChange], least: Minimality) -> String {
     let lines = match changes.len() {
         1 => "one line".to_owned(),
         count => format!("{count} lines"),
     };
     match least {
-        Least::Cheapest => format!("The cheapest strengthening that {what} changes {lines}."),
-        Least::Irreducible => {
+        Minimality::Cheapest => format!("The cheapest strengthening that {what} changes {lines}."),
+        Minimality::Irreducible => {
             format!("A strengthening that {what}, none of which can be left out, changes {lines}.")
         }
-        Least::Unknown => {
+        Minimality::Unknown => {
             format!("A strengthening that {what}, not all of which may be needed, changes {lines}.")
         }
     }
 }
 
-fn rows(test: &Test, changes: &[Change]) -> Vec<(String, String, String)> {
-    let row = |change: &Change| {
+fn rows(test: &Test, changes: &[InstructionChange]) -> Vec<(String, String, String)> {
+    let row = |change: &InstructionChange| {
         let number = test.threads.get(change.thread).map_or(0, |thread| thread.number);
         (format!("P{number} line {}", change.span.line), change.before.clone(), change.after.clone())
     };
     changes.iter().map(row).collect()
 }
 
-/// What a broken axiom or a raised flag is: `breaks consistency, acyclic …`.
-pub fn rule(broken: &Broken) -> String {
+/// Describes a broken axiom or a raised flag: `breaks consistency, acyclic …`.
+pub fn rule(broken: &BrokenAxiom) -> String {
     format!("`{}` ({})", broken.text, anchor(Some(&broken.place), &broken.clauses))
 }
 
 /// `vulkan-body.cat:12; VK-LO-05`
-fn anchor(place: Option<&model::Place>, clauses: &[String]) -> String {
+fn anchor(place: Option<&model::StatementLocation>, clauses: &[String]) -> String {
     let place = place.map(|place| format!("{}:{}", place.file, place.line));
     let clauses = (!clauses.is_empty()).then(|| clauses.join(" "));
     place.into_iter().chain(clauses).collect::<Vec<String>>().join("; ")
 }
 
 /// `locord: write-read`
-pub fn relation(edge: &Edge) -> String {
+pub fn relation(edge: &ExplainedEdge) -> String {
     match &edge.via {
         Some(via) => format!("{}: {via}", edge.relation),
         None => edge.relation.clone(),
@@ -189,7 +190,7 @@ pub fn relation(edge: &Edge) -> String {
 }
 
 /// `locord: write-read; vulkan-body.cat:12; VK-LO-05`
-pub fn edge_anchor(edge: &Edge) -> String {
+pub fn edge_anchor(edge: &ExplainedEdge) -> String {
     match anchor(edge.statement.as_ref(), &edge.clauses) {
         anchor if anchor.is_empty() => relation(edge),
         anchor => format!("{}; {anchor}", relation(edge)),
@@ -197,12 +198,12 @@ pub fn edge_anchor(edge: &Edge) -> String {
 }
 
 /// The event of an id.
-pub fn event(execution: &Execution, id: EventId) -> Option<&Event> {
+pub fn event(execution: &ExplainedExecution, id: EventId) -> Option<&Event> {
     execution.events.get(usize::from(id.0))
 }
 
 /// `(a) st.av.dv.sc0 x, 1, line 8`
-pub fn event_in_words(execution: &Execution, id: EventId) -> String {
+pub fn event_in_words(execution: &ExplainedExecution, id: EventId) -> String {
     let Some(event) = event(execution, id) else { return "(?)".to_owned() };
     let half = if event.what.ends_with("half") { format!(" ({})", event.what) } else { String::new() };
     match event.owner {
@@ -224,7 +225,7 @@ pub fn thread(test: &Test, index: usize) -> String {
 }
 
 /// `P1:r0 = 1, P1:r1 = 0`
-pub fn outcome(execution: &Execution) -> String {
+pub fn outcome(execution: &ExplainedExecution) -> String {
     let values = execution.outcome.iter().map(|(name, value)| format!("{name} = {value}"));
     values.collect::<Vec<String>>().join(", ")
 }

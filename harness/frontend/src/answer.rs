@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use litmus::{Instruction, Label, Place, Prediction, QuestionKind, Race, Test};
 use model::{
-    Budget, EventOwner, ExplainOptions, Model, Options, PredictError, RaceFound, decide, explain, predict,
+    Budget, EventOwner, ExplainOptions, FoundRace, Model, Options, PredictError, decide, explain_outcome,
+    predict,
 };
 
 use crate::emit;
@@ -293,14 +294,14 @@ fn locate_race(
         unroll: Some(1),
         verdict: budget.at_most(EXPLAIN_STEPS),
         budget: budget.at_most(EXPLAIN_STEPS),
-        mend_steps: 0,
-        mend_programs: 0,
+        fix_steps: 0,
+        fix_programs: 0,
         ..ExplainOptions::default()
     };
-    Ok(explain(&test, model, &options)?.race_found.and_then(|found| race_spot(case, &found)))
+    Ok(explain_outcome(&test, model, &options)?.race_found.and_then(|found| race_spot(case, &found)))
 }
 
-fn race_spot(case: &LiftedCase, found: &RaceFound) -> Option<RaceSpot> {
+fn race_spot(case: &LiftedCase, found: &FoundRace) -> Option<RaceSpot> {
     let (first, second) = found.pair?;
     let mut element = String::new();
     let mut at = Vec::new();
@@ -314,5 +315,5 @@ fn race_spot(case: &LiftedCase, found: &RaceFound) -> Option<RaceSpot> {
         }
     }
     let at = <[Spot; 2]>::try_from(at).ok()?;
-    Some(RaceSpot { element, at, missing: found.missing.clone() })
+    Some(RaceSpot { element, at, missing: found.missing_relations.clone() })
 }

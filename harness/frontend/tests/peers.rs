@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use frontend::{AnalysisOptions, ModelQuery};
 use litmus::Race;
-use model::progress::{Fairness, Limits, ProgressModel, terminates};
+use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination};
 use model::{Budget, Model};
 
 /// Returns Dartagnan's folder.
@@ -153,8 +153,8 @@ fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict
         let model_of_progress = progress_model(name);
         let mut ends = true;
         for case in &lifted.cases {
-            let limits = Limits::within(budget);
-            let answer = terminates(&case.test, model, &model_of_progress, Fairness::Weak, &limits);
+            let limits = ProgressLimits::with_budget(budget);
+            let answer = check_termination(&case.test, model, &model_of_progress, Fairness::Weak, &limits);
             let answer = answer.map_err(|error| error.to_string())?;
             ends &= answer.terminates.ok_or_else(|| format!("out of time: {:?}", answer.why))?;
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use litmus::{AccessKind, Operand, Test};
-use model::progress::{Fairness, Limits, PROMISES, ProgressModel, terminates};
+use model::progress::{Fairness, PROGRESS_GUARANTEES, ProgressLimits, ProgressModel, check_termination};
 use model::{Budget, Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
 
 fn main() {
@@ -158,7 +158,7 @@ fn progress(yardstick: Duration) {
     let mut sets: Vec<(&str, Vec<(Test, ProgressModel)>)> = Vec::new();
     let own = litmus::corpus::progress().into_iter().flat_map(|entry| {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
-        PROMISES.map(|(_, promise)| (test.clone(), ProgressModel::uniform(promise)))
+        PROGRESS_GUARANTEES.map(|(_, promise)| (test.clone(), ProgressModel::uniform(promise)))
     });
     sets.push(("own corpus", own.collect()));
     match std::env::var_os("VK_LITMUS_CORPORA") {
@@ -182,7 +182,10 @@ fn progress(yardstick: Duration) {
             .map(|(test, model)| {
                 let ask = || {
                     let start = Instant::now();
-                    black_box(terminates(test, &vulkan, model, Fairness::Weak, &Limits::default()).unwrap());
+                    black_box(
+                        check_termination(test, &vulkan, model, Fairness::Weak, &ProgressLimits::default())
+                            .unwrap(),
+                    );
                     start.elapsed()
                 };
                 let mut times = [ask(), ask(), ask(), ask(), ask()];

@@ -5,7 +5,7 @@
 //! depend on whether it is there. As long as every composition stays within one location, the flow is *local*: then the
 //! locations can be solved one by one. Everything else is *global* and is chosen first.
 
-use crate::cat::{AxiomKind, Node, NodeId, NodeKind, Value};
+use crate::cat::{AxiomKind, CatValue, Node, NodeId, NodeKind};
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
@@ -14,9 +14,9 @@ use crate::prepared::Prepared;
 #[derive(Debug)]
 pub(crate) struct Activity<M: Matrix> {
     /// Where the dependence may cross locations.
-    global: Vec<Value<M>>,
+    global: Vec<CatValue<M>>,
     /// Where it stays within one location.
-    local: Vec<Value<M>>,
+    local: Vec<CatValue<M>>,
     /// The first node that depends on what is chosen.
     fixed: usize,
     /// For each node from `fixed` on whether its pairs of one location follow from its operands' pairs of that location.
@@ -30,8 +30,8 @@ impl<M: Matrix> Activity<M> {
     pub(crate) fn new(prepared: &Prepared, bounds: &Bounds<M>, same_location: &M) -> Activity<M> {
         let n = bounds.n;
         let (plan, fixed) = (&prepared.plan, prepared.fixed);
-        let empty: Vec<Value<M>> =
-            plan.nodes[fixed..].iter().map(|node| Value::empty(node.kind(), n)).collect();
+        let empty: Vec<CatValue<M>> =
+            plan.nodes[fixed..].iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
         let mut activity = Activity {
             global: empty.clone(),
             local: empty,
@@ -46,15 +46,15 @@ impl<M: Matrix> Activity<M> {
             let node = axiom.node;
             let open = open_part(bounds, node);
             let stays = match bounds.may(node) {
-                Value::Relation(may) => may.is_subset(&within),
-                Value::Set(_) => false,
+                CatValue::Relation(may) => may.is_subset(&within),
+                CatValue::Set(_) => false,
             };
             // An irreflexive or acyclic relation over events without a location is settled by the program or global.
             let local = stays && !axiom.negated && !axiom.flag;
             activity.axiom_is_local.push(local);
             let open = match (axiom.kind, open) {
-                (AxiomKind::Irreflexive, Value::Relation(open)) => {
-                    Value::Relation(open.intersection(&M::identity(n)))
+                (AxiomKind::Irreflexive, CatValue::Relation(open)) => {
+                    CatValue::Relation(open.intersection(&M::identity(n)))
                 }
                 (_, open) => open,
             };
@@ -74,11 +74,11 @@ impl<M: Matrix> Activity<M> {
                 if used {
                     for i in range {
                         activity.global[i - fixed] = open_part(bounds, NodeId(i as u32));
-                        activity.local[i - fixed] = Value::empty(plan.nodes[i].kind(), n);
+                        activity.local[i - fixed] = CatValue::new_empty(plan.nodes[i].kind(), n);
                     }
                 }
             }
-            let node = plan.node(id);
+            let node = plan.node_at(id);
             for local in [false, true] {
                 let active = if local { &activity.local[slot] } else { &activity.global[slot] };
                 if !active.is_empty() {
@@ -90,29 +90,29 @@ impl<M: Matrix> Activity<M> {
         activity
     }
 
-    fn add(&mut self, node: NodeId, active: Value<M>, local: bool) {
+    fn add(&mut self, node: NodeId, active: CatValue<M>, local: bool) {
         // What the program alone decides is never active.
-        let Some(index) = node.index().checked_sub(self.fixed) else { return };
+        let Some(index) = node.to_index().checked_sub(self.fixed) else { return };
         let slot = if local { &mut self.local[index] } else { &mut self.global[index] };
         match (slot, active) {
-            (Value::Set(old), Value::Set(new)) => *old = old.union(new),
-            (Value::Relation(old), Value::Relation(new)) => old.union_with(&new),
+            (CatValue::Set(old), CatValue::Set(new)) => *old = old.union(new),
+            (CatValue::Relation(old), CatValue::Relation(new)) => old.union_with(&new),
             _ => {}
         }
     }
 
     /// Sends the activity of a node to its operands.
-    fn flow(&mut self, bounds: &Bounds<M>, within: &M, node: Node, active: &Value<M>, local: bool) {
+    fn flow(&mut self, bounds: &Bounds<M>, within: &M, node: Node, active: &CatValue<M>, local: bool) {
         let may =
-            |id: NodeId| -> M { bounds.may(id).relation().cloned().unwrap_or_else(|| M::empty(bounds.n)) };
-        let mut send = |id: NodeId, wanted: Value<M>, local: bool| {
-            if id.index() < self.fixed {
+            |id: NodeId| -> M { bounds.may(id).as_relation().cloned().unwrap_or_else(|| M::empty(bounds.n)) };
+        let mut send = |id: NodeId, wanted: CatValue<M>, local: bool| {
+            if id.to_index() < self.fixed {
                 return;
             }
             let open = match (open_part(bounds, id), wanted) {
-                (Value::Set(open), Value::Set(wanted)) => Value::Set(open.intersection(wanted)),
-                (Value::Relation(open), Value::Relation(wanted)) => {
-                    Value::Relation(open.intersection(&wanted))
+                (CatValue::Set(open), CatValue::Set(wanted)) => CatValue::Set(open.intersection(wanted)),
+                (CatValue::Relation(open), CatValue::Relation(wanted)) => {
+                    CatValue::Relation(open.intersection(&wanted))
                 }
                 (open, _) => open,
             };
@@ -123,59 +123,59 @@ impl<M: Matrix> Activity<M> {
         match (node, active) {
             (
                 Node::SetUnion(a, b) | Node::SetIntersection(a, b) | Node::SetDifference(a, b),
-                Value::Set(set),
+                CatValue::Set(set),
             ) => {
-                send(a, Value::Set(*set), local);
-                send(b, Value::Set(*set), local);
+                send(a, CatValue::Set(*set), local);
+                send(b, CatValue::Set(*set), local);
             }
-            (Node::SetComplement(a), Value::Set(set)) => send(a, Value::Set(*set), local),
-            (Node::Domain(a), Value::Set(set)) => {
+            (Node::SetComplement(a), CatValue::Set(set)) => send(a, CatValue::Set(*set), local),
+            (Node::Domain(a), CatValue::Set(set)) => {
                 let rows = may(a).restrict_rows(*set);
-                send(a, Value::Relation(rows), local && may(a).is_subset(within));
+                send(a, CatValue::Relation(rows), local && may(a).is_subset(within));
             }
-            (Node::Range(a), Value::Set(set)) => {
+            (Node::Range(a), CatValue::Set(set)) => {
                 let columns = may(a).restrict_columns(*set);
-                send(a, Value::Relation(columns), local && may(a).is_subset(within));
+                send(a, CatValue::Relation(columns), local && may(a).is_subset(within));
             }
             (
                 Node::Union(a, b) | Node::Intersection(a, b) | Node::Difference(a, b),
-                Value::Relation(pairs),
+                CatValue::Relation(pairs),
             ) => {
-                send(a, Value::Relation(pairs.clone()), local);
-                send(b, Value::Relation(pairs.clone()), local);
+                send(a, CatValue::Relation(pairs.clone()), local);
+                send(b, CatValue::Relation(pairs.clone()), local);
             }
-            (Node::Complement(a) | Node::Optional(a), Value::Relation(pairs)) => {
-                send(a, Value::Relation(pairs.clone()), local);
+            (Node::Complement(a) | Node::Optional(a), CatValue::Relation(pairs)) => {
+                send(a, CatValue::Relation(pairs.clone()), local);
             }
-            (Node::Inverse(a), Value::Relation(pairs)) => {
-                send(a, Value::Relation(pairs.transpose()), local);
+            (Node::Inverse(a), CatValue::Relation(pairs)) => {
+                send(a, CatValue::Relation(pairs.transpose()), local);
             }
-            (Node::Sequence(a, b), Value::Relation(pairs)) => {
+            (Node::Sequence(a, b), CatValue::Relation(pairs)) => {
                 let (left, right) = (may(a), may(b));
                 let stays = local && (left.is_subset(within) || right.is_subset(within));
-                send(a, Value::Relation(pairs.compose(&right.transpose())), stays);
-                send(b, Value::Relation(left.transpose().compose(pairs)), stays);
+                send(a, CatValue::Relation(pairs.compose(&right.transpose())), stays);
+                send(b, CatValue::Relation(left.transpose().compose(pairs)), stays);
             }
-            (Node::Plus(a) | Node::Star(a) | Node::Immediate(a), Value::Relation(pairs)) => {
+            (Node::Plus(a) | Node::Star(a) | Node::Immediate(a), CatValue::Relation(pairs)) => {
                 let step = may(a);
                 let stays = local && step.is_subset(within);
                 let around = step.star(bounds.n).transpose();
-                send(a, Value::Relation(around.compose(pairs).compose(&around)), stays);
+                send(a, CatValue::Relation(around.compose(pairs).compose(&around)), stays);
             }
-            (Node::IdentityOn(a), Value::Relation(pairs)) => {
-                send(a, Value::Set(pairs.intersection(&M::identity(bounds.n)).domain()), local);
+            (Node::IdentityOn(a), CatValue::Relation(pairs)) => {
+                send(a, CatValue::Set(pairs.intersection(&M::identity(bounds.n)).domain()), local);
             }
-            (Node::Product(a, b), Value::Relation(pairs)) => {
-                send(a, Value::Set(pairs.domain()), local);
-                send(b, Value::Set(pairs.range()), local);
+            (Node::Product(a, b), CatValue::Relation(pairs)) => {
+                send(a, CatValue::Set(pairs.domain()), local);
+                send(b, CatValue::Set(pairs.range()), local);
             }
-            (Node::RestrictRows(s, r), Value::Relation(pairs)) => {
-                send(s, Value::Set(pairs.domain()), local);
-                send(r, Value::Relation(pairs.clone()), local);
+            (Node::RestrictRows(s, r), CatValue::Relation(pairs)) => {
+                send(s, CatValue::Set(pairs.domain()), local);
+                send(r, CatValue::Relation(pairs.clone()), local);
             }
-            (Node::RestrictColumns(r, s), Value::Relation(pairs)) => {
-                send(s, Value::Set(pairs.range()), local);
-                send(r, Value::Relation(pairs.clone()), local);
+            (Node::RestrictColumns(r, s), CatValue::Relation(pairs)) => {
+                send(s, CatValue::Set(pairs.range()), local);
+                send(r, CatValue::Relation(pairs.clone()), local);
             }
             // The nodes of a recursive group pass the activity on to what lies outside it.
             _ => {}
@@ -191,7 +191,7 @@ impl<M: Matrix> Activity<M> {
     /// Whether the pairs of a node that lie in one location follow from its operands' pairs in that location, whatever is
     /// chosen. What composes across locations must be evaluated on all events, also where no pair of it is active.
     pub(crate) fn stays_within(&self, node: NodeId) -> bool {
-        node.index()
+        node.to_index()
             .checked_sub(self.fixed)
             .and_then(|index| self.within.get(index))
             .copied()
@@ -199,14 +199,14 @@ impl<M: Matrix> Activity<M> {
     }
 
     /// The local or the global part of a node; none for what the program alone decides.
-    pub(crate) fn part(&self, node: NodeId, local: bool) -> Option<&Value<M>> {
-        let index = node.index().checked_sub(self.fixed)?;
+    pub(crate) fn part(&self, node: NodeId, local: bool) -> Option<&CatValue<M>> {
+        let index = node.to_index().checked_sub(self.fixed)?;
         if local { self.local.get(index) } else { self.global.get(index) }
     }
 }
 
 fn stays_within<M: Matrix>(node: Node, bounds: &Bounds<M>, within: &M) -> bool {
-    let inside = |id: NodeId| bounds.may(id).relation().is_some_and(|may| may.is_subset(within));
+    let inside = |id: NodeId| bounds.may(id).as_relation().is_some_and(|may| may.is_subset(within));
     match node {
         Node::Sequence(a, b) => inside(a) || inside(b),
         Node::Plus(a) | Node::Star(a) | Node::Immediate(a) | Node::Domain(a) | Node::Range(a) => inside(a),
@@ -216,13 +216,13 @@ fn stays_within<M: Matrix>(node: Node, bounds: &Bounds<M>, within: &M) -> bool {
 }
 
 /// What is not settled of a node.
-fn open_part<M: Matrix>(bounds: &Bounds<M>, node: NodeId) -> Value<M> {
+fn open_part<M: Matrix>(bounds: &Bounds<M>, node: NodeId) -> CatValue<M> {
     match (bounds.may(node), bounds.must(node)) {
-        (Value::Set(may), Value::Set(must)) => Value::Set(may.difference(*must)),
-        (Value::Relation(may), Value::Relation(must)) => Value::Relation(may.difference(must)),
+        (CatValue::Set(may), CatValue::Set(must)) => CatValue::Set(may.difference(*must)),
+        (CatValue::Relation(may), CatValue::Relation(must)) => CatValue::Relation(may.difference(must)),
         (may, _) => match may {
-            Value::Set(_) => Value::empty(NodeKind::Set, bounds.n),
-            Value::Relation(_) => Value::empty(NodeKind::Relation, bounds.n),
+            CatValue::Set(_) => CatValue::new_empty(NodeKind::Set, bounds.n),
+            CatValue::Relation(_) => CatValue::new_empty(NodeKind::Relation, bounds.n),
         },
     }
 }

@@ -16,21 +16,22 @@ pub mod source;
 mod specialize;
 pub mod vocabulary;
 
-pub use ast::Model;
+pub use ast::CatModel;
 pub use compile::compile;
 pub use error::{CatError, CatErrors, CatProblem};
-pub(crate) use evaluate::apply_to;
+pub(crate) use evaluate::apply_node_with;
 pub use evaluate::{
-    BaseProvider, MissingBase, Value, apply_node, base_value, evaluate, evaluate_group, holds,
+    BaseProvider, CatValue, MissingBase, apply_node, axiom_holds, evaluate_base, evaluate_group,
+    evaluate_model,
 };
 pub(crate) use load::NAMES_OF_HERD;
-pub use load::parse;
+pub use load::parse_model;
 pub(crate) use load::with_uninitialised_reads;
-pub use options::Options;
+pub use options::ModelOptions;
 pub use plan::{
-    Axiom, AxiomKind, Base, CompiledModel, Definition, Group, GroupId, NameId, Node, NodeId, NodeKind,
-    NodeLabel, Size, Statement, StatementId,
+    Axiom, AxiomKind, Base, CompiledModel, Definition, GroupId, NameId, Node, NodeId, NodeKind, NodeLabel,
+    PlanSize, RecursionGroup, StatementId, StatementSource,
 };
 pub use source::{CatSpan, SourceId, SourceText};
-pub(crate) use specialize::{Known, specialize};
-pub use vocabulary::{Families, Membership, Vocabulary};
+pub(crate) use specialize::{KnownBase, specialize_plan};
+pub use vocabulary::{ClassFamilies, Membership, Vocabulary};

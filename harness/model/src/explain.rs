@@ -1,39 +1,43 @@
-//! Answers that explain themselves: a witness, the rule that forbids an outcome as a cycle, a race and what mends it.
+//! Explanations of verdicts.
+//!
+//! An allowed outcome gets a witness execution. A forbidden outcome gets the cycle that breaks an axiom. A
+//! race gets its pair of accesses and a minimal fix. Explanations enumerate candidate executions within the
+//! bounds of [`ExplainOptions`]; past a bound, parts are missing but never wrong.
 
 mod candidate;
 mod derive;
 mod events;
 mod examine;
-mod mend;
+mod fix;
 mod strengthen;
 
 use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
 
 use crate::budget::Purse;
 use crate::{Budget, Model, Options, PredictError, predict, predict_growing};
-use examine::Search;
-use mend::Goal;
+use examine::ExecutionSearch;
+use fix::FixGoal;
 
-pub use mend::{Change, Least, Mend};
+pub use fix::{InstructionChange, Mend, Minimality};
 
-/// What is asked, and how much may be spent on it.
+/// Question and resource limits of an explanation.
 #[derive(Clone, Debug)]
 pub struct ExplainOptions<'b> {
     /// The outcome to explain; where absent, the condition of the test's question, negated under `forall`.
     pub outcome: Option<Condition>,
-    /// How often a loop body is run at most; as often as runs are cut off, up to 8, where nothing is said.
+    /// Bound on iterations of a loop body. By default it grows up to 8 while runs are cut off.
     pub unroll: Option<u32>,
-    /// How many candidate executions are looked at for each of witness, broken rule and race.
+    /// Bound on the candidate executions for each of witness, broken axiom and race.
     pub candidates: u64,
-    /// What the verdict may cost; past it, it stays unknown.
+    /// Budget of the verdict; past it, the verdict is unknown.
     pub verdict: Budget<'b>,
-    /// What the executions that show why may cost besides; past it, what is not known stays unknown.
+    /// Budget of the explaining executions; past it, they are missing.
     pub budget: Budget<'b>,
     /// Up to how many steps the cheapest mend is looked for; past them any that is not idle is taken.
-    pub mend_steps: usize,
-    /// How many changed programs are tried for the cheapest mend.
-    pub mend_programs: usize,
-    /// Whether to look for what forbids the outcome as well.
+    pub fix_steps: usize,
+    /// Bound on the changed programs that the search for the cheapest fix tries.
+    pub fix_programs: usize,
+    /// True if the search also looks for a fix that forbids the outcome.
     pub forbid: bool,
 }
 
@@ -45,8 +49,8 @@ impl Default for ExplainOptions<'_> {
             candidates: 200_000,
             verdict: Budget::default(),
             budget: Budget::default(),
-            mend_steps: 4,
-            mend_programs: 2_000,
+            fix_steps: 4,
+            fix_programs: 2_000,
             forbid: false,
         }
     }
@@ -59,39 +63,40 @@ pub struct Explanation {
     pub model: String,
     /// The outcome that is explained, as a condition in its canonical text.
     pub outcome: String,
-    /// What the model says of it.
-    pub answer: Answer,
-    /// Whether the program races.
+    /// The model's verdict on the outcome.
+    pub answer: ExplanationAnswer,
+    /// True if the program races.
     pub race: Race,
-    /// Whether it races only by values out of thin air.
+    /// True if it races only by values out of thin air.
     pub race_thin_air: bool,
-    /// Whether some read is uninitialised; `None` where that is not known.
+    /// True if some read is uninitialised; `None` where that is not known.
     pub uninitialised_read: Option<bool>,
-    /// One such read, where there is one and it was found within the bounds.
-    pub uninitialised_found: Option<Uninitialised>,
-    /// One race, where there is one and it was found within the bounds.
-    pub race_found: Option<RaceFound>,
-    /// The cheapest strengthening after which nothing races and the outcome is forbidden. Looked for where that is asked, where the
-    /// outcome is allowed although threads that run one after another in any order never show it, and where what mends a race does
-    /// not forbid it already.
-    pub forbids: Option<Mend>,
+    /// An uninitialised read, if one was found within the bounds.
+    pub uninitialised_found: Option<UninitialisedRead>,
+    /// A race, if one was found within the bounds.
+    pub race_found: Option<FoundRace>,
+    /// The cheapest strengthening that removes all races and forbids the outcome.
+    ///
+    /// Computed if requested, if the outcome is allowed but no sequential execution shows it, and if the fix
+    /// of a race does not forbid it already.
+    pub forbidding_fix: Option<Mend>,
 }
 
-/// What a model says of an outcome, and why.
+/// Verdict on an outcome, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ExplanationAnswer {
     /// Some consistent execution shows the outcome.
     Allowed {
-        /// One of them; `None` where none was met within the bounds.
-        witness: Option<Execution>,
+        /// A witness; `None` if the search met its bounds first.
+        witness: Option<ExplainedExecution>,
     },
     /// Candidate executions show the outcome, and each breaks an axiom.
     Forbidden {
         /// The one that breaks least, and what it breaks first.
-        closest: Option<(Execution, Broken)>,
-        /// How many candidate executions show the outcome, as far as they were looked at.
+        closest: Option<(ExplainedExecution, BrokenAxiom)>,
+        /// Number of examined candidate executions with the outcome.
         candidates: u64,
-        /// Whether all of them were looked at.
+        /// True if all of them were looked at.
         complete: bool,
     },
     /// No candidate execution shows the outcome: no value that is written, no path of the program leads to it.
@@ -102,39 +107,40 @@ pub enum Answer {
 
 /// An execution: events, and the edges that are worth drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Execution {
+pub struct ExplainedExecution {
     /// The events: initial writes first, then thread by thread in program order, then the reads of final values.
     pub events: Vec<Event>,
-    /// Relations between events; base relations first. Program order is left out, the order of the events tells it.
-    pub edges: Vec<Edge>,
+    /// Relations between events, base relations first. Program order is omitted, because the order of the
+    /// events implies it.
+    pub edges: Vec<ExplainedEdge>,
     /// Final values by the names of what is observed.
     pub outcome: Vec<(String, String)>,
-    /// Whether some of its values depend on themselves: out of thin air.
+    /// True if some of its values depend on themselves: out of thin air.
     pub thin_air: bool,
 }
 
-/// Index of an event in [`Execution::events`].
+/// Index of an event in [`ExplainedExecution::events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(pub u16);
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What it is called: a letter for events of threads, `x=0` for an initial write, `final x` for a final read.
+    /// Label: a letter for events of threads, `x=0` for an initial write, `final x` for a final read.
     pub label: String,
-    /// Whom it belongs to.
+    /// Owner of the event.
     pub owner: EventOwner,
-    /// What it is, in a word or two: `read`, `write`, `memory barrier`, …
+    /// Category in one or two words: `read`, `write`, `memory barrier`, …
     pub what: &'static str,
     /// Its instruction in the canonical text; empty for events that no instruction makes.
     pub text: String,
-    /// Where its instruction stands.
+    /// Source location of the instruction.
     pub span: Span,
     /// The value read or written, with its location: `x = 1`.
     pub access: Option<String>,
 }
 
-/// Whom an event belongs to.
+/// Owner of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventOwner {
     /// The initial state.
@@ -147,26 +153,26 @@ pub enum EventOwner {
 
 /// A pair of a relation, and why it is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
+pub struct ExplainedEdge {
     /// Its source.
     pub from: EventId,
     /// Its target.
     pub to: EventId,
     /// The relation, as the model's text or the engine names it.
     pub relation: String,
-    /// Which of the relation's alternatives holds; empty where there is but one.
+    /// The alternative of the relation that holds; `None` if it has only one.
     pub via: Option<String>,
-    /// The statement of the model that says so; `None` for what executions consist of.
-    pub statement: Option<Place>,
+    /// The statement that defines the pair; `None` for primitive relations.
+    pub statement: Option<StatementLocation>,
     /// The clauses that this statement, or this part of it, cites.
     pub clauses: Vec<String>,
     /// The pairs that it is made of, a level deeper.
-    pub because: Vec<Edge>,
+    pub because: Vec<ExplainedEdge>,
 }
 
 /// A statement of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StatementLocation {
     /// The file.
     pub file: String,
     /// The line, counted from 1.
@@ -175,19 +181,19 @@ pub struct Place {
 
 /// A broken axiom.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenAxiom {
     /// Its text, without line breaks.
     pub text: String,
-    /// Its name, where it has one.
+    /// Name of the axiom, if it has one.
     pub name: Option<String>,
-    /// Where it stands.
-    pub place: Place,
+    /// Source location of the axiom.
+    pub place: StatementLocation,
     /// The clauses that it cites.
     pub clauses: Vec<String>,
-    /// What breaks it: the edges of a cycle in order, or of a pair that must not be. Empty for an axiom that demands
-    /// that something exists.
-    pub edges: Vec<Edge>,
-    /// Whether the edges close a cycle.
+    /// Edges that violate the axiom: a cycle in order, or a forbidden pair. Empty for an axiom that requires
+    /// existence.
+    pub edges: Vec<ExplainedEdge>,
+    /// True if the edges close a cycle.
     pub cycle: bool,
     /// The events that they join.
     pub events: Vec<EventId>,
@@ -195,89 +201,93 @@ pub struct Broken {
 
 /// A read of an initial value that is undefined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Uninitialised {
+pub struct UninitialisedRead {
     /// A consistent execution with it.
-    pub execution: Execution,
+    pub execution: ExplainedExecution,
     /// The read.
     pub read: EventId,
 }
 
 /// A race in some consistent execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RaceFound {
+pub struct FoundRace {
     /// The execution.
-    pub execution: Execution,
+    pub execution: ExplainedExecution,
     /// The flag that is raised.
-    pub flag: Broken,
-    /// The events that race; `None` where the flag speaks of something else than a pair.
+    pub flag: BrokenAxiom,
+    /// The racing events; `None` if the flag does not describe a pair.
     pub pair: Option<(EventId, EventId)>,
     /// The relations any of which would have to join the pair, in either direction.
-    pub missing: Vec<String>,
+    pub missing_relations: Vec<String>,
     /// The cheapest strengthening after which nothing races.
-    pub mend: Mend,
+    pub fix: Mend,
 }
 
 /// Consistent executions of a test, as far as they were looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Executions {
+pub struct ConsistentExecutions {
     /// Name of the model.
     pub model: String,
-    /// What the executions are told apart by, as a condition in its canonical text.
+    /// The observed outcome that distinguishes the executions, as a condition in canonical text.
     pub outcome: String,
     /// Those that show it, then the others.
-    pub found: Vec<Consistent>,
-    /// Whether there are no more among the runs that end within the bound of loops.
+    pub found: Vec<ConsistentExecution>,
+    /// True if there are no more among the runs that end within the bound of loops.
     pub complete: bool,
-    /// The bound of loops where it cut some run off.
-    pub cut: Option<u32>,
+    /// The loop bound, if it cut off a run.
+    pub loop_bound: Option<u32>,
 }
 
 /// A consistent execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Consistent {
-    /// What it is.
-    pub execution: Execution,
-    /// Whether it shows the outcome.
+pub struct ConsistentExecution {
+    /// The execution itself.
+    pub execution: ExplainedExecution,
+    /// True if it shows the outcome.
     pub witness: bool,
-    /// Whether it raises a flag: the program races, and is undefined.
+    /// True if it raises a flag: the program races, and is undefined.
     pub flagged: bool,
 }
 
-/// Up to `most` consistent executions of a test whose runs end within the bound of loops; those first that show the outcome.
-/// Orders of writes that the model does not speak of are told apart.
+/// Returns up to `most` consistent executions within the loop bound; executions with the outcome come first.
+/// Modification orders count as distinct even if the model does not constrain them.
 ///
 /// # Errors
 /// As [`predict`].
-pub fn executions(
+pub fn list_consistent_executions(
     test: &Test,
     model: &Model,
     options: &ExplainOptions,
     most: usize,
-) -> Result<Executions, PredictError> {
-    let (asked, condition) = asking(test, options);
+) -> Result<ConsistentExecutions, PredictError> {
+    let (asked, condition) = with_asked_outcome(test, options);
     let purse = Purse::new(options.budget);
     let unroll = options.unroll.unwrap_or(1).max(1);
-    let search = Search::new(&asked, model, options, unroll, &purse)?;
+    let search = ExecutionSearch::new(&asked, model, options, unroll, &purse)?;
     let mut found = Vec::new();
     let mut complete = true;
     for witness in [true, false] {
         let wanted = if witness { condition.clone() } else { Condition::Not(Box::new(condition.clone())) };
-        let (executions, all) = search.consistent(&wanted, most.saturating_sub(found.len()))?;
+        let (executions, all) = search.list_consistent(&wanted, most.saturating_sub(found.len()))?;
         complete &= all;
         let executions = executions.into_iter();
-        found.extend(executions.map(|(execution, flagged)| Consistent { execution, witness, flagged }));
+        found.extend(executions.map(|(execution, flagged)| ConsistentExecution {
+            execution,
+            witness,
+            flagged,
+        }));
     }
-    Ok(Executions {
+    Ok(ConsistentExecutions {
         model: model.name().to_owned(),
         outcome: condition.text(test),
         found,
         complete,
-        cut: search.is_cut().then_some(unroll),
+        loop_bound: search.is_truncated().then_some(unroll),
     })
 }
 
 /// The test with the question about what is explained, and its condition.
-fn asking(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
+fn with_asked_outcome(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
     let condition = match (&options.outcome, &test.question) {
         (Some(condition), _) => condition.clone(),
         (None, Some(Question { kind: QuestionKind::Forall, condition, .. })) => {
@@ -286,7 +296,7 @@ fn asking(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
         (None, Some(question)) => question.condition.clone(),
         (None, None) => Condition::True,
     };
-    // What is observed follows the question, so that locations of the outcome have a final value.
+    // The observables derive from the question, so that locations of the outcome have a final value.
     let mut asked = test.clone();
     let span = test.question.as_ref().map_or(Span::default(), |question| question.span);
     asked.question = Some(Question { kind: QuestionKind::Exists, condition: condition.clone(), span });
@@ -296,13 +306,13 @@ fn asking(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
 /// Explains an outcome of a test under a model.
 ///
 /// ```
-/// use model::{Answer, ExplainOptions, Model, explain};
+/// use model::{ExplainOptions, ExplanationAnswer, Model, explain_outcome};
 ///
 /// let text = litmus::corpus::tests().into_iter().find(|test| test.id == "mp/MP+rel-acq").ok_or("no such test")?.text;
 /// let test = litmus::parse(text, "MP+rel-acq").map_err(|errors| errors.to_string())?;
 /// let vulkan = Model::shipped("vulkan").ok_or("no such model")?.map_err(|errors| errors.to_string())?;
-/// let explanation = explain(&test, &vulkan, &ExplainOptions::default()).map_err(|error| error.to_string())?;
-/// let Answer::Forbidden { closest: Some((_, broken)), .. } = explanation.answer else { return Err("allowed".into()) };
+/// let explanation = explain_outcome(&test, &vulkan, &ExplainOptions::default()).map_err(|error| error.to_string())?;
+/// let ExplanationAnswer::Forbidden { closest: Some((_, broken)), .. } = explanation.answer else { return Err("allowed".into()) };
 /// assert_eq!(broken.name.as_deref(), Some("consistency"));
 /// assert!(broken.edges.iter().any(|edge| edge.relation == "fr"));
 /// # Ok::<(), String>(())
@@ -310,32 +320,43 @@ fn asking(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
 ///
 /// # Errors
 /// As [`predict`].
-pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<Explanation, PredictError> {
-    let (asked, condition) = asking(test, options);
+pub fn explain_outcome(
+    test: &Test,
+    model: &Model,
+    options: &ExplainOptions,
+) -> Result<Explanation, PredictError> {
+    let (asked, condition) = with_asked_outcome(test, options);
     let verdict = Options { budget: options.verdict, unroll: options.unroll.unwrap_or(1).max(1) };
     let prediction = match options.unroll {
         Some(_) => predict(&asked, model, &verdict)?,
         None => predict_growing(&asked, model, &verdict)?,
     };
     let purse = Purse::new(options.budget);
-    let mut search = Search::new(&asked, model, options, prediction.bound, &purse)?;
-    let answer = match search.answer(&condition, prediction.meets)? {
-        // What runs show that were cut off at the bound of loops is not known.
-        Answer::Forbidden { .. } | Answer::Impossible if prediction.cut > 0 => Answer::Unknown,
+    let mut search = ExecutionSearch::new(&asked, model, options, prediction.bound, &purse)?;
+    let answer = match search.find_answer(&condition, prediction.meets)? {
+        // The outcomes of runs beyond the loop bound are unknown.
+        ExplanationAnswer::Forbidden { .. } | ExplanationAnswer::Impossible if prediction.cut > 0 => {
+            ExplanationAnswer::Unknown
+        }
         answer => answer,
     };
     let race_found = match prediction.race {
-        Race::Racy => match search.race(&condition)? {
-            Some(raced) => {
-                Some(raced.with(mend::mend(Goal::NoRace, &asked, model, options, prediction.bound, &purse)?))
-            }
+        Race::Racy => match search.find_race(&condition)? {
+            Some(raced) => Some(raced.with_fix(fix::find_fix(
+                FixGoal::NoRace,
+                &asked,
+                model,
+                options,
+                prediction.bound,
+                &purse,
+            )?)),
             None => None,
         },
         Race::Free | Race::Unknown => None,
     };
     let uninitialised_found =
-        if prediction.uninitialised_read == Some(true) { search.uninitialised()? } else { None };
-    let mended = race_found.as_ref().is_some_and(|raced| match raced.mend {
+        if prediction.uninitialised_read == Some(true) { search.find_uninitialised_read()? } else { None };
+    let mended = race_found.as_ref().is_some_and(|raced| match raced.fix {
         Mend::Found { allowed, .. } => allowed == Some(false),
         Mend::None | Mend::Cut => true,
     });
@@ -345,7 +366,7 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
             .iter()
             .all(|(outcome, says)| says.weak || !outcome.meets(&asked, &prediction.observables, &condition));
     let forbids = if options.forbid && weak && !mended && prediction.complete {
-        Some(mend::mend(Goal::Forbidden, &asked, model, options, prediction.bound, &purse)?)
+        Some(fix::find_fix(FixGoal::Forbidden, &asked, model, options, prediction.bound, &purse)?)
     } else {
         None
     };
@@ -358,6 +379,6 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
         uninitialised_read: prediction.uninitialised_read,
         uninitialised_found,
         race_found,
-        forbids,
+        forbidding_fix: forbids,
     })
 }

@@ -4,7 +4,7 @@
 
 use litmus::{LocationId, Scope};
 
-use crate::cat::Known;
+use crate::cat::KnownBase;
 use crate::skeleton::{Owner, Skeleton, Tags, tag_of};
 
 /// The facts of a skeleton; equal for skeletons that one specialized plan serves.
@@ -81,15 +81,15 @@ impl Facts {
     }
 
     /// What they say of a base; `mask` is the argument of an indexed set.
-    pub(crate) fn known(&self, name: &str, mask: Option<u8>) -> Known<'static> {
-        let empty_unless = |holds: bool| if holds { Known::Nothing } else { Known::Empty };
+    pub(crate) fn known(&self, name: &str, mask: Option<u8>) -> KnownBase<'static> {
+        let empty_unless = |holds: bool| if holds { KnownBase::Nothing } else { KnownBase::Empty };
         let relation = |fact: u16| empty_unless(self.relations & fact != 0);
         match (name, mask) {
             ("SC", Some(mask)) => empty_unless(self.classes & mask != 0),
             ("SEM", Some(mask)) => empty_unless(
                 (0..16u8).any(|semantics| self.semantics & (1 << semantics) != 0 && semantics & mask == mask),
             ),
-            (_, Some(_)) => Known::Nothing,
+            (_, Some(_)) => KnownBase::Nothing,
             ("ssw" | "pkt", _) => relation(Facts::SYSTEM_SYNC),
             ("syncbar", _) => relation(Facts::MEETINGS),
             ("syncsplit" | "round", _) => {
@@ -99,15 +99,17 @@ impl Facts {
             ("ctrl", _) => relation(Facts::CONTROL),
             ("data", _) => relation(Facts::DATA),
             ("rmw", _) => empty_unless(self.tags & Tags::RMW != 0),
-            ("vloc" | "sref", _) if self.relations & Facts::ALIASES == 0 => Known::Same("loc"),
-            ("block", _) if self.relations & Facts::ALIASES == 0 => Known::Empty,
-            ("sref", _) => Known::Same("vloc"),
-            ("sqf", _) if self.relations & (Facts::WORKGROUPS | Facts::SUBGROUPS) == 0 => Known::Same("ssg"),
-            ("sqf", _) if self.relations & Facts::WORKGROUPS == 0 => Known::Same("swg"),
-            ("swg", _) if self.relations & Facts::SUBGROUPS == 0 => Known::Same("ssg"),
+            ("vloc" | "sref", _) if self.relations & Facts::ALIASES == 0 => KnownBase::Same("loc"),
+            ("block", _) if self.relations & Facts::ALIASES == 0 => KnownBase::Empty,
+            ("sref", _) => KnownBase::Same("vloc"),
+            ("sqf", _) if self.relations & (Facts::WORKGROUPS | Facts::SUBGROUPS) == 0 => {
+                KnownBase::Same("ssg")
+            }
+            ("sqf", _) if self.relations & Facts::WORKGROUPS == 0 => KnownBase::Same("swg"),
+            ("swg", _) if self.relations & Facts::SUBGROUPS == 0 => KnownBase::Same("ssg"),
             _ => match tag_of(name) {
                 Some(tag) => empty_unless(self.tags & tag != 0),
-                None => Known::Nothing,
+                None => KnownBase::Nothing,
             },
         }
     }

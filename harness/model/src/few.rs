@@ -1,7 +1,7 @@
 //! Skeletons with few executions: each is evaluated as a whole, without the bounds that a search needs.
 
 use crate::PredictError;
-use crate::cat::{self, CompiledModel, Node, Value, apply_to};
+use crate::cat::{self, CatValue, CompiledModel, Node, apply_node_with};
 use crate::combine::{Combiner, Findings, Sought};
 use crate::matrix::Matrix;
 use crate::prepared::Prepared;
@@ -15,7 +15,7 @@ const MOST: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Few<M: Matrix> {
     /// The values of the nodes that the program alone decides; the others are empty.
-    values: Vec<Value<M>>,
+    values: Vec<CatValue<M>>,
     /// Every read with all writes that it may read from.
     pub(crate) reads: Vec<ReadChoice>,
     /// The last write of each storage whose last write is observed.
@@ -57,12 +57,13 @@ impl<M: Matrix> Few<M> {
             return Ok(None);
         }
         let plan = &prepared.plan;
-        let mut values: Vec<Value<M>> = plan.nodes.iter().map(|node| Value::empty(node.kind(), n)).collect();
+        let mut values: Vec<CatValue<M>> =
+            plan.nodes.iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
         for &(id, base) in &prepared.leaves {
-            values[id.index()] = base_value(plan, skeleton, plan.node(id).kind(), base)?;
+            values[id.to_index()] = base_value(plan, skeleton, plan.node_at(id).kind(), base)?;
         }
         for id in &prepared.co {
-            values[id.index()] = Value::Relation(initial_order(skeleton).1);
+            values[id.to_index()] = CatValue::Relation(initial_order(skeleton).1);
         }
         evaluate(plan, 0, prepared.fixed, &mut values, n);
         let last = skeleton.finals.iter().filter_map(|observed| {
@@ -80,7 +81,7 @@ impl<M: Matrix> Few<M> {
     /// Visits every way in which the reads may read from their candidates, with the flags that are raised where the
     /// execution is consistent, until `visit` has enough.
     fn executions(
-        values: &mut [Value<M>],
+        values: &mut [CatValue<M>],
         skeleton: &Skeleton,
         prepared: &Prepared,
         reads: &[ReadChoice],
@@ -100,10 +101,10 @@ impl<M: Matrix> Few<M> {
                 reads_from[choice.read] = Some(write as u16);
             }
             for id in &prepared.rf {
-                values[id.index()] = Value::Relation(rf.clone());
+                values[id.to_index()] = CatValue::Relation(rf.clone());
             }
             evaluate(plan, prepared.fixed, plan.nodes.len(), values, n);
-            let holds = |axiom: &cat::Axiom| cat::holds(axiom, &values[axiom.node.index()]);
+            let holds = |axiom: &cat::Axiom| cat::axiom_holds(axiom, &values[axiom.node.to_index()]);
             let consistent = plan.axioms.iter().all(|axiom| axiom.flag || holds(axiom));
             let flags = consistent.then(|| {
                 let mut flags = Flags::default();
@@ -156,7 +157,7 @@ impl<M: Matrix> Few<M> {
 }
 
 /// Evaluates the nodes of a range on one execution; the bases among them are set.
-fn evaluate<M: Matrix>(plan: &CompiledModel, start: usize, end: usize, values: &mut [Value<M>], n: usize) {
+fn evaluate<M: Matrix>(plan: &CompiledModel, start: usize, end: usize, values: &mut [CatValue<M>], n: usize) {
     let mut index = start;
     while index < end {
         match plan.nodes[index] {
@@ -168,7 +169,7 @@ fn evaluate<M: Matrix>(plan: &CompiledModel, start: usize, end: usize, values: &
                 continue;
             }
             node => {
-                if let Some(value) = apply_to(node, |id| values.get(id.index()), n) {
+                if let Some(value) = apply_node_with(node, |id| values.get(id.to_index()), n) {
                     values[index] = value;
                 }
             }

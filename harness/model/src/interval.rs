@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::cat::{CompiledModel, Group, Node, NodeId, NodeKind, Value, apply_to};
+use crate::cat::{CatValue, CompiledModel, Node, NodeId, NodeKind, RecursionGroup, apply_node_with};
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
 
@@ -11,9 +11,9 @@ use crate::prepared::Prepared;
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds<M: Matrix> {
     /// What is in the node whatever is chosen.
-    must: Vec<Value<M>>,
+    must: Vec<CatValue<M>>,
     /// What is in the node for some choice, from node `fixed` on: before, both bounds are one.
-    may: Vec<Value<M>>,
+    may: Vec<CatValue<M>>,
     fixed: usize,
     /// Number of events.
     pub(crate) n: usize,
@@ -30,47 +30,47 @@ pub(crate) struct Wanted {
 impl<M: Matrix> Bounds<M> {
     /// Everything empty.
     pub(crate) fn new(prepared: &Prepared, n: usize) -> Bounds<M> {
-        let empty = |nodes: &[Node]| nodes.iter().map(|node| Value::empty(node.kind(), n)).collect();
+        let empty = |nodes: &[Node]| nodes.iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
         let nodes = &prepared.plan.nodes;
         Bounds { must: empty(nodes), may: empty(&nodes[prepared.fixed..]), fixed: prepared.fixed, n }
     }
 
     /// What is in the node whatever is chosen.
     #[inline(always)]
-    pub(crate) fn must(&self, node: NodeId) -> &Value<M> {
-        &self.must[node.index()]
+    pub(crate) fn must(&self, node: NodeId) -> &CatValue<M> {
+        &self.must[node.to_index()]
     }
 
     /// What is in the node for some choice.
     #[inline(always)]
-    pub(crate) fn may(&self, node: NodeId) -> &Value<M> {
-        let index = node.index();
+    pub(crate) fn may(&self, node: NodeId) -> &CatValue<M> {
+        let index = node.to_index();
         if index < self.fixed { &self.must[index] } else { &self.may[index - self.fixed] }
     }
 
     /// The lower bound of a relation, to change it.
     pub(crate) fn must_relation(&mut self, node: NodeId) -> Option<&mut M> {
-        match &mut self.must[node.index()] {
-            Value::Relation(relation) => Some(relation),
-            Value::Set(_) => None,
+        match &mut self.must[node.to_index()] {
+            CatValue::Relation(relation) => Some(relation),
+            CatValue::Set(_) => None,
         }
     }
 
     /// The upper bound of a relation that depends on what is chosen, to change it.
     pub(crate) fn may_relation(&mut self, node: NodeId) -> Option<&mut M> {
-        match self.may.get_mut(node.index().checked_sub(self.fixed)?)? {
-            Value::Relation(relation) => Some(relation),
-            Value::Set(_) => None,
+        match self.may.get_mut(node.to_index().checked_sub(self.fixed)?)? {
+            CatValue::Relation(relation) => Some(relation),
+            CatValue::Set(_) => None,
         }
     }
 
     /// Sets what does not depend on what is chosen.
-    pub(crate) fn set_fixed(&mut self, node: NodeId, value: Value<M>) {
-        self.must[node.index()] = value;
+    pub(crate) fn set_fixed(&mut self, node: NodeId, value: CatValue<M>) {
+        self.must[node.to_index()] = value;
     }
 
-    pub(crate) fn set(&mut self, node: NodeId, must: Value<M>, may: Value<M>) {
-        let index = node.index();
+    pub(crate) fn set(&mut self, node: NodeId, must: CatValue<M>, may: CatValue<M>) {
+        let index = node.to_index();
         self.must[index] = must;
         if index >= self.fixed {
             self.may[index - self.fixed] = may;
@@ -79,11 +79,11 @@ impl<M: Matrix> Bounds<M> {
 
     /// The bounds of a few nodes, for [`Bounds::restore`]. A search saves the leaves alone: whatever depends on them is
     /// evaluated again after the next choice.
-    pub(crate) fn save(&self, nodes: &[NodeId]) -> Vec<(Value<M>, Value<M>)> {
+    pub(crate) fn save(&self, nodes: &[NodeId]) -> Vec<(CatValue<M>, CatValue<M>)> {
         nodes.iter().map(|id| (self.must(*id).clone(), self.may(*id).clone())).collect()
     }
 
-    pub(crate) fn restore(&mut self, nodes: &[NodeId], saved: &[(Value<M>, Value<M>)]) {
+    pub(crate) fn restore(&mut self, nodes: &[NodeId], saved: &[(CatValue<M>, CatValue<M>)]) {
         for (id, (must, may)) in nodes.iter().zip(saved) {
             self.set(*id, must.clone(), may.clone());
         }
@@ -106,7 +106,7 @@ impl<M: Matrix> Bounds<M> {
                 node => {
                     let n = self.n;
                     if index < fixed {
-                        if let Some(value) = apply_to(node, |id| self.must.get(id.index()), n) {
+                        if let Some(value) = apply_node_with(node, |id| self.must.get(id.to_index()), n) {
                             self.must[index] = value;
                         }
                     } else {
@@ -126,7 +126,7 @@ impl<M: Matrix> Bounds<M> {
             if skip.contains(&id.0) {
                 continue;
             }
-            match plan.node(id) {
+            match plan.node_at(id) {
                 Node::BaseSet(_) | Node::BaseRelation(_) => {}
                 Node::Recursive { group, .. } => {
                     let group = &plan.groups[group.0 as usize];
@@ -138,12 +138,16 @@ impl<M: Matrix> Bounds<M> {
         }
     }
 
-    fn evaluate_group(&mut self, plan: &CompiledModel, group: &Group) {
+    fn evaluate_group(&mut self, plan: &CompiledModel, group: &RecursionGroup) {
         let start = group.nodes.start as usize;
         let inner = start + group.bodies.len()..group.nodes.end as usize;
         for member in start..inner.start {
             let kind: NodeKind = plan.nodes[member].kind();
-            self.set(NodeId(member as u32), Value::empty(kind, self.n), Value::empty(kind, self.n));
+            self.set(
+                NodeId(member as u32),
+                CatValue::new_empty(kind, self.n),
+                CatValue::new_empty(kind, self.n),
+            );
         }
         loop {
             for id in inner.clone() {
@@ -168,19 +172,19 @@ impl<M: Matrix> Bounds<M> {
     fn apply(&mut self, id: NodeId, node: Node, must: bool, may: bool) {
         let n = self.n;
         let (lower, upper) = (|id| Some(self.must(id)), |id| Some(self.may(id)));
-        let set = |value: &Value<M>| value.set().unwrap_or_else(M::Set::empty);
+        let set = |value: &CatValue<M>| value.as_set().unwrap_or_else(M::Set::empty);
         let (new_must, new_may) = match node {
             Node::SetDifference(a, b) => (
-                must.then(|| Value::Set(set(self.must(a)).difference(set(self.may(b))))),
-                may.then(|| Value::Set(set(self.may(a)).difference(set(self.must(b))))),
+                must.then(|| CatValue::Set(set(self.must(a)).difference(set(self.may(b))))),
+                may.then(|| CatValue::Set(set(self.may(a)).difference(set(self.must(b))))),
             ),
             Node::SetComplement(a) => (
-                must.then(|| Value::Set(set(self.may(a)).complement(n))),
-                may.then(|| Value::Set(set(self.must(a)).complement(n))),
+                must.then(|| CatValue::Set(set(self.may(a)).complement(n))),
+                may.then(|| CatValue::Set(set(self.must(a)).complement(n))),
             ),
             Node::Difference(a, b) => {
-                let less = |a: &Value<M>, b: &Value<M>| {
-                    Some(Value::Relation(a.relation()?.difference(b.relation()?)))
+                let less = |a: &CatValue<M>, b: &CatValue<M>| {
+                    Some(CatValue::Relation(a.as_relation()?.difference(b.as_relation()?)))
                 };
                 (
                     if must { less(self.must(a), self.may(b)) } else { None },
@@ -188,13 +192,13 @@ impl<M: Matrix> Bounds<M> {
                 )
             }
             Node::Complement(a) => {
-                let others = |a: &Value<M>| Some(Value::Relation(a.relation()?.complement(n)));
+                let others = |a: &CatValue<M>| Some(CatValue::Relation(a.as_relation()?.complement(n)));
                 (if must { others(self.may(a)) } else { None }, if may { others(self.must(a)) } else { None })
             }
             Node::Immediate(a) => {
-                let steps = |kept: &Value<M>, around: &Value<M>| {
-                    let around = around.relation()?;
-                    Some(Value::Relation(kept.relation()?.difference(&around.compose(&around.plus()))))
+                let steps = |kept: &CatValue<M>, around: &CatValue<M>| {
+                    let around = around.as_relation()?;
+                    Some(CatValue::Relation(kept.as_relation()?.difference(&around.compose(&around.plus()))))
                 };
                 (
                     if must { steps(self.must(a), self.may(a)) } else { None },
@@ -203,11 +207,11 @@ impl<M: Matrix> Bounds<M> {
             }
             // Every other operation is monotone in its operands.
             node => (
-                if must { apply_to(node, lower, n) } else { None },
-                if may { apply_to(node, upper, n) } else { None },
+                if must { apply_node_with(node, lower, n) } else { None },
+                if may { apply_node_with(node, upper, n) } else { None },
             ),
         };
-        let index = id.index();
+        let index = id.to_index();
         if let Some(value) = new_must {
             self.must[index] = value;
         }
@@ -229,7 +233,7 @@ pub(crate) fn wanted_for(
     let plan = &prepared.plan;
     let mut wanted = vec![(false, false); plan.nodes.len()];
     for root in roots {
-        let slot = &mut wanted[root.node.index()];
+        let slot = &mut wanted[root.node.to_index()];
         *slot = (slot.0 | root.must, slot.1 | root.may);
     }
     for index in (prepared.fixed..plan.nodes.len()).rev() {
@@ -237,7 +241,7 @@ pub(crate) fn wanted_for(
             let range = group.nodes.start as usize..group.nodes.end as usize;
             if wanted[range.clone()].iter().any(|(must, may)| *must || *may) {
                 wanted[range].fill((true, true));
-                group.bodies.iter().for_each(|body| wanted[body.index()] = (true, true));
+                group.bodies.iter().for_each(|body| wanted[body.to_index()] = (true, true));
             }
         }
         let (must, may) = wanted[index];
@@ -245,20 +249,20 @@ pub(crate) fn wanted_for(
             continue;
         }
         let node = plan.nodes[index];
-        for (position, operand) in node.operands().enumerate() {
+        for (position, operand) in node.operand_nodes().enumerate() {
             let (must, may) = match node {
                 Node::SetDifference(..) | Node::Difference(..) if position == 1 => (may, must),
                 Node::SetComplement(_) | Node::Complement(_) => (may, must),
                 Node::Immediate(_) => (true, true),
                 _ => (must, may),
             };
-            let slot = &mut wanted[operand.index()];
+            let slot = &mut wanted[operand.to_index()];
             *slot = (slot.0 | must, slot.1 | may);
         }
     }
     (prepared.fixed..plan.nodes.len())
         .map(|index| Wanted { node: NodeId(index as u32), must: wanted[index].0, may: wanted[index].1 })
         .filter(|w| (w.must || w.may) && open(w.node))
-        .filter(|w| !matches!(plan.node(w.node), Node::BaseSet(_) | Node::BaseRelation(_)))
+        .filter(|w| !matches!(plan.node_at(w.node), Node::BaseSet(_) | Node::BaseRelation(_)))
         .collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! A model is a `.cat` file ([`cat`]), shipped by name ([`Model::shipped`]) or the user's own ([`Model::from_text`]).
 //! [`predict`] enumerates the candidate executions of a test and says of every outcome whether some consistent execution
-//! shows it, and whether the program races. [`explain`] says why.
+//! shows it, and whether the program races. [`explain_outcome`] says why.
 //!
 //! How it works: each thread's control-flow paths (`path`) combine to skeletons (`skeleton`): events, and the relations
 //! that the program alone decides. The model's plan is evaluated on a skeleton to what each relation holds at least and at
@@ -79,8 +79,9 @@ pub use allows::{OutcomeQuestion, allows};
 pub use budget::Budget;
 pub use error::PredictError;
 pub use explain::{
-    Answer, Broken, Change, Consistent, Edge, Event, EventId, EventOwner, Execution, Executions,
-    ExplainOptions, Explanation, Least, Mend, Place, RaceFound, Uninitialised, executions, explain,
+    BrokenAxiom, ConsistentExecution, ConsistentExecutions, Event, EventId, EventOwner, ExplainOptions,
+    ExplainedEdge, ExplainedExecution, Explanation, ExplanationAnswer, FoundRace, InstructionChange, Mend,
+    Minimality, StatementLocation, UninitialisedRead, explain_outcome, list_consistent_executions,
 };
 pub use growing::predict_growing;
 pub use model::Model;

@@ -6,7 +6,7 @@ use litmus::LocationId;
 
 use crate::activity::Activity;
 use crate::budget::Purse;
-use crate::cat::{Node, NodeId, Value};
+use crate::cat::{CatValue, Node, NodeId};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
@@ -74,20 +74,20 @@ impl LocalPlan {
         let mut nodes = Vec::new();
         for index in prepared.fixed..plan.nodes.len() {
             let id = NodeId(index as u32);
-            if activity.part(id, true).is_none_or(Value::is_empty) {
+            if activity.part(id, true).is_none_or(CatValue::is_empty) {
                 continue;
             }
             if is_leaf(&id) {
                 open[index] = true;
             } else if activity.stays_within(id)
-                && plan.node(id).operands().any(|operand| open[operand.index()])
+                && plan.node_at(id).operand_nodes().any(|operand| open[operand.to_index()])
             {
                 open[index] = true;
                 nodes.push(id);
             }
         }
         let axioms: Vec<usize> = (0..plan.axioms.len())
-            .filter(|&axiom| activity.axiom_is_local[axiom] && open[plan.axioms[axiom].node.index()])
+            .filter(|&axiom| activity.axiom_is_local[axiom] && open[plan.axioms[axiom].node.to_index()])
             .collect();
         let checked = axioms.iter().map(|axiom| {
             let axiom = &plan.axioms[*axiom];
@@ -96,13 +96,13 @@ impl LocalPlan {
         // By these nodes orders are told apart.
         let told = nodes
             .iter()
-            .filter(|id| plan.node(**id).operands().any(|operand| prepared.co.contains(&operand)))
+            .filter(|id| plan.node_at(**id).operand_nodes().any(|operand| prepared.co.contains(&operand)))
             .map(|id| Wanted { node: *id, must: true, may: false });
-        let wanted = wanted_for(prepared, checked.chain(told), |id| open[id.index()]);
+        let wanted = wanted_for(prepared, checked.chain(told), |id| open[id.to_index()]);
         let mut constants: Vec<NodeId> = wanted
             .iter()
-            .flat_map(|wanted| plan.node(wanted.node).operands())
-            .filter(|id| !open[id.index()] && !is_leaf(id))
+            .flat_map(|wanted| plan.node_at(wanted.node).operand_nodes())
+            .filter(|id| !open[id.to_index()] && !is_leaf(id))
             .collect();
         constants.sort_unstable();
         constants.dedup();
@@ -163,7 +163,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
                     .copied()
                     .filter(|write| {
                         rf.iter().all(|id| {
-                            bounds.may(*id).relation().is_none_or(|m| m.contains(*write, choice.read))
+                            bounds.may(*id).as_relation().is_none_or(|m| m.contains(*write, choice.read))
                         })
                     })
                     .collect();
@@ -172,7 +172,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
                 let active = rf.iter().any(|id| {
                     activity
                         .part(*id, true)
-                        .and_then(Value::relation)
+                        .and_then(CatValue::as_relation)
                         .is_some_and(|pairs| !pairs.restrict_columns(column).is_empty())
                 });
                 LocalRead { read: choice.read, candidates, active }
@@ -186,9 +186,9 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
     pub(crate) fn inputs(&self) -> Vec<M> {
         let mut set = M::Set::empty();
         self.events.iter().for_each(|event| set.insert(*event));
-        let cut = |value: &Value<M>| match value {
-            Value::Set(s) => M::identity_on(self.bounds.n, s.intersection(set)),
-            Value::Relation(r) => r.restrict_rows(set).restrict_columns(set),
+        let cut = |value: &CatValue<M>| match value {
+            CatValue::Set(s) => M::identity_on(self.bounds.n, s.intersection(set)),
+            CatValue::Relation(r) => r.restrict_rows(set).restrict_columns(set),
         };
         self.local
             .constants
@@ -263,7 +263,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
                         || self.prepared.co.iter().all(|id| {
                             self.bounds
                                 .must(*id)
-                                .relation()
+                                .as_relation()
                                 .is_some_and(|must| must.contains(*a, *b) || must.contains(*b, *a))
                         })
                 })
@@ -271,30 +271,29 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
     }
 
     fn chosen_last(&self) -> Option<usize> {
-        let last =
-            self.writes.iter().copied().find(|a| {
-                self.writes.iter().all(|b| {
-                    a == b
-                        || self.prepared.co.iter().all(|id| {
-                            self.bounds.must(*id).relation().is_some_and(|must| must.contains(*b, *a))
-                        })
-                })
-            });
+        let last = self.writes.iter().copied().find(|a| {
+            self.writes.iter().all(|b| {
+                a == b
+                    || self.prepared.co.iter().all(|id| {
+                        self.bounds.must(*id).as_relation().is_some_and(|must| must.contains(*b, *a))
+                    })
+            })
+        });
         last.or(self.initial).and_then(|event| self.index(event))
     }
 
-    fn project<L: Matrix>(&self, value: &Value<M>) -> Value<L> {
+    fn project<L: Matrix>(&self, value: &CatValue<M>) -> CatValue<L> {
         match value {
-            Value::Set(set) => {
+            CatValue::Set(set) => {
                 let mut projected = L::Set::empty();
                 for (index, event) in self.events.iter().enumerate() {
                     if set.contains(*event) {
                         projected.insert(index);
                     }
                 }
-                Value::Set(projected)
+                CatValue::Set(projected)
             }
-            Value::Relation(relation) => {
+            CatValue::Relation(relation) => {
                 let mut projected = L::empty(self.events.len());
                 for (i, source) in self.events.iter().enumerate() {
                     let row = relation.row(*source);
@@ -304,7 +303,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
                         }
                     }
                 }
-                Value::Relation(projected)
+                CatValue::Relation(projected)
             }
         }
     }
@@ -446,16 +445,16 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
         let problem = self.problem;
         let mut seen = L::empty(bounds.n);
         for id in &problem.local.nodes {
-            let node = problem.prepared.plan.node(*id);
-            if node.operands().any(|operand| operand == co) {
+            let node = problem.prepared.plan.node_at(*id);
+            if node.operand_nodes().any(|operand| operand == co) {
                 match (node, bounds.must(*id)) {
                     (
                         Node::Intersection(..) | Node::RestrictRows(..) | Node::RestrictColumns(..),
-                        Value::Relation(r),
+                        CatValue::Relation(r),
                     ) => {
                         seen.union_with(r);
                     }
-                    _ => return bounds.must(co).relation().cloned().unwrap_or(seen),
+                    _ => return bounds.must(co).as_relation().cloned().unwrap_or(seen),
                 }
             }
         }

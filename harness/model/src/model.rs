@@ -13,7 +13,7 @@ use litmus::{
 use crate::cat::options::{
     AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, RmwEvents, Values,
 };
-use crate::cat::{self, CatErrors, CompiledModel, Families, Membership, Vocabulary};
+use crate::cat::{self, CatErrors, ClassFamilies, CompiledModel, Membership, Vocabulary};
 use crate::cells::Extent;
 use crate::prepared::Compiled;
 use crate::quick::QuickMap;
@@ -57,7 +57,7 @@ const NAMES: &[(&str, &str)] = &[
 #[derive(Debug)]
 pub struct Model {
     name: String,
-    ast: cat::Model,
+    ast: cat::CatModel,
     /// Its own text, and what it includes.
     sources: Vec<String>,
     /// Whether it is one of those that are shipped, without a change.
@@ -110,7 +110,7 @@ impl Model {
             sources.borrow_mut().extend(found.clone());
             found
         };
-        let ast = cat::parse(name, text, &resolve)?;
+        let ast = cat::parse_model(name, text, &resolve)?;
         let sources = sources.into_inner();
         let model = Model { name: name.to_owned(), ast, sources, shipped: false, compiled: Mutex::default() };
         // Mistakes of meaning show when it is compiled; with all storage classes nothing is left out.
@@ -119,7 +119,7 @@ impl Model {
     }
 
     /// The same model with another text, such as one with a change.
-    pub(crate) fn with_ast(&self, ast: cat::Model) -> Model {
+    pub(crate) fn with_ast(&self, ast: cat::CatModel) -> Model {
         let (name, sources) = (self.name.clone(), self.sources.clone());
         Model { name, ast, sources, shipped: false, compiled: Mutex::default() }
     }
@@ -130,7 +130,7 @@ impl Model {
     }
 
     /// The syntax tree of its text.
-    pub(crate) fn ast(&self) -> &cat::Model {
+    pub(crate) fn ast(&self) -> &cat::CatModel {
         &self.ast
     }
 
@@ -215,7 +215,7 @@ impl Model {
         let extended = extended.map_err(PredictError::Model)?;
         let ast = extended.as_ref().unwrap_or(&self.ast);
         let mut plan = cat::compile(ast, &vocabulary, &families).map_err(PredictError::Model)?;
-        if self.ast.options.asmo == AsmoOrder::Transitive && !plan.demand_transitive("asmo") {
+        if self.ast.options.asmo == AsmoOrder::Transitive && !plan.require_transitive("asmo") {
             let why = "`asmo=transitive` without a definition of `asmo`";
             return Err(PredictError::NotAvailable { what: why.to_owned() });
         }
@@ -272,9 +272,9 @@ fn vocabulary() -> Vocabulary {
 }
 
 /// The storage classes and masks that a program with these classes can tell apart, and what it has nothing of.
-fn families(classes: StorageClassSet, features: Features) -> Families {
+fn families(classes: StorageClassSet, features: Features) -> ClassFamilies {
     let absent = features.absent().map(str::to_owned).collect();
-    Families { absent, ..Families::of_classes(classes.iter().map(|class| class.index() as u8)) }
+    ClassFamilies { absent, ..ClassFamilies::from_classes(classes.iter().map(|class| class.index() as u8)) }
 }
 
 /// What a test has besides what every model knows.

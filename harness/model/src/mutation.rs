@@ -234,7 +234,7 @@ struct Variant {
 fn text_of(span: CatSpan, sources: &[SourceText]) -> String {
     let text = sources
         .get(usize::from(span.source.0))
-        .and_then(|source| source.text.get(span.offset as usize..span.end() as usize))
+        .and_then(|source| source.text.get(span.offset as usize..span.end_offset() as usize))
         .unwrap_or("");
     // Comments inside are no part of what is meant.
     let mut plain = String::new();

@@ -103,11 +103,11 @@ struct Execution<'a, M> {
 }
 
 impl<M: Matrix> BaseProvider<M> for Execution<'_, M> {
-    fn set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
+    fn base_set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
         self.skeleton.base_set(name, mask)
     }
 
-    fn relation(&self, name: &str, _: Option<u8>) -> Option<M> {
+    fn base_relation(&self, name: &str, _: Option<u8>) -> Option<M> {
         match name {
             "rf" => Some(self.rf.clone()),
             "co" => Some(self.co.clone()),
@@ -151,18 +151,18 @@ fn meets_one<M: Matrix>(
 ) -> Result<bool, PredictError> {
     let n = skeleton.len();
     for_each_execution::<M>(test, model, skeleton, left, &mut |execution, _, _| {
-        let nodes = cat::evaluate(plan, execution, n)
+        let nodes = cat::evaluate_model(plan, execution, n)
             .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
         let kept = |fact: bool| {
             plan.axioms.iter().enumerate().all(|(index, axiom)| {
                 axiom.flag
                     || plan.facts.contains(&index) != fact
-                    || cat::holds(axiom, &nodes[axiom.node.index()])
+                    || cat::axiom_holds(axiom, &nodes[axiom.node.to_index()])
             })
         };
         let size = |names: &[&str]| {
-            let node = names.iter().find_map(|name| plan.definition(name))?;
-            nodes[node.index()].relation().map(Matrix::len)
+            let node = names.iter().find_map(|name| plan.find_definition(name))?;
+            nodes[node.to_index()].as_relation().map(Matrix::len)
         };
         let mut all = kept(true);
         for term in &query.terms {
@@ -195,10 +195,10 @@ fn enumerate_one<M: Matrix>(
 ) -> Result<bool, PredictError> {
     let n = skeleton.len();
     for_each_execution::<M>(test, model, skeleton, left, &mut |execution, values, last_write| {
-        let nodes = cat::evaluate(plan, execution, n)
+        let nodes = cat::evaluate_model(plan, execution, n)
             .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
         let axioms = |flag: bool| plan.axioms.iter().filter(move |axiom| axiom.flag == flag);
-        let holds = |axiom: &&cat::Axiom| cat::holds(axiom, &nodes[axiom.node.index()]);
+        let holds = |axiom: &&cat::Axiom| cat::axiom_holds(axiom, &nodes[axiom.node.to_index()]);
         if !axioms(false).all(|axiom| holds(&axiom)) {
             return Ok(());
         }

@@ -32,16 +32,16 @@ pub(crate) fn narrow<M: Matrix>(
     let mut narrowed = Narrowed::Not;
     let n = bounds.n;
     for &id in &prepared.rf {
-        let Some(out) = forbidden.get(id.index()).and_then(Option::as_ref) else { continue };
+        let Some(out) = forbidden.get(id.to_index()).and_then(Option::as_ref) else { continue };
         let Some(may) = bounds.may_relation(id) else { continue };
         if out.intersection(may).is_empty() {
             continue;
         }
         *may = may.difference(out);
-        if bounds.must(id).relation().is_some_and(|must| !out.intersection(must).is_empty()) {
+        if bounds.must(id).as_relation().is_some_and(|must| !out.intersection(must).is_empty()) {
             return Narrowed::Empty;
         }
-        let Some(may) = bounds.may(id).relation() else { continue };
+        let Some(may) = bounds.may(id).as_relation() else { continue };
         narrowed = Narrowed::Further;
         let sources = may.transpose();
         for choice in reads {
@@ -58,8 +58,8 @@ pub(crate) fn narrow<M: Matrix>(
         }
     }
     for &id in &prepared.co {
-        let Some(out) = forbidden.get(id.index()).and_then(Option::as_ref) else { continue };
-        let Some(may) = bounds.may(id).relation().cloned() else { continue };
+        let Some(out) = forbidden.get(id.to_index()).and_then(Option::as_ref) else { continue };
+        let Some(may) = bounds.may(id).as_relation().cloned() else { continue };
         // Of two writes that either may come first, the other one does.
         let turned = out.intersection(&may).transpose().intersection(&may);
         if turned.is_empty() {
@@ -86,16 +86,16 @@ fn forbidden<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>) -> Vec<Option<M
     let (plan, n) = (&prepared.plan, bounds.n);
     let mut forbidden: Vec<Option<M>> = vec![None; plan.nodes.len()];
     let add = |forbidden: &mut Vec<Option<M>>, id: NodeId, pairs: M| {
-        if id.index() < prepared.fixed || pairs.is_empty() {
+        if id.to_index() < prepared.fixed || pairs.is_empty() {
             return;
         }
-        match &mut forbidden[id.index()] {
+        match &mut forbidden[id.to_index()] {
             Some(known) => known.union_with(&pairs),
             none => *none = Some(pairs),
         }
     };
     for axiom in plan.axioms.iter().filter(|axiom| !axiom.flag && !axiom.negated) {
-        let Some(must) = bounds.must(axiom.node).relation() else { continue };
+        let Some(must) = bounds.must(axiom.node).as_relation() else { continue };
         let pairs = match axiom.kind {
             AxiomKind::Empty => M::full(n),
             AxiomKind::Irreflexive => M::identity(n),
@@ -105,7 +105,7 @@ fn forbidden<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>) -> Vec<Option<M
     }
     for index in (prepared.fixed..plan.nodes.len()).rev() {
         let Some(out) = forbidden[index].take() else { continue };
-        let must = |id: NodeId| bounds.must(id).relation();
+        let must = |id: NodeId| bounds.must(id).as_relation();
         match plan.nodes[index] {
             Node::BaseRelation(_) => forbidden[index] = Some(out),
             Node::Union(a, b) => {
@@ -120,7 +120,7 @@ fn forbidden<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>) -> Vec<Option<M
                 }
             }
             Node::Difference(a, b) => {
-                if let Some(possible) = bounds.may(b).relation() {
+                if let Some(possible) = bounds.may(b).as_relation() {
                     add(&mut forbidden, a, out.difference(possible));
                 }
             }
@@ -141,12 +141,12 @@ fn forbidden<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>) -> Vec<Option<M
                 }
             }
             Node::RestrictRows(set, pairs) => {
-                if let Some(certain) = bounds.must(set).set() {
+                if let Some(certain) = bounds.must(set).as_set() {
                     add(&mut forbidden, pairs, out.restrict_rows(certain));
                 }
             }
             Node::RestrictColumns(pairs, set) => {
-                if let Some(certain) = bounds.must(set).set() {
+                if let Some(certain) = bounds.must(set).as_set() {
                     add(&mut forbidden, pairs, out.restrict_columns(certain));
                 }
             }

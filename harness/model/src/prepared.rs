@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use litmus::QueryTerm;
 
-use crate::cat::{Base, CompiledModel, Families, Group, Known, Node, NodeId, Vocabulary, specialize};
+use crate::cat::{
+    Base, ClassFamilies, CompiledModel, KnownBase, Node, NodeId, RecursionGroup, Vocabulary, specialize_plan,
+};
 use crate::facts::Facts;
 use crate::queries::query_plan;
 use crate::quick::QuickMap;
@@ -17,7 +19,7 @@ pub(crate) struct Compiled {
     /// The whole model.
     pub(crate) plan: Arc<CompiledModel>,
     vocabulary: Vocabulary,
-    families: Families,
+    families: ClassFamilies,
     prepared: Mutex<QuickMap<Facts, Arc<Prepared>>>,
     queries: Mutex<Vec<AskedQuery>>,
 }
@@ -41,7 +43,7 @@ pub(crate) struct Prepared {
 }
 
 impl Compiled {
-    pub(crate) fn new(plan: CompiledModel, vocabulary: Vocabulary, families: Families) -> Compiled {
+    pub(crate) fn new(plan: CompiledModel, vocabulary: Vocabulary, families: ClassFamilies) -> Compiled {
         Compiled {
             plan: Arc::new(plan),
             vocabulary,
@@ -59,8 +61,8 @@ impl Compiled {
         {
             return prepared.clone();
         }
-        let plan = specialize(&self.plan, &self.vocabulary, &self.families, &|name, base| {
-            if matches!(name, "rf" | "co") { Known::Nothing } else { facts.known(name, base.mask) }
+        let plan = specialize_plan(&self.plan, &self.vocabulary, &self.families, &|name, base| {
+            if matches!(name, "rf" | "co") { KnownBase::Nothing } else { facts.known(name, base.mask) }
         });
         let prepared = Arc::new(Prepared::new(plan));
         if let Ok(mut known) = self.prepared.lock() {
@@ -99,10 +101,10 @@ impl Prepared {
         for (place, index) in order.iter().enumerate() {
             places[*index] = NodeId(place as u32);
         }
-        let at = |id: NodeId| places[id.index()];
+        let at = |id: NodeId| places[id.to_index()];
         plan.nodes = order.iter().map(|index| plan.nodes[*index].map_operands(at)).collect();
         plan.origins = order.iter().map(|index| plan.origins[*index]).collect();
-        for Group { nodes, bodies } in &mut plan.groups {
+        for RecursionGroup { nodes, bodies } in &mut plan.groups {
             let start = at(NodeId(nodes.start)).0;
             *nodes = start..start + (nodes.end - nodes.start);
             bodies.iter_mut().for_each(|body| *body = at(*body));
@@ -114,8 +116,8 @@ impl Prepared {
         for (index, node) in plan.nodes.iter().enumerate() {
             let id = NodeId(index as u32);
             match node {
-                Node::BaseRelation(base) if plan.name(base.name) == "rf" => rf.push(id),
-                Node::BaseRelation(base) if plan.name(base.name) == "co" => co.push(id),
+                Node::BaseRelation(base) if plan.name_text(base.name) == "rf" => rf.push(id),
+                Node::BaseRelation(base) if plan.name_text(base.name) == "co" => co.push(id),
                 Node::BaseSet(base) | Node::BaseRelation(base) => leaves.push((id, *base)),
                 _ => {}
             }
@@ -129,14 +131,14 @@ fn changing_nodes(plan: &CompiledModel) -> Vec<bool> {
     let mut changing = vec![false; plan.nodes.len()];
     for (index, node) in plan.nodes.iter().enumerate() {
         changing[index] = match node {
-            Node::BaseRelation(base) => matches!(plan.name(base.name), "rf" | "co"),
-            node => node.operands().any(|operand| changing[operand.index()]),
+            Node::BaseRelation(base) => matches!(plan.name_text(base.name), "rf" | "co"),
+            node => node.operand_nodes().any(|operand| changing[operand.to_index()]),
         };
         // A recursive group changes as a whole.
         if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
             let range = group.nodes.start as usize..group.nodes.end as usize;
             let changes = changing[range.clone()].contains(&true)
-                || group.bodies.iter().any(|body| changing[body.index()]);
+                || group.bodies.iter().any(|body| changing[body.to_index()]);
             changing[range].fill(changes);
         }
     }

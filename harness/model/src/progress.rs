@@ -1,17 +1,21 @@
-//! Forward progress: which programs end under which progress model.
+//! Decides termination under forward-progress models.
 //!
-//! A *hang* is an infinite run that keeps every promise of the progress model, or a state in which everybody left waits.
-//! The states of the program form a finite graph (registers that no longer matter are forgotten); an infinite run ends up
-//! in a strongly connected part of it. Under weak fairness such a part is a hang if everyone who is owed progress there
-//! takes a step there or waits; under strong fairness nobody who is owed a step may be able to leave it either.
+//! A *hang* is an infinite run that satisfies the progress model, or a state in which every unfinished thread
+//! waits. The states of the program form a finite graph, because dead registers are cleared. Every infinite
+//! run ends in a strongly connected component of it. Under weak fairness, a component is a hang if every
+//! thread with a progress obligation takes a step in it or waits. Under strong fairness, no such thread may
+//! also have a step that leaves the component.
 //!
-//! Memory is first taken as sequentially consistent: such a hang is one under every model here, and with one shared
-//! location there is nothing weaker. Where several are shared and the program ends, the graph is made again over weak
-//! memory, and the memory model is asked whether threads may spin for ever on what its axioms let them read. Two assumptions that Vulkan does not make stand behind every answer: the progress model, and that writes become
-//! visible in the end. So an answer reads "ends under obe", never "Vulkan guarantees".
+//! The search starts with sequential consistency. Its hangs exist under every model here, and with one shared
+//! location no model is weaker. If several locations are shared and the program terminates, the search
+//! repeats over weak memory (`relaxed`). In addition, it queries the axioms for spin loops that never end
+//! (`axioms`).
 //!
-//! Sources: Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models" (OOPSLA 2021); the notion of levels
-//! follows Dartagnan's.
+//! Every answer rests on two assumptions that Vulkan does not make: the progress model, and eventual
+//! visibility of writes. Reports therefore read "ends under obe", never "Vulkan guarantees".
+//!
+//! Sources: Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models" (OOPSLA 2021),
+//! <https://doi.org/10.1145/3485508>. The hierarchy of levels follows Dartagnan.
 
 mod axioms;
 mod code;
@@ -27,20 +31,20 @@ use std::fmt::Write as _;
 
 use litmus::{Test, ThreadId, Value};
 
-pub use promise::{PROMISES, ProgressModel, ProgressModelError, Promise};
+pub use promise::{PROGRESS_GUARANTEES, ProgressGuarantee, ProgressModel, ProgressModelError};
 
 use crate::{Budget, Model, Options, PredictError};
-use axioms::Answer;
-use code::{Code, Operation};
-use graph::{Edge, Graph, Trap};
-use machine::{Flat, Machine};
-use promise::{Definition, Group};
-use relaxed::{HISTORY, Histories};
+use axioms::SpinAnswer;
+use code::{ProgressCode, ProgressOperation};
+use graph::{FairComponent, StateGraph, Transition};
+use machine::{FlatMemory, ProgressMachine};
+use promise::{ProgressSemantics, ThreadTree};
+use relaxed::{HISTORY, StoreHistories};
 
-/// What a promise of progress is worth.
+/// Fairness assumption on progress obligations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fairness {
-    /// Whoever is owed progress takes infinitely many steps or ends.
+    /// A thread with a progress obligation takes infinitely many steps or ends.
     #[default]
     Weak,
     /// And a step that is possible again and again is taken.
@@ -49,7 +53,7 @@ pub enum Fairness {
 
 impl Fairness {
     /// Its name, as `--fairness` takes it.
-    pub fn name(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Fairness::Weak => "weak",
             Fairness::Strong => "strong",
@@ -59,7 +63,7 @@ impl Fairness {
 
 /// The memory over which an answer was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Memory {
+pub enum DecidingMemory {
     /// Sequential consistency.
     SequentiallyConsistent,
     /// Histories of writes with synchronization by release and acquire.
@@ -68,62 +72,62 @@ pub enum Memory {
     Axioms,
 }
 
-impl Memory {
+impl DecidingMemory {
     /// Its name in reports.
-    pub fn name(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Memory::SequentiallyConsistent => "sc",
-            Memory::Relaxed => "relaxed",
-            Memory::Axioms => "axioms",
+            DecidingMemory::SequentiallyConsistent => "sc",
+            DecidingMemory::Relaxed => "relaxed",
+            DecidingMemory::Axioms => "axioms",
         }
     }
 }
 
 /// Bounds of a search.
 #[derive(Clone, Debug)]
-pub struct Limits<'b> {
-    /// States of a graph at most.
+pub struct ProgressLimits<'b> {
+    /// Bound on the states of a graph.
     pub states: usize,
-    /// What each graph and each question to the axioms may cost.
+    /// Budget of each graph and each query of the axioms.
     pub budget: Budget<'b>,
 }
 
-impl<'b> Limits<'b> {
+impl<'b> ProgressLimits<'b> {
     /// The default bound on states and a budget.
-    pub fn within(budget: Budget<'b>) -> Limits<'b> {
-        Limits { budget, ..Limits::default() }
+    pub fn with_budget(budget: Budget<'b>) -> ProgressLimits<'b> {
+        ProgressLimits { budget, ..ProgressLimits::default() }
     }
 
-    fn options(&self) -> Options<'b> {
+    fn predict_options(&self) -> Options<'b> {
         Options { budget: self.budget, unroll: 1 }
     }
 }
 
-impl Default for Limits<'_> {
+impl Default for ProgressLimits<'_> {
     fn default() -> Self {
-        Limits { states: 200_000, budget: Budget::UNLIMITED }
+        ProgressLimits { states: 200_000, budget: Budget::UNLIMITED }
     }
 }
 
 /// Why there is no answer, or no question.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgressError {
-    /// A control barrier whose instance is computed as the program runs.
+    /// A control barrier whose instance is computed at run time.
     #[error("the id `{id}` of a control barrier is computed: only numbers are supported with `--progress`")]
     ComputedBarrier {
         /// The id.
         id: String,
     },
-    /// Something that waits by rules of its own.
+    /// An operation with blocking rules that this analysis does not model.
     #[error("{what} are not available with `--progress`")]
     Unsupported {
-        /// What it is.
+        /// Name of the operation.
         what: &'static str,
     },
     /// More threads than the bound.
     #[error("{threads} threads, with a bound of {bound} for `--progress`")]
     TooManyThreads {
-        /// How many there are.
+        /// Number of threads.
         threads: usize,
         /// The bound.
         bound: usize,
@@ -143,7 +147,7 @@ pub enum ProgressError {
     /// A test that no parser makes: something in it refers to what is not there.
     #[error("internal: {what}")]
     Internal {
-        /// What refers to nothing.
+        /// The dangling reference.
         what: &'static str,
     },
     /// The time was over.
@@ -155,29 +159,29 @@ pub enum ProgressError {
 }
 
 impl ProgressError {
-    /// Whether the test was understood and only the search was cut short.
+    /// Returns true if the test was understood and only the search was cut short.
     pub fn is_bound(&self) -> bool {
         use ProgressError::{LongLocalLoop, OutOfTime, TooManyStates};
         matches!(self, TooManyStates { .. } | LongLocalLoop { .. } | OutOfTime)
     }
 }
 
-/// Whether a program ends.
+/// True if a program ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Termination {
     /// The memory that decided.
-    pub memory: Memory,
-    /// Whether every run ends; nothing where a bound was met first.
+    pub memory: DecidingMemory,
+    /// True if every run ends; nothing where a bound was met first.
     pub terminates: Option<bool>,
-    /// How it hangs, why nothing is known, or within which bound of weak memory it ends.
+    /// Description of the hang, reason for an unknown answer, or bound of weak memory.
     pub why: Option<String>,
-    /// A run that hangs, step by step; empty where there is none.
-    pub schedule: Vec<Turn>,
+    /// A hanging run, step by step; empty if none was found.
+    pub schedule: Vec<ScheduleStep>,
 }
 
 /// A step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct ScheduleStep {
     /// The thread.
     pub thread: ThreadId,
     /// Index of its instruction.
@@ -203,7 +207,7 @@ pub struct Turn {
 /// # Examples
 ///
 /// ```
-/// use model::progress::{Fairness, Limits, ProgressModel, terminates};
+/// use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination};
 ///
 /// let test = litmus::parse(
 ///     r#"VULKAN handoff-down
@@ -219,72 +223,74 @@ pub struct Turn {
 /// let vulkan = model::Model::shipped("vulkan").ok_or("no such model")?.map_err(|errors| errors.to_string())?;
 /// let under = |name: &str| -> Result<Option<bool>, String> {
 ///     let model = name.parse::<ProgressModel>().map_err(|error| format!("{error}"))?;
-///     let answer = terminates(&test, &vulkan, &model, Fairness::Weak, &Limits::default());
+///     let answer = check_termination(&test, &vulkan, &model, Fairness::Weak, &ProgressLimits::default());
 ///     answer.map(|answer| answer.terminates).map_err(|error| error.to_string())
 /// };
 /// assert_eq!(under("fair")?, Some(true));
 /// assert_eq!(under("obe")?, Some(false), "P1 may never be started");
 /// # Ok::<(), String>(())
 /// ```
-pub fn terminates(
+pub fn check_termination(
     test: &Test,
     memory_model: &Model,
     model: &ProgressModel,
     fairness: Fairness,
-    limits: &Limits,
+    limits: &ProgressLimits,
 ) -> Result<Termination, ProgressError> {
-    let mut answers = terminates_under(test, memory_model, &[*model], fairness, limits)?;
+    let mut answers = check_termination_under(test, memory_model, &[*model], fairness, limits)?;
     answers.pop().ok_or(ProgressError::OutOfTime)
 }
 
-/// [`terminates`] under several progress models, which share their graphs: an answer for each, in order.
+/// Decides termination under several progress models, which share their graphs. The result is in input order.
 ///
 /// # Errors
 ///
-/// A program that cannot be asked about.
-pub fn terminates_under(
+/// An unsupported program.
+pub fn check_termination_under(
     test: &Test,
     memory_model: &Model,
     models: &[ProgressModel],
     fairness: Fairness,
-    limits: &Limits,
+    limits: &ProgressLimits,
 ) -> Result<Vec<Termination>, ProgressError> {
-    by_definition(test, memory_model, models, Definition::STANDARD, fairness, limits)
+    decide_termination(test, memory_model, models, ProgressSemantics::STANDARD, fairness, limits)
 }
 
-fn by_definition(
+fn decide_termination(
     test: &Test,
     memory_model: &Model,
     models: &[ProgressModel],
-    definition: Definition,
+    definition: ProgressSemantics,
     fairness: Fairness,
-    limits: &Limits,
+    limits: &ProgressLimits,
 ) -> Result<Vec<Termination>, ProgressError> {
-    let code = Code::of(test)?;
-    let threads = Group::of(test);
-    let machine = Machine { code: &code };
-    let flat = match Graph::explore(&machine, Flat(code.initial.clone()), limits) {
+    let code = ProgressCode::from_test(test)?;
+    let threads = ThreadTree::from_test(test);
+    let machine = ProgressMachine { code: &code };
+    let flat = match StateGraph::explore_states(&machine, FlatMemory(code.initial.clone()), limits) {
         Ok(graph) => graph,
-        Err(error) => return unknown(Memory::SequentiallyConsistent, error, models.len()),
+        Err(error) => return unknown_answers(DecidingMemory::SequentiallyConsistent, error, models.len()),
     };
-    let asked = Asked { test, code: &code, threads: &threads, definition, fairness };
-    let mut answers: Vec<Option<Termination>> =
-        models.iter().map(|model| asked.hang(&flat, model, Memory::SequentiallyConsistent)).collect();
+    let asked = TerminationQuery { test, code: &code, threads: &threads, definition, fairness };
+    let mut answers: Vec<Option<Termination>> = models
+        .iter()
+        .map(|model| asked.find_hang(&flat, model, DecidingMemory::SequentiallyConsistent))
+        .collect();
     let ends = |memory| Termination { memory, terminates: Some(true), why: None, schedule: Vec::new() };
-    let mut memory = Memory::SequentiallyConsistent;
+    let mut memory = DecidingMemory::SequentiallyConsistent;
     let mut limits_of_answer: Option<String> = None;
-    if answers.iter().any(Option::is_none) && memory_model.name() != "sc" && shares_several(&code) {
+    if answers.iter().any(Option::is_none) && memory_model.name() != "sc" && shares_several_storages(&code) {
         if has_histories(memory_model) {
-            memory = Memory::Relaxed;
-            match Graph::explore(&machine, Histories::new(&code), limits) {
+            memory = DecidingMemory::Relaxed;
+            match StateGraph::explore_states(&machine, StoreHistories::new(&code), limits) {
                 Ok(graph) => {
                     limits_of_answer = graph.cut.then(|| format!("within histories of {HISTORY} writes"));
                     for (answer, model) in answers.iter_mut().zip(models) {
-                        *answer = answer.take().or_else(|| asked.hang(&graph, model, memory));
+                        *answer = answer.take().or_else(|| asked.find_hang(&graph, model, memory));
                     }
                 }
                 Err(error) => {
-                    let unknown = unknown(memory, error, 1)?;
+                    let unknown = unknown_answers(memory, error, 1)?;
                     for answer in answers.iter_mut().filter(|answer| answer.is_none()) {
                         *answer = unknown.first().cloned();
                     }
@@ -295,14 +301,14 @@ fn by_definition(
             answer.as_ref().is_none_or(|answer| answer.terminates.is_none())
         };
         if answers.iter_mut().any(|answer| undecided(&answer)) {
-            let found = axioms::ask(test, &code, memory_model, &limits.options())?;
+            let found = axioms::decide_spin_hang(test, &code, memory_model, &limits.predict_options())?;
             for answer in answers.iter_mut().filter(undecided) {
                 match &found {
-                    Answer::Hang(spins) => *answer = Some(asked.spinning(spins)),
-                    Answer::Ends if answer.is_none() => *answer = Some(ends(Memory::Axioms)),
-                    Answer::Unknown if answer.is_none() && !has_histories(memory_model) => {
+                    SpinAnswer::Hang(spins) => *answer = Some(asked.describe_spinning(spins)),
+                    SpinAnswer::Ends if answer.is_none() => *answer = Some(ends(DecidingMemory::Axioms)),
+                    SpinAnswer::Unknown if answer.is_none() && !has_histories(memory_model) => {
                         *answer = Some(Termination {
-                            memory: Memory::Axioms,
+                            memory: DecidingMemory::Axioms,
                             terminates: None,
                             why: Some(format!(
                                 "ends under sequential consistency, and a loop that writes is not decided under {}",
@@ -311,7 +317,7 @@ fn by_definition(
                             schedule: Vec::new(),
                         });
                     }
-                    Answer::Ends | Answer::Unknown => {}
+                    SpinAnswer::Ends | SpinAnswer::Unknown => {}
                 }
             }
         }
@@ -320,12 +326,12 @@ fn by_definition(
     Ok(answers.into_iter().map(|answer| answer.unwrap_or_else(bounded)).collect())
 }
 
-/// Where a thread stood while a device was watched.
+/// Observed status of a thread on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Watched {
+pub struct ObservedThread {
     /// It had taken a step before.
     pub started: bool,
-    /// It had come to its end.
+    /// It had ended.
     pub ended: bool,
     /// It waited in a control barrier.
     pub waits: bool,
@@ -333,9 +339,9 @@ pub struct Watched {
     pub moved: bool,
 }
 
-/// What the copies of a test are, where several run in one dispatch.
+/// Level of the test's copies, if several run in one dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum CopyLevel {
     /// Workgroups of the dispatch.
     Workgroups,
     /// Subgroups of the workgroup.
@@ -344,37 +350,40 @@ pub enum Beside {
     Invocations,
 }
 
-/// Whether what was watched for a while could go on for ever under a progress model: whoever is owed progress moved, had
-/// ended or waited in a barrier. What breaks a promise for long refutes that a device keeps it.
+/// Returns true if an observed period could repeat for ever under a progress model.
 ///
-/// `watched` has an entry for each thread of the test, in their order; one that is missing stands for a thread that ended.
-/// Where copies of the test run beside it, one of them may be who goes on where a group owes nobody in particular.
-pub fn keeps_promises(
+/// That requires every thread with an obligation to have moved, ended or waited in a barrier. A long
+/// violation refutes that a device satisfies the model.
+///
+/// `watched` has an entry for each thread of the test, in order; a missing entry means an ended thread. If
+/// copies of the test run in the same dispatch, a copy may satisfy an obligation that names no particular
+/// member.
+pub fn keeps_progress_model(
     test: &Test,
     model: &ProgressModel,
-    watched: &[Watched],
-    beside: Option<Beside>,
+    watched: &[ObservedThread],
+    beside: Option<CopyLevel>,
 ) -> bool {
     let beside = beside.map(|beside| match beside {
-        Beside::Workgroups => promise::Level::QueueFamily,
-        Beside::Subgroups => promise::Level::Workgroup,
-        Beside::Invocations => promise::Level::Subgroup,
+        CopyLevel::Workgroups => promise::HierarchyLevel::QueueFamily,
+        CopyLevel::Subgroups => promise::HierarchyLevel::Workgroup,
+        CopyLevel::Invocations => promise::HierarchyLevel::Subgroup,
     });
-    let definition = Definition { beside, ..Definition::STANDARD };
-    let gone = Watched { started: true, ended: true, waits: false, moved: false };
+    let definition = ProgressSemantics { open_level: beside, ..ProgressSemantics::STANDARD };
+    let gone = ObservedThread { started: true, ended: true, waits: false, moved: false };
     let of = |thread: usize| watched.get(thread).copied().unwrap_or(gone);
     let standing = |thread: usize| {
         let seen = of(thread);
-        promise::Standing {
+        promise::ThreadStatus {
             ended: seen.ended,
             started: seen.started,
             schedulable: !seen.ended && !seen.waits,
         }
     };
-    Group::of(test).kept(model, definition, &standing, &|thread| of(thread).moved)
+    ThreadTree::from_test(test).keeps_guarantees(model, definition, &standing, &|thread| of(thread).moved)
 }
 
-/// Whether every step of the machine over histories is one that the model allows.
+/// Returns true if every step of the machine over histories is one that the model allows.
 fn has_histories(memory_model: &Model) -> bool {
     ["vulkan", "khronos-alloy", "dartagnan", "hsa"]
         .iter()
@@ -382,7 +391,11 @@ fn has_histories(memory_model: &Model) -> bool {
 }
 
 /// The same lack of an answer for each model.
-fn unknown(memory: Memory, error: ProgressError, count: usize) -> Result<Vec<Termination>, ProgressError> {
+fn unknown_answers(
+    memory: DecidingMemory,
+    error: ProgressError,
+    count: usize,
+) -> Result<Vec<Termination>, ProgressError> {
     if !error.is_bound() {
         return Err(error);
     }
@@ -390,42 +403,52 @@ fn unknown(memory: Memory, error: ProgressError, count: usize) -> Result<Vec<Ter
     Ok(vec![answer; count])
 }
 
-/// Whether two threads or more share two storages or more: with one, coherence alone makes accesses sequential.
-fn shares_several(code: &Code) -> bool {
+/// Returns true if two threads or more share two storages or more: with one, coherence alone makes accesses
+/// sequential.
+fn shares_several_storages(code: &ProgressCode) -> bool {
     code.users.iter().filter(|users| users.count_ones() > 1).count() > 1
 }
 
-/// What stays the same from graph to graph.
-struct Asked<'a> {
+/// Inputs that all graphs of a query share.
+struct TerminationQuery<'a> {
     test: &'a Test,
-    code: &'a Code,
-    threads: &'a Group,
-    definition: Definition,
+    code: &'a ProgressCode,
+    threads: &'a ThreadTree,
+    definition: ProgressSemantics,
     fairness: Fairness,
 }
 
-impl Asked<'_> {
+impl TerminationQuery<'_> {
     /// A hang of a graph.
-    fn hang(&self, graph: &Graph, model: &ProgressModel, memory: Memory) -> Option<Termination> {
+    fn find_hang(
+        &self,
+        graph: &StateGraph,
+        model: &ProgressModel,
+        memory: DecidingMemory,
+    ) -> Option<Termination> {
         if let Some(stuck) = graph.stuck {
             let path = graph.path_to(stuck);
-            let why = self.why_stuck(graph, stuck);
-            let schedule = path.iter().map(|edge| self.turn(&graph.edges[*edge as usize], false)).collect();
+            let why = self.describe_deadlock(graph, stuck);
+            let schedule =
+                path.iter().map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], false)).collect();
             return Some(Termination { memory, terminates: Some(false), why: Some(why), schedule });
         }
-        let trap = graph.trap(self.threads, model, self.definition, self.fairness)?;
+        let trap = graph.find_fair_component(self.threads, model, self.definition, self.fairness)?;
         // The state that was found first is the nearest.
         let entry = trap.states.first().copied()?;
-        let mut schedule: Vec<Turn> =
-            graph.path_to(entry).iter().map(|edge| self.turn(&graph.edges[*edge as usize], false)).collect();
-        let round = graph.round(&trap, entry);
-        schedule.extend(round.iter().map(|edge| self.turn(&graph.edges[*edge as usize], true)));
-        let why = self.why_trapped(graph, &trap, entry);
+        let mut schedule: Vec<ScheduleStep> = graph
+            .path_to(entry)
+            .iter()
+            .map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], false))
+            .collect();
+        let round = graph.find_cycle(&trap, entry);
+        schedule.extend(round.iter().map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], true)));
+        let why = self.describe_livelock(graph, &trap, entry);
         Some(Termination { memory, terminates: Some(false), why: Some(why), schedule })
     }
 
-    fn turn(&self, edge: &Edge, repeats: bool) -> Turn {
-        Turn {
+    fn to_schedule_step(&self, edge: &Transition, repeats: bool) -> ScheduleStep {
+        ScheduleStep {
             thread: ThreadId(edge.thread),
             instruction: edge.at,
             read: edge.read.map(Value),
@@ -435,32 +458,42 @@ impl Asked<'_> {
     }
 
     /// A hang that the axioms allow. An execution has no order of steps to show.
-    fn spinning(&self, spins: &[(usize, u32)]) -> Termination {
+    fn describe_spinning(&self, spins: &[(usize, u32)]) -> Termination {
         let mut why = "may hang (loop):".to_owned();
         for (index, (thread, line)) in spins.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            let _ = write!(why, "{comma} {} repeats the loop that ends at line {line}", self.name(*thread));
+            let _ = write!(
+                why,
+                "{comma} {} repeats the loop that ends at line {line}",
+                self.thread_name(*thread)
+            );
         }
-        Termination { memory: Memory::Axioms, terminates: Some(false), why: Some(why), schedule: Vec::new() }
+        Termination {
+            memory: DecidingMemory::Axioms,
+            terminates: Some(false),
+            why: Some(why),
+            schedule: Vec::new(),
+        }
     }
 
-    fn why_stuck(&self, graph: &Graph, state: u32) -> String {
+    fn describe_deadlock(&self, graph: &StateGraph, state: u32) -> String {
         let mut why = "may hang (barrier):".to_owned();
         let mut separator = " ";
         for (thread, place) in graph.places(state).iter().enumerate() {
             let operations = &self.code.threads[thread].operations;
             match operations.get(usize::from(*place)) {
                 None => continue,
-                Some(Operation::Barrier { .. } | Operation::Split { .. }) => {
+                Some(ProgressOperation::Barrier { .. } | ProgressOperation::Split { .. }) => {
                     let _ = write!(
                         why,
                         "{separator}{} waits at {}",
-                        self.name(thread),
-                        self.line(thread, *place)
+                        self.thread_name(thread),
+                        self.line_text(thread, *place)
                     );
                 }
                 Some(_) => {
-                    let _ = write!(why, "{separator}{} waits for a thread before it", self.name(thread));
+                    let _ =
+                        write!(why, "{separator}{} waits for a thread before it", self.thread_name(thread));
                 }
             }
             separator = ", ";
@@ -468,7 +501,7 @@ impl Asked<'_> {
         why
     }
 
-    fn why_trapped(&self, graph: &Graph, trap: &Trap, entry: u32) -> String {
+    fn describe_livelock(&self, graph: &StateGraph, trap: &FairComponent, entry: u32) -> String {
         let mut why = "may hang (loop):".to_owned();
         let mut separator = " ";
         for (thread, standing) in graph.standings(entry).iter().enumerate() {
@@ -481,17 +514,17 @@ impl Asked<'_> {
                 .collect();
             places.sort_unstable();
             places.dedup();
-            let name = self.name(thread);
+            let name = self.thread_name(thread);
             let place = graph.places(entry)[thread];
             let says = if !places.is_empty() {
-                let lines: Vec<String> = places.iter().map(|place| self.line(thread, *place)).collect();
+                let lines: Vec<String> = places.iter().map(|place| self.line_text(thread, *place)).collect();
                 format!("{name} repeats {}", lines.join(", "))
             } else if usize::from(place) >= self.code.threads[thread].operations.len() {
                 continue;
             } else if !standing.schedulable {
-                format!("{name} waits at {}", self.line(thread, place))
+                format!("{name} waits at {}", self.line_text(thread, place))
             } else if standing.started {
-                format!("{name} does not go on from {}", self.line(thread, place))
+                format!("{name} does not go on from {}", self.line_text(thread, place))
             } else {
                 format!("{name} is never started")
             };
@@ -501,11 +534,11 @@ impl Asked<'_> {
         why
     }
 
-    fn name(&self, thread: usize) -> String {
+    fn thread_name(&self, thread: usize) -> String {
         format!("P{}", self.test.threads[thread].number)
     }
 
-    fn line(&self, thread: usize, place: u16) -> String {
+    fn line_text(&self, thread: usize, place: u16) -> String {
         let instruction = self.test.threads[thread].instructions.get(usize::from(place));
         instruction.map_or_else(|| "its end".to_owned(), |i| format!("line {}", i.span.line))
     }

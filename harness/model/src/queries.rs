@@ -3,7 +3,7 @@
 use litmus::{QueryTerm, Test};
 
 use crate::budget::Purse;
-use crate::cat::{CompiledModel, NodeId, Size};
+use crate::cat::{CompiledModel, NodeId, PlanSize};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
 use crate::search::{Ground, Search};
@@ -74,16 +74,18 @@ pub(crate) fn query_plan(plan: &CompiledModel, terms: &[QueryTerm]) -> Option<Co
         let (node, comparison, number) = match term {
             QueryTerm::Consistent => continue,
             QueryTerm::Races(comparison, number) => (races(plan)?, *comparison, *number),
-            QueryTerm::ReleaseSequences(comparison, number) => (plan.definition("rs")?, *comparison, *number),
+            QueryTerm::ReleaseSequences(comparison, number) => {
+                (plan.find_definition("rs")?, *comparison, *number)
+            }
         };
-        asked.sizes.push(Size { node, comparison, number });
+        asked.sizes.push(PlanSize { node, comparison, number });
     }
     Some(asked)
 }
 
 /// The data races of a model: its `dr` or `race`.
 fn races(plan: &CompiledModel) -> Option<NodeId> {
-    plan.definition("dr").or_else(|| plan.definition("race"))
+    plan.find_definition("dr").or_else(|| plan.find_definition("race"))
 }
 
 fn satisfiable(

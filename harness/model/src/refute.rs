@@ -16,7 +16,7 @@ use litmus::{LocationId, Value as Number};
 
 pub(crate) use self::question::{Shown, comparisons, known};
 pub(crate) use self::values::Domains;
-use crate::cat::{Axiom, AxiomKind, Node, NodeId, Value};
+use crate::cat::{Axiom, AxiomKind, CatValue, Node, NodeId};
 use crate::combine::Combiner;
 use crate::interval::{Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix};
@@ -89,12 +89,12 @@ pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &Ground<M>) -
     plan.sizes.is_empty()
         && plan.axioms.iter().all(|axiom| match (axiom.kind, axiom.negated) {
             (AxiomKind::Acyclic, true) => !open(axiom.node),
-            (AxiomKind::Acyclic, false) => bounds.may(axiom.node).relation().is_some_and(|may| {
+            (AxiomKind::Acyclic, false) => bounds.may(axiom.node).as_relation().is_some_and(|may| {
                 components(may, bounds.n).iter().all(|component| component.len() <= LARGEST_CYCLE)
             }),
             _ => true,
         })
-        && wanted_for(prepared, asked, open).iter().all(|wanted| match plan.node(wanted.node) {
+        && wanted_for(prepared, asked, open).iter().all(|wanted| match plan.node_at(wanted.node) {
             Node::Plus(_) | Node::Star(_) => !wanted.may,
             Node::Immediate(_) | Node::Recursive { .. } => false,
             _ => true,
@@ -174,15 +174,15 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         let unless = when.map(|literal| !literal);
         let n = self.ground.bounds.n;
         let mut pairs: Vec<(usize, usize)> = match self.ground.bounds.may(axiom.node) {
-            Value::Relation(may) => may.pairs().collect(),
-            Value::Set(may) => {
+            CatValue::Relation(may) => may.pairs().collect(),
+            CatValue::Set(may) => {
                 (0..n).filter(|event| may.contains(*event)).map(|event| (event, event)).collect()
             }
         };
         if axiom.kind == AxiomKind::Irreflexive {
             pairs.retain(|(from, to)| from == to);
         }
-        let is_set = matches!(self.ground.bounds.may(axiom.node), Value::Set(_));
+        let is_set = matches!(self.ground.bounds.may(axiom.node), CatValue::Set(_));
         if axiom.kind == AxiomKind::Acyclic {
             return self.demand_acyclic(axiom, unless);
         }
@@ -214,7 +214,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     }
 
     fn demand_acyclic(&mut self, axiom: &Axiom, unless: Option<Literal>) -> bool {
-        let Some(may) = self.ground.bounds.may(axiom.node).relation().cloned() else { return true };
+        let Some(may) = self.ground.bounds.may(axiom.node).as_relation().cloned() else { return true };
         if axiom.negated {
             // Nothing of it is open.
             return !may.is_acyclic();
@@ -270,7 +270,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     /// Whether a pair is in a relation.
     fn pair(&mut self, id: NodeId, from: usize, to: usize) -> Term {
         let ground = self.ground;
-        let within = |value: &Value<M>| value.relation().is_some_and(|pairs| pairs.contains(from, to));
+        let within = |value: &CatValue<M>| value.as_relation().is_some_and(|pairs| pairs.contains(from, to));
         if within(ground.bounds.must(id)) {
             return Term::Yes;
         }
@@ -281,7 +281,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let term = match self.prepared.plan.node(id) {
+        let term = match self.prepared.plan.node_at(id) {
             Node::BaseRelation(_) if self.prepared.rf.contains(&id) => self.reads_from(from, to),
             Node::BaseRelation(_) => self.ordered(from, to),
             Node::Union(a, b) => {
@@ -327,7 +327,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     /// Whether an event is in a set.
     fn set(&mut self, id: NodeId, event: usize) -> Term {
         let ground = self.ground;
-        let within = |value: &Value<M>| value.set().is_some_and(|events| events.contains(event));
+        let within = |value: &CatValue<M>| value.as_set().is_some_and(|events| events.contains(event));
         if within(ground.bounds.must(id)) {
             return Term::Yes;
         }
@@ -339,7 +339,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             return *known;
         }
         let n = self.ground.bounds.n;
-        let term = match self.prepared.plan.node(id) {
+        let term = match self.prepared.plan.node_at(id) {
             Node::SetUnion(a, b) => {
                 let both = [self.set(a, event), self.set(b, event)];
                 self.any(&both)
@@ -363,7 +363,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
 
     /// Demands that a closure holds what it must: a step of the relation, with the closure behind it.
     fn close(&mut self, id: NodeId, from: usize, to: usize, whole: Literal) {
-        let (Node::Plus(relation) | Node::Star(relation)) = self.prepared.plan.node(id) else { return };
+        let (Node::Plus(relation) | Node::Star(relation)) = self.prepared.plan.node_at(id) else { return };
         for between in self.steps(relation, from) {
             let rest = if between == to { Term::Yes } else { self.pair(id, between, to) };
             let way = if rest == Term::No { Term::No } else { self.pair(relation, from, between) };
@@ -378,7 +378,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
 
     /// Where a relation may lead to.
     fn steps(&self, id: NodeId, from: usize) -> Vec<usize> {
-        let Some(may) = self.ground.bounds.may(id).relation() else { return Vec::new() };
+        let Some(may) = self.ground.bounds.may(id).as_relation() else { return Vec::new() };
         let row = may.row(from);
         (0..self.ground.bounds.n).filter(|to| row.contains(*to)).collect()
     }

@@ -13,7 +13,7 @@ use litmus::{LocationId, Undefinedness};
 use crate::PredictError;
 use crate::activity::Activity;
 use crate::budget::Purse;
-use crate::cat::{Axiom, AxiomKind, Base, CompiledModel, NodeId, NodeKind, Size, Value};
+use crate::cat::{Axiom, AxiomKind, Base, CatValue, CompiledModel, NodeId, NodeKind, PlanSize};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::local::{LocalPlan, LocalProblem, Solution};
 use crate::matrix::{Bits, Matrix};
@@ -176,15 +176,15 @@ impl<M: Matrix> Ground<M> {
             .map(|read| ReadChoice { read, candidates: skeleton.candidates(read) })
             .collect();
         for &(id, base) in &prepared.leaves {
-            let value = base_value::<M>(plan, skeleton, plan.node(id).kind(), base)?;
+            let value = base_value::<M>(plan, skeleton, plan.node_at(id).kind(), base)?;
             bounds.set_fixed(id, value);
         }
         for &id in &prepared.rf {
-            bounds.set(id, Value::Relation(rf_must(n, &reads)), Value::Relation(rf_may(n, &reads)));
+            bounds.set(id, CatValue::Relation(rf_must(n, &reads)), CatValue::Relation(rf_may(n, &reads)));
         }
         for &id in &prepared.co {
             let (must, may) = initial_order(skeleton);
-            bounds.set(id, Value::Relation(must), Value::Relation(may));
+            bounds.set(id, CatValue::Relation(must), CatValue::Relation(may));
         }
         bounds.evaluate_all(plan);
         let same_location: M = skeleton.base_relation("loc").unwrap_or_else(|| M::empty(n));
@@ -275,7 +275,7 @@ impl<'a, M: Matrix> Search<'a, M> {
                 self.ground
                     .activity
                     .part(*id, false)
-                    .and_then(Value::relation)
+                    .and_then(CatValue::as_relation)
                     .is_some_and(|pairs| !pairs.restrict_columns(column).is_empty())
             });
             match choice.candidates.as_slice() {
@@ -328,7 +328,8 @@ impl<'a, M: Matrix> Search<'a, M> {
         let mut involved = M::Set::empty();
         for id in &self.prepared.co {
             for (local, wanted) in [(false, true), (true, !global_only)] {
-                if wanted && let Some(pairs) = self.ground.activity.part(*id, local).and_then(Value::relation)
+                if wanted
+                    && let Some(pairs) = self.ground.activity.part(*id, local).and_then(CatValue::as_relation)
                 {
                     involved = involved.union(pairs.domain()).union(pairs.range());
                 }
@@ -461,12 +462,12 @@ impl<'a, M: Matrix> Search<'a, M> {
     }
 
     /// What a choice may change of the leaves.
-    fn save(&self, bounds: &Bounds<M>) -> [Vec<(Value<M>, Value<M>)>; 2] {
+    fn save(&self, bounds: &Bounds<M>) -> [Vec<(CatValue<M>, CatValue<M>)>; 2] {
         [&self.prepared.rf, &self.prepared.co].map(|leaves| bounds.save(leaves))
     }
 
     /// Takes a choice back, with what followed from it.
-    fn restore(&mut self, bounds: &mut Bounds<M>, [rf, co]: &[Vec<(Value<M>, Value<M>)>; 2]) {
+    fn restore(&mut self, bounds: &mut Bounds<M>, [rf, co]: &[Vec<(CatValue<M>, CatValue<M>)>; 2]) {
         bounds.restore(&self.prepared.rf, rf);
         bounds.restore(&self.prepared.co, co);
         if !self.in_order.is_empty() {
@@ -552,12 +553,12 @@ impl<'a, M: Matrix> Search<'a, M> {
 
 /// Whether a read may still read from a write.
 fn may_read<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>, write: usize, read: usize) -> bool {
-    prepared.rf.iter().all(|id| bounds.may(*id).relation().is_none_or(|may| may.contains(write, read)))
+    prepared.rf.iter().all(|id| bounds.may(*id).as_relation().is_none_or(|may| may.contains(write, read)))
 }
 
 /// Whether it is certain that one write comes before another.
 fn comes_first<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>, one: usize, other: usize) -> bool {
-    prepared.co.iter().any(|id| bounds.must(*id).relation().is_some_and(|must| must.contains(one, other)))
+    prepared.co.iter().any(|id| bounds.must(*id).as_relation().is_some_and(|must| must.contains(one, other)))
 }
 
 /// Restricts `rf` to the candidates of a read.
@@ -611,19 +612,19 @@ pub(crate) fn axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bo
 }
 
 /// Whether some completion may have the size.
-fn size_possible<M: Matrix>(size: &Size, bounds: &Bounds<M>) -> bool {
-    let count = |value: &Value<M>| match value {
-        Value::Set(set) => set.len(),
-        Value::Relation(relation) => relation.len(),
+fn size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -> bool {
+    let count = |value: &CatValue<M>| match value {
+        CatValue::Set(set) => set.len(),
+        CatValue::Relation(relation) => relation.len(),
     };
     let (must, may) = (bounds.must(size.node), bounds.may(size.node));
     (count(must)..=count(may)).any(|n| size.comparison.holds(n, size.number))
 }
 
-fn plain<M: Matrix>(kind: AxiomKind, value: &Value<M>) -> bool {
+fn plain<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {
     match (kind, value) {
-        (AxiomKind::Acyclic, Value::Relation(relation)) => relation.is_acyclic(),
-        (AxiomKind::Irreflexive, Value::Relation(relation)) => relation.is_irreflexive(),
+        (AxiomKind::Acyclic, CatValue::Relation(relation)) => relation.is_acyclic(),
+        (AxiomKind::Irreflexive, CatValue::Relation(relation)) => relation.is_irreflexive(),
         (_, value) => value.is_empty(),
     }
 }
@@ -634,11 +635,11 @@ pub(crate) fn base_value<M: Matrix>(
     skeleton: &Skeleton,
     kind: NodeKind,
     base: Base,
-) -> Result<Value<M>, PredictError> {
-    let name = plan.name(base.name);
+) -> Result<CatValue<M>, PredictError> {
+    let name = plan.name_text(base.name);
     match kind {
-        NodeKind::Set => skeleton.base_set(name, base.mask).map(Value::Set),
-        NodeKind::Relation => skeleton.base_relation(name).map(Value::Relation),
+        NodeKind::Set => skeleton.base_set(name, base.mask).map(CatValue::Set),
+        NodeKind::Relation => skeleton.base_relation(name).map(CatValue::Relation),
     }
     .ok_or_else(|| PredictError::UnknownBase { name: name.to_owned() })
 }

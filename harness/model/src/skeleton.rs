@@ -1,4 +1,7 @@
-//! Candidate executions before reads-from and modification order: events and the relations that the program alone decides.
+//! Event structures: candidate executions before the choice of reads-from and modification order.
+//!
+//! An event structure holds the events of one path per thread, and the base relations that these paths
+//! determine. herd builds the same structures before it enumerates `rf` and `co`.
 
 mod barriers;
 mod build;
@@ -23,7 +26,7 @@ pub const MAX_EVENTS: usize = 256;
 /// Bound on the threads of a test.
 pub const MAX_THREADS: usize = 64;
 
-/// What a model asks of candidate executions; the options comment of its file.
+/// Requirements of a model on candidate executions, from the options comment of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Semantic {
     /// A read-modify-write is one event that reads and writes.
@@ -38,31 +41,33 @@ pub(crate) struct Semantic {
     pub(crate) values_free: bool,
     /// It has an account of hosts, domain operations, access masks, sizes, shader calls and interlocked sections.
     pub(crate) whole_language: bool,
-    /// Every byte of a storage whose accesses differ in size is a cell of its own.
+    /// If accesses to a storage differ in size, each of its bytes is a separate cell.
     pub(crate) cells_of_bytes: bool,
     /// All of a vector access is one operation.
     pub(crate) vectors_whole: bool,
-    /// Whether lanes that a branch has parted come together again behind it.
+    /// Reconvergence of lanes after a divergent branch.
     pub(crate) tangling: Tangling,
-    /// Which subgroup and which workgroup a thread is in counts only for scopes that are as narrow: shown for the shipped texts of
-    /// Vulkan's model ([`crate::symmetry`]), and not known of others.
+    /// The subgroup and workgroup of a thread matter only to equally narrow scopes. This is proved for the
+    /// shipped Vulkan models ([`crate::symmetry`]) and unknown for others.
     pub(crate) placed_by_scope: bool,
-    /// It is a shipped text of Vulkan's model, of which more is shown: how values go along counters ([`crate::line`]), that reads beside
-    /// one another may stand in any order ([`crate::symmetry`]), and that threads which only read behind a loop leave the others as they
-    /// are ([`crate::wait`]).
+    /// The model is a shipped Vulkan model, for which further reductions are proved: values along counters
+    /// ([`crate::line`]), reordering of adjacent reads ([`crate::symmetry`]), and threads that only read
+    /// after a loop ([`crate::wait`]).
     pub(crate) knows_text: bool,
 }
 
-/// Which thread an event belongs to.
+/// Owner of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// The initial state.
     Initial,
     /// A thread of the test.
     Thread(ThreadId),
-    /// The unspecified invocation of a thread's subgroup that performs its cooperative access at this instruction. It
-    /// shares nothing with the thread but its barriers: any other choice has more order, so that this one stands for all
-    /// (VK-CM-01, VK-CM-02).
+    /// The unspecified invocation of a thread's subgroup that performs the cooperative access at this
+    /// instruction.
+    ///
+    /// It shares only barriers with the thread. Any other choice has more order, so this one is
+    /// representative (VK-CM-01, VK-CM-02).
     Company(ThreadId, u16),
     /// The reader of final values.
     Final,
@@ -79,14 +84,14 @@ pub(crate) struct Event {
     pub(crate) storage: Option<LocationId>,
     /// The name through which it is accessed.
     pub(crate) reference: Option<LocationId>,
-    /// The storage, where it is accessed as a block in workgroup memory: all such names of it are one reference in the texts
-    /// that have explicit layouts (VK-LOC-06, VK-REF-05).
+    /// The storage, if it is accessed as a block in workgroup memory. All such names share one reference in
+    /// texts with explicit layouts (VK-LOC-06, VK-REF-05).
     block: Option<LocationId>,
-    /// What a write stores, over the reads of the execution by event number.
+    /// Value stored by a write, as an expression over the reads by event number.
     pub(crate) stored: Option<Symbolic<u16>>,
-    /// What the whole operation accesses; the event is that part of it that lies in its cell.
+    /// Extent of the whole operation; the event is the part of it in its cell.
     pub(crate) extent: Option<Extent>,
-    /// The first event of the same operation: itself where it has one event.
+    /// First event of the same operation; the event itself if it is the only one.
     operation: u16,
     /// The first event of the same vector access; of what is none, of the same operation.
     vector: u16,
@@ -95,7 +100,7 @@ pub(crate) struct Event {
     pub(crate) place: Option<Placement>,
 }
 
-/// How the final value of an observable comes about.
+/// Source of an observable's final value.
 #[derive(Clone, Debug)]
 pub(crate) enum FinalValue {
     /// An expression over reads by event number.
@@ -113,7 +118,7 @@ struct Half {
     scope: Scope,
     /// The instruction of the shader that it is.
     id: String,
-    /// How many of this half and scope its thread has executed before.
+    /// Number of earlier executions of this half and scope by the thread.
     round: u16,
 }
 
@@ -121,11 +126,11 @@ struct Half {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Skeleton {
     pub(crate) events: Vec<Event>,
-    /// Whether every thread ran to its end.
+    /// True if every thread ran to its end.
     pub(crate) terminated: bool,
-    /// Whether the bound of loops ended a thread.
+    /// True if the bound of loops ended a thread.
     pub(crate) cut: bool,
-    /// What the values read must meet.
+    /// Constraints on the values read.
     pub(crate) constraints: Vec<Constraint<u16>>,
     /// Final values of [`Test::observables`], in that order.
     pub(crate) finals: Vec<FinalValue>,
@@ -141,14 +146,14 @@ pub(crate) struct Skeleton {
     shader_calls: Vec<(u16, u16)>,
     sections: Vec<(u16, u16)>,
     uncovered: Vec<(u16, u16)>,
-    /// For each thread a number that shader-call-related threads share; empty where there are no calls.
+    /// Per thread, the group of shader-call-related threads; empty without shader calls.
     call_groups: Vec<usize>,
     /// Pairs of threads that are overlapping fragments.
     overlapping: Vec<(ThreadId, ThreadId)>,
 }
 
 impl Event {
-    /// The thread of the test whose instruction this is.
+    /// Returns the thread whose instruction this event belongs to.
     pub(crate) fn thread(&self) -> Option<ThreadId> {
         match self.owner {
             Owner::Thread(thread) | Owner::Company(thread, _) => Some(thread),

@@ -1,10 +1,13 @@
-//! Tests written from a model: minimal suites, and tests that tell two models apart.
+//! Test synthesis: minimal suites, and tests that distinguish two models.
 //!
-//! A [`Shape`] says what the threads of a family access; a [`Telling`] adds how synchronization is told and where the threads
-//! run, and has a strongest test, [`Telling::top`]. [`weakenings`] are the steps down from a test. [`minimal_below`] walks
-//! down while the model forbids the outcome of a race-free program: what cannot be weakened further is minimal.
-//! [`distinguish`] looks for the smallest test on which two models differ, first among all small programs, then among
-//! what lies below the shapes.
+//! A [`Shape`] lists the accesses of a litmus family. A [`Telling`] adds the synchronization style and the
+//! placement of threads, and has a strongest test, [`Telling::top`]. [`weakenings`] returns the single
+//! weakening steps of a test. [`minimal_below`] descends while the outcome of the race-free test is
+//! forbidden; tests without a forbidden weakening are minimal. [`distinguish`] searches all small programs
+//! first, then the tests below the shapes.
+//!
+//! Cf. Lustig et al., "Automated Synthesis of Comprehensive Memory Model Litmus Test Suites" (ASPLOS 2017),
+//! <https://doi.org/10.1145/3037697.3037723>.
 
 mod distinguish;
 mod draft;

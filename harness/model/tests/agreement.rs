@@ -35,7 +35,7 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
     if thin_air != slow.thin_air || fast.race_thin_air != (slow.race_thin_air && fast.cut == 0) {
         return Err(format!("marks differ: engine {thin_air:?}, oracle {:?}", slow.thin_air));
     }
-    // What was not found within the bound of loops is not known.
+    // Without a counterexample, the result beyond the loop bound is unknown.
     let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
     if fast.race != race {
         return Err(format!("races differ: engine {:?}, oracle {:?}", fast.race, slow.race));
@@ -45,7 +45,7 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
     if fast.uninitialised_read != known.then_some(slow.uninitialised_read) {
         return Err(format!("the engine says {:?} of uninitialised reads", fast.uninitialised_read));
     }
-    // The question is answered as the outcomes say.
+    // The answer to the question agrees with the outcomes.
     if let Some(question) = &test.question {
         let observables = test.observables();
         let says = |wanted: bool| {
@@ -59,12 +59,12 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
             return Err(format!("the question is answered {:?} and {:?}", fast.meets, fast.misses));
         }
     }
-    // Asked one by one, the outcomes are the same.
+    // Single outcome queries agree with the listed outcomes.
     let asked = OutcomeQuestion::new(test, model, &options).map_err(|e| e.to_string())?;
     for outcome in fast.outcomes.keys() {
         let answer = asked.allows(outcome, &options);
         let allowed = slow.allowed.contains(outcome);
-        // Where a loop may be cut off, what is not met is not known.
+        // If a loop may be cut off, an unobserved outcome is unknown.
         if answer != Some(allowed) && (allowed || answer.is_some() || !has_loop(test)) {
             return Err(format!("asked alone, {outcome:?} is {answer:?}"));
         }
@@ -79,7 +79,7 @@ fn has_loop(test: &Test) -> bool {
         .any(|instruction| matches!(instruction.kind, InstructionKind::Flow(Flow::Label(_))))
 }
 
-/// How many random tests a model is tried on: a fixed number with a fixed seed, or `VK_LITMUS_SOAK_CASES` of them.
+/// Returns the number of random tests per model: fixed with a fixed seed, or `VK_LITMUS_SOAK_CASES`.
 fn cases() -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
@@ -91,7 +91,7 @@ fn agrees_on_random_tests(name: &str) {
     agrees_on(name, common::test(), 1);
 }
 
-/// Tries a model on one of `share` as many random tests as others get.
+/// Checks a model on a `1/share` fraction of the usual random tests.
 fn agrees_on(name: &str, tests: impl Strategy<Value = Test>, share: u32) {
     let model = Model::shipped(name).expect("a shipped model").unwrap();
     let (cases, rng_seed) = cases();
@@ -120,7 +120,7 @@ macro_rules! on_random_tests {
             agrees_on_random_tests($model);
         })*
 
-        /// Every model that judges such tests stands above.
+        /// Every model that supports such tests is listed above.
         #[test]
         fn every_profile_is_compared() {
             let compared = [$($model),*];
@@ -162,7 +162,7 @@ fn models_on_random_tests_with_undefined_values() {
     }
 }
 
-/// Vectors: a component is an operation of its own.
+/// Vectors: each component is a separate operation.
 #[test]
 fn vulkan_on_random_tests_of_vectors() {
     agrees_on("vulkan", common::vectors(true), 4);
@@ -345,7 +345,7 @@ fn queries_on_random_files() {
     assert!(wrong > cases / 4 && right > cases / 4, "queries of both answers");
 }
 
-/// The stepwise machine behind `weak` finds the outcomes that the cat file `sc` allows.
+/// The operational machine of `weak` finds exactly the outcomes that the cat file `sc` allows.
 #[test]
 fn sequential_machine_agrees_with_sc() {
     let model = Model::shipped("sc").expect("a shipped model").unwrap();
@@ -382,7 +382,7 @@ fn the_corpus() {
     for entry in litmus::corpus::tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
         for model in models.iter().filter(|model| model.judges(test.dialect)) {
-            // What neither peer has words for is the business of the texts alone.
+            // Neither peer supports this feature, so only the texts of the specification decide.
             if let Err(model::PredictError::NotAvailable { what }) =
                 predict(&test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 })
             {
@@ -420,7 +420,7 @@ fn system_synchronization_with_a_branch_orders_nothing() {
     }
 }
 
-/// What comes after a control barrier by `ssw` comes after everything before the barriers that it meets.
+/// After a control barrier, `ssw` orders later events after everything before the synchronized barriers.
 #[test]
 fn system_synchronization_passes_through_control_barriers() {
     let text = "VULKAN t\n{ x = 0; }\n{ ssw 1 0; }\n\
@@ -436,7 +436,7 @@ fn system_synchronization_passes_through_control_barriers() {
     }
 }
 
-/// An instruction that a branch skips orders nothing: what a pair of `ssw` puts after it may come first.
+/// A skipped instruction orders nothing: the `ssw` successor may come first.
 #[test]
 fn system_synchronization_with_a_skipped_instruction_orders_nothing() {
     let text = "VULKAN t\n{ x = 0; y = 0; }\n{ ssw P0.2 P1.0; }\n\

@@ -1,4 +1,4 @@
-//! The tests of the models and their engine, in one program: a file a subject, helpers last.
+//! Tests of the models and their engine as one binary: one file per subject, helpers last.
 
 mod agreement;
 mod bounds;

@@ -1,4 +1,4 @@
-//! What is bounded: sizes, time, loops, and control barriers that block.
+//! Tests of the bounds: sizes, time, loops, and control barriers that block.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use litmus::{Outcome, Prediction, Race, Test, Value};
 use model::{
     Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, decide,
-    explain, naive, predict, predict_growing, settle,
+    explain_outcome, naive, predict, predict_growing, settle,
 };
 
 fn parsed(text: &str) -> Test {
@@ -19,7 +19,7 @@ fn model(name: &str) -> Model {
 
 const ALONE: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
 
-/// The allowed outcomes as lists of numbers; the oracle says the same.
+/// Returns the allowed outcomes as lists of numbers, checked against the naive enumerator.
 fn allowed(test: &Test, name: &str, unroll: u32) -> Vec<Vec<u64>> {
     let model = model(name);
     let prediction = predict(test, &model, &Options { budget: Budget::UNLIMITED, unroll }).unwrap();
@@ -31,7 +31,7 @@ fn allowed(test: &Test, name: &str, unroll: u32) -> Vec<Vec<u64>> {
     kept.into_iter().map(|outcome| outcome.0.iter().map(|value| value.0).collect()).collect()
 }
 
-/// A test with so many threads, all of which store so often.
+/// Returns a test with `threads` threads of `each` stores.
 fn stores(threads: usize, each: usize) -> Test {
     let header: Vec<String> = (0..threads).map(|t| format!("P{t}@sg 0, wg {t}, qf 0")).collect();
     let row = vec!["st.atom.dv.sc0 x, 1"; threads].join(" | ");
@@ -91,11 +91,12 @@ fn without_time_nothing_is_claimed() {
     assert_eq!(question.allows(&outcome, &options), None);
     let options =
         ExplainOptions { verdict: Budget::steps(0), budget: Budget::steps(0), ..ExplainOptions::default() };
-    let explanation = explain(&test, &vulkan, &options).unwrap();
-    assert_eq!(explanation.answer, model::Answer::Unknown);
+    let explanation = explain_outcome(&test, &vulkan, &options).unwrap();
+    assert_eq!(explanation.answer, model::ExplanationAnswer::Unknown);
 }
 
-/// Six threads of eight accesses, asked what a third of them see: a search alone takes hundreds of thousands of steps.
+/// Six threads of eight accesses and a question about a third of them: explicit search takes hundreds of
+/// thousands of steps.
 #[test]
 fn questions_in_large_spaces_are_answered_in_few_steps() {
     let test = parsed(include_str!("large/six-of-eight.litmus"));
@@ -119,7 +120,7 @@ fn threads_that_count_are_answered_in_few_steps() {
         let prediction = decide(&test, &model("vulkan"), &options).unwrap();
         assert_eq!(prediction.race, race, "{name}");
         assert!(prediction.meets.is_some() && prediction.misses.is_some(), "{name}");
-        // Of a question all threads are asked that have come past their loops, which shows races too.
+        // Without a question, all threads that left their loops are observed, including races.
         let unasked = Test { question: None, ..test };
         assert_eq!(decide(&unasked, &model("vulkan"), &options).unwrap().race, race, "{name}, unasked");
     }
@@ -138,7 +139,7 @@ exists (P1:r0 == 1)";
 #[test]
 fn a_loop_is_run_as_often_as_it_may_be() {
     let test = parsed(SPIN);
-    // Outcomes are how often the loop was run, and r0; whoever would spin on has not ended and shows nothing.
+    // Outcomes are the number of iterations and r0. A thread that still spins has no outcome.
     assert_eq!(allowed(&test, "vulkan", 1), [[1, 1]]);
     assert_eq!(allowed(&test, "vulkan", 2), [[1, 1], [2, 1]]);
     assert_eq!(allowed(&test, "dartagnan", 4), [[1, 1], [2, 1], [3, 1], [4, 1]]);
@@ -174,7 +175,7 @@ exists (P0:r0 == 1 /\\ P1:r1 == 1)",
     assert_eq!(allowed(&test, "vulkan", 1), [[0, 0, 1], [1, 0, 1]]);
 }
 
-/// A race behind a loop that is left in its second turn.
+/// A race after a loop that ends in its second iteration.
 const LATE: &str = "VULKAN late
 { x = 0; y = 0; }
 P0@sg 0, wg 0, qf 0        | P1@sg 0, wg 1, qf 0 ;
@@ -193,7 +194,7 @@ fn nothing_is_free_where_runs_were_cut_off() {
     assert_eq!((once.race, once.meets, once.complete), (litmus::Race::Unknown, None, false));
     assert_eq!((once.cut, once.runs), (1, 1));
     let bounded = ExplainOptions { unroll: Some(1), ..ExplainOptions::default() };
-    assert_eq!(explain(&test, &vulkan, &bounded).unwrap().answer, model::Answer::Unknown);
+    assert_eq!(explain_outcome(&test, &vulkan, &bounded).unwrap().answer, model::ExplanationAnswer::Unknown);
     let late = Outcome(vec![Value(1), Value(1)]);
     let asked = OutcomeQuestion::new(&test, &vulkan, &ALONE).unwrap();
     assert_eq!(asked.allows(&late, &ALONE), None);
@@ -203,7 +204,7 @@ fn nothing_is_free_where_runs_were_cut_off() {
     assert_eq!((growing.race, growing.bound, growing.cut), (litmus::Race::Racy, 2, 0));
 }
 
-/// P1 meets P0 in a barrier only where it reads 1.
+/// P1 joins the barrier of P0 only if it reads 1.
 fn barriers(left: &str, right: &str) -> Test {
     parsed(&format!(
         "VULKAN barriers

@@ -4,7 +4,7 @@
 use crate::vocabulary;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
-use model::cat::{self, CatErrors, Families};
+use model::cat::{self, CatErrors, ClassFamilies};
 use std::fs;
 use std::path::Path;
 
@@ -15,11 +15,11 @@ fn refused(path: &Path) -> CatErrors {
     let folder = path.parent().unwrap();
     let resolve = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let name = path.file_name().unwrap().to_str().unwrap();
-    let model = match cat::parse(name, &fs::read_to_string(path).unwrap(), &resolve) {
+    let model = match cat::parse_model(name, &fs::read_to_string(path).unwrap(), &resolve) {
         Ok(model) => model,
         Err(errors) => return errors,
     };
-    match cat::compile(&model, &vocabulary::vulkan(), &Families::of_classes([0, 1])) {
+    match cat::compile(&model, &vocabulary::vulkan(), &ClassFamilies::from_classes([0, 1])) {
         Ok(_) => panic!("{name} compiles"),
         Err(errors) => errors,
     }
@@ -35,7 +35,7 @@ fn refusals() {
         handler.render_report(&mut text, &errors).unwrap();
         for error in &errors.errors {
             assert!(error.span.line > 0 && error.span.column > 0, "{error} has no place");
-            assert!(!error.file().is_empty(), "{error} has no file");
+            assert!(!error.file_name().is_empty(), "{error} has no file");
         }
         let lines: Vec<&str> = text.lines().take(SHOWN_LINES).map(str::trim_end).collect();
         insta::with_settings!({ snapshot_path => "cat_errors", prepend_module_to_snapshot => false }, {

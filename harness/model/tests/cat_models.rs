@@ -1,21 +1,21 @@
-//! Models as wholes: their options, the clauses that they cite, and Dartagnan's way of writing.
+//! Whole models: options, cited clauses, and Dartagnan's dialect.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
 use crate::vocabulary;
 
 use model::cat::options::{
-    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, Options, RmwEvents, Tangling,
+    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, ModelOptions, RmwEvents, Tangling,
     Values,
 };
-use model::cat::{self, CatErrors, CompiledModel, Families, Model};
+use model::cat::{self, CatErrors, CatModel, ClassFamilies, CompiledModel};
 use proptest::prelude::*;
 use std::fmt::Write;
 
-fn parse(text: &str) -> Result<Model, CatErrors> {
-    cat::parse("model.cat", text, &|_| None)
+fn parse(text: &str) -> Result<CatModel, CatErrors> {
+    cat::parse_model("model.cat", text, &|_| None)
 }
 
-fn compile(model: &Model, families: &Families) -> CompiledModel {
+fn compile(model: &CatModel, families: &ClassFamilies) -> CompiledModel {
     cat::compile(model, &vocabulary::vulkan(), families)
         .unwrap_or_else(|errors| panic!("{:?}", errors.errors.first()))
 }
@@ -24,17 +24,19 @@ fn compile(model: &Model, families: &Families) -> CompiledModel {
 fn listing(plan: &CompiledModel) -> String {
     let mut text = String::new();
     for (index, node) in plan.nodes.iter().enumerate() {
-        let line = plan.statement(plan.origins[index]).span.line;
+        let line = plan.statement_at(plan.origins[index]).span.line;
         let shown = match node {
             cat::Node::BaseSet(base) | cat::Node::BaseRelation(base) => match base.mask {
-                Some(mask) => format!("{}({mask:#06b})", plan.name(base.name)),
-                None => plan.name(base.name).to_owned(),
+                Some(mask) => format!("{}({mask:#06b})", plan.name_text(base.name)),
+                None => plan.name_text(base.name).to_owned(),
             },
-            cat::Node::Recursive { group, index, kind } => format!("Recursive {kind:?} {}.{index}", group.0),
+            cat::Node::Recursive { group, index, node_kind: kind } => {
+                format!("Recursive {kind:?} {}.{index}", group.0)
+            }
             node => {
                 let debug = format!("{node:?}");
                 let operator = debug.split('(').next().unwrap_or_default().to_owned();
-                node.operands().fold(operator, |shown, operand| format!("{shown} {}", operand.0))
+                node.operand_nodes().fold(operator, |shown, operand| format!("{shown} {}", operand.0))
             }
         };
         writeln!(text, "{index:3} {shown}  -- line {line}").unwrap();
@@ -55,11 +57,11 @@ fn listing(plan: &CompiledModel) -> String {
 fn dartagnan_style() {
     let model = parse(include_str!("cat_models/dartagnan-style.cat")).unwrap();
     assert_eq!(model.name.as_deref(), Some("GPU-style"));
-    assert_eq!(model.options, Options::default());
-    insta::assert_snapshot!(listing(&compile(&model, &Families::of_classes([0, 1]))));
-    // With one class, what only the other could order is gone.
-    let one = compile(&model, &Families::of_classes([0]));
-    let two = compile(&model, &Families::of_classes([0, 1]));
+    assert_eq!(model.options, ModelOptions::default());
+    insta::assert_snapshot!(listing(&compile(&model, &ClassFamilies::from_classes([0, 1]))));
+    // With one class, the orders of the other class disappear.
+    let one = compile(&model, &ClassFamilies::from_classes([0]));
+    let two = compile(&model, &ClassFamilies::from_classes([0, 1]));
     assert!(one.nodes.len() < two.nodes.len());
 }
 
@@ -67,7 +69,7 @@ fn dartagnan_style() {
 fn options_of_the_first_comment() {
     let all = "(* options: rmw=fused init=per-location barrier=any asmo=transitive final=device-read\n \
                values=no-thin-air tests=hsa events=all tangles=apart *)\nacyclic po as order";
-    let chosen = Options {
+    let chosen = ModelOptions {
         rmw: RmwEvents::Fused,
         init: InitialWrites::PerLocation,
         barrier: BarrierReach::Any,
@@ -81,11 +83,11 @@ fn options_of_the_first_comment() {
     assert_eq!(parse(all).unwrap().options, chosen);
     let dartagnan =
         "NAME (*options: rmw=split init=per-name barrier=workgroup asmo=plain final=co values=free*)";
-    assert_eq!(parse(dartagnan).unwrap().options, Options::default());
-    assert_eq!(parse("acyclic po").unwrap().options, Options::default());
+    assert_eq!(parse(dartagnan).unwrap().options, ModelOptions::default());
+    assert_eq!(parse("acyclic po").unwrap().options, ModelOptions::default());
     assert_eq!(
         parse("// options: rmw=fused\nacyclic po").unwrap().options,
-        Options { rmw: RmwEvents::Fused, ..Options::default() }
+        ModelOptions { rmw: RmwEvents::Fused, ..ModelOptions::default() }
     );
 }
 
@@ -93,9 +95,9 @@ fn options_of_the_first_comment() {
 fn an_included_file_adds_options() {
     let include = "(* options: rmw=fused asmo=transitive *) let a = po";
     let text = "(* options: rmw=split *) include \"part.cat\"";
-    let model =
-        cat::parse("model.cat", text, &|name| (name == "part.cat").then(|| include.to_owned())).unwrap();
-    assert_eq!(model.options, Options { asmo: AsmoOrder::Transitive, ..Options::default() });
+    let model = cat::parse_model("model.cat", text, &|name| (name == "part.cat").then(|| include.to_owned()))
+        .unwrap();
+    assert_eq!(model.options, ModelOptions { asmo: AsmoOrder::Transitive, ..ModelOptions::default() });
     assert_eq!(
         model.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>(),
         ["model.cat", "part.cat"]
@@ -143,7 +145,7 @@ acyclic po as g
             "VK-G-01",
         ]
     );
-    let plan = compile(&model, &Families::default());
+    let plan = compile(&model, &ClassFamilies::default());
     assert_eq!(plan.statements[6].clauses, ["VK-G-01"]);
     assert_eq!(plan.statements[6].names, ["g"]);
     assert_eq!(plan.statements[6].span.line, 21);
@@ -152,22 +154,22 @@ acyclic po as g
 #[test]
 fn names_of_a_plan() {
     let model = parse("let hb = po | rf let order = (hb | co)+ let hb = hb; hb acyclic order as x").unwrap();
-    let plan = compile(&model, &Families::default());
+    let plan = compile(&model, &ClassFamilies::default());
     let [first, order, last] = [0, 1, 2].map(|index| plan.definitions[index].node);
-    assert_eq!(plan.definition("hb"), Some(last));
+    assert_eq!(plan.find_definition("hb"), Some(last));
     assert_ne!(first, last);
-    assert_eq!(plan.definition("order"), Some(order));
-    assert_eq!(plan.definition("po"), None);
+    assert_eq!(plan.find_definition("order"), Some(order));
+    assert_eq!(plan.find_definition("po"), None);
     assert_eq!(plan.name_of(first), Some("hb"));
-    let cat::Node::Union(po, _) = plan.node(first) else {
-        panic!("hb is {:?}", plan.node(first));
+    let cat::Node::Union(po, _) = plan.node_at(first) else {
+        panic!("hb is {:?}", plan.node_at(first));
     };
     assert_eq!(plan.name_of(po), Some("po"));
     // An acyclic closure is an acyclic relation.
-    assert_eq!(plan.node(order), cat::Node::Plus(plan.axioms[0].node));
-    assert_eq!(plan.statement(plan.axioms[0].statement).names, ["x"]);
+    assert_eq!(plan.node_at(order), cat::Node::Plus(plan.axioms[0].node));
+    assert_eq!(plan.statement_at(plan.axioms[0].statement).names, ["x"]);
     let needed = plan.needed_for([first]);
-    assert!(needed[first.index()] && !needed[order.index()]);
+    assert!(needed[first.to_index()] && !needed[order.to_index()]);
 }
 
 #[test]
@@ -175,10 +177,10 @@ fn known_emptiness_simplifies() {
     let text = "let hb = po | ssw+ | [AVDEVICE]; po; [VISDEVICE] let chain = [F]; hb";
     let model = parse(text).unwrap();
     let absent = ["ssw", "AVDEVICE", "F"].map(str::to_owned).to_vec();
-    let plan = compile(&model, &Families { absent, ..Families::default() });
-    assert_eq!(plan.name_of(plan.definition("hb").unwrap()), Some("hb"));
+    let plan = compile(&model, &ClassFamilies { absent, ..ClassFamilies::default() });
+    assert_eq!(plan.name_of(plan.find_definition("hb").unwrap()), Some("hb"));
     assert_eq!(plan.nodes.len(), 2);
-    assert_eq!(plan.node(plan.definition("chain").unwrap()), cat::Node::Empty);
+    assert_eq!(plan.node_at(plan.find_definition("chain").unwrap()), cat::Node::Empty);
 }
 
 /// Words and signs of the language, good and bad.
@@ -283,7 +285,7 @@ proptest! {
         match parse(&text) {
             Err(errors) => prop_assert!(!errors.errors.is_empty()),
             Ok(model) => {
-                if let Err(errors) = cat::compile(&model, &vocabulary::vulkan(), &Families::of_classes([0, 1])) {
+                if let Err(errors) = cat::compile(&model, &vocabulary::vulkan(), &ClassFamilies::from_classes([0, 1])) {
                     prop_assert!(!errors.errors.is_empty());
                 }
             }
@@ -300,10 +302,10 @@ proptest! {
         }
         let model = parse(&text).unwrap();
         for classes in [vec![], vec![0], vec![0, 1]] {
-            let families = Families::of_classes(classes);
+            let families = ClassFamilies::from_classes(classes);
             if let Ok(plan) = cat::compile(&model, &vocabulary::vulkan(), &families) {
                 for (index, node) in plan.nodes.iter().enumerate() {
-                    prop_assert!(node.operands().all(|operand| operand.index() < index));
+                    prop_assert!(node.operand_nodes().all(|operand| operand.to_index() < index));
                 }
             }
         }
@@ -322,7 +324,7 @@ fn the_deepest_accepted_nesting_needs_little_stack() {
     parse(&format!("let a = {}", "let x = ".repeat(100_000))).unwrap_err();
     // A chain of one operator is not deep.
     let chain = parse(&format!("let a = po{}", " | rf".repeat(10_000))).unwrap();
-    compile(&chain, &Families::default());
+    compile(&chain, &ClassFamilies::default());
     // Functions in a row are bounded when they are expanded.
     let mut text = String::from("let f0(x) = x\n");
     for index in 1..4000 {
@@ -330,5 +332,5 @@ fn the_deepest_accepted_nesting_needs_little_stack() {
     }
     text.push_str("let a = f3999(po)");
     let model = parse(&text).unwrap();
-    cat::compile(&model, &vocabulary::vulkan(), &Families::default()).unwrap_err();
+    cat::compile(&model, &vocabulary::vulkan(), &ClassFamilies::default()).unwrap_err();
 }

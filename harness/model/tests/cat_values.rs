@@ -1,7 +1,7 @@
-//! Random expressions have the value that plain sets of pairs give them, whatever the compiler simplifies.
+//! Random expressions evaluate to the value that plain sets of pairs give, despite compiler simplifications.
 #![expect(clippy::unwrap_used, reason = "a test may stop at a surprise")]
 
-use model::cat::{self, BaseProvider, Families, Membership, Value, Vocabulary};
+use model::cat::{self, BaseProvider, CatValue, ClassFamilies, Membership, Vocabulary};
 use model::matrix::{Bits, Matrix, Matrix8, Matrix64};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ enum Expression {
     Zero,
     Identity,
     Base(usize),
-    /// The name that is being defined by `let rec`, where there is one.
+    /// The name that `let rec` defines, if any.
     Recursive,
     On(Box<SetExpression>),
     Product(Box<[SetExpression; 2]>),
@@ -145,7 +145,7 @@ impl SetExpression {
             SetExpression::Union(pair) => format!("({} | {})", pair[0].text(), pair[1].text()),
             SetExpression::Intersection(pair) => format!("({} & {})", pair[0].text(), pair[1].text()),
             SetExpression::Difference(pair) => format!("({} \\ {})", pair[0].text(), pair[1].text()),
-            // `~0` is the full relation where nothing says that a set is meant.
+            // Without context, `~0` is the full relation instead of the full set.
             SetExpression::Complement(inner) => format!("(~({} | domain(0)))", inner.text()),
             SetExpression::Domain(inner) => format!("domain({})", inner.text()),
             SetExpression::Range(inner) => format!("range({})", inner.text()),
@@ -220,7 +220,7 @@ impl Expression {
         }
     }
 
-    /// Whether `r` is in it and no other base.
+    /// Returns true if `r` is in it and no other base.
     fn mentions_only_first(&self) -> bool {
         let text = self.text();
         let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -307,7 +307,7 @@ fn worlds() -> impl Strategy<Value = World> {
 }
 
 impl<M: Matrix> BaseProvider<M> for World {
-    fn set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
+    fn base_set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
         let events = match (name, mask) {
             ("SC", Some(mask)) => self.accesses(mask),
             ("SEM", Some(mask)) => self.operations(mask),
@@ -316,7 +316,7 @@ impl<M: Matrix> BaseProvider<M> for World {
         Some(M::Set::from_events(events))
     }
 
-    fn relation(&self, name: &str, _: Option<u8>) -> Option<M> {
+    fn base_relation(&self, name: &str, _: Option<u8>) -> Option<M> {
         let index = RELATIONS.iter().position(|known| *known == name)?;
         Some(M::from_pairs(EVENTS, self.relations[index].iter().copied()))
     }
@@ -326,7 +326,7 @@ impl<M: Matrix> BaseProvider<M> for World {
 fn values<M: Matrix>(text: &str, world: &World, names: &[&str]) -> Vec<Pairs> {
     let header = "let accesses0 = SC0 let accesses1 = SC1 let accesses01 = SC0 | SC1\n\
                   let operations0 = SEM0 let operations1 = SEM1 let operations01 = SEM0 & SEM1\n";
-    let model = cat::parse("random.cat", &format!("{header}{text}"), &|_| None).unwrap();
+    let model = cat::parse_model("random.cat", &format!("{header}{text}"), &|_| None).unwrap();
     let vocabulary = Vocabulary::new()
         .with_sets(SETS)
         .with_relations(RELATIONS)
@@ -334,12 +334,12 @@ fn values<M: Matrix>(text: &str, world: &World, names: &[&str]) -> Vec<Pairs> {
         .with_indexed_set("SEM", Membership::All, CLASSES)
         .with_rank("s", 1);
     let absent = vec!["none".to_owned(), "never".to_owned()];
-    let families = Families { absent, ..Families::of_classes(world.used_classes()) };
+    let families = ClassFamilies { absent, ..ClassFamilies::from_classes(world.used_classes()) };
     let plan = cat::compile(&model, &vocabulary, &families).unwrap();
-    let values = cat::evaluate::<M>(&plan, world, EVENTS).unwrap();
-    let pairs = |name: &&str| match &values[plan.definition(name).unwrap().index()] {
-        Value::Relation(relation) => relation.pairs().collect(),
-        Value::Set(set) => set.iter().map(|event| (event, event)).collect(),
+    let values = cat::evaluate_model::<M>(&plan, world, EVENTS).unwrap();
+    let pairs = |name: &&str| match &values[plan.find_definition(name).unwrap().to_index()] {
+        CatValue::Relation(relation) => relation.pairs().collect(),
+        CatValue::Set(set) => set.iter().map(|event| (event, event)).collect(),
     };
     names.iter().map(pairs).collect()
 }

@@ -1,4 +1,4 @@
-//! The inventory of clauses, and the mutants of the models' statements.
+//! The inventory of clauses, and mutation tests of the models' statements.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use crate::killers;
@@ -25,7 +25,7 @@ fn no_clause_is_missing() {
     assert_eq!(ids.len(), all.len(), "an id stands twice");
     let count = |specification| all.iter().filter(|clause| clause.specification == specification).count();
     assert_eq!((count(Specification::Vulkan), count(Specification::Hsa)), (243, 211));
-    // The inventories that the ids come from lie beside the peers' corpora.
+    // The source inventories are part of the peers' corpora.
     let Some(corpora) = std::env::var_os("VK_LITMUS_CORPORA") else {
         println!("skipped: 1 (VK_LITMUS_CORPORA is not set)");
         return;
@@ -135,7 +135,7 @@ fn mutants_are_changes_of_named_statements() {
     }
 }
 
-/// What the models stand on: without any of it some test of ours answers differently.
+/// The pillars of a model: without any of them, a test of the corpus changes its verdict.
 #[test]
 fn tests_notice_when_a_pillar_of_a_model_falls() {
     let pillars = [
@@ -163,7 +163,7 @@ fn tests_notice_when_a_pillar_of_a_model_falls() {
     }
 }
 
-/// A model is no mutant of itself: whatever the tests are, nothing tells them apart.
+/// A model is not a mutant of itself: no test distinguishes it from itself.
 #[test]
 fn a_model_is_never_told_from_itself() {
     for name in ["vulkan", "hsa"] {
@@ -175,11 +175,11 @@ fn a_model_is_never_told_from_itself() {
     }
 }
 
-/// The operations up to which all programs are tried on mutants that no embedded test tells apart.
+/// Exhaustive search bound, in operations, for mutants that survive the embedded tests.
 const SEARCHED: usize = 2;
-/// Random programs that they are tried on besides.
+/// Number of additional random programs for surviving mutants.
 const DRAWN: u64 = 20_000;
-/// Of the full search, one program in so many is tried in every run of the tests.
+/// Sampling interval of the exhaustive search in normal runs.
 const SAMPLED: usize = 500;
 
 fn entry(name: &str, mutation: &Mutation, known: &[Unkilled]) -> Option<Unkilled> {
@@ -189,7 +189,7 @@ fn entry(name: &str, mutation: &Mutation, known: &[Unkilled]) -> Option<Unkilled
     known.iter().find(same).cloned()
 }
 
-/// Says of each mutant whether one of the programs tells it from its model, by the text of the first one found.
+/// Finds, for each mutant, the first program that kills it, as text.
 fn told_apart(model: &Model, mutants: &[&Mutant], programs: &[Test]) -> Vec<(usize, String)> {
     let told: Vec<AtomicBool> = mutants.iter().map(|_| AtomicBool::new(false)).collect();
     let next = AtomicUsize::new(0);
@@ -218,10 +218,11 @@ fn told_apart(model: &Model, mutants: &[&Mutant], programs: &[Test]) -> Vec<(usi
     })
 }
 
-/// No program of the search tells a mutant of the committed list from its model: none of all where `VK_LITMUS_SOAK` is
-/// set, else of a sample; `VK_LITMUS_MUTANT_PROGRAMS` says how many random ones. In the full search the list is also all that
-/// the embedded tests leave; `VK_LITMUS_BLESS=1` writes it anew, with the bound of the search that was made, and keeps its
-/// arguments.
+/// Checks that no program of the search kills a mutant of the committed list.
+///
+/// Normal runs search a sample; `VK_LITMUS_SOAK` searches all programs. `VK_LITMUS_MUTANT_PROGRAMS` sets the
+/// number of random ones. In the full search, the list also equals the survivors of the embedded tests.
+/// `VK_LITMUS_BLESS=1` rewrites the list with the search bound and preserves its arguments.
 #[test]
 fn no_program_of_a_search_tells_the_listed_mutants_apart() {
     let full = std::env::var_os("VK_LITMUS_SOAK").is_some();
@@ -282,7 +283,7 @@ fn no_program_of_a_search_tells_the_listed_mutants_apart() {
     assert_eq!(listed, known.len(), "the list names what is no mutant, or not all that is left");
 }
 
-/// Each line of the list of mutants that nothing tells apart has an argument or says that there is none.
+/// Each listed surviving mutant has an equivalence argument, or states that none is known.
 #[test]
 fn every_line_of_the_list_is_a_mutant_with_or_without_an_argument() {
     let lines: Vec<&str> = include_str!("../clauses/unkilled.tsv").lines().skip(1).collect();

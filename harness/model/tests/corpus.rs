@@ -1,4 +1,4 @@
-//! Our own tests: what each says of itself is what the models say.
+//! The corpus: the expectations of each test agree with the models.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn expectations_hold() {
     for entry in litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only()) {
         let test = litmus::parse(entry.text, &entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
         for expectation in &test.metadata.expectations {
-            // Of an HSA test, other models speak of its lowered program.
+            // Other models judge the lowered program of an HSA test.
             let lowered = test.dialect == Dialect::Hsa && expectation.model != litmus::hsa::MODEL;
             let test = match litmus::lower(&test) {
                 Ok(program) if lowered => program.test,

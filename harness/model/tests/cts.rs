@@ -1,5 +1,5 @@
-//! The programs of the CTS's names race in no execution, and what they ask about is forbidden; without availability and
-//! visibility chains the transitive ones race.
+//! The programs of the CTS are race-free and their questions forbidden. Without availability and visibility
+//! chains, the transitive ones race.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Where the texts and the peers disagree: the page of the documentation is what the models say today.
+//! Disagreements between the texts and the peers: the documentation page matches the current verdicts.
 //!
-//! `disagreements.tsv` has the disagreements, their tests and decisions; the verdicts in `docs/disagreements.md` are computed.
-//! `VK_LITMUS_BLESS=1` writes the page anew.
+//! `disagreements.tsv` lists the disagreements with their tests and decisions; the verdicts in
+//! `docs/disagreements.md` are computed. `VK_LITMUS_BLESS=1` rewrites the page.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fmt::Write;
@@ -38,7 +38,7 @@ fn test_of(id: &str) -> Test {
     litmus::parse(entry.text, &entry.path).unwrap()
 }
 
-/// Whether the outcome asked about is allowed, and whether the program races.
+/// Returns the verdict on the outcome, and on races.
 fn says(model: &Model, test: &Test) -> String {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let verdict = match verdict(test, model, &options) {

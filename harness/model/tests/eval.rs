@@ -15,7 +15,7 @@
 //! ```
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
-use model::cat::{self, BaseProvider, Families, Membership, Value, Vocabulary};
+use model::cat::{self, BaseProvider, CatValue, ClassFamilies, Membership, Vocabulary};
 use model::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use std::collections::BTreeMap;
 use std::fs;
@@ -104,7 +104,7 @@ impl Fixture {
 }
 
 impl<M: Matrix> BaseProvider<M> for Fixture {
-    fn set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
+    fn base_set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
         let events = self.sets.get(&(name.to_owned(), mask));
         match mask {
             Some(_) => Some(M::Set::from_events(events.into_iter().flatten().copied())),
@@ -112,29 +112,29 @@ impl<M: Matrix> BaseProvider<M> for Fixture {
         }
     }
 
-    fn relation(&self, name: &str, _: Option<u8>) -> Option<M> {
+    fn base_relation(&self, name: &str, _: Option<u8>) -> Option<M> {
         self.relations.get(name).map(|pairs| M::from_pairs(self.n, pairs.iter().copied()))
     }
 }
 
-fn show<M: Matrix>(value: &Value<M>) -> String {
+fn show<M: Matrix>(value: &CatValue<M>) -> String {
     let words: Vec<String> = match value {
-        Value::Set(set) => set.iter().map(|event| event.to_string()).collect(),
-        Value::Relation(relation) => relation.pairs().map(|(x, y)| format!("{x}-{y}")).collect(),
+        CatValue::Set(set) => set.iter().map(|event| event.to_string()).collect(),
+        CatValue::Relation(relation) => relation.pairs().map(|(x, y)| format!("{x}-{y}")).collect(),
     };
     words.join(" ")
 }
 
 fn check<M: Matrix>(path: &Path, fixture: &Fixture, plan: &cat::CompiledModel) {
-    let values = cat::evaluate::<M>(plan, fixture, fixture.n).unwrap();
+    let values = cat::evaluate_model::<M>(plan, fixture, fixture.n).unwrap();
     for (name, expected) in &fixture.expected {
         let node =
-            plan.definition(name).unwrap_or_else(|| panic!("{}: no definition {name}", path.display()));
-        assert_eq!(show(&values[node.index()]), *expected, "{}: {name}", path.display());
+            plan.find_definition(name).unwrap_or_else(|| panic!("{}: no definition {name}", path.display()));
+        assert_eq!(show(&values[node.to_index()]), *expected, "{}: {name}", path.display());
     }
     for (name, expected) in &fixture.axioms {
         let axiom = plan.axioms.iter().find(|axiom| axiom.name.as_ref() == Some(name)).unwrap();
-        let holds = cat::holds(axiom, &values[axiom.node.index()]);
+        let holds = cat::axiom_holds(axiom, &values[axiom.node.to_index()]);
         let outcome = match (axiom.flag, holds) {
             (false, true) => "holds",
             (false, false) => "broken",
@@ -145,10 +145,10 @@ fn check<M: Matrix>(path: &Path, fixture: &Fixture, plan: &cat::CompiledModel) {
     }
 }
 
-/// Operands come first, groups stand together, and no node stands twice.
+/// Operands come first, groups are contiguous, and no node occurs twice.
 fn check_order(plan: &cat::CompiledModel) {
     for (index, node) in plan.nodes.iter().enumerate() {
-        assert!(node.operands().all(|operand| operand.index() < index));
+        assert!(node.operand_nodes().all(|operand| operand.to_index() < index));
         assert!(!plan.nodes[..index].contains(node));
     }
     for group in &plan.groups {
@@ -171,9 +171,12 @@ fn evaluation() {
         let fixture = Fixture::read(&text);
         let resolve = |name: &str| fixture.includes.get(name).cloned();
         let name = path.file_name().unwrap().to_str().unwrap();
-        let model = cat::parse(name, &text, &resolve).unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
-        let families =
-            Families { absent: fixture.absent.clone(), ..Families::of_classes(fixture.classes.clone()) };
+        let model =
+            cat::parse_model(name, &text, &resolve).unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
+        let families = ClassFamilies {
+            absent: fixture.absent.clone(),
+            ..ClassFamilies::from_classes(fixture.classes.clone())
+        };
         let plan = cat::compile(&model, &fixture.vocabulary(), &families)
             .unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
         check_order(&plan);
@@ -181,7 +184,11 @@ fn evaluation() {
             assert_eq!(plan.nodes.len(), nodes, "{name}: {:#?}", plan.nodes);
         }
         for (first, second) in &fixture.shared {
-            assert_eq!(plan.definition(first).unwrap(), plan.definition(second).unwrap(), "{name}: {first}");
+            assert_eq!(
+                plan.find_definition(first).unwrap(),
+                plan.find_definition(second).unwrap(),
+                "{name}: {first}"
+            );
         }
         check::<Matrix8>(&path, &fixture, &plan);
         check::<Matrix16>(&path, &fixture, &plan);

@@ -1,12 +1,12 @@
-//! Explanations of the corpus: they agree with the predictions, cycles close, and mends mend.
+//! Explanations of the corpus: they agree with the predictions, cycles close, and suggested fixes work.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::collections::BTreeSet;
 
 use litmus::{QuestionKind, Race, Test, corpus};
 use model::{
-    Answer, Broken, Budget, Change, ExplainOptions, Explanation, Least, Mend, Model, Options, PredictError,
-    executions, explain, predict,
+    BrokenAxiom, Budget, ExplainOptions, Explanation, ExplanationAnswer, InstructionChange, Mend, Minimality,
+    Model, Options, PredictError, explain_outcome, list_consistent_executions, predict,
 };
 
 fn shipped(name: &str) -> Model {
@@ -22,13 +22,13 @@ fn unhurried() -> ExplainOptions<'static> {
     ExplainOptions {
         verdict: Budget::UNLIMITED,
         budget: Budget::UNLIMITED,
-        mend_programs: 50,
+        fix_programs: 50,
         ..ExplainOptions::default()
     }
 }
 
-/// Whether the edges lead from event to event; side by side edges of a broken `empty` need not.
-fn closes(broken: &Broken) -> bool {
+/// Returns true if the edges lead from event to event; side by side edges of a broken `empty` need not.
+fn closes(broken: &BrokenAxiom) -> bool {
     let next = broken.edges.iter().cycle().skip(1);
     broken.edges.iter().zip(next).all(|(edge, next)| {
         // An inverse is drawn in its own direction.
@@ -38,7 +38,7 @@ fn closes(broken: &Broken) -> bool {
 
 fn check(id: &str, test: &Test, model: &Model) -> Explanation {
     let prediction = predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
-    let explanation = explain(test, model, &unhurried()).unwrap();
+    let explanation = explain_outcome(test, model, &unhurried()).unwrap();
     assert_eq!(explanation.race, prediction.race, "{id}");
     assert_eq!(explanation.race_found.is_some(), prediction.race == Race::Racy, "{id}");
     let observed = if matches!(test.question.as_ref().unwrap().kind, litmus::QuestionKind::Forall) {
@@ -47,11 +47,11 @@ fn check(id: &str, test: &Test, model: &Model) -> Explanation {
         prediction.meets
     };
     match &explanation.answer {
-        Answer::Allowed { witness } => {
+        ExplanationAnswer::Allowed { witness } => {
             assert_eq!(observed, Some(true), "{id}");
             assert!(witness.is_some(), "{id}");
         }
-        Answer::Forbidden { closest, complete, candidates } => {
+        ExplanationAnswer::Forbidden { closest, complete, candidates } => {
             assert_eq!(observed, Some(false), "{id}");
             let (execution, broken) = closest.as_ref().unwrap();
             assert!(*complete && *candidates > 0, "{id}");
@@ -62,8 +62,8 @@ fn check(id: &str, test: &Test, model: &Model) -> Explanation {
                 assert!(usize::from(edge.to.0) < execution.events.len(), "{id}");
             }
         }
-        Answer::Impossible => assert_eq!(observed, Some(false), "{id}"),
-        Answer::Unknown => panic!("{id}: unknown"),
+        ExplanationAnswer::Impossible => assert_eq!(observed, Some(false), "{id}"),
+        ExplanationAnswer::Unknown => panic!("{id}: unknown"),
     }
     explanation
 }
@@ -92,7 +92,7 @@ fn explanations_agree_with_predictions() {
 }
 
 /// The text with the lines of a mend changed.
-fn changed(text: &str, changes: &[&Change]) -> String {
+fn changed(text: &str, changes: &[&InstructionChange]) -> String {
     let mut changes = changes.to_vec();
     changes.sort_by_key(|change| std::cmp::Reverse(change.span.offset));
     let mut text = text.to_owned();
@@ -120,7 +120,7 @@ fn mends_mend_and_nothing_in_them_is_idle() {
         "iriw/IRIW+plain",
     ] {
         let (test, text) = test_of(id);
-        let explanation = explain(
+        let explanation = explain_outcome(
             &test,
             &vulkan,
             &ExplainOptions {
@@ -130,11 +130,11 @@ fn mends_mend_and_nothing_in_them_is_idle() {
             },
         )
         .unwrap();
-        let Mend::Found { changes, least, allowed } = &explanation.race_found.as_ref().unwrap().mend else {
+        let Mend::Found { changes, least, allowed } = &explanation.race_found.as_ref().unwrap().fix else {
             panic!("{id}: {:?}", explanation.race_found);
         };
-        assert_eq!(*least == Least::Cheapest, id != "iriw/IRIW+plain", "{id}");
-        let all: Vec<&Change> = changes.iter().collect();
+        assert_eq!(*least == Minimality::Cheapest, id != "iriw/IRIW+plain", "{id}");
+        let all: Vec<&InstructionChange> = changes.iter().collect();
         let stronger = changed(text, &all);
         assert_eq!(race(&stronger), Race::Free, "{id}: {stronger}");
         let test = litmus::parse(&stronger, "changed").unwrap();
@@ -156,7 +156,7 @@ fn what_forbids_an_outcome_forbids_it_and_nothing_in_it_is_idle() {
     let options = ExplainOptions {
         verdict: Budget::UNLIMITED,
         budget: Budget::UNLIMITED,
-        mend_programs: 300,
+        fix_programs: 300,
         forbid: true,
         ..ExplainOptions::default()
     };
@@ -164,12 +164,12 @@ fn what_forbids_an_outcome_forbids_it_and_nothing_in_it_is_idle() {
     let mut found = 0;
     for id in ["mp/MP+rlx-rlx", "mp/MP+plain", "isa2/ISA2+rlx-rlx-rlx", "wrc/WRC+rlx-rlx-rlx"] {
         let (test, text) = test_of(id);
-        let explanation = explain(&test, &vulkan, &options).unwrap();
-        let Some(Mend::Found { changes, .. }) = &explanation.forbids else {
-            panic!("{id}: {:?}", explanation.forbids)
+        let explanation = explain_outcome(&test, &vulkan, &options).unwrap();
+        let Some(Mend::Found { changes, .. }) = &explanation.forbidding_fix else {
+            panic!("{id}: {:?}", explanation.forbidding_fix)
         };
-        let all: Vec<&Change> = changes.iter().collect();
-        let says = |changes: &[&Change]| {
+        let all: Vec<&InstructionChange> = changes.iter().collect();
+        let says = |changes: &[&InstructionChange]| {
             let test = litmus::parse(&changed(text, changes), "changed").unwrap();
             let prediction = predict(&test, &vulkan, &unlimited).unwrap();
             (prediction.race, prediction.meets)
@@ -183,15 +183,18 @@ fn what_forbids_an_outcome_forbids_it_and_nothing_in_it_is_idle() {
         found += 1;
     }
     assert_eq!(found, 4);
-    // Nothing that an instruction can ask for forbids these; what any order of whole threads shows is not for a mend.
+    // No instruction option forbids these outcomes. A fix never targets an outcome that a sequential order of
+    // threads has.
     for (id, forbids) in [("sb/SB+rlx-rlx", Some(Mend::None)), ("coherence/CoRR+rlx", None)] {
         let (test, _) = test_of(id);
-        assert_eq!(explain(&test, &vulkan, &options).unwrap().forbids, forbids, "{id}");
+        assert_eq!(explain_outcome(&test, &vulkan, &options).unwrap().forbidding_fix, forbids, "{id}");
     }
     let (test, _) = test_of("mp/MP+rlx-rlx");
     let serial = Some(litmus::parse_condition("P1:r0 == 0 /\\ P1:r1 == 0", "outcome", &test).unwrap());
     assert_eq!(
-        explain(&test, &vulkan, &ExplainOptions { outcome: serial, ..options }).unwrap().forbids,
+        explain_outcome(&test, &vulkan, &ExplainOptions { outcome: serial, ..options })
+            .unwrap()
+            .forbidding_fix,
         None
     );
 }
@@ -200,7 +203,7 @@ fn what_forbids_an_outcome_forbids_it_and_nothing_in_it_is_idle() {
 fn an_edge_names_the_alternative_that_holds_and_its_clauses() {
     let (test, _) = test_of("guard/MP+rel-acq.guard");
     let explanation = check("guard/MP+rel-acq.guard", &test, &shipped("vulkan"));
-    let Answer::Forbidden { closest: Some((execution, broken)), .. } = explanation.answer else {
+    let ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } = explanation.answer else {
         panic!("it is forbidden")
     };
     assert_eq!((broken.name.as_deref(), broken.cycle), (Some("consistency"), true));
@@ -229,12 +232,15 @@ fn an_outcome_of_ones_own_is_explained() {
     let vulkan = shipped("vulkan");
     let ask = |text: &str| {
         let outcome = Some(litmus::parse_condition(text, "outcome", &test).unwrap());
-        explain(&test, &vulkan, &ExplainOptions { outcome, ..unhurried() }).unwrap()
+        explain_outcome(&test, &vulkan, &ExplainOptions { outcome, ..unhurried() }).unwrap()
     };
-    assert!(matches!(ask("P0:r0 == 1 /\\ P1:r0 == 1").answer, Answer::Allowed { witness: Some(_) }));
-    assert_eq!(ask("P0:r0 == 7").answer, Answer::Impossible);
+    assert!(matches!(
+        ask("P0:r0 == 1 /\\ P1:r0 == 1").answer,
+        ExplanationAnswer::Allowed { witness: Some(_) }
+    ));
+    assert_eq!(ask("P0:r0 == 7").answer, ExplanationAnswer::Impossible);
     // A location that the question does not name becomes part of the outcome.
-    assert!(matches!(ask("x == 0").answer, Answer::Forbidden { closest: Some(_), .. }));
+    assert!(matches!(ask("x == 0").answer, ExplanationAnswer::Forbidden { closest: Some(_), .. }));
 }
 
 #[test]
@@ -242,17 +248,18 @@ fn what_was_cut_short_says_so() {
     let (test, _) = test_of("mp/MP+rel-acq");
     let vulkan = shipped("vulkan");
     let none = ExplainOptions { candidates: 0, ..unhurried() };
-    let explanation = explain(&test, &vulkan, &none).unwrap();
-    let Answer::Forbidden { closest: None, candidates: 0, complete: false } = explanation.answer else {
+    let explanation = explain_outcome(&test, &vulkan, &none).unwrap();
+    let ExplanationAnswer::Forbidden { closest: None, candidates: 0, complete: false } = explanation.answer
+    else {
         panic!("{:?}", explanation.answer)
     };
     let (test, _) = test_of("mp/MP+plain");
-    let few = ExplainOptions { mend_programs: 3, ..unhurried() };
-    let mend = explain(&test, &vulkan, &few).unwrap().race_found.unwrap().mend;
-    assert!(matches!(mend, Mend::Found { least: Least::Irreducible, .. }), "{mend:?}");
+    let few = ExplainOptions { fix_programs: 3, ..unhurried() };
+    let mend = explain_outcome(&test, &vulkan, &few).unwrap().race_found.unwrap().fix;
+    assert!(matches!(mend, Mend::Found { least: Minimality::Irreducible, .. }), "{mend:?}");
 }
 
-/// The executions that are shown one by one show the outcomes that the engine allows, and no others.
+/// The listed executions have exactly the outcomes that the engine allows.
 #[test]
 fn executions_show_what_is_allowed() {
     let vulkan = shipped("vulkan");
@@ -267,28 +274,28 @@ fn executions_show_what_is_allowed() {
             continue;
         }
         let options = ExplainOptions::default();
-        let found = executions(&test, &vulkan, &options, usize::MAX).unwrap();
+        let found = list_consistent_executions(&test, &vulkan, &options, usize::MAX).unwrap();
         assert!(found.complete, "{}", entry.id);
         let shown: BTreeSet<&[(String, String)]> =
             found.found.iter().map(|found| found.execution.outcome.as_slice()).collect();
         let allowed = prediction.outcomes.values().filter(|says| says.allowed && !says.filtered).count();
         assert_eq!(shown.len(), allowed, "{}", entry.id);
         if let Some(question) = &test.question {
-            // What breaks a `forall` is what is looked for.
+            // For `forall`, the search looks for a violation.
             let shows =
                 if question.kind == QuestionKind::Forall { prediction.misses } else { prediction.meets };
             assert_eq!(shows, Some(found.found.iter().any(|found| found.witness)), "{}", entry.id);
         }
-        // Executions that race are told from the others.
+        // Racy executions are marked.
         let flagged = found.found.iter().any(|found| found.flagged);
         assert_eq!(flagged, prediction.race == Race::Racy, "{}", entry.id);
-        assert_eq!(found.cut, None, "{}", entry.id);
+        assert_eq!(found.loop_bound, None, "{}", entry.id);
         compared += 1;
     }
     assert!(compared > 300, "{compared}");
 }
 
-/// What is left out at the bound of loops is told: nothing that is shown then is all there is.
+/// An incomplete listing reports the loop bound and does not claim completeness.
 #[test]
 fn executions_that_were_cut_off_are_told() {
     let text = "VULKAN loop\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nLC00: ;\nrmw.atom.dv.sc0.add r0, x, 1 ;\n\
@@ -296,8 +303,8 @@ fn executions_that_were_cut_off_are_told() {
     let test = litmus::parse(text, "loop").unwrap();
     let shown = |unroll| {
         let options = ExplainOptions { unroll: Some(unroll), ..ExplainOptions::default() };
-        let found = executions(&test, &shipped("vulkan"), &options, 10).unwrap();
-        (found.found.len(), found.cut)
+        let found = list_consistent_executions(&test, &shipped("vulkan"), &options, 10).unwrap();
+        (found.found.len(), found.loop_bound)
     };
     assert_eq!(shown(1), (0, Some(1)));
     assert_eq!(shown(2), (0, Some(2)));

@@ -1,7 +1,8 @@
-//! herd's own models, loaded unchanged, give here the outcomes that herd gives for them.
+//! herd's own models, loaded unchanged, have the same outcomes here and in herd.
 //!
-//! `VK_LITMUS_HERD` names herd7's program (`ci/herd` fetches 7.58); without it nothing is compared. The tests are those of
-//! our corpus that C can say: they are printed in herd's C dialect, where scopes and storage classes have no words.
+//! `VK_LITMUS_HERD` names the herd7 binary (`ci/herd` fetches 7.58); without it, the comparison is skipped.
+//! The tests are the part of the corpus that herd's C dialect can express, without scopes and storage
+//! classes.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use crate::vocabulary;
@@ -151,7 +152,7 @@ fn statements(test: &Test, thread: &Thread) -> Option<String> {
     (!read_first).then_some(text)
 }
 
-/// The test in herd's C dialect, with all locations shown.
+/// Prints the test in herd's C dialect, with all locations observed.
 fn program(test: &Test) -> Option<String> {
     let host = |thread: &Thread| thread.place == litmus::Place::Host;
     if !test.system_sync.is_empty()
@@ -292,16 +293,16 @@ fn the_forms_of_herd_mean_what_plain_words_do() {
     assert!(compared > 500, "{compared} tests");
 }
 
-/// What a call demands has the name of the call, and a procedure sees what was defined before it.
+/// An axiom of a procedure has the name of the call, and the procedure body sees earlier definitions only.
 #[test]
 fn calls_name_what_they_demand() {
     let text = "let r = po\nprocedure p(x) = acyclic x | r as inner end\nlet r = rf\ncall p(co) as outer\ncall p(rf)\n";
-    let model = model::cat::parse("model.cat", text, &|_| None).unwrap();
-    let families = model::cat::Families::of_classes([0]);
+    let model = model::cat::parse_model("model.cat", text, &|_| None).unwrap();
+    let families = model::cat::ClassFamilies::from_classes([0]);
     let plan = model::cat::compile(&model, &vocabulary::vulkan(), &families).unwrap();
     let names: Vec<_> = plan.axioms.iter().map(|axiom| axiom.name.as_deref()).collect();
     assert_eq!(names, [Some("outer"), Some("p")]);
-    let spelt = model::cat::parse(
+    let spelt = model::cat::parse_model(
         "model.cat",
         "let a = po\nlet b = rf\nacyclic co | a as outer\nacyclic b | a as p",
         &|_| None,

@@ -183,7 +183,7 @@ fn a_dialect_under_a_foreign_model_is_refused() {
     assert_eq!(Model::default_for(Dialect::Hsa), "hsa");
 }
 
-/// How many random tests there are: a fixed number with a fixed seed, or `VK_LITMUS_SOAK_CASES` of them.
+/// Returns the number of random tests: fixed with a fixed seed, or `VK_LITMUS_SOAK_CASES`.
 fn cases() -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
@@ -220,7 +220,7 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
     assert_eq!(levels.borrow().len(), 3, "races of both levels and programs without races");
 }
 
-/// What `hsa_letter` says, where the test is small enough for it and adds no registers to memory.
+/// Returns the answer of `hsa_letter`, if the test is small enough and does not add registers to memory.
 fn by_the_letter(test: &Test) -> Option<hsa_letter::Answer> {
     let mut highest = 2;
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
@@ -239,7 +239,7 @@ fn by_the_letter(test: &Test) -> Option<hsa_letter::Answer> {
     hsa_letter::answer(test, &domain, 60_000)
 }
 
-/// What the engine says, where it lists all outcomes: there are at most 65,536 of them.
+/// Returns the answer of the engine, if it lists all outcomes (at most 65,536).
 fn engine_answer(test: &Test, model: &Model) -> Option<hsa_letter::Answer> {
     let prediction = predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
     if !prediction.complete {

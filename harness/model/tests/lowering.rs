@@ -1,4 +1,4 @@
-//! HSA tests lowered to Vulkan programs: what the two models say of them, by the table and at random.
+//! HSA tests lowered to Vulkan: the verdicts of both models, from a table and on random tests.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use crate::random;
@@ -34,7 +34,7 @@ fn predicted(test: &Test, model: &Model) -> Prediction {
     predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap()
 }
 
-/// What the model says of the program as a device runs it: without its filter, which marks outcomes.
+/// Predicts the program as a device runs it: without its filter, which only marks outcomes.
 fn on_device(lowered: &Test, model: &Model) -> Prediction {
     let mut program = lowered.clone();
     program.filter = None;
@@ -138,7 +138,8 @@ fn lowered_texts() {
     insta::assert_snapshot!("texts", texts.join("\n"));
 }
 
-/// What HSA forbids and Vulkan does not, beyond the worked examples; and a fence that orders nothing in either.
+/// Outcomes that only HSA forbids, beyond the worked examples, and a fence that orders nothing in either
+/// model.
 const REGRESSIONS: [(&str, Class); 9] = [
     ("hsa/SB+screl-scacq", Class::ModelOnly),
     ("hsa/SB+scar.rmw-scacq", Class::ModelOnly),
@@ -178,7 +179,7 @@ fn classes_of_the_corpus() {
     }
 }
 
-/// How many random tests there are: a fixed number with a fixed seed, or `VK_LITMUS_SOAK_CASES` of them.
+/// Returns the number of random tests: fixed with a fixed seed, or `VK_LITMUS_SOAK_CASES`.
 fn cases(seed: u64) -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
@@ -186,7 +187,7 @@ fn cases(seed: u64) -> (u32, RngSeed) {
     }
 }
 
-/// What became of random tests.
+/// Statistics of the random tests.
 #[derive(Default)]
 struct Tally {
     compared: Cell<u32>,
@@ -289,8 +290,8 @@ fn what_only_the_total_order_forbids_is_model_only() {
     assert!(classes.get("model-only") >= Some(&8), "some random tests must turn on the total order");
 }
 
-/// One work-item that computes, compares and jumps: condition registers that are used twice, or far from their comparison,
-/// or whose operands have changed since.
+/// One work-item that computes, compares and jumps. Condition registers are used twice, far from their
+/// comparison, or after their operands have changed.
 fn computing() -> impl Strategy<Value = String> {
     const CONSTANTS: [&str; 6] = ["0", "1", "-1", "2147483647", "0x80000000", "4294967295"];
     const RELATIONS: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];

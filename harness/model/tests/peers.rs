@@ -39,7 +39,7 @@ fn rows() -> Option<(PathBuf, Vec<Row>)> {
     Some((folder, rows))
 }
 
-/// Whether the question of a test has the answer that Dartagnan calls PASS.
+/// Returns true if the question of a test has the answer that Dartagnan calls PASS.
 fn safety(test: &Test, prediction: &Prediction) -> Option<bool> {
     match test.question.as_ref().unwrap().kind {
         QuestionKind::Exists | QuestionKind::Final => prediction.meets,
@@ -94,8 +94,8 @@ fn dartagnan_agrees_with_its_own_verdicts() {
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
-/// Dartagnan's published files, unchanged, as a user gives them; `VK_LITMUS_DARTAGNAN_CAT` is the folder that they are in,
-/// `cat` beside its tests where it is not set.
+/// Dartagnan's published files, unchanged. `VK_LITMUS_DARTAGNAN_CAT` names their folder; the default is `cat`
+/// next to Dartagnan's tests.
 #[test]
 fn dartagnans_own_files_give_its_verdicts() {
     let folder = std::env::var_os("VK_LITMUS_DARTAGNAN_CAT")
@@ -114,7 +114,7 @@ fn dartagnans_own_files_give_its_verdicts() {
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
-/// What remains is decided: docs/decisions.md names the reason of each.
+/// The remaining differences are decided: docs/decisions.md gives the reasons.
 #[test]
 fn vulkan_differs_only_where_decided() {
     let Some(differences) = differences("vulkan", "vulkan-nochains") else { return };

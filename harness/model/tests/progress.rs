@@ -1,9 +1,11 @@
-//! Termination under progress models: the peers' rows, our own corpus, and what tells definitions apart.
+//! Termination under progress models: the peers' rows, the corpus, and tests that separate the definitions.
 
 use std::path::Path;
 
 use model::Model;
-use model::progress::{Fairness, Limits, PROMISES, ProgressModel, terminates, terminates_under};
+use model::progress::{
+    Fairness, PROGRESS_GUARANTEES, ProgressLimits, ProgressModel, check_termination, check_termination_under,
+};
 
 /// Rows of Dartagnan's liveness classes: path, `liveness-MODEL`, `terminates`, 1 or 0.
 #[test]
@@ -22,7 +24,8 @@ fn liveness_rows_of_dartagnan_are_reproduced() {
         let test = litmus::parse(&text, &row[0]).unwrap();
         let name = row[1].strip_prefix("liveness-").unwrap().to_lowercase().replace('_', "-");
         let model: ProgressModel = name.parse().unwrap();
-        let answer = terminates(&test, &vulkan, &model, Fairness::Weak, &Limits::default()).unwrap();
+        let answer =
+            check_termination(&test, &vulkan, &model, Fairness::Weak, &ProgressLimits::default()).unwrap();
         rows += 1;
         if answer.terminates != Some(&row[3] == "1") {
             wrong.push(format!("{} under {name}: {answer:?}", &row[0]));
@@ -37,7 +40,7 @@ fn liveness_rows_of_dartagnan_are_reproduced() {
 fn our_own_tests_say_where_they_end() {
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();
     let models: Vec<ProgressModel> =
-        PROMISES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
+        PROGRESS_GUARANTEES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
     let mut wrong = Vec::new();
     let entries = litmus::corpus::progress();
     assert!(entries.len() > 30);
@@ -45,17 +48,19 @@ fn our_own_tests_say_where_they_end() {
         let test = litmus::parse_with(entry.text, &entry.id, litmus::ParseOptions { strict_metadata: true })
             .unwrap();
         for fairness in [Fairness::Weak, Fairness::Strong] {
-            let answers = terminates_under(&test, &vulkan, &models, fairness, &Limits::default()).unwrap();
+            let answers =
+                check_termination_under(&test, &vulkan, &models, fairness, &ProgressLimits::default())
+                    .unwrap();
             let ends: Vec<&str> = models
                 .iter()
-                .zip(&PROMISES)
+                .zip(&PROGRESS_GUARANTEES)
                 .zip(&answers)
                 .filter(|(_, answer)| answer.terminates == Some(true))
                 .map(|((_, (name, _)), _)| *name)
                 .collect();
             let says = test.metadata.terminates_under(fairness == Fairness::Strong).unwrap();
             if ends != says {
-                wrong.push(format!("{}|{}|{}", entry.id, fairness.name(), ends.join(" ")));
+                wrong.push(format!("{}|{}|{}", entry.id, fairness.as_str(), ends.join(" ")));
             }
         }
     }
@@ -67,7 +72,8 @@ fn what_cannot_be_asked_is_refused() {
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();
     let text = "VULKAN t\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\ncbar.acq_rel.wg.semsc0 r0 ;\nexists (x == 0)";
     let test = litmus::parse(text, "t").unwrap();
-    let fair = ProgressModel::uniform(PROMISES[0].1);
-    let error = terminates(&test, &vulkan, &fair, Fairness::Weak, &Limits::default()).unwrap_err();
+    let fair = ProgressModel::uniform(PROGRESS_GUARANTEES[0].1);
+    let error =
+        check_termination(&test, &vulkan, &fair, Fairness::Weak, &ProgressLimits::default()).unwrap_err();
     assert!(error.to_string().contains("`r0` of a control barrier is computed"), "{error}");
 }

@@ -1,9 +1,10 @@
-//! Queries of `.test` files: what values force, and what tells the Alloy model's representation from the text's.
+//! Queries of `.test` files: forced values, and differences between the Alloy representation and the text.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use model::{Model, Options, answer_queries};
 
-/// Whether each query of a file is right under a shipped model, its NOCHAINS lines under the same one.
+/// Returns true if each query of a file is right under a shipped model, its NOCHAINS lines under the same
+/// one.
 fn answers(text: &str, name: &str) -> Vec<Option<bool>> {
     let test = litmus::parse(text, "t.test").unwrap_or_else(|errors| panic!("{:?}", errors.messages()));
     let model = Model::shipped(name).unwrap().unwrap();
@@ -82,7 +83,7 @@ fn values_force_reads_from_and_nothing_else() {
         // A value left out equals another left out, even against all consistency.
         ("ld.sc0 x\nst.sc0 x", true),
         ("ld.sc0 x\nst.sc0 x = 1", false),
-        // Nobody stores the value: the read is free.
+        // No thread stores the value, so the read is unconstrained.
         ("ld.sc0 x = 7\nst.sc0 x = 1", false),
         // Two sources.
         ("st.sc0 x = 1\nst.sc0 x = 1\nld.sc0 x = 1", true),
@@ -90,7 +91,7 @@ fn values_force_reads_from_and_nothing_else() {
         // The initial value, though something is stored before.
         ("st.sc0 x = 1\nld.sc0 x = 0", true),
         ("ld.sc0 x = 0\nst.sc0 x = 1", false),
-        // A value says nothing about another name of the location.
+        // A value does not constrain reads through another name of the location.
         ("SLOC x y\nst.sc0 y = 1\nld.sc0 x = 1", false),
         // A read-modify-write that would have to read itself.
         ("rmw.scopewg.sc0 x = 1 1", true),

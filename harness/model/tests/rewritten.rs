@@ -1,8 +1,8 @@
-//! A model that says the same in other words gives the same answers.
+//! Equivalent rewritings of a model have the same answers.
 //!
-//! The engine cuts a plan into what is chosen globally and what each location decides alone. Where it cuts depends on how a
-//! statement is written, what comes out must not: every statement is written anew in forms that are equal by the laws of
-//! sets and that no simplification sees through.
+//! The engine splits a plan into global choices and choices per location. The split depends on the syntax of
+//! a statement, but the result must not. Each statement is rewritten into set-theoretically equal forms that
+//! no simplification recognizes.
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
@@ -25,14 +25,14 @@ const FORMS: [(&str, [&str; 2]); 4] = [
     ),
 ];
 
-/// The heads of the definitions of a text, with where each ends: `let NAME =` or `let NAME(ARGUMENTS) =`.
+/// Returns the heads of the definitions of a text with their ends: `let NAME =` or `let NAME(ARGUMENTS) =`.
 fn definitions(text: &str) -> Vec<(String, usize)> {
     let starts: Vec<usize> = text.match_indices("\nlet ").map(|(at, _)| at + 1).collect();
     starts
         .iter()
         .map(|&start| {
             let head = text[start + 4..].split('=').next().unwrap().trim().to_owned();
-            // What follows begins with a comment, a definition or an axiom in the first column.
+            // The next comment, definition or axiom starts in the first column.
             let rest = &text[start + 4..];
             let next = ["\nlet ", "\n(*", "\nacyclic", "\nempty", "\nirreflexive", "\nflag"];
             let end = next.iter().filter_map(|word| rest.find(word)).min().unwrap_or(rest.len());
@@ -41,7 +41,7 @@ fn definitions(text: &str) -> Vec<(String, usize)> {
         .collect()
 }
 
-/// A model with one definition of the body written anew.
+/// Returns a model with one definition rewritten.
 fn rewritten(name: &str, definition: &(String, usize), form: &[&str; 2]) -> Option<Model> {
     let body = Model::text(BODY.trim_end_matches(".cat")).unwrap();
     let (head, end) = definition;
@@ -60,7 +60,7 @@ fn answer(test: &Test, model: &Model, bound: u32) -> Option<(Race, BTreeSet<Outc
     Some((prediction.race, allowed.collect()))
 }
 
-/// Random programs a form: few in every run of the tests, many where `VK_LITMUS_REWRITTEN_PROGRAMS` says so.
+/// Returns the number of random programs per form: small by default, or `VK_LITMUS_REWRITTEN_PROGRAMS`.
 fn programs() -> usize {
     let wanted = std::env::var("VK_LITMUS_REWRITTEN_PROGRAMS").ok();
     wanted.map_or(300, |text| text.parse().expect("VK_LITMUS_REWRITTEN_PROGRAMS is a number"))
@@ -86,7 +86,7 @@ fn equal_forms_of_a_statement_give_equal_answers() {
             }
         }
         println!("{what}: {models} of {} definitions, {each} programs each", all.len());
-        // The first definitions stand before `sw`, and some forms are none for them.
+        // The first definitions precede `sw`, and some forms do not apply to them.
         assert!(models * 3 > all.len(), "{what}: only {models} definitions could be written so");
     }
 }

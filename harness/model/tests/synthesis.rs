@@ -1,4 +1,4 @@
-//! Tests written from models: what is minimal, and what tells models apart.
+//! Synthesized tests: minimality, and distinguishing tests.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use litmus::{Access, InstructionKind, Reachability, Test};
@@ -52,7 +52,7 @@ fn every_strongest_test_reads_back_and_is_forbidden_under_sc() {
     }
 }
 
-/// The number of minimal tests of a shape in all its styles, told in two workgroups of one queue family.
+/// Returns the number of minimal tests of a shape over all styles, in two workgroups of one queue family.
 fn minimal(name: &str, plain: bool) -> usize {
     let model = shipped("vulkan");
     let mut count = 0;
@@ -78,7 +78,8 @@ fn minimal(name: &str, plain: bool) -> usize {
 fn minimal_tests_cannot_be_weakened() {
     // A payload of atomics needs order alone: one test for each of the nine pairs of styles.
     assert_eq!(minimal("MP", false), 9);
-    // A plain one needs availability and visibility besides, each by the access or by the semantics: four a pair.
+    // A plain payload also needs availability and visibility, each by the access or by the semantics: four
+    // per pair.
     assert_eq!(minimal("MP", true), 36);
     assert_eq!(minimal("LB", false), 9);
     for coherence in ["CoRR", "CoRW1", "CoRW2", "CoWR", "CoWR0", "CoWW", "RMW+RMW", "RMW+W"] {
@@ -120,7 +121,7 @@ exists (P0:r0 == 0 /\ P1:r0 == 0)";
     assert_eq!(standing(&litmus::parse(text, "SB").unwrap(), &model), TestStanding::Allowed);
 }
 
-/// The smallest test, which must read back and say what the models say.
+/// Returns the smallest test, after checking that it round-trips and states the models' verdicts.
 #[track_caller]
 fn smallest(first: &str, second: &str, events: usize) -> Option<Distinction> {
     let models = [shipped(first), shipped(second)];
@@ -182,7 +183,8 @@ fn programs_are_enumerated_once() {
     assert!(seen.len() > 20);
 }
 
-/// Several tests are all different, tell the models apart, keep to what was asked for, and begin with the smallest.
+/// Several results are distinct, distinguish the models, satisfy the constraints, and start with the
+/// smallest.
 #[test]
 fn more_tests_that_tell_models_apart() {
     let (first, second) = (shipped("sc"), shipped("tso"));

@@ -1,8 +1,8 @@
-//! The texts of the specification: which profile holds for which version, and what each change of the text since
-//! `vulkan-1.4.305` changes, test by test.
+//! Versions of the specification text: the profile of each version, and the verdicts that each change since
+//! `vulkan-1.4.305` affects.
 //!
-//! `specifications.tsv` has the versions and `texts.tsv` the changes; which tests are judged differently is computed.
-//! `VK_LITMUS_BLESS=1` writes `docs/texts.md` anew.
+//! `specifications.tsv` lists the versions and `texts.tsv` the changes; the affected tests are computed.
+//! `VK_LITMUS_BLESS=1` rewrites `docs/texts.md`.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ struct Change {
     date: &'static str,
     clauses: Vec<&'static str>,
     what: &'static str,
-    /// Said where no test is judged differently.
+    /// Text for a change that affects no verdict.
     without: &'static str,
 }
 
@@ -45,7 +45,7 @@ fn changes() -> Vec<Change> {
     rows.map(change).collect()
 }
 
-/// What a model says of the outcome that a test asks about, and of races.
+/// Returns the verdict on the test's outcome, and on races.
 fn said(test: &Test, verdict: &Summary) -> String {
     let free = Summary { race: Race::Free, ..verdict.clone() };
     let reachable = if standing_of(test, &free) == TestStanding::Allowed { "allowed" } else { "forbidden" };

@@ -1,4 +1,4 @@
-//! The engine's shortcuts for threads that wait against the naive enumerator, which has none.
+//! The engine's spin-loop reductions against the naive enumerator, which has none.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use litmus::{Race, Test};
@@ -40,7 +40,7 @@ fn compare(test: &Test, model: &Model) -> Result<Option<Race>, String> {
         ("predicted", predict(test, model, &options)),
     ] {
         let said = said.map_err(|e| e.to_string())?;
-        // What was not found within the bound of loops is not known.
+        // Without a counterexample, the result beyond the loop bound is unknown.
         let known = |found: bool| (found || said.cut == 0).then_some(found);
         let race = if slow.race == Race::Free && said.cut > 0 { Race::Unknown } else { slow.race };
         let answers = (known(says(true)), known(says(false)));

@@ -1,4 +1,5 @@
-//! The engine against the witness: a second reading of the text that shares neither code nor cat files with it.
+//! The engine against the witness: a second implementation of the text that shares neither code nor cat files
+//! with it.
 #![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 use crate::minimal;
@@ -19,18 +20,18 @@ fn model_of(profile: Profile) -> Model {
     Model::shipped(profile.name()).unwrap_or_else(|| panic!("no model {}", profile.name())).unwrap()
 }
 
-/// What engine and witness say differently of a test.
+/// Differences between engine and witness on a test.
 #[derive(Debug, Default)]
 struct Differences {
     /// A line for each.
     text: Vec<String>,
-    /// Whether they are all about races that the engine alone sees.
+    /// True if they are all about races that the engine alone sees.
     race_alone: bool,
-    /// Whether they are all about values of a circle that one of the two alone tries.
+    /// True if they are all about values of a circle that one of the two alone tries.
     values_alone: bool,
 }
 
-/// How engine and witness differ on a test; `None` where they agree.
+/// Compares engine and witness on a test; `None` if they agree.
 fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option<Differences> {
     let options = model::Options { budget: model::Budget::UNLIMITED, unroll: bound };
     let prediction = match predict(test, model, &options) {
@@ -41,13 +42,14 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
         }
         Err(error) => panic!("{}: {error}", test.name),
     };
-    // Outcomes that are too many to list are asked for one by one, as those are that a device shows.
+    // If the engine cannot list the outcomes, query them one by one, as for device results.
     let unlisted = !prediction.complete && prediction.outcomes.is_empty();
     let listed = if unlisted {
         let seen = answer.outcomes.keys();
         match settle(&prediction, test, model, seen, &options) {
             Ok(settled) => settled,
-            // What is weak in them is not known: sequential consistency has no account of all that they do.
+            // The weak outcomes are unknown, because sequential consistency does not cover all of these
+            // operations.
             Err(PredictError::NotAvailable { .. }) => None,
             Err(error) => panic!("{}: {error}", test.name),
         }
@@ -59,7 +61,7 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
         Races::Never => Race::Free,
         Races::OutOfThinAir | Races::Sometimes => Race::Racy,
     };
-    // What was cut off at the bound may race.
+    // Runs cut off at the bound may race.
     let unknown = prediction.cut > 0 && (prediction.race, race) == (Race::Unknown, Race::Free);
     let marked = !prediction.race_thin_air || answer.races == Races::OutOfThinAir;
     if !unknown && (prediction.race != race || !marked) {
@@ -78,17 +80,17 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
             prediction.uninitialised_read, answer.uninitialised
         ));
     }
-    // Nothing can be said of single outcomes where runs are cut off besides.
+    // Single outcomes are unknown if runs are also cut off.
     let Some(listed) = listed else {
         println!("{}: outcomes are not listed", test.name);
         return (!found.text.is_empty()).then_some(found);
     };
     for (outcome, predicted) in &listed.outcomes {
         let thin_air = answer.outcomes.get(outcome);
-        // The engine knows some circles whose value is the same whatever they hold; the witness marks every circle.
+        // The engine recognizes some value cycles with a fixed value; the witness marks every cycle.
         let engine = predicted.allowed.then_some(predicted.thin_air);
         let agree = match (engine, thin_air) {
-            // What is asked for alone has no mark.
+            // A single query has no thin-air mark.
             (Some(_), Some(_)) if unlisted => true,
             (Some(engine), Some(witness)) => !engine || *witness,
             (engine, witness) => engine.is_none() == witness.is_none(),
@@ -116,7 +118,7 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
 /// Both mark a circle of values, of which each tries others.
 const VALUES: &str = "values of a circle that any value would do for (VK-AC-06)";
 
-/// Where the witness does not look: differences there are counted and shown by name, and are no failure.
+/// Open questions of the text: differences there are counted and listed, but are not failures.
 fn unsettled(answer: &Answer, found: &Differences) -> Option<&'static str> {
     // The witness looks at executions that end alone.
     let endless = answer.cut || answer.stuck;
@@ -133,10 +135,10 @@ fn corpus() -> impl Iterator<Item = (String, Test)> {
     })
 }
 
-/// Turns of a loop at most in which the witness looks for what a test of the corpus allows.
+/// Bound on loop iterations in which the witness searches for an allowed outcome of the corpus.
 const TURNS: u32 = 3;
 
-/// The corpus says of itself what the witness says of it.
+/// The corpus states the verdicts of the witness.
 #[test]
 fn the_witness_confirms_the_corpus() {
     let mut wrong = Vec::new();
@@ -217,7 +219,7 @@ fn the_corpus_has_one_answer() {
     assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Random programs a profile: few in every run of the tests, many where `VK_LITMUS_WITNESS_PROGRAMS` says so.
+/// Returns the number of random programs per profile: small by default, or `VK_LITMUS_WITNESS_PROGRAMS`.
 fn programs() -> u64 {
     let wanted = std::env::var("VK_LITMUS_WITNESS_PROGRAMS").ok();
     wanted.map_or(500, |text| text.parse().expect("VK_LITMUS_WITNESS_PROGRAMS is a number"))
@@ -229,7 +231,8 @@ fn first_seed() -> u64 {
     wanted.map_or(0, |text| text.parse().expect("VK_LITMUS_WITNESS_SEED is a number"))
 }
 
-/// How engine and witness differ on a program that the witness answers, and the unsettled corner that it is about.
+/// Compares engine and witness on a program that the witness supports, and returns the open question
+/// involved.
 fn disagreement(
     test: &Test,
     profile: Profile,
@@ -237,7 +240,7 @@ fn disagreement(
     bound: u32,
 ) -> Option<(Differences, Option<&'static str>)> {
     let options = Options { bound, ..Options::default() };
-    // Where no thread can end within the bound, nothing is known of outcomes.
+    // If no thread can end within the bound, the outcomes are unknown.
     let answer = judge(test, profile, &options).ok().filter(|answer| !answer.outcomes.is_empty())?;
     let found = difference(test, model, &answer, bound)?;
     let corner = unsettled(&answer, &found);
@@ -280,7 +283,7 @@ corners! {
     random_hosts_have_one_answer: Host;
 }
 
-/// Random chains whose links are of different classes, under every profile.
+/// Random chains with links of different classes, under every profile.
 #[test]
 fn random_chains_of_classes_have_one_answer() {
     under_every(&Profile::all().collect::<Vec<_>>(), &classes_program);
@@ -304,7 +307,7 @@ fn random_subgroup_operations_have_one_answer() {
     under_every(&profiles(&["vulkan", "vulkan-nochains", "vulkan-2019"]), &subgroup_program);
 }
 
-/// Random programs with subgroup operations that branches skip, under each answer to the question who is together there.
+/// Random programs with subgroup operations that branches skip, under each reading of reconvergence.
 #[test]
 fn random_divergence_has_one_answer() {
     under_every(&Profile::of_divergence().collect::<Vec<_>>(), &guarded_program);
@@ -345,7 +348,7 @@ fn under_every(profiles: &[Profile], make: &(impl Fn(u64) -> Program + Sync)) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The disagreements on the random programs of some profiles, at most a few of them, made small.
+/// Returns a few reduced disagreements on the random programs of some profiles.
 fn compare(profiles: &[Profile], make: &impl Fn(u64) -> Program) -> Vec<String> {
     const SHOWN: usize = 8;
     let mut shown = Vec::new();
@@ -398,8 +401,8 @@ fn compare(profiles: &[Profile], make: &impl Fn(u64) -> Program) -> Vec<String> 
 /// Random programs that the coverage of the generator is measured with, and those of them that every run of the tests tries.
 const COVERAGE: (u64, u64) = (3_000, 60);
 
-/// What the generator reaches: which mutants of the model's statements random programs tell apart. With more programs, and the
-/// rest by name, where `VK_LITMUS_SOAK` is set.
+/// Coverage of the generator: the mutants of the model's statements that random programs kill. With
+/// `VK_LITMUS_SOAK`, it tries more programs and lists the survivors.
 #[test]
 fn random_programs_need_the_statements() {
     let full = std::env::var_os("VK_LITMUS_SOAK").is_some();

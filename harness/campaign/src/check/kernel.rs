@@ -9,7 +9,7 @@ use frontend::{
 };
 use litmus::Race;
 use model::Budget;
-use model::progress::{Limits, terminates};
+use model::progress::{ProgressLimits, check_termination};
 use results::wire::{
     CHECK_SCHEMA, CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RaceWord,
     RejectedLine,
@@ -518,7 +518,7 @@ impl Kernel<'_> {
         let Some((promises, fairness)) = &asked.progress else { return Ok(None) };
         let mut all = ProgressAnswer {
             model: promises.to_string(),
-            fairness: fairness.name().to_owned(),
+            fairness: fairness.as_str().to_owned(),
             memory: "axioms".to_owned(),
             terminates: None,
             expected: None,
@@ -531,10 +531,10 @@ impl Kernel<'_> {
         }
         all.terminates = Some(true);
         for case in &self.lifted.cases {
-            let limits = Limits::within(budget);
-            let answer = terminates(&case.test, model, promises, *fairness, &limits);
+            let limits = ProgressLimits::with_budget(budget);
+            let answer = check_termination(&case.test, model, promises, *fairness, &limits);
             let answer = answer.map_err(|error| error.to_string())?;
-            all.memory = answer.memory.name().to_owned();
+            all.memory = answer.memory.as_str().to_owned();
             if answer.terminates != Some(true) {
                 all.terminates = match (answer.terminates, all.terminates) {
                     (Some(false), _) | (_, Some(false)) => Some(false),

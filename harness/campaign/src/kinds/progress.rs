@@ -13,7 +13,8 @@ use litmus::corpus::PROGRESS_SUITE;
 use litmus::{Race, Test};
 use model::predict;
 use model::progress::{
-    Fairness, Limits as Bounds, PROMISES, ProgressModel, Promise, Termination, terminates_under,
+    Fairness, PROGRESS_GUARANTEES, ProgressGuarantee, ProgressLimits as Bounds, ProgressModel, Termination,
+    check_termination_under,
 };
 use results::Reason;
 use results::wire::{
@@ -163,15 +164,16 @@ fn ask(test: &Test, chosen: &Chosen) -> Result<Verdicts, String> {
     let options = model::Options { budget: Budget::until(&stop), ..model::Options::default() };
     let race = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?.race;
     let uniform: Vec<ProgressModel> =
-        PROMISES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
+        PROGRESS_GUARANTEES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
     let answers = ends(test, chosen, &uniform)?;
     Ok(Verdicts { race, ends: answers.iter().map(|answer| answer.terminates).collect() })
 }
 
 fn ends(test: &Test, chosen: &Chosen, models: &[ProgressModel]) -> Result<Vec<Termination>, String> {
     let stop = patience(PATIENCE);
-    let bounds = Bounds::within(Budget::until(&stop));
-    terminates_under(test, &chosen.model, models, Fairness::Weak, &bounds).map_err(|error| error.to_string())
+    let bounds = Bounds::with_budget(Budget::until(&stop));
+    check_termination_under(test, &chosen.model, models, Fairness::Weak, &bounds)
+        .map_err(|error| error.to_string())
 }
 
 /// What the expectation folder claims of a device: a progress model in `NAME-progress.txt`.
@@ -268,7 +270,7 @@ impl ProgressPlan {
         for target in targets {
             let claim = claim(claims, &target)?;
             let selector = if probe::is_sim(&target.listed) {
-                let model = scheduler.unwrap_or(ProgressModel::uniform(Promise::Fair));
+                let model = scheduler.unwrap_or(ProgressModel::uniform(ProgressGuarantee::Fair));
                 format!("{}:{SCHEDULER}{model}", SimDevice::NAME)
             } else {
                 target.selector.clone()

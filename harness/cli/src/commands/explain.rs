@@ -10,7 +10,9 @@ use campaign::shader::source::is_shader;
 use campaign::source::Loaded;
 use explanation::Explained;
 use litmus::Dialect;
-use model::{Answer, Budget, ExplainOptions, Explanation, Model, Options, explain as ask, predict};
+use model::{
+    Budget, ExplainOptions, Explanation, ExplanationAnswer, Model, Options, explain_outcome, predict,
+};
 use results::portability::{self, Class};
 use results::wire::CodegenVerdict;
 use results::write::codegen;
@@ -56,9 +58,9 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         forbid: true,
         ..ExplainOptions::default()
     };
-    let explanation = ask(test, &chosen.model, &options)
+    let explanation = explain_outcome(test, &chosen.model, &options)
         .map_err(|error| Failure::input_message(format!("{file}: {error}")))?;
-    if explanation.answer == Answer::Unknown && !quiet {
+    if explanation.answer == ExplanationAnswer::Unknown && !quiet {
         say(&format!("{file}: warning: no answer under {} in time", explanation.model));
     }
     if arguments.fix {

@@ -1,17 +1,17 @@
-//! The syntax tree of a model.
+//! Abstract syntax tree of a cat model.
 
-use super::options::Options;
+use super::options::ModelOptions;
 use super::plan::AxiomKind;
 use super::source::{CatSpan, SourceText};
 use std::sync::Arc;
 
 /// A model as read: includes are already in place.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct CatModel {
     /// The words or the string at the start of the file.
     pub name: Option<String>,
-    /// What the first comment chooses.
-    pub options: Options,
+    /// The options of the first comment.
+    pub options: ModelOptions,
     /// The statements in the order of the text.
     pub statements: Vec<Statement>,
     /// The texts: the model's own first, then each included one.
@@ -21,69 +21,69 @@ pub struct Model {
 /// One statement.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// What it does.
+    /// The statement itself.
     pub kind: StatementKind,
-    /// Where it stands.
+    /// Source location of the statement.
     pub span: CatSpan,
     /// Clause ids from the comments at it.
     pub clauses: Vec<String>,
 }
 
-/// What a statement does.
+/// A statement of a cat model.
 #[derive(Clone, Debug)]
 pub enum StatementKind {
     /// `let … and …`
     Let(Bindings),
     /// `acyclic e as name` and its like.
     Axiom {
-        /// What is demanded.
+        /// The constraint on the body.
         kind: AxiomKind,
-        /// Whether the opposite is demanded.
+        /// True if the opposite is demanded.
         negated: bool,
-        /// Whether it only raises a flag.
+        /// True if it only raises a flag.
         flag: bool,
-        /// What it speaks of.
+        /// The constrained set or relation.
         body: Expression,
         /// The word after `as`.
-        name: Option<Name>,
+        name: Option<Identifier>,
     },
     /// `procedure p(a, b) = … end`
     Procedure(Procedure),
     /// `call p(a, b) as name`
     Call {
         /// The procedure.
-        procedure: Name,
-        /// What its parameters stand for.
+        procedure: Identifier,
+        /// The arguments, one for each parameter.
         arguments: Vec<Expression>,
         /// The word after `as`: the name of what the procedure demands.
-        name: Option<Name>,
+        name: Option<Identifier>,
     },
 }
 
 /// Demands that have parameters, of herd's cat.
 #[derive(Clone, Debug)]
 pub struct Procedure {
-    /// What it is called.
-    pub name: Name,
+    /// Name of the procedure.
+    pub name: Identifier,
     /// Its parameters.
-    pub parameters: Vec<Name>,
+    pub parameters: Vec<Identifier>,
     /// Its statements.
     pub body: Vec<(StatementKind, CatSpan)>,
 }
 
 /// A name at its place.
 #[derive(Clone, Debug)]
-pub struct Name {
+pub struct Identifier {
     /// The name.
     pub text: String,
-    /// Where it stands.
+    /// Source location of the name.
     pub span: CatSpan,
 }
 
 /// The definitions of one `let`.
 #[derive(Clone, Debug)]
 pub struct Bindings {
-    /// Whether it is `let rec`.
+    /// True if it is `let rec`.
     pub recursive: bool,
     /// The definitions joined by `and`.
     pub bindings: Vec<Binding>,
@@ -92,10 +92,10 @@ pub struct Bindings {
 /// One definition.
 #[derive(Clone, Debug)]
 pub struct Binding {
-    /// What is defined.
-    pub name: Name,
+    /// The defined name.
+    pub name: Identifier,
     /// The parameters of a function; `None` for a set or a relation.
-    pub parameters: Option<Vec<Name>>,
+    pub parameters: Option<Vec<Identifier>>,
     /// The right-hand side.
     pub body: Arc<Expression>,
 }
@@ -103,15 +103,15 @@ pub struct Binding {
 /// An expression at its place.
 #[derive(Clone, Debug)]
 pub struct Expression {
-    /// What it is.
+    /// The expression itself.
     pub kind: ExpressionKind,
-    /// Where it stands.
+    /// Source location of the expression.
     pub span: CatSpan,
-    /// How deep expressions nest in it.
+    /// Nesting depth of the expression.
     pub(crate) depth: u16,
 }
 
-/// What an expression is.
+/// An expression over sets and relations.
 #[derive(Clone, Debug)]
 pub enum ExpressionKind {
     /// `0`
@@ -143,12 +143,12 @@ pub enum ExpressionKind {
     /// `[a]`
     Identity(Box<Expression>),
     /// `f(a, b)` or `f a`
-    Call(Name, Vec<Expression>),
+    Call(Identifier, Vec<Expression>),
     /// `let … in e`
     Let(Box<Bindings>, Box<Expression>),
     /// `union(M in masks: e)` or `intersection(…)`
     Comprehension(Box<Comprehension>),
-    /// `try e with f`: the second where the first has names that nobody knows.
+    /// `try e with f`: `f` if `e` contains an unknown name.
     Try(Box<[Expression; 2]>),
     /// `linearisations(s, r)`: the total orders of a set, which is `0` where the set is empty in every program.
     LinearOrder(Box<Expression>),
@@ -157,27 +157,27 @@ pub enum ExpressionKind {
 /// A union or intersection over a family.
 #[derive(Clone, Debug)]
 pub struct Comprehension {
-    /// Whether the values are united; else intersected.
+    /// True if the values are united; else intersected.
     pub union: bool,
     /// The names bound to each member.
-    pub variables: Vec<Name>,
-    /// What is iterated over.
+    pub variables: Vec<Identifier>,
+    /// The family that is iterated over.
     pub family: Iterated,
     /// The body.
     pub body: Expression,
 }
 
-/// What a comprehension iterates over.
+/// The domain of a comprehension.
 #[derive(Clone, Debug)]
 pub enum Iterated {
-    /// `masks`, `classes`, or a mask, whose classes are meant.
-    Named(Name),
+    /// `masks`, `classes`, or a mask, which stands for its classes.
+    Named(Identifier),
     /// `{a, b}` or `{(a, b), (c, d)}`.
     Listed(Vec<(Vec<Expression>, CatSpan)>),
 }
 
 impl ExpressionKind {
-    /// How deep expressions nest in the operands.
+    /// Returns the nesting depth of the operands.
     pub(crate) fn inner_depth(&self) -> u16 {
         let deepest = |list: &[Expression]| list.iter().map(|inner| inner.depth).max().unwrap_or(0);
         match self {

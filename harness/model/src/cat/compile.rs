@@ -1,47 +1,50 @@
-//! Syntax tree to plan: names are resolved, functions inlined, comprehensions expanded, kinds checked.
+//! Lowers a cat syntax tree to an evaluation plan.
+//!
+//! The pass resolves names, inlines functions, expands comprehensions and checks kinds. The type system has
+//! two kinds, set and relation; `0` belongs to both.
 
 mod lower;
 mod names;
 mod procedures;
 mod recursion;
 
-use super::ast::{Binding, Bindings, Expression, Model, Procedure, StatementKind};
+use super::ast::{Binding, Bindings, CatModel, Expression, Procedure, StatementKind};
 use super::error::{CatError, CatErrors, CatProblem};
-use super::graph::Graph;
-use super::layout::{RawGroup, lay_out};
+use super::graph::ExpressionGraph;
+use super::layout::{RawGroup, lay_out_plan};
 use super::load::clauses_cited_before;
-use super::plan::{Axiom, CompiledModel, Definition, NodeId, NodeLabel, Statement, StatementId};
+use super::plan::{Axiom, CompiledModel, Definition, NodeId, NodeLabel, StatementId, StatementSource};
 use super::prelude;
 use super::source::{CatSpan, SourceText};
-use super::vocabulary::{Families, Vocabulary};
+use super::vocabulary::{ClassFamilies, Vocabulary};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How deep expressions may nest after functions are inlined.
+/// Bound on the nesting depth of expressions after inlining.
 const DEPTH_LIMIT: usize = 400;
-/// How many expressions may be visited in all: bounds what nested functions and comprehensions expand to.
+/// Bound on the visited expressions, which limits the expansion of nested functions and comprehensions.
 const STEP_LIMIT: usize = 200_000;
-/// How many calls around a mistake a message shows.
+/// Bound on the enclosing calls that an error message lists.
 const SHOWN_CALLS: usize = 3;
 
-/// Compiles a model for programs of one kind.
+/// Compiles a model for all programs that use the given storage classes.
 ///
-/// The plan depends on the model, the names of `vocabulary` and `families` alone, so it can be kept for all programs
-/// with the same storage classes.
+/// The plan depends only on the model, the names of `vocabulary` and `families`. Callers may therefore cache
+/// it by the storage classes of the program.
 ///
 /// # Errors
-/// All mistakes of meaning: unknown names, sets where relations must stand, recursion without least fixpoint, and
-/// expansions past the limits.
+/// All semantic errors: unknown names, sets where relations are expected, recursion without a least fixpoint,
+/// and expansions past the limits.
 pub fn compile(
-    model: &Model,
+    model: &CatModel,
     vocabulary: &Vocabulary,
-    families: &Families,
+    families: &ClassFamilies,
 ) -> Result<CompiledModel, CatErrors> {
     let mut compiler = Compiler {
         model,
         vocabulary,
         families,
-        graph: Graph::new(vocabulary, families),
+        graph: ExpressionGraph::new(vocabulary, families),
         scopes: Vec::new(),
         groups: Vec::new(),
         recursion: false,
@@ -67,12 +70,17 @@ pub fn compile(
                 for binding in bindings.bindings.iter().filter(|binding| binding.parameters.is_some()) {
                     compiler.functions.insert(binding.name.span, id);
                 }
-                scope = compiler.bind_all(bindings, scope);
+                scope = compiler.bind_definitions(bindings, scope);
                 let first = compiler.scopes.len() - bindings.bindings.len();
                 for entry in &compiler.scopes[first..] {
                     let node = match entry.bound {
-                        Bound::Value(Lowered { value: Value::Set(node) | Value::Relation(node), .. }) => node,
-                        Bound::Value(Lowered { value: Value::Zero, .. }) => compiler.graph.empty(),
+                        BoundName::Value(LoweredTerm {
+                            value: TypedNode::Set(node) | TypedNode::Relation(node),
+                            ..
+                        }) => node,
+                        BoundName::Value(LoweredTerm { value: TypedNode::Zero, .. }) => {
+                            compiler.graph.empty_relation()
+                        }
                         _ => continue,
                     };
                     definitions.push(Definition { name: entry.name.to_owned(), node, statement: id });
@@ -80,19 +88,19 @@ pub fn compile(
                 bindings.bindings.iter().map(|binding| binding.name.text.clone()).collect()
             }
             StatementKind::Axiom { name, .. } => {
-                scope = compiler.demand(&statement.kind, scope, None, compiler.procedures.len());
+                scope = compiler.inline_procedure(&statement.kind, scope, None, compiler.procedures.len());
                 name.iter().map(|name| name.text.clone()).collect()
             }
             StatementKind::Call { procedure, name, .. } => {
-                scope = compiler.demand(&statement.kind, scope, None, compiler.procedures.len());
+                scope = compiler.inline_procedure(&statement.kind, scope, None, compiler.procedures.len());
                 vec![name.as_ref().unwrap_or(procedure).text.clone()]
             }
             StatementKind::Procedure(procedure) => {
-                compiler.define(procedure, scope);
+                compiler.define_procedure(procedure, scope);
                 vec![procedure.name.text.clone()]
             }
         };
-        statements.push(Statement { names, span: statement.span, clauses: statement.clauses.clone() });
+        statements.push(StatementSource { names, span: statement.span, clauses: statement.clauses.clone() });
     }
     if !compiler.errors.is_empty() {
         let name = model.sources.first().map(|source| source.name.clone()).unwrap_or_default();
@@ -101,16 +109,16 @@ pub fn compile(
     let (axioms, labels) = (compiler.axioms, compiler.labels);
     let sources = Arc::clone(&model.sources);
     let plan = CompiledModel { axioms, definitions, labels, statements, sources, ..CompiledModel::default() };
-    Ok(lay_out(compiler.graph, &compiler.groups, plan))
+    Ok(lay_out_plan(compiler.graph, &compiler.groups, plan))
 }
 
 /// The mistake is reported already.
-struct Reported;
+struct ErrorReported;
 
-type Lower<T> = Result<T, Reported>;
+type LowerResult<T> = Result<T, ErrorReported>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Value {
+enum TypedNode {
     /// `0`: a set or a relation, as its place demands.
     Zero,
     Set(NodeId),
@@ -121,53 +129,53 @@ enum Value {
 
 /// A value, and the recursive name that is being defined and that it depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Lowered<'m> {
-    value: Value,
+struct LoweredTerm<'m> {
+    value: TypedNode,
     recursive: Option<&'m str>,
 }
 
-impl Value {
+impl TypedNode {
     fn describe(self) -> &'static str {
         match self {
-            Value::Zero => "empty",
-            Value::Set(_) => "a set",
-            Value::Relation(_) => "a relation",
-            Value::Mask(_) => "a set of storage classes",
+            TypedNode::Zero => "empty",
+            TypedNode::Set(_) => "a set",
+            TypedNode::Relation(_) => "a relation",
+            TypedNode::Mask(_) => "a set of storage classes",
         }
     }
 }
 
 #[derive(Clone, Copy)]
-enum Bound<'m> {
-    Value(Lowered<'m>),
-    Function(&'m Binding, Scope),
+enum BoundName<'m> {
+    Value(LoweredTerm<'m>),
+    Function(&'m Binding, ScopeId),
     /// Its definition has a mistake, so its uses are not reported.
     Broken,
 }
 
 /// The innermost entry of [`Compiler::scopes`] that is visible; each knows the one around it.
-type Scope = Option<usize>;
+type ScopeId = Option<usize>;
 
 struct ScopeEntry<'m> {
     name: &'m str,
-    bound: Bound<'m>,
-    outer: Scope,
+    bound: BoundName<'m>,
+    outer: ScopeId,
 }
 
 struct Compiler<'m> {
-    model: &'m Model,
+    model: &'m CatModel,
     vocabulary: &'m Vocabulary,
-    families: &'m Families,
-    graph: Graph<'m>,
+    families: &'m ClassFamilies,
+    graph: ExpressionGraph<'m>,
     scopes: Vec<ScopeEntry<'m>>,
     groups: Vec<RawGroup>,
-    /// Whether the body of a `let rec` is being lowered.
+    /// True if the body of a `let rec` is being lowered.
     recursion: bool,
     calls: Vec<(&'m str, CatSpan)>,
-    /// What calls have given: the function by its place, what it sees, and its arguments.
-    results: HashMap<(CatSpan, Scope, Vec<Lowered<'m>>), Lowered<'m>>,
+    /// Memoized calls, keyed by the function's location, its scope and its arguments.
+    results: HashMap<(CatSpan, ScopeId, Vec<LoweredTerm<'m>>), LoweredTerm<'m>>,
     /// The procedures in the order of the text, each with what it sees.
-    procedures: Vec<(&'m Procedure, Scope)>,
+    procedures: Vec<(&'m Procedure, ScopeId)>,
     axioms: Vec<Axiom>,
     /// The statements that define functions, by the place of the function's name.
     functions: HashMap<CatSpan, StatementId>,
@@ -180,21 +188,21 @@ struct Compiler<'m> {
 }
 
 impl<'m> Compiler<'m> {
-    fn report(&mut self, problem: CatProblem, span: CatSpan) -> Reported {
-        self.report_with(problem, span, Vec::new())
+    fn report_problem(&mut self, problem: CatProblem, span: CatSpan) -> ErrorReported {
+        self.report_with_help(problem, span, Vec::new())
     }
 
-    fn report_with(
+    fn report_with_help(
         &mut self,
         problem: CatProblem,
         span: CatSpan,
         mut related: Vec<(String, CatSpan)>,
-    ) -> Reported {
+    ) -> ErrorReported {
         let repeated = |error: &CatError| {
             error.problem == problem && error.span.source == span.source && error.span.offset == span.offset
         };
         if self.errors.iter().any(repeated) {
-            return Reported;
+            return ErrorReported;
         }
         for (name, call) in self.calls.iter().rev().take(SHOWN_CALLS) {
             related.push((format!("in this use of `{name}`"), *call));
@@ -204,28 +212,28 @@ impl<'m> Compiler<'m> {
             .model
             .sources
             .get(usize::from(span.source.0))
-            .or_else(|| prelude::source(span.source))
+            .or_else(|| prelude::find_source(span.source))
             .unwrap_or(&unknown);
         let mut error = CatError::new(problem, span, source);
         error.related = related;
         self.errors.push(error);
-        Reported
+        ErrorReported
     }
 
-    fn bind(&mut self, scope: Scope, name: &'m str, bound: Bound<'m>) -> Scope {
+    fn bind_name(&mut self, scope: ScopeId, name: &'m str, bound: BoundName<'m>) -> ScopeId {
         self.scopes.push(ScopeEntry { name, bound, outer: scope });
         Some(self.scopes.len() - 1)
     }
 
     /// Notes that the value is that of a function.
-    fn label_call(&mut self, function: &'m Binding, value: Value) {
-        let (Value::Relation(node), Some(statement)) = (value, self.functions.get(&function.name.span))
+    fn label_call(&mut self, function: &'m Binding, value: TypedNode) {
+        let (TypedNode::Relation(node), Some(statement)) = (value, self.functions.get(&function.name.span))
         else {
             return;
         };
         let clauses =
             self.model.statements.get(statement.0 as usize).map_or(Vec::new(), |s| s.clauses.clone());
-        self.label(NodeLabel {
+        self.push_label(NodeLabel {
             node,
             function: Some(function.name.text.clone()),
             statement: *statement,
@@ -235,18 +243,18 @@ impl<'m> Compiler<'m> {
     }
 
     /// Notes the clauses that are cited before a part of a union, or before the parts in front of it.
-    fn label_part(&mut self, part: &Expression, value: Value, cited: &mut Vec<String>) {
+    fn label_part(&mut self, part: &Expression, value: TypedNode, cited: &mut Vec<String>) {
         let source = self.model.sources.get(usize::from(part.span.source.0));
         let before = source.and_then(|source| source.text.get(..part.span.offset as usize));
         let clauses = before.map_or(Vec::new(), clauses_cited_before);
         if !clauses.is_empty() {
             *cited = clauses;
         }
-        if let Value::Relation(node) = value
+        if let TypedNode::Relation(node) = value
             && !cited.is_empty()
         {
             let statement = self.graph.statement;
-            self.label(NodeLabel {
+            self.push_label(NodeLabel {
                 node,
                 function: None,
                 statement,
@@ -256,40 +264,44 @@ impl<'m> Compiler<'m> {
         }
     }
 
-    fn label(&mut self, label: NodeLabel) {
+    fn push_label(&mut self, label: NodeLabel) {
         if !self.labels.contains(&label) {
             self.labels.push(label);
         }
     }
 
     /// Binds the definitions of a `let`. Their entries are the last ones of `scopes`, in order.
-    fn bind_all(&mut self, bindings: &'m Bindings, scope: Scope) -> Scope {
+    fn bind_definitions(&mut self, bindings: &'m Bindings, scope: ScopeId) -> ScopeId {
         let mut broken = false;
         for (index, binding) in bindings.bindings.iter().enumerate() {
             let earlier = &bindings.bindings[..index];
             if let Some(first) = earlier.iter().find(|other| other.name.text == binding.name.text) {
                 let problem = CatProblem::DuplicateName { name: binding.name.text.clone() };
-                self.report_with(problem, binding.name.span, vec![("first here".into(), first.name.span)]);
+                self.report_with_help(
+                    problem,
+                    binding.name.span,
+                    vec![("first here".into(), first.name.span)],
+                );
                 broken = true;
             }
         }
         let bounds = if broken {
-            vec![Bound::Broken; bindings.bindings.len()]
+            vec![BoundName::Broken; bindings.bindings.len()]
         } else if bindings.recursive {
-            self.recursive_values(bindings, scope)
+            self.lower_recursive_bindings(bindings, scope)
         } else {
-            bindings.bindings.iter().map(|binding| self.binding_value(binding, scope)).collect()
+            bindings.bindings.iter().map(|binding| self.lower_binding(binding, scope)).collect()
         };
         let named = bindings.bindings.iter().zip(bounds);
-        named.fold(scope, |inner, (binding, bound)| self.bind(inner, &binding.name.text, bound))
+        named.fold(scope, |inner, (binding, bound)| self.bind_name(inner, &binding.name.text, bound))
     }
 
-    fn binding_value(&mut self, binding: &'m Binding, scope: Scope) -> Bound<'m> {
+    fn lower_binding(&mut self, binding: &'m Binding, scope: ScopeId) -> BoundName<'m> {
         if binding.parameters.is_none() {
-            return self.lower(&binding.body, scope).map_or(Bound::Broken, Bound::Value);
+            return self.lower_expression(&binding.body, scope).map_or(BoundName::Broken, BoundName::Value);
         }
         let errors = self.errors.len();
         self.check_function(binding, scope);
-        if self.errors.len() > errors { Bound::Broken } else { Bound::Function(binding, scope) }
+        if self.errors.len() > errors { BoundName::Broken } else { BoundName::Function(binding, scope) }
     }
 }

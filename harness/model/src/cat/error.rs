@@ -1,4 +1,4 @@
-//! What can be wrong with a model's text, each with the place and with what was expected there.
+//! Errors of a cat text, each with its location and the expected syntax.
 
 use super::source::{CatSpan, SourceText};
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
@@ -87,8 +87,8 @@ pub enum CatProblem {
 }
 
 impl CatProblem {
-    /// What the label at the place says.
-    fn label(&self) -> String {
+    /// Returns the label of the marked location.
+    fn label_text(&self) -> String {
         match self {
             CatProblem::UnexpectedCharacter { .. } => "not part of the language".into(),
             CatProblem::UnterminatedComment => "opened here, missing `*)`".into(),
@@ -133,7 +133,7 @@ impl CatProblem {
         }
     }
 
-    fn help(&self) -> Option<String> {
+    fn help_text(&self) -> Option<String> {
         match self {
             CatProblem::UnknownName { similar: Some(similar), .. } => {
                 Some(format!("did you mean `{similar}`?"))
@@ -166,7 +166,7 @@ impl CatProblem {
         }
     }
 
-    fn code(&self) -> &'static str {
+    fn error_code(&self) -> &'static str {
         match self {
             CatProblem::UnexpectedCharacter { .. } => "model::cat::unexpected_character",
             CatProblem::UnterminatedComment => "model::cat::unterminated_comment",
@@ -210,7 +210,7 @@ impl CatProblem {
 /// One mistake in a model's text, with its place.
 #[derive(Clone, Debug)]
 pub struct CatError {
-    /// What is wrong.
+    /// The error itself.
     pub problem: CatProblem,
     /// Where.
     pub span: CatSpan,
@@ -231,7 +231,7 @@ impl CatError {
     }
 
     /// Name of the file.
-    pub fn file(&self) -> &str {
+    pub fn file_name(&self) -> &str {
         self.source.name()
     }
 }
@@ -250,11 +250,11 @@ fn source_span(span: CatSpan) -> SourceSpan {
 
 impl Diagnostic for CatError {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(self.problem.code()))
+        Some(Box::new(self.problem.error_code()))
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.problem.help().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.problem.help_text().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -262,7 +262,8 @@ impl Diagnostic for CatError {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let main = LabeledSpan::new_primary_with_span(Some(self.problem.label()), source_span(self.span));
+        let main =
+            LabeledSpan::new_primary_with_span(Some(self.problem.label_text()), source_span(self.span));
         // A diagnostic shows one text: places in other files are left out.
         let related = self
             .related
@@ -284,11 +285,11 @@ pub struct CatErrors {
     pub errors: Vec<CatError>,
 }
 
-/// Mistakes that are shown of one model.
+/// Bound on the errors that are reported for one model.
 const SHOWN_LIMIT: usize = 50;
 
 impl CatErrors {
-    /// The mistakes of the model `name`, cut to what people read; there must be one at least.
+    /// Creates the error list of the model `name`, truncated for readability. `errors` must not be empty.
     pub(crate) fn new(name: String, mut errors: Vec<CatError>) -> Self {
         let more = errors.len().saturating_sub(SHOWN_LIMIT);
         errors.truncate(SHOWN_LIMIT);

@@ -1,50 +1,50 @@
-//! Evaluation of a plan on one concrete execution.
+//! Evaluates a plan on one concrete execution.
 
-use super::plan::{Axiom, AxiomKind, Base, CompiledModel, Group, Node, NodeId, NodeKind};
+use super::plan::{Axiom, AxiomKind, Base, CompiledModel, Node, NodeId, NodeKind, RecursionGroup};
 use crate::matrix::{Bits, Matrix};
 
 /// The value of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value<M: Matrix> {
+pub enum CatValue<M: Matrix> {
     /// Events.
     Set(M::Set),
     /// Pairs of events.
     Relation(M),
 }
 
-impl<M: Matrix> Value<M> {
+impl<M: Matrix> CatValue<M> {
     /// The empty set or relation over n events.
-    pub fn empty(kind: NodeKind, n: usize) -> Self {
+    pub fn new_empty(kind: NodeKind, n: usize) -> Self {
         match kind {
-            NodeKind::Set => Value::Set(M::Set::empty()),
-            NodeKind::Relation => Value::Relation(M::empty(n)),
+            NodeKind::Set => CatValue::Set(M::Set::empty()),
+            NodeKind::Relation => CatValue::Relation(M::empty(n)),
         }
     }
 
-    /// Whether there is no member.
+    /// Returns true if there is no member.
     #[inline]
     pub fn is_empty(&self) -> bool {
         match self {
-            Value::Set(set) => set.is_empty(),
-            Value::Relation(relation) => relation.is_empty(),
+            CatValue::Set(set) => set.is_empty(),
+            CatValue::Relation(relation) => relation.is_empty(),
         }
     }
 
     /// The set; `None` for a relation.
     #[inline]
-    pub fn set(&self) -> Option<M::Set> {
+    pub fn as_set(&self) -> Option<M::Set> {
         match self {
-            Value::Set(set) => Some(*set),
-            Value::Relation(_) => None,
+            CatValue::Set(set) => Some(*set),
+            CatValue::Relation(_) => None,
         }
     }
 
     /// The relation; `None` for a set.
     #[inline]
-    pub fn relation(&self) -> Option<&M> {
+    pub fn as_relation(&self) -> Option<&M> {
         match self {
-            Value::Set(_) => None,
-            Value::Relation(relation) => Some(relation),
+            CatValue::Set(_) => None,
+            CatValue::Relation(relation) => Some(relation),
         }
     }
 }
@@ -52,13 +52,13 @@ impl<M: Matrix> Value<M> {
 /// Supplies the base sets and relations of one execution.
 pub trait BaseProvider<M: Matrix> {
     /// The set of that name (and, where the set is indexed by storage classes, of that mask); `None` if there is none.
-    fn set(&self, name: &str, mask: Option<u8>) -> Option<M::Set>;
+    fn base_set(&self, name: &str, mask: Option<u8>) -> Option<M::Set>;
 
     /// The relation of that name; `None` if there is none.
-    fn relation(&self, name: &str, mask: Option<u8>) -> Option<M>;
+    fn base_relation(&self, name: &str, mask: Option<u8>) -> Option<M>;
 }
 
-/// A plan asks for a base that its provider does not have.
+/// A base set or relation that the plan uses and its provider lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("evaluate the model: no base set or relation `{name}`")]
 pub struct MissingBase {
@@ -72,58 +72,63 @@ pub struct MissingBase {
 /// where an operand is missing from `values` or of the wrong kind (a plan made by [`compile`](super::compile) never
 /// is).
 #[inline]
-pub fn apply_node<M: Matrix>(node: Node, values: &[Value<M>], n: usize) -> Option<Value<M>> {
-    apply_to(node, |id| values.get(id.index()), n)
+pub fn apply_node<M: Matrix>(node: Node, values: &[CatValue<M>], n: usize) -> Option<CatValue<M>> {
+    apply_node_with(node, |id| values.get(id.to_index()), n)
 }
 
 /// [`apply_node`] with the values of earlier nodes given by a function.
 #[inline(always)]
-pub(crate) fn apply_to<'v, M: Matrix>(
+pub(crate) fn apply_node_with<'v, M: Matrix>(
     node: Node,
-    value: impl Fn(NodeId) -> Option<&'v Value<M>>,
+    value: impl Fn(NodeId) -> Option<&'v CatValue<M>>,
     n: usize,
-) -> Option<Value<M>> {
-    let set = |id: NodeId| value(id).and_then(Value::set);
-    let relation = |id: NodeId| value(id).and_then(Value::relation);
+) -> Option<CatValue<M>> {
+    let set = |id: NodeId| value(id).and_then(CatValue::as_set);
+    let relation = |id: NodeId| value(id).and_then(CatValue::as_relation);
     let value = match node {
         Node::BaseSet(_) | Node::BaseRelation(_) | Node::Recursive { .. } => return None,
-        Node::EmptySet => Value::Set(M::Set::empty()),
-        Node::Universe => Value::Set(M::Set::universe(n)),
-        Node::SetUnion(a, b) => Value::Set(set(a)?.union(set(b)?)),
-        Node::SetIntersection(a, b) => Value::Set(set(a)?.intersection(set(b)?)),
-        Node::SetDifference(a, b) => Value::Set(set(a)?.difference(set(b)?)),
-        Node::SetComplement(a) => Value::Set(set(a)?.complement(n)),
-        Node::Domain(a) => Value::Set(relation(a)?.domain()),
-        Node::Range(a) => Value::Set(relation(a)?.range()),
-        Node::Empty => Value::Relation(M::empty(n)),
-        Node::Identity => Value::Relation(M::identity(n)),
-        Node::Full => Value::Relation(M::full(n)),
-        Node::IdentityOn(a) => Value::Relation(M::identity_on(n, set(a)?)),
-        Node::Product(a, b) => Value::Relation(M::product(n, set(a)?, set(b)?)),
-        Node::Union(a, b) => Value::Relation(relation(a)?.union(relation(b)?)),
-        Node::Intersection(a, b) => Value::Relation(relation(a)?.intersection(relation(b)?)),
-        Node::Difference(a, b) => Value::Relation(relation(a)?.difference(relation(b)?)),
-        Node::Complement(a) => Value::Relation(relation(a)?.complement(n)),
-        Node::Sequence(a, b) => Value::Relation(relation(a)?.compose(relation(b)?)),
-        Node::Inverse(a) => Value::Relation(relation(a)?.transpose()),
-        Node::Plus(a) => Value::Relation(relation(a)?.plus()),
-        Node::Star(a) => Value::Relation(relation(a)?.star(n)),
-        Node::Optional(a) => Value::Relation(relation(a)?.optional(n)),
-        Node::Immediate(a) => Value::Relation(relation(a)?.immediate()),
-        Node::RestrictRows(s, r) => Value::Relation(relation(r)?.restrict_rows(set(s)?)),
-        Node::RestrictColumns(r, s) => Value::Relation(relation(r)?.restrict_columns(set(s)?)),
+        Node::EmptySet => CatValue::Set(M::Set::empty()),
+        Node::Universe => CatValue::Set(M::Set::universe(n)),
+        Node::SetUnion(a, b) => CatValue::Set(set(a)?.union(set(b)?)),
+        Node::SetIntersection(a, b) => CatValue::Set(set(a)?.intersection(set(b)?)),
+        Node::SetDifference(a, b) => CatValue::Set(set(a)?.difference(set(b)?)),
+        Node::SetComplement(a) => CatValue::Set(set(a)?.complement(n)),
+        Node::Domain(a) => CatValue::Set(relation(a)?.domain()),
+        Node::Range(a) => CatValue::Set(relation(a)?.range()),
+        Node::Empty => CatValue::Relation(M::empty(n)),
+        Node::Identity => CatValue::Relation(M::identity(n)),
+        Node::Full => CatValue::Relation(M::full(n)),
+        Node::IdentityOn(a) => CatValue::Relation(M::identity_on(n, set(a)?)),
+        Node::Product(a, b) => CatValue::Relation(M::product(n, set(a)?, set(b)?)),
+        Node::Union(a, b) => CatValue::Relation(relation(a)?.union(relation(b)?)),
+        Node::Intersection(a, b) => CatValue::Relation(relation(a)?.intersection(relation(b)?)),
+        Node::Difference(a, b) => CatValue::Relation(relation(a)?.difference(relation(b)?)),
+        Node::Complement(a) => CatValue::Relation(relation(a)?.complement(n)),
+        Node::Sequence(a, b) => CatValue::Relation(relation(a)?.compose(relation(b)?)),
+        Node::Inverse(a) => CatValue::Relation(relation(a)?.transpose()),
+        Node::Plus(a) => CatValue::Relation(relation(a)?.plus()),
+        Node::Star(a) => CatValue::Relation(relation(a)?.star(n)),
+        Node::Optional(a) => CatValue::Relation(relation(a)?.optional(n)),
+        Node::Immediate(a) => CatValue::Relation(relation(a)?.immediate()),
+        Node::RestrictRows(s, r) => CatValue::Relation(relation(r)?.restrict_rows(set(s)?)),
+        Node::RestrictColumns(r, s) => CatValue::Relation(relation(r)?.restrict_columns(set(s)?)),
     };
     Some(value)
 }
 
-/// Evaluates a recursive group to its least fixpoint; the values of all nodes that it uses must be in `values`.
+/// Evaluates a recursive group to its least fixpoint. The values of all its operands must be in `values`.
 ///
-/// Monotone bodies over finite sets grow at most as often as there are pairs, so this ends.
-pub fn evaluate_group<M: Matrix>(plan: &CompiledModel, group: &Group, values: &mut [Value<M>], n: usize) {
+/// Monotone bodies over finite sets grow at most once per pair, so the iteration terminates.
+pub fn evaluate_group<M: Matrix>(
+    plan: &CompiledModel,
+    group: &RecursionGroup,
+    values: &mut [CatValue<M>],
+    n: usize,
+) {
     let start = group.nodes.start as usize;
     let inner = start + group.bodies.len()..group.nodes.end as usize;
     for (value, node) in values.iter_mut().zip(&plan.nodes).take(inner.start).skip(start) {
-        *value = Value::empty(node.kind(), n);
+        *value = CatValue::new_empty(node.kind(), n);
     }
     loop {
         for id in inner.clone() {
@@ -133,8 +138,8 @@ pub fn evaluate_group<M: Matrix>(plan: &CompiledModel, group: &Group, values: &m
         }
         let mut changed = false;
         for (member, body) in (start..).zip(&group.bodies) {
-            if values[member] != values[body.index()] {
-                values[member] = values[body.index()].clone();
+            if values[member] != values[body.to_index()] {
+                values[member] = values[body.to_index()].clone();
                 changed = true;
             }
         }
@@ -148,30 +153,31 @@ pub fn evaluate_group<M: Matrix>(plan: &CompiledModel, group: &Group, values: &m
 ///
 /// # Errors
 /// When the provider has no such base.
-pub fn base_value<M: Matrix>(
+pub fn evaluate_base<M: Matrix>(
     plan: &CompiledModel,
     base: Base,
     kind: NodeKind,
     provider: &impl BaseProvider<M>,
-) -> Result<Value<M>, MissingBase> {
-    let name = plan.name(base.name);
+) -> Result<CatValue<M>, MissingBase> {
+    let name = plan.name_text(base.name);
     match kind {
-        NodeKind::Set => provider.set(name, base.mask).map(Value::Set),
-        NodeKind::Relation => provider.relation(name, base.mask).map(Value::Relation),
+        NodeKind::Set => provider.base_set(name, base.mask).map(CatValue::Set),
+        NodeKind::Relation => provider.base_relation(name, base.mask).map(CatValue::Relation),
     }
     .ok_or_else(|| MissingBase { name: name.to_owned() })
 }
 
-/// Evaluates every node of the plan on an execution of n events; the values stand in the order of the nodes.
+/// Evaluates every node of the plan on an execution of n events. The result is in node order.
 ///
 /// # Errors
-/// When the provider lacks a base that the plan uses.
-pub fn evaluate<M: Matrix>(
+/// If the provider lacks a base that the plan uses.
+pub fn evaluate_model<M: Matrix>(
     plan: &CompiledModel,
     provider: &impl BaseProvider<M>,
     n: usize,
-) -> Result<Vec<Value<M>>, MissingBase> {
-    let mut values: Vec<Value<M>> = plan.nodes.iter().map(|node| Value::empty(node.kind(), n)).collect();
+) -> Result<Vec<CatValue<M>>, MissingBase> {
+    let mut values: Vec<CatValue<M>> =
+        plan.nodes.iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
     let mut groups = plan.groups.iter().peekable();
     let mut id = 0;
     while let Some(&node) = plan.nodes.get(id) {
@@ -182,7 +188,7 @@ pub fn evaluate<M: Matrix>(
         }
         match node {
             Node::BaseSet(base) | Node::BaseRelation(base) => {
-                values[id] = base_value(plan, base, node.kind(), provider)?;
+                values[id] = evaluate_base(plan, base, node.kind(), provider)?;
             }
             _ => {
                 if let Some(value) = apply_node(node, &values, n) {
@@ -195,13 +201,13 @@ pub fn evaluate<M: Matrix>(
     Ok(values)
 }
 
-/// Whether what the axiom says is so: for an axiom that the execution keeps it, for a flag that it is raised.
-pub fn holds<M: Matrix>(axiom: &Axiom, value: &Value<M>) -> bool {
+/// Returns true if an axiom is satisfied, or a flag is raised.
+pub fn axiom_holds<M: Matrix>(axiom: &Axiom, value: &CatValue<M>) -> bool {
     let plain = match (axiom.kind, value) {
         (AxiomKind::Empty, value) => value.is_empty(),
-        (AxiomKind::Acyclic, Value::Relation(relation)) => relation.is_acyclic(),
-        (AxiomKind::Irreflexive, Value::Relation(relation)) => relation.is_irreflexive(),
-        (AxiomKind::Acyclic | AxiomKind::Irreflexive, Value::Set(set)) => set.is_empty(),
+        (AxiomKind::Acyclic, CatValue::Relation(relation)) => relation.is_acyclic(),
+        (AxiomKind::Irreflexive, CatValue::Relation(relation)) => relation.is_irreflexive(),
+        (AxiomKind::Acyclic | AxiomKind::Irreflexive, CatValue::Set(set)) => set.is_empty(),
     };
     plain != axiom.negated
 }

@@ -1,28 +1,29 @@
-//! Nodes under construction: equal expressions are one node, and the laws of relation algebra are applied on the way.
+//! Hash-consed expression graph with algebraic simplification.
 //!
-//! Each method makes the node of its name or a cheaper one of the same value. `[s]; r` and `r; [s]` become restrictions
-//! of rows and columns, which cost a mask where composition costs a product.
+//! Equal expressions share one node. Each method returns the node of its operation, or a cheaper node of
+//! equal value by the laws of relation algebra. `[s]; r` and `r; [s]` become restrictions of rows and
+//! columns, which cost a mask instead of a composition.
 
 use super::plan::{Base, GroupId, NameId, Node, NodeId, NodeKind, StatementId};
-use super::vocabulary::{Families, Membership, Vocabulary};
+use super::vocabulary::{ClassFamilies, Membership, Vocabulary};
 use std::collections::HashMap;
 
-pub(crate) struct Graph<'a> {
+pub(crate) struct ExpressionGraph<'a> {
     vocabulary: &'a Vocabulary,
-    families: &'a Families,
+    families: &'a ClassFamilies,
     pub(crate) nodes: Vec<Node>,
     pub(crate) origins: Vec<StatementId>,
     pub(crate) names: Vec<String>,
-    /// How often each node's value changes: as often as that of its most fleeting operand.
+    /// Change frequency of each node's value: the maximum over its operands.
     ranks: Vec<u8>,
     known: HashMap<Node, NodeId>,
     /// The statement that new nodes are made for.
     pub(crate) statement: StatementId,
 }
 
-impl<'a> Graph<'a> {
-    pub(crate) fn new(vocabulary: &'a Vocabulary, families: &'a Families) -> Self {
-        Graph {
+impl<'a> ExpressionGraph<'a> {
+    pub(crate) fn new(vocabulary: &'a Vocabulary, families: &'a ClassFamilies) -> Self {
+        ExpressionGraph {
             vocabulary,
             families,
             nodes: Vec::new(),
@@ -35,25 +36,25 @@ impl<'a> Graph<'a> {
     }
 
     pub(crate) fn node(&self, id: NodeId) -> Node {
-        self.nodes[id.index()]
+        self.nodes[id.to_index()]
     }
 
-    /// How often the node's value changes while executions are searched.
-    pub(crate) fn rank(&self, id: NodeId) -> u8 {
-        self.ranks[id.index()]
+    /// Returns how often the node's value changes during the search.
+    pub(crate) fn node_rank(&self, id: NodeId) -> u8 {
+        self.ranks[id.to_index()]
     }
 
-    pub(crate) fn add(&mut self, node: Node) -> NodeId {
+    pub(crate) fn intern_node(&mut self, node: Node) -> NodeId {
         if let Some(known) = self.known.get(&node) {
             return *known;
         }
         let rank = match node {
             Node::BaseSet(base) | Node::BaseRelation(base) => {
-                self.names.get(base.name.0 as usize).map_or(0, |name| self.vocabulary.rank(name))
+                self.names.get(base.name.0 as usize).map_or(0, |name| self.vocabulary.rank_of(name))
             }
-            // What it stands for is not known yet.
+            // The fixpoint is not known yet, so assume that it changes with every candidate.
             Node::Recursive { .. } => u8::MAX,
-            node => node.operands().map(|operand| self.rank(operand)).max().unwrap_or(0),
+            node => node.operand_nodes().map(|operand| self.node_rank(operand)).max().unwrap_or(0),
         };
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);
@@ -72,24 +73,24 @@ impl<'a> Graph<'a> {
     }
 
     /// A base set or relation.
-    pub(crate) fn base(&mut self, name: &str, kind: NodeKind) -> NodeId {
+    pub(crate) fn base_node(&mut self, name: &str, kind: NodeKind) -> NodeId {
         if self.families.absent.iter().any(|absent| absent == name) {
             return match kind {
                 NodeKind::Set => self.empty_set(),
-                NodeKind::Relation => self.empty(),
+                NodeKind::Relation => self.empty_relation(),
             };
         }
         let base = Base { name: self.name_id(name), mask: None };
-        self.add(match kind {
+        self.intern_node(match kind {
             NodeKind::Set => Node::BaseSet(base),
             NodeKind::Relation => Node::BaseRelation(base),
         })
     }
 
-    /// A base set or relation as the engine supplies it, whatever is known of it.
-    pub(crate) fn leaf(&mut self, name: &str, kind: NodeKind, mask: Option<u8>) -> NodeId {
+    /// Returns the node of a base that the engine supplies, without applying known emptiness.
+    pub(crate) fn leaf_node(&mut self, name: &str, kind: NodeKind, mask: Option<u8>) -> NodeId {
         let base = Base { name: self.name_id(name), mask };
-        self.add(match kind {
+        self.intern_node(match kind {
             NodeKind::Set => Node::BaseSet(base),
             NodeKind::Relation => Node::BaseRelation(base),
         })
@@ -101,42 +102,42 @@ impl<'a> Graph<'a> {
         let mask = match membership {
             Membership::Any => mask & present,
             Membership::All if mask & !present != 0 => return self.empty_set(),
-            Membership::All if mask == 0 => return self.universe(),
+            Membership::All if mask == 0 => return self.universe_set(),
             Membership::All => mask,
         };
         if mask == 0 || self.families.absent.iter().any(|absent| absent == name) {
             return self.empty_set();
         }
         let base = Base { name: self.name_id(name), mask: Some(mask) };
-        self.add(Node::BaseSet(base))
+        self.intern_node(Node::BaseSet(base))
     }
 
-    pub(crate) fn recursive(&mut self, group: GroupId, index: u32, kind: NodeKind) -> NodeId {
-        self.add(Node::Recursive { group, index, kind })
+    pub(crate) fn recursive_node(&mut self, group: GroupId, index: u32, kind: NodeKind) -> NodeId {
+        self.intern_node(Node::Recursive { group, index, node_kind: kind })
     }
 
     pub(crate) fn empty_set(&mut self) -> NodeId {
-        self.add(Node::EmptySet)
+        self.intern_node(Node::EmptySet)
     }
 
-    pub(crate) fn universe(&mut self) -> NodeId {
-        self.add(Node::Universe)
+    pub(crate) fn universe_set(&mut self) -> NodeId {
+        self.intern_node(Node::Universe)
     }
 
-    pub(crate) fn empty(&mut self) -> NodeId {
-        self.add(Node::Empty)
+    pub(crate) fn empty_relation(&mut self) -> NodeId {
+        self.intern_node(Node::Empty)
     }
 
-    pub(crate) fn identity(&mut self) -> NodeId {
-        self.add(Node::Identity)
+    pub(crate) fn identity_relation(&mut self) -> NodeId {
+        self.intern_node(Node::Identity)
     }
 
-    pub(crate) fn full(&mut self) -> NodeId {
-        self.add(Node::Full)
+    pub(crate) fn full_relation(&mut self) -> NodeId {
+        self.intern_node(Node::Full)
     }
 
     /// The masks of two nodes that are one indexed set of this membership at different classes.
-    fn same_indexed(&self, a: Node, b: Node, wanted: Membership) -> Option<(String, u8, u8)> {
+    fn matching_indexed_sets(&self, a: Node, b: Node, wanted: Membership) -> Option<(String, u8, u8)> {
         let (Node::BaseSet(a), Node::BaseSet(b)) = (a, b) else {
             return None;
         };
@@ -144,24 +145,28 @@ impl<'a> Graph<'a> {
             return None;
         };
         let name = self.names.get(a.name.0 as usize)?;
-        (a.name == b.name && self.vocabulary.membership(name) == Some(wanted))
+        (a.name == b.name && self.vocabulary.membership_of(name) == Some(wanted))
             .then(|| (name.clone(), first, second))
     }
 
     pub(crate) fn set_union(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        if let Some((name, first, second)) = self.same_indexed(self.node(a), self.node(b), Membership::Any) {
+        if let Some((name, first, second)) =
+            self.matching_indexed_sets(self.node(a), self.node(b), Membership::Any)
+        {
             return self.indexed_set(&name, Membership::Any, first | second);
         }
         match (self.node(a), self.node(b)) {
             _ if a == b => a,
             (Node::EmptySet, _) | (_, Node::Universe) => b,
             (_, Node::EmptySet) | (Node::Universe, _) => a,
-            _ => self.add(Node::SetUnion(a.min(b), a.max(b))),
+            _ => self.intern_node(Node::SetUnion(a.min(b), a.max(b))),
         }
     }
 
     pub(crate) fn set_intersection(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        if let Some((name, first, second)) = self.same_indexed(self.node(a), self.node(b), Membership::All) {
+        if let Some((name, first, second)) =
+            self.matching_indexed_sets(self.node(a), self.node(b), Membership::All)
+        {
             return self.indexed_set(&name, Membership::All, first | second);
         }
         match (self.node(a), self.node(b)) {
@@ -170,7 +175,7 @@ impl<'a> Graph<'a> {
             (_, Node::EmptySet) | (Node::Universe, _) => b,
             (_, Node::SetComplement(c)) => self.set_difference(a, c),
             (Node::SetComplement(c), _) => self.set_difference(b, c),
-            _ => self.add(Node::SetIntersection(a.min(b), a.max(b))),
+            _ => self.intern_node(Node::SetIntersection(a.min(b), a.max(b))),
         }
     }
 
@@ -181,73 +186,73 @@ impl<'a> Graph<'a> {
             (Node::EmptySet, _) | (_, Node::EmptySet) => a,
             (Node::Universe, _) => self.set_complement(b),
             (_, Node::SetComplement(c)) => self.set_intersection(a, c),
-            _ => self.add(Node::SetDifference(a, b)),
+            _ => self.intern_node(Node::SetDifference(a, b)),
         }
     }
 
     pub(crate) fn set_complement(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
-            Node::EmptySet => self.universe(),
+            Node::EmptySet => self.universe_set(),
             Node::Universe => self.empty_set(),
             Node::SetComplement(b) => b,
-            _ => self.add(Node::SetComplement(a)),
+            _ => self.intern_node(Node::SetComplement(a)),
         }
     }
 
-    pub(crate) fn domain(&mut self, r: NodeId) -> NodeId {
+    pub(crate) fn domain_of(&mut self, r: NodeId) -> NodeId {
         match self.node(r) {
             Node::Empty => self.empty_set(),
-            Node::Identity | Node::Full | Node::Star(_) | Node::Optional(_) => self.universe(),
+            Node::Identity | Node::Full | Node::Star(_) | Node::Optional(_) => self.universe_set(),
             Node::IdentityOn(s) => s,
-            Node::Inverse(a) => self.range(a),
-            Node::Plus(a) => self.domain(a),
-            _ => self.add(Node::Domain(r)),
+            Node::Inverse(a) => self.range_of(a),
+            Node::Plus(a) => self.domain_of(a),
+            _ => self.intern_node(Node::Domain(r)),
         }
     }
 
-    pub(crate) fn range(&mut self, r: NodeId) -> NodeId {
+    pub(crate) fn range_of(&mut self, r: NodeId) -> NodeId {
         match self.node(r) {
             Node::Empty => self.empty_set(),
-            Node::Identity | Node::Full | Node::Star(_) | Node::Optional(_) => self.universe(),
+            Node::Identity | Node::Full | Node::Star(_) | Node::Optional(_) => self.universe_set(),
             Node::IdentityOn(s) => s,
-            Node::Inverse(a) => self.domain(a),
-            Node::Plus(a) => self.range(a),
-            _ => self.add(Node::Range(r)),
+            Node::Inverse(a) => self.domain_of(a),
+            Node::Plus(a) => self.range_of(a),
+            _ => self.intern_node(Node::Range(r)),
         }
     }
 
     pub(crate) fn identity_on(&mut self, s: NodeId) -> NodeId {
         match self.node(s) {
-            Node::EmptySet => self.empty(),
-            Node::Universe => self.identity(),
-            _ => self.add(Node::IdentityOn(s)),
+            Node::EmptySet => self.empty_relation(),
+            Node::Universe => self.identity_relation(),
+            _ => self.intern_node(Node::IdentityOn(s)),
         }
     }
 
-    pub(crate) fn product(&mut self, s: NodeId, t: NodeId) -> NodeId {
+    pub(crate) fn cartesian_product(&mut self, s: NodeId, t: NodeId) -> NodeId {
         match (self.node(s), self.node(t)) {
-            (Node::EmptySet, _) | (_, Node::EmptySet) => self.empty(),
-            (Node::Universe, Node::Universe) => self.full(),
-            _ => self.add(Node::Product(s, t)),
+            (Node::EmptySet, _) | (_, Node::EmptySet) => self.empty_relation(),
+            (Node::Universe, Node::Universe) => self.full_relation(),
+            _ => self.intern_node(Node::Product(s, t)),
         }
     }
 
-    pub(crate) fn union(&mut self, a: NodeId, b: NodeId) -> NodeId {
+    pub(crate) fn relation_union(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.node(a), self.node(b)) {
             _ if a == b => a,
             (Node::Empty, _) | (_, Node::Full) => b,
             (_, Node::Empty) | (Node::Full, _) => a,
-            (Node::Identity, _) => self.optional(b),
-            (_, Node::Identity) => self.optional(a),
+            (Node::Identity, _) => self.reflexive_closure(b),
+            (_, Node::Identity) => self.reflexive_closure(a),
             (Node::IdentityOn(s), Node::IdentityOn(t)) => {
                 let both = self.set_union(s, t);
                 self.identity_on(both)
             }
-            _ => self.add(Node::Union(a.min(b), a.max(b))),
+            _ => self.intern_node(Node::Union(a.min(b), a.max(b))),
         }
     }
 
-    pub(crate) fn intersection(&mut self, a: NodeId, b: NodeId) -> NodeId {
+    pub(crate) fn relation_intersection(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.node(a), self.node(b)) {
             _ if a == b => a,
             (Node::Empty, _) | (_, Node::Full) => a,
@@ -258,29 +263,29 @@ impl<'a> Graph<'a> {
                 let both = self.set_intersection(s, t);
                 self.identity_on(both)
             }
-            (_, Node::Product(s, t)) => self.within(a, s, t),
-            (Node::Product(s, t), _) => self.within(b, s, t),
-            (_, Node::Complement(c)) => self.difference(a, c),
-            (Node::Complement(c), _) => self.difference(b, c),
-            _ => self.add(Node::Intersection(a.min(b), a.max(b))),
+            (_, Node::Product(s, t)) => self.restrict_both_sides(a, s, t),
+            (Node::Product(s, t), _) => self.restrict_both_sides(b, s, t),
+            (_, Node::Complement(c)) => self.relation_difference(a, c),
+            (Node::Complement(c), _) => self.relation_difference(b, c),
+            _ => self.intern_node(Node::Intersection(a.min(b), a.max(b))),
         }
     }
 
     /// `r & (s * t)`
-    fn within(&mut self, r: NodeId, s: NodeId, t: NodeId) -> NodeId {
+    fn restrict_both_sides(&mut self, r: NodeId, s: NodeId, t: NodeId) -> NodeId {
         let rows = self.restrict_rows(s, r);
         self.restrict_columns(rows, t)
     }
 
-    pub(crate) fn difference(&mut self, a: NodeId, b: NodeId) -> NodeId {
+    pub(crate) fn relation_difference(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.node(a), self.node(b)) {
-            _ if a == b => self.empty(),
-            (_, Node::Full) => self.empty(),
+            _ if a == b => self.empty_relation(),
+            (_, Node::Full) => self.empty_relation(),
             (Node::Empty, _) | (_, Node::Empty) => a,
-            (Node::Full, _) => self.complement(b),
-            (_, Node::Complement(c)) => self.intersection(a, c),
+            (Node::Full, _) => self.relation_complement(b),
+            (_, Node::Complement(c)) => self.relation_intersection(a, c),
             (Node::Identity | Node::IdentityOn(_), Node::Identity | Node::Star(_) | Node::Optional(_)) => {
-                self.empty()
+                self.empty_relation()
             }
             (Node::IdentityOn(s), Node::IdentityOn(t)) => {
                 let rest = self.set_difference(s, t);
@@ -288,22 +293,22 @@ impl<'a> Graph<'a> {
             }
             // `r \ (r; r+)`
             (_, Node::Sequence(first, rest)) if first == a && self.node(rest) == Node::Plus(a) => {
-                self.immediate(a)
+                self.immediate_relation(a)
             }
-            _ => self.add(Node::Difference(a, b)),
+            _ => self.intern_node(Node::Difference(a, b)),
         }
     }
 
-    pub(crate) fn complement(&mut self, a: NodeId) -> NodeId {
+    pub(crate) fn relation_complement(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
-            Node::Empty => self.full(),
-            Node::Full => self.empty(),
+            Node::Empty => self.full_relation(),
+            Node::Full => self.empty_relation(),
             Node::Complement(b) => b,
-            _ => self.add(Node::Complement(a)),
+            _ => self.intern_node(Node::Complement(a)),
         }
     }
 
-    pub(crate) fn sequence(&mut self, a: NodeId, b: NodeId) -> NodeId {
+    pub(crate) fn compose_relations(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.node(a), self.node(b)) {
             (Node::Empty, _) | (_, Node::Identity) => a,
             (_, Node::Empty) | (Node::Identity, _) => b,
@@ -314,28 +319,28 @@ impl<'a> Graph<'a> {
             (Node::Optional(q), Node::Star(r)) if r == q => b,
             (Node::Star(r), Node::Plus(q)) if r == q => b,
             (Node::Plus(q), Node::Star(r)) if r == q => a,
-            (Node::Star(r), _) if r == b => self.plus(r),
-            (_, Node::Star(r)) if r == a => self.plus(r),
-            _ => self.add(Node::Sequence(a, b)),
+            (Node::Star(r), _) if r == b => self.transitive_closure(r),
+            (_, Node::Star(r)) if r == a => self.transitive_closure(r),
+            _ => self.intern_node(Node::Sequence(a, b)),
         }
     }
 
     pub(crate) fn restrict_rows(&mut self, s: NodeId, r: NodeId) -> NodeId {
         match (self.node(s), self.node(r)) {
             (Node::Universe, _) | (_, Node::Empty) => r,
-            (Node::EmptySet, _) => self.empty(),
+            (Node::EmptySet, _) => self.empty_relation(),
             (_, Node::Identity) => self.identity_on(s),
             (_, Node::IdentityOn(t)) => {
                 let both = self.set_intersection(s, t);
                 self.identity_on(both)
             }
             (_, Node::Full) => {
-                let all = self.universe();
-                self.product(s, all)
+                let all = self.universe_set();
+                self.cartesian_product(s, all)
             }
             (_, Node::Product(t, u)) => {
                 let both = self.set_intersection(s, t);
-                self.product(both, u)
+                self.cartesian_product(both, u)
             }
             (_, Node::RestrictRows(t, inner)) => {
                 let both = self.set_intersection(s, t);
@@ -346,53 +351,53 @@ impl<'a> Graph<'a> {
                 let rows = self.restrict_rows(s, inner);
                 self.restrict_columns(rows, t)
             }
-            _ => self.add(Node::RestrictRows(s, r)),
+            _ => self.intern_node(Node::RestrictRows(s, r)),
         }
     }
 
     pub(crate) fn restrict_columns(&mut self, r: NodeId, s: NodeId) -> NodeId {
         match (self.node(r), self.node(s)) {
             (_, Node::Universe) | (Node::Empty, _) => r,
-            (_, Node::EmptySet) => self.empty(),
+            (_, Node::EmptySet) => self.empty_relation(),
             (Node::Identity, _) => self.identity_on(s),
             (Node::IdentityOn(t), _) => {
                 let both = self.set_intersection(s, t);
                 self.identity_on(both)
             }
             (Node::Full, _) => {
-                let all = self.universe();
-                self.product(all, s)
+                let all = self.universe_set();
+                self.cartesian_product(all, s)
             }
             (Node::Product(t, u), _) => {
                 let both = self.set_intersection(s, u);
-                self.product(t, both)
+                self.cartesian_product(t, both)
             }
             (Node::RestrictColumns(inner, t), _) => {
                 let both = self.set_intersection(s, t);
                 self.restrict_columns(inner, both)
             }
-            _ => self.add(Node::RestrictColumns(r, s)),
+            _ => self.intern_node(Node::RestrictColumns(r, s)),
         }
     }
 
-    pub(crate) fn inverse(&mut self, a: NodeId) -> NodeId {
+    pub(crate) fn inverse_of(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
             Node::Empty | Node::Identity | Node::Full | Node::IdentityOn(_) => a,
             Node::Inverse(b) => b,
-            Node::Product(s, t) => self.product(t, s),
+            Node::Product(s, t) => self.cartesian_product(t, s),
             Node::RestrictRows(s, r) => {
-                let turned = self.inverse(r);
+                let turned = self.inverse_of(r);
                 self.restrict_columns(turned, s)
             }
             Node::RestrictColumns(r, s) => {
-                let turned = self.inverse(r);
+                let turned = self.inverse_of(r);
                 self.restrict_rows(s, turned)
             }
-            _ => self.add(Node::Inverse(a)),
+            _ => self.intern_node(Node::Inverse(a)),
         }
     }
 
-    pub(crate) fn plus(&mut self, a: NodeId) -> NodeId {
+    pub(crate) fn transitive_closure(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
             Node::Empty
             | Node::Identity
@@ -401,33 +406,33 @@ impl<'a> Graph<'a> {
             | Node::Product(..)
             | Node::Plus(_)
             | Node::Star(_) => a,
-            Node::Optional(b) => self.star(b),
-            _ => self.add(Node::Plus(a)),
+            Node::Optional(b) => self.reflexive_transitive_closure(b),
+            _ => self.intern_node(Node::Plus(a)),
         }
     }
 
-    pub(crate) fn star(&mut self, a: NodeId) -> NodeId {
+    pub(crate) fn reflexive_transitive_closure(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
-            Node::Empty | Node::Identity | Node::IdentityOn(_) => self.identity(),
+            Node::Empty | Node::Identity | Node::IdentityOn(_) => self.identity_relation(),
             Node::Full | Node::Star(_) => a,
-            Node::Plus(b) | Node::Optional(b) => self.star(b),
-            _ => self.add(Node::Star(a)),
+            Node::Plus(b) | Node::Optional(b) => self.reflexive_transitive_closure(b),
+            _ => self.intern_node(Node::Star(a)),
         }
     }
 
-    pub(crate) fn optional(&mut self, a: NodeId) -> NodeId {
+    pub(crate) fn reflexive_closure(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
-            Node::Empty | Node::Identity | Node::IdentityOn(_) => self.identity(),
+            Node::Empty | Node::Identity | Node::IdentityOn(_) => self.identity_relation(),
             Node::Full | Node::Star(_) | Node::Optional(_) => a,
-            Node::Plus(b) => self.star(b),
-            _ => self.add(Node::Optional(a)),
+            Node::Plus(b) => self.reflexive_transitive_closure(b),
+            _ => self.intern_node(Node::Optional(a)),
         }
     }
 
-    pub(crate) fn immediate(&mut self, a: NodeId) -> NodeId {
+    pub(crate) fn immediate_relation(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
             Node::Empty => a,
-            _ => self.add(Node::Immediate(a)),
+            _ => self.intern_node(Node::Immediate(a)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Text to tokens; comments are kept apart, because options and clause citations stand in them.
+//! Lexer of cat. Comments form a separate list, because they hold options and clause citations.
 
 use super::error::CatProblem;
 use super::source::{CatSpan, SourceId};
@@ -104,7 +104,7 @@ const UNSUPPORTED: &[&str] = &[
 ];
 
 impl Token {
-    /// How messages name the token.
+    /// Returns the token's description for messages.
     pub(crate) fn describe(&self) -> String {
         let sign = match self {
             Token::Name(name) | Token::Unsupported(name) => return format!("`{name}`"),
@@ -154,7 +154,7 @@ pub(crate) struct Comment {
 
 /// The result of reading a text into tokens; the last token is [`Token::End`].
 #[derive(Debug, Default)]
-pub(crate) struct Lexed {
+pub(crate) struct LexedText {
     pub(crate) tokens: Vec<(Token, CatSpan)>,
     pub(crate) comments: Vec<Comment>,
     pub(crate) problems: Vec<(CatProblem, CatSpan)>,
@@ -169,20 +169,20 @@ struct Lexer<'a> {
 }
 
 /// Reads a text into tokens.
-pub(crate) fn lex(text: &str, source: SourceId) -> Lexed {
+pub(crate) fn tokenize_text(text: &str, source: SourceId) -> LexedText {
     let mut lexer = Lexer { text, source, offset: 0, line: 1, column: 1 };
-    let mut lexed = Lexed::default();
-    while lexer.token(&mut lexed) {}
-    lexed.tokens.push((Token::End, lexer.here()));
+    let mut lexed = LexedText::default();
+    while lexer.lex_token(&mut lexed) {}
+    lexed.tokens.push((Token::End, lexer.current_span()));
     lexed
 }
 
 impl Lexer<'_> {
-    fn rest(&self) -> &str {
+    fn remaining_text(&self) -> &str {
         self.text.get(self.offset..).unwrap_or("")
     }
 
-    fn here(&self) -> CatSpan {
+    fn current_span(&self) -> CatSpan {
         CatSpan {
             source: self.source,
             offset: u32::try_from(self.offset).unwrap_or(u32::MAX),
@@ -193,8 +193,8 @@ impl Lexer<'_> {
     }
 
     /// Steps over `bytes` bytes, which must end at a character.
-    fn advance(&mut self, bytes: usize) -> CatSpan {
-        let start = self.here();
+    fn advance_by(&mut self, bytes: usize) -> CatSpan {
+        let start = self.current_span();
         let skipped = self.text.get(self.offset..self.offset + bytes).unwrap_or("");
         for character in skipped.chars() {
             if character == '\n' {
@@ -209,44 +209,44 @@ impl Lexer<'_> {
     }
 
     /// Reads one token or comment; false at the end of the text.
-    fn token(&mut self, lexed: &mut Lexed) -> bool {
-        let rest = self.rest();
+    fn lex_token(&mut self, lexed: &mut LexedText) -> bool {
+        let rest = self.remaining_text();
         let Some(first) = rest.chars().next() else {
             return false;
         };
         let sign = match first {
             _ if first.is_whitespace() => {
                 let blank = rest.len() - rest.trim_start().len();
-                self.advance(blank);
+                self.advance_by(blank);
                 return true;
             }
             '(' if rest.starts_with("(*") => {
-                self.block_comment(lexed, "(*", "*)");
+                self.lex_block_comment(lexed, "(*", "*)");
                 return true;
             }
             '/' if rest.starts_with("/*") => {
-                self.block_comment(lexed, "/*", "*/");
+                self.lex_block_comment(lexed, "/*", "*/");
                 return true;
             }
             '/' if rest.starts_with("//") => {
-                self.line_comment(lexed, 2);
+                self.lex_line_comment(lexed, 2);
                 return true;
             }
             '#' => {
-                self.line_comment(lexed, 1);
+                self.lex_line_comment(lexed, 1);
                 return true;
             }
             '"' => {
-                self.string(lexed);
+                self.lex_string(lexed);
                 return true;
             }
             '-' if rest.starts_with("-1") => {
-                let span = self.advance(2);
+                let span = self.advance_by(2);
                 lexed.tokens.push((Token::MinusOne, span));
                 return true;
             }
             '-' if rest.starts_with("->") => {
-                let span = self.advance(2);
+                let span = self.advance_by(2);
                 lexed.tokens.push((Token::Unsupported("->".into()), span));
                 return true;
             }
@@ -254,12 +254,12 @@ impl Lexer<'_> {
                 // A tag, as `'acquire`.
                 let length = 1 + word_length(rest.get(1..).unwrap_or(""));
                 let tag = rest.get(..length).unwrap_or("").to_owned();
-                let span = self.advance(length);
+                let span = self.advance_by(length);
                 lexed.tokens.push((Token::Unsupported(tag), span));
                 return true;
             }
             '_' | '0'..='9' | 'a'..='z' | 'A'..='Z' => {
-                self.word(lexed);
+                self.lex_word(lexed);
                 return true;
             }
             '(' => Token::LeftParenthesis,
@@ -281,24 +281,24 @@ impl Lexer<'_> {
             ',' => Token::Comma,
             ':' => Token::Colon,
             character => {
-                let span = self.advance(character.len_utf8());
+                let span = self.advance_by(character.len_utf8());
                 lexed.problems.push((CatProblem::UnexpectedCharacter { character }, span));
                 return true;
             }
         };
-        let span = self.advance(1);
+        let span = self.advance_by(1);
         lexed.tokens.push((sign, span));
         true
     }
 
-    fn word(&mut self, lexed: &mut Lexed) {
-        let rest = self.rest();
+    fn lex_word(&mut self, lexed: &mut LexedText) {
+        let rest = self.remaining_text();
         let mut length = word_length(rest);
         if rest.get(length..).is_some_and(|after| after.starts_with('\'')) {
             length += 1;
         }
         let word = rest.get(..length).unwrap_or("").to_owned();
-        let span = self.advance(length);
+        let span = self.advance_by(length);
         let token = if let Some((_, keyword)) = KEYWORDS.iter().find(|(known, _)| *known == word) {
             Token::Keyword(*keyword)
         } else if UNSUPPORTED.contains(&word.as_str()) {
@@ -313,30 +313,30 @@ impl Lexer<'_> {
         lexed.tokens.push((token, span));
     }
 
-    fn string(&mut self, lexed: &mut Lexed) {
-        let rest = self.rest();
+    fn lex_string(&mut self, lexed: &mut LexedText) {
+        let rest = self.remaining_text();
         let Some(length) = rest.get(1..).and_then(|inner| inner.find('"')) else {
-            let span = self.advance(1);
-            self.advance(self.rest().len());
+            let span = self.advance_by(1);
+            self.advance_by(self.remaining_text().len());
             lexed.problems.push((CatProblem::UnterminatedString, span));
             return;
         };
         let text = rest.get(1..=length).unwrap_or("").to_owned();
-        let span = self.advance(length + 2);
+        let span = self.advance_by(length + 2);
         lexed.tokens.push((Token::Text(text), span));
     }
 
-    fn line_comment(&mut self, lexed: &mut Lexed, opening: usize) {
-        let rest = self.rest();
+    fn lex_line_comment(&mut self, lexed: &mut LexedText, opening: usize) {
+        let rest = self.remaining_text();
         let length = rest.find('\n').unwrap_or(rest.len());
         let text = rest.get(opening..length).unwrap_or("").to_owned();
-        let span = self.advance(length);
+        let span = self.advance_by(length);
         lexed.comments.push(Comment { text, span, last_line: self.line, opening: opening as u32 });
     }
 
     /// Comments nest, as in herd.
-    fn block_comment(&mut self, lexed: &mut Lexed, open: &str, close: &str) {
-        let rest = self.rest();
+    fn lex_block_comment(&mut self, lexed: &mut LexedText, open: &str, close: &str) {
+        let rest = self.remaining_text();
         let mut depth = 0_usize;
         let mut at = 0;
         while at < rest.len() {
@@ -349,7 +349,7 @@ impl Lexer<'_> {
                 at += close.len();
                 if depth == 0 {
                     let text = rest.get(open.len()..at - close.len()).unwrap_or("").to_owned();
-                    let span = self.advance(at);
+                    let span = self.advance_by(at);
                     let opening = open.len() as u32;
                     lexed.comments.push(Comment { text, span, last_line: self.line, opening });
                     return;
@@ -358,8 +358,8 @@ impl Lexer<'_> {
                 at += ahead.chars().next().map_or(1, char::len_utf8);
             }
         }
-        let span = self.advance(open.len());
-        self.advance(self.rest().len());
+        let span = self.advance_by(open.len());
+        self.advance_by(self.remaining_text().len());
         lexed.problems.push((CatProblem::UnterminatedComment, span));
     }
 }

@@ -1,10 +1,10 @@
-//! Reads a model with its includes, its options and the clauses that its comments cite.
+//! Loads a model with its includes, its options and the clauses that its comments cite.
 
-use super::ast::{Model, Name, Statement};
+use super::ast::{CatModel, Identifier, Statement};
 use super::error::{CatError, CatErrors, CatProblem};
-use super::lexer::{Comment, lex};
+use super::lexer::{Comment, tokenize_text};
 use super::options::WrittenOptions;
-use super::parser::{Item, parse_tokens};
+use super::parser::{ParsedItem, parse_tokens};
 use super::source::{CatSpan, SourceId, SourceText};
 use std::sync::Arc;
 
@@ -18,24 +18,28 @@ const STATEMENT_LIMIT: usize = 4096;
 /// The file of herd's library that generates orders; with it a model has herd's names for the orders of C11.
 pub(crate) const NAMES_OF_HERD: &str = "cross.cat";
 
-/// Reads a model.
+/// Parses a model and its includes.
 ///
-/// `name` is how messages call the text. `resolve` gives the text of an included file, by the name that stands after
-/// `include`.
+/// `name` identifies the text in messages. `resolve` returns the text of an included file by the name in the
+/// `include` statement.
 ///
 /// # Errors
-/// All mistakes of spelling and grammar; [`compile`](super::compile) finds those of meaning.
-pub fn parse(name: &str, text: &str, resolve: &dyn Fn(&str) -> Option<String>) -> Result<Model, CatErrors> {
-    parse_from(SourceId(0), name, text, resolve)
+/// All syntax errors; [`compile`](super::compile) reports the semantic ones.
+pub fn parse_model(
+    name: &str,
+    text: &str,
+    resolve: &dyn Fn(&str) -> Option<String>,
+) -> Result<CatModel, CatErrors> {
+    parse_model_from(SourceId(0), name, text, resolve)
 }
 
-/// [`parse`], with the sources numbered from `first`.
-pub(crate) fn parse_from(
+/// [`parse_model`], with the sources numbered from `first`.
+pub(crate) fn parse_model_from(
     first: SourceId,
     name: &str,
     text: &str,
     resolve: &dyn Fn(&str) -> Option<String>,
-) -> Result<Model, CatErrors> {
+) -> Result<CatModel, CatErrors> {
     let mut loader = Loader {
         resolve,
         first,
@@ -45,11 +49,11 @@ pub(crate) fn parse_from(
         statements: Vec::new(),
         errors: Vec::new(),
     };
-    let model_name = loader.load(name, text);
+    let model_name = loader.load_file(name, text);
     if loader.errors.is_empty() {
-        Ok(Model {
+        Ok(CatModel {
             name: model_name,
-            options: loader.options.resolve(),
+            options: loader.options.resolve_defaults(),
             statements: loader.statements,
             sources: loader.sources.into(),
         })
@@ -58,13 +62,13 @@ pub(crate) fn parse_from(
     }
 }
 
-/// A model with what it says of undefined initial values, for tests that have some.
+/// Extends a model with the axioms for undefined initial values.
 ///
 /// # Errors
-/// None: the text that is added is the engine's own.
-pub(crate) fn with_uninitialised_reads(model: &Model) -> Result<Model, CatErrors> {
+/// None in practice: the added text is part of the engine.
+pub(crate) fn with_uninitialised_reads(model: &CatModel) -> Result<CatModel, CatErrors> {
     let first = SourceId(model.sources.len() as u16);
-    let more = parse_from(first, "uninitialised.cat", include_str!("uninitialised.cat"), &|_| None)?;
+    let more = parse_model_from(first, "uninitialised.cat", include_str!("uninitialised.cat"), &|_| None)?;
     let mut extended = model.clone();
     extended.statements.extend(more.statements);
     extended.sources = model.sources.iter().chain(more.sources.iter()).cloned().collect();
@@ -83,7 +87,7 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    fn load(&mut self, name: &str, text: &str) -> Option<String> {
+    fn load_file(&mut self, name: &str, text: &str) -> Option<String> {
         let index = self.sources.len();
         let id = SourceId(self.first.0 + index as u16);
         let source = SourceText { name: name.to_owned(), text: Arc::from(text) };
@@ -94,13 +98,13 @@ impl Loader<'_> {
             self.errors.push(CatError::new(problem, start, &source));
             return None;
         }
-        let lexed = lex(text, id);
+        let lexed = tokenize_text(text, id);
         let parsed = parse_tokens(lexed.tokens);
         let mut problems = lexed.problems;
         problems.extend(parsed.problems);
         let mut options = WrittenOptions::default();
         read_options(&lexed.comments, &mut options, &mut problems);
-        self.options = self.options.or(options);
+        self.options = self.options.merge_with(options);
         problems.sort_by_key(|(_, span)| span.offset);
         self.errors.extend(problems.into_iter().map(|(problem, span)| CatError::new(problem, span, &source)));
 
@@ -108,29 +112,29 @@ impl Loader<'_> {
             .items
             .iter()
             .map(|item| match item {
-                Item::Statement(_, span) => *span,
-                Item::Include(file) => file.span,
+                ParsedItem::Statement(_, span) => *span,
+                ParsedItem::Include(file) => file.span,
             })
             .collect();
         let clauses = cited_clauses(&lexed.comments, &spans, text);
         self.open.push(name.to_owned());
         for (item, clauses) in parsed.items.into_iter().zip(clauses) {
             match item {
-                Item::Statement(kind, span) => {
+                ParsedItem::Statement(kind, span) => {
                     self.statements.push(Statement { kind, span, clauses });
                     if self.statements.len() == STATEMENT_LIMIT + 1 {
                         let problem = CatProblem::TooManyStatements { limit: STATEMENT_LIMIT };
                         self.errors.push(CatError::new(problem, span, &source));
                     }
                 }
-                Item::Include(file) => self.include(&file, &source),
+                ParsedItem::Include(file) => self.include_file(&file, &source),
             }
         }
         self.open.pop();
         parsed.name
     }
 
-    fn include(&mut self, file: &Name, source: &SourceText) {
+    fn include_file(&mut self, file: &Identifier, source: &SourceText) {
         let name = file.text.clone();
         let problem = if self.open.contains(&name) {
             CatProblem::IncludeCycle { name, chain: self.open.clone() }
@@ -140,7 +144,7 @@ impl Loader<'_> {
             return;
         } else if let Some(text) = (self.resolve)(&name) {
             let before = self.statements.len();
-            self.load(&name, &text);
+            self.load_file(&name, &text);
             if name == NAMES_OF_HERD {
                 // herd has these names from the start, wherever it generates orders.
                 let names = self.statements.len() - before;
@@ -175,17 +179,17 @@ fn read_options(
         }
         let list_start = comment.text.len() - words.len();
         for word in words.split_whitespace() {
-            if let Err(problem) = options.read(word) {
+            if let Err(problem) = options.read_word(word) {
                 // The word is a slice of the comment, so the distance of their starts is its place.
                 let within = list_start + (word.as_ptr() as usize - words.as_ptr() as usize);
-                problems.push((problem, place_in(comment, within, word.len())));
+                problems.push((problem, span_in_comment(comment, within, word.len())));
             }
         }
     }
 }
 
 /// The span of a part of a comment's text.
-fn place_in(comment: &Comment, start: usize, length: usize) -> CatSpan {
+fn span_in_comment(comment: &Comment, start: usize, length: usize) -> CatSpan {
     let before = comment.text.get(..start).unwrap_or("");
     let line = comment.span.line + before.matches('\n').count() as u32;
     let column = match before.rsplit_once('\n') {
@@ -201,7 +205,7 @@ fn place_in(comment: &Comment, start: usize, length: usize) -> CatSpan {
     }
 }
 
-/// Whether a word is a clause id: `VK-SW-01`, `HSA-2.2.1-01`.
+/// Returns true if a word is a clause id: `VK-SW-01`, `HSA-2.2.1-01`.
 fn is_clause(word: &str) -> bool {
     let parts: Vec<&str> = word.split('-').collect();
     let [family, middle @ .., number] = parts.as_slice() else {
@@ -219,23 +223,25 @@ fn is_clause(word: &str) -> bool {
 }
 
 /// The clause ids of a comment that is a list of them; a comment with any other word cites nothing.
-fn citations(comment: &str) -> Vec<String> {
+fn find_citations(comment: &str) -> Vec<String> {
     let words = || comment.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
     if words().all(is_clause) { words().map(str::to_owned).collect() } else { Vec::new() }
 }
 
-/// The clause ids of the comment that stands directly before the end of `text`, but for `|` and opening parentheses.
+/// Returns the clause ids of the comment that directly precedes the end of `text`. Skips `|` and opening
+/// parentheses.
 pub(crate) fn clauses_cited_before(text: &str) -> Vec<String> {
     let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == '|' || c == '(');
     let comment = text.strip_suffix("*)").and_then(|text| text.rsplit_once("(*"));
-    comment.map_or(Vec::new(), |(_, comment)| citations(comment))
+    comment.map_or(Vec::new(), |(_, comment)| find_citations(comment))
 }
 
 /// For each statement the clauses that are cited inside it, after it on its last line, or before it: on its first
 /// line, or on the lines directly above.
 fn cited_clauses(comments: &[Comment], statements: &[CatSpan], text: &str) -> Vec<Vec<String>> {
     let last_line = |span: &CatSpan| {
-        let lines = text.get(span.offset as usize..span.end() as usize).unwrap_or("").matches('\n').count();
+        let lines =
+            text.get(span.offset as usize..span.end_offset() as usize).unwrap_or("").matches('\n').count();
         span.line + lines as u32
     };
     let mut owners: Vec<Option<usize>> = vec![None; comments.len()];
@@ -259,7 +265,7 @@ fn cited_clauses(comments: &[Comment], statements: &[CatSpan], text: &str) -> Ve
     let mut clauses = vec![Vec::new(); statements.len()];
     for (comment, owner) in comments.iter().zip(owners) {
         if let Some(owner) = owner {
-            for clause in citations(&comment.text) {
+            for clause in find_citations(&comment.text) {
                 if !clauses[owner].contains(&clause) {
                     clauses[owner].push(clause);
                 }

@@ -1,8 +1,8 @@
-//! What cat cannot say: choices about candidate executions, written in the first comment of the file.
+//! Options beyond cat's expressiveness, such as the event representation, from the first comment of a model.
 
 use super::error::CatProblem;
 
-/// How a read-modify-write is represented.
+/// Representation of a read-modify-write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RmwEvents {
     /// A read and a write joined by `rmw`.
@@ -12,7 +12,7 @@ pub enum RmwEvents {
     Fused,
 }
 
-/// Which initial writes there are.
+/// The initial writes of an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum InitialWrites {
     /// One for each location.
@@ -22,7 +22,7 @@ pub enum InitialWrites {
     PerName,
 }
 
-/// Which control barriers meet.
+/// The control barriers that synchronize with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BarrierReach {
     /// Those of one workgroup.
@@ -32,7 +32,7 @@ pub enum BarrierReach {
     Any,
 }
 
-/// What scoped modification order must be.
+/// Required shape of the scoped modification order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AsmoOrder {
     /// Coherence order among mutually ordered atomics.
@@ -42,17 +42,17 @@ pub enum AsmoOrder {
     Transitive,
 }
 
-/// What the final value of a location is.
+/// Definition of a location's final value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FinalValue {
-    /// What a read of the device domain after every thread reads.
+    /// The value that a read in the device domain after all threads returns.
     DeviceRead,
     /// The last write in coherence order.
     #[default]
     Coherence,
 }
 
-/// Which values a candidate execution may hold.
+/// Values that a candidate execution may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Values {
     /// Data dependency and reads-from together have no cycle.
@@ -62,7 +62,7 @@ pub enum Values {
     Free,
 }
 
-/// Which tests a model judges.
+/// Tests that the model can judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Language {
     /// Those of Vulkan: the native dialect and Khronos' files.
@@ -72,7 +72,7 @@ pub enum Language {
     Hsa,
 }
 
-/// Which events a model has an account of.
+/// Events that the model covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Events {
     /// Those of Dartagnan's dialect. Tests with others are refused.
@@ -83,8 +83,8 @@ pub enum Events {
     All,
 }
 
-/// Which lanes execute a subgroup operation together that some have come to on another way than others, in code that a branch
-/// skips; a shader that declares `MaximallyReconvergesKHR` leaves nothing open.
+/// The lanes that may execute a subgroup operation together after reaching it along different paths, in code
+/// that a branch skips. `MaximallyReconvergesKHR` leaves no choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tangling {
     /// Any of them with any others: they "may resume executing the same dynamic instances".
@@ -98,7 +98,7 @@ pub enum Tangling {
 
 /// The choices of a model. The default is what Dartagnan does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Options {
+pub struct ModelOptions {
     /// `rmw=split|fused`
     pub rmw: RmwEvents,
     /// `init=per-location|per-name`
@@ -119,7 +119,7 @@ pub struct Options {
     pub tangling: Tangling,
 }
 
-/// The choices as far as they are written down: what an included file leaves open or adds.
+/// Options as written in one file, before defaults apply. An including file may add the missing ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WrittenOptions {
     rmw: Option<RmwEvents>,
@@ -138,60 +138,68 @@ const KEYS: &[&str] = &["rmw", "init", "barrier", "asmo", "final", "values", "te
 
 impl WrittenOptions {
     /// Reads one `key=value` word.
-    pub(crate) fn read(&mut self, word: &str) -> Result<(), CatProblem> {
+    pub(crate) fn read_word(&mut self, word: &str) -> Result<(), CatProblem> {
         let Some((key, value)) = word.split_once('=') else {
             return Err(CatProblem::MalformedOption { word: word.to_owned() });
         };
         match key {
-            "rmw" => {
-                choose(&mut self.rmw, "rmw", value, [RmwEvents::Split, RmwEvents::Fused], &["split", "fused"])
-            }
-            "init" => choose(
+            "rmw" => choose_option(
+                &mut self.rmw,
+                "rmw",
+                value,
+                [RmwEvents::Split, RmwEvents::Fused],
+                &["split", "fused"],
+            ),
+            "init" => choose_option(
                 &mut self.init,
                 "init",
                 value,
                 [InitialWrites::PerLocation, InitialWrites::PerName],
                 &["per-location", "per-name"],
             ),
-            "barrier" => choose(
+            "barrier" => choose_option(
                 &mut self.barrier,
                 "barrier",
                 value,
                 [BarrierReach::Workgroup, BarrierReach::Any],
                 &["workgroup", "any"],
             ),
-            "asmo" => choose(
+            "asmo" => choose_option(
                 &mut self.asmo,
                 "asmo",
                 value,
                 [AsmoOrder::Plain, AsmoOrder::Transitive],
                 &["plain", "transitive"],
             ),
-            "final" => choose(
+            "final" => choose_option(
                 &mut self.final_value,
                 "final",
                 value,
                 [FinalValue::DeviceRead, FinalValue::Coherence],
                 &["device-read", "co"],
             ),
-            "values" => choose(
+            "values" => choose_option(
                 &mut self.values,
                 "values",
                 value,
                 [Values::NoThinAir, Values::Free],
                 &["no-thin-air", "free"],
             ),
-            "tests" => choose(
+            "tests" => choose_option(
                 &mut self.language,
                 "tests",
                 value,
                 [Language::Vulkan, Language::Hsa],
                 &["vulkan", "hsa"],
             ),
-            "events" => {
-                choose(&mut self.events, "events", value, [Events::Basic, Events::All], &["basic", "all"])
-            }
-            "tangles" => choose(
+            "events" => choose_option(
+                &mut self.events,
+                "events",
+                value,
+                [Events::Basic, Events::All],
+                &["basic", "all"],
+            ),
+            "tangles" => choose_option(
                 &mut self.tangling,
                 "tangles",
                 value,
@@ -203,7 +211,7 @@ impl WrittenOptions {
     }
 
     /// Adds what `self` leaves open.
-    pub(crate) fn or(self, other: WrittenOptions) -> WrittenOptions {
+    pub(crate) fn merge_with(self, other: WrittenOptions) -> WrittenOptions {
         WrittenOptions {
             rmw: self.rmw.or(other.rmw),
             init: self.init.or(other.init),
@@ -218,8 +226,8 @@ impl WrittenOptions {
     }
 
     /// The choices, with the default where nothing is written.
-    pub(crate) fn resolve(self) -> Options {
-        Options {
+    pub(crate) fn resolve_defaults(self) -> ModelOptions {
+        ModelOptions {
             rmw: self.rmw.unwrap_or_default(),
             init: self.init.unwrap_or_default(),
             barrier: self.barrier.unwrap_or_default(),
@@ -233,7 +241,7 @@ impl WrittenOptions {
     }
 }
 
-fn choose<T: Copy, const N: usize>(
+fn choose_option<T: Copy, const N: usize>(
     slot: &mut Option<T>,
     key: &'static str,
     value: &str,

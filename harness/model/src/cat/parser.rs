@@ -1,7 +1,8 @@
-//! Tokens to syntax tree, one text at a time. The grammar is in `reference.md`.
+//! Recursive-descent parser of cat, one text at a time. `reference.md` defines the grammar.
 
 use super::ast::{
-    Binding, Bindings, Comprehension, Expression, ExpressionKind, Iterated, Name, Procedure, StatementKind,
+    Binding, Bindings, Comprehension, Expression, ExpressionKind, Identifier, Iterated, Procedure,
+    StatementKind,
 };
 use super::error::CatProblem;
 use super::lexer::{Keyword, Token};
@@ -9,28 +10,28 @@ use super::plan::AxiomKind;
 use super::source::CatSpan;
 use std::sync::Arc;
 
-/// How deep parentheses, and expressions, may nest.
+/// Bound on the nesting of parentheses and expressions.
 pub(crate) const DEPTH_LIMIT: usize = 128;
 
-/// What stands between two statements' starts.
+/// A parsed element between two statement starts.
 #[derive(Debug)]
-pub(crate) enum Item {
+pub(crate) enum ParsedItem {
     Statement(StatementKind, CatSpan),
-    Include(Name),
+    Include(Identifier),
 }
 
 /// The result of parsing one text.
 #[derive(Debug, Default)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedFile {
     pub(crate) name: Option<String>,
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<ParsedItem>,
     pub(crate) problems: Vec<(CatProblem, CatSpan)>,
 }
 
 /// A problem was reported; the statement is given up.
-struct GivenUp;
+struct ParseAborted;
 
-type Parse<T> = Result<T, GivenUp>;
+type ParseResult<T> = Result<T, ParseAborted>;
 
 struct Parser {
     tokens: Vec<(Token, CatSpan)>,
@@ -40,16 +41,16 @@ struct Parser {
 }
 
 /// Parses the tokens of one text, which end with [`Token::End`].
-pub(crate) fn parse_tokens(tokens: Vec<(Token, CatSpan)>) -> Parsed {
+pub(crate) fn parse_tokens(tokens: Vec<(Token, CatSpan)>) -> ParsedFile {
     let mut parser = Parser { tokens, position: 0, depth: 0, problems: Vec::new() };
-    let name = parser.model_name();
+    let name = parser.parse_model_name();
     let mut items = Vec::new();
-    while *parser.peek() != Token::End {
-        if let Err(GivenUp) = parser.item(&mut items) {
+    while *parser.peek_token() != Token::End {
+        if let Err(ParseAborted) = parser.parse_item(&mut items) {
             parser.skip_to_statement();
         }
     }
-    Parsed { name, items, problems: parser.problems }
+    ParsedFile { name, items, problems: parser.problems }
 }
 
 type MakeChain = fn(Vec<Expression>) -> ExpressionKind;
@@ -63,15 +64,15 @@ const CHAINS: [(Token, MakeChain); 4] = [
 ];
 
 impl Parser {
-    fn peek(&self) -> &Token {
-        self.ahead(0)
+    fn peek_token(&self) -> &Token {
+        self.peek_ahead(0)
     }
 
-    fn ahead(&self, distance: usize) -> &Token {
+    fn peek_ahead(&self, distance: usize) -> &Token {
         self.tokens.get(self.position + distance).map_or(&Token::End, |(token, _)| token)
     }
 
-    fn span(&self) -> CatSpan {
+    fn current_span(&self) -> CatSpan {
         self.tokens.get(self.position).or(self.tokens.last()).map(|(_, span)| *span).unwrap_or_default()
     }
 
@@ -80,63 +81,63 @@ impl Parser {
         previous.map(|(_, span)| *span).unwrap_or_default()
     }
 
-    fn next(&mut self) -> CatSpan {
-        let span = self.span();
+    fn next_token(&mut self) -> CatSpan {
+        let span = self.current_span();
         if self.position + 1 < self.tokens.len() {
             self.position += 1;
         }
         span
     }
 
-    fn eat(&mut self, token: &Token) -> bool {
-        let found = self.peek() == token;
+    fn eat_token(&mut self, token: &Token) -> bool {
+        let found = self.peek_token() == token;
         if found {
-            self.next();
+            self.next_token();
         }
         found
     }
 
     fn eat_keyword(&mut self, keyword: Keyword) -> bool {
-        self.eat(&Token::Keyword(keyword))
+        self.eat_token(&Token::Keyword(keyword))
     }
 
-    fn expect(&mut self, token: &Token, expected: &'static str) -> Parse<CatSpan> {
-        if self.peek() == token { Ok(self.next()) } else { Err(self.unexpected(expected)) }
+    fn expect_token(&mut self, token: &Token, expected: &'static str) -> ParseResult<CatSpan> {
+        if self.peek_token() == token { Ok(self.next_token()) } else { Err(self.report_unexpected(expected)) }
     }
 
-    fn unexpected(&mut self, expected: &'static str) -> GivenUp {
-        let problem = match self.peek() {
+    fn report_unexpected(&mut self, expected: &'static str) -> ParseAborted {
+        let problem = match self.peek_token() {
             Token::Unsupported(word) => CatProblem::Unsupported { word: word.clone() },
             token => CatProblem::Unexpected { found: token.describe(), expected },
         };
-        self.report(problem, self.span())
+        self.report_problem(problem, self.current_span())
     }
 
-    fn report(&mut self, problem: CatProblem, span: CatSpan) -> GivenUp {
+    fn report_problem(&mut self, problem: CatProblem, span: CatSpan) -> ParseAborted {
         self.problems.push((problem, span));
-        GivenUp
+        ParseAborted
     }
 
-    fn name(&mut self, expected: &'static str) -> Parse<Name> {
-        if let Token::Name(text) = self.peek() {
+    fn parse_name(&mut self, expected: &'static str) -> ParseResult<Identifier> {
+        if let Token::Name(text) = self.peek_token() {
             let text = text.clone();
-            return Ok(Name { text, span: self.next() });
+            return Ok(Identifier { text, span: self.next_token() });
         }
-        Err(self.unexpected(expected))
+        Err(self.report_unexpected(expected))
     }
 
     /// The words before the first statement.
-    fn model_name(&mut self) -> Option<String> {
+    fn parse_model_name(&mut self) -> Option<String> {
         let mut words = Vec::new();
-        while let Token::Name(word) | Token::Text(word) = self.peek() {
+        while let Token::Name(word) | Token::Text(word) = self.peek_token() {
             words.push(word.clone());
-            self.next();
+            self.next_token();
         }
         (!words.is_empty()).then(|| words.join(" "))
     }
 
-    fn at_statement(&self) -> bool {
-        match self.peek() {
+    fn is_at_statement(&self) -> bool {
+        match self.peek_token() {
             Token::End => true,
             Token::Keyword(keyword) => !matches!(
                 keyword,
@@ -150,7 +151,7 @@ impl Parser {
                     | Keyword::End
             ),
             Token::Tilde => matches!(
-                self.ahead(1),
+                self.peek_ahead(1),
                 Token::Keyword(Keyword::Acyclic | Keyword::Irreflexive | Keyword::Empty)
             ),
             _ => false,
@@ -159,118 +160,119 @@ impl Parser {
 
     fn skip_to_statement(&mut self) {
         self.depth = 0;
-        while !self.at_statement() {
-            self.next();
+        while !self.is_at_statement() {
+            self.next_token();
         }
     }
 
     /// Reads the next statement; those that only matter to drawings, or that `if` leaves out, add nothing.
-    fn item(&mut self, items: &mut Vec<Item>) -> Parse<()> {
-        let start = self.span();
-        let kind = match self.peek() {
+    fn parse_item(&mut self, items: &mut Vec<ParsedItem>) -> ParseResult<()> {
+        let start = self.current_span();
+        let kind = match self.peek_token() {
             Token::Keyword(Keyword::Include) => {
-                self.next();
-                let text = self.text("a file name in quotes")?;
-                items.push(Item::Include(text));
+                self.next_token();
+                let text = self.parse_string("a file name in quotes")?;
+                items.push(ParsedItem::Include(text));
                 return Ok(());
             }
             Token::Keyword(Keyword::Show | Keyword::Unshow) => {
-                self.next();
-                return self.shown();
+                self.next_token();
+                return self.skip_show();
             }
             Token::Keyword(Keyword::Cut) => {
-                self.next();
-                self.name("the name of an axiom")?;
+                self.next_token();
+                self.parse_name("the name of an axiom")?;
                 return Ok(());
             }
-            Token::Keyword(Keyword::If) => return self.nested(|parser| parser.variant(items)),
-            Token::Keyword(Keyword::With) => return self.generated(items),
-            Token::Keyword(Keyword::Procedure) => self.procedure()?,
-            _ => self.definition_or_demand()?,
+            Token::Keyword(Keyword::If) => return self.parse_nested(|parser| parser.parse_variant(items)),
+            Token::Keyword(Keyword::With) => return self.parse_with_from(items),
+            Token::Keyword(Keyword::Procedure) => self.parse_procedure()?,
+            _ => self.parse_definition_or_call()?,
         };
-        items.push(Item::Statement(kind, start.to(self.previous_span())));
+        items.push(ParsedItem::Statement(kind, start.merge_with(self.previous_span())));
         Ok(())
     }
 
-    /// What may also stand in a procedure.
-    fn definition_or_demand(&mut self) -> Parse<StatementKind> {
-        match self.peek() {
+    /// Parses the items that a procedure may contain.
+    fn parse_definition_or_call(&mut self) -> ParseResult<StatementKind> {
+        match self.peek_token() {
             Token::Keyword(Keyword::Let) => {
-                let bindings = self.bindings()?;
+                let bindings = self.parse_bindings()?;
                 // herd lets a statement end so.
                 self.eat_keyword(Keyword::In);
                 Ok(StatementKind::Let(bindings))
             }
             Token::Keyword(Keyword::Call) => {
-                self.next();
-                let procedure = self.name("the name of a procedure")?;
-                let arguments = self.arguments()?;
-                let name = self.given_name()?;
-                Ok(StatementKind::Call { procedure, arguments, name })
+                self.next_token();
+                let procedure = self.parse_name("the name of a procedure")?;
+                let parse_arguments = self.arguments()?;
+                let name = self.parse_axiom_name()?;
+                Ok(StatementKind::Call { procedure, arguments: parse_arguments, name })
             }
-            _ => self.axiom(),
+            _ => self.parse_axiom(),
         }
     }
 
-    fn text(&mut self, expected: &'static str) -> Parse<Name> {
-        if let Token::Text(text) = self.peek() {
+    fn parse_string(&mut self, expected: &'static str) -> ParseResult<Identifier> {
+        if let Token::Text(text) = self.peek_token() {
             let text = text.clone();
-            return Ok(Name { text, span: self.next() });
+            return Ok(Identifier { text, span: self.next_token() });
         }
-        Err(self.unexpected(expected))
+        Err(self.report_unexpected(expected))
     }
 
-    fn given_name(&mut self) -> Parse<Option<Name>> {
-        if self.eat_keyword(Keyword::As) { Ok(Some(self.name("the axiom's name")?)) } else { Ok(None) }
+    fn parse_axiom_name(&mut self) -> ParseResult<Option<Identifier>> {
+        if self.eat_keyword(Keyword::As) { Ok(Some(self.parse_name("the axiom's name")?)) } else { Ok(None) }
     }
 
     /// `if "variant" … else … end`. herd's variants are switches of its command line, all of them off here.
-    fn variant(&mut self, items: &mut Vec<Item>) -> Parse<()> {
-        self.next();
-        self.text("the name of a variant in quotes")?;
-        let end = |parser: &Self| *parser.peek() == Token::Keyword(Keyword::End);
+    fn parse_variant(&mut self, items: &mut Vec<ParsedItem>) -> ParseResult<()> {
+        self.next_token();
+        self.parse_string("the name of a variant in quotes")?;
+        let end = |parser: &Self| *parser.peek_token() == Token::Keyword(Keyword::End);
         let (mut on, mut off) = (Vec::new(), Vec::new());
         while !end(self) && !self.eat_keyword(Keyword::Else) {
-            self.item(&mut on)?;
+            self.parse_item(&mut on)?;
         }
         while !end(self) {
-            self.item(&mut off)?;
+            self.parse_item(&mut off)?;
         }
-        self.next();
+        self.next_token();
         items.append(&mut off);
         Ok(())
     }
 
     /// `procedure p(a, b) = … end`
-    fn procedure(&mut self) -> Parse<StatementKind> {
-        self.next();
-        let name = self.name("the name of a procedure")?;
-        let parameters = self.parameters()?.unwrap_or_default();
-        self.expect(&Token::Equals, "`=`")?;
+    fn parse_procedure(&mut self) -> ParseResult<StatementKind> {
+        self.next_token();
+        let name = self.parse_name("the name of a procedure")?;
+        let parameters = self.parse_parameters()?.unwrap_or_default();
+        self.expect_token(&Token::Equals, "`=`")?;
         let mut body = Vec::new();
         while !self.eat_keyword(Keyword::End) {
-            if matches!(self.peek(), Token::Keyword(Keyword::Show | Keyword::Unshow)) {
-                self.next();
-                self.shown()?;
+            if matches!(self.peek_token(), Token::Keyword(Keyword::Show | Keyword::Unshow)) {
+                self.next_token();
+                self.skip_show()?;
                 continue;
             }
-            let start = self.span();
-            let kind = self.definition_or_demand()?;
-            body.push((kind, start.to(self.previous_span())));
+            let start = self.current_span();
+            let kind = self.parse_definition_or_call()?;
+            body.push((kind, start.merge_with(self.previous_span())));
         }
         Ok(StatementKind::Procedure(Procedure { name, parameters, body }))
     }
 
-    /// `with x from generate_cos(p)` and its like. herd tries every order that holds `p`; here the modification order is
-    /// tried already, so that `x` is the part of it that is meant, and `p` must agree with it.
-    fn generated(&mut self, items: &mut Vec<Item>) -> Parse<()> {
-        let start = self.span();
-        self.next();
-        let name = self.name("a name to define")?;
-        self.expect(&Token::Keyword(Keyword::From), "`from`")?;
-        let generator = self.name("`generate_cos`, `generate_orders` or `linearisations`")?;
+    /// Parses `with x from generate_cos(p)` and its variants. herd enumerates every order that contains `p`.
+    /// This engine enumerates the modification order itself, so `x` is the corresponding part of it, and `p`
+    /// must agree with it.
+    fn parse_with_from(&mut self, items: &mut Vec<ParsedItem>) -> ParseResult<()> {
+        let start = self.current_span();
+        self.next_token();
+        let name = self.parse_name("a name to define")?;
+        self.expect_token(&Token::Keyword(Keyword::From), "`from`")?;
+        let generator = self.parse_name("`generate_cos`, `generate_orders` or `linearisations`")?;
         let arguments = self.arguments()?;
-        let span = start.to(self.previous_span());
+        let span = start.merge_with(self.previous_span());
         let named = |kind: ExpressionKind| {
             let depth = 1 + kind.inner_depth();
             Expression { kind, span, depth }
@@ -283,21 +285,25 @@ impl Parser {
                 let body = Arc::new(named(ExpressionKind::LinearOrder(Box::new(set.clone()))));
                 let bindings =
                     Bindings { recursive: false, bindings: vec![Binding { name, parameters: None, body }] };
-                items.push(Item::Statement(StatementKind::Let(bindings), span));
+                items.push(ParsedItem::Statement(StatementKind::Let(bindings), span));
                 return Ok(());
             }
             ("generate_cos" | "generate_orders" | "linearisations", found) => {
                 let expected = if generator.text == "generate_cos" { 1 } else { 2 };
                 let found = found.len();
                 let problem = CatProblem::WrongArgumentCount { name: generator.text, expected, found };
-                return Err(self.report(problem, generator.span));
+                return Err(self.report_problem(problem, generator.span));
             }
-            _ => return Err(self.report(CatProblem::Unsupported { word: generator.text }, generator.span)),
+            _ => {
+                return Err(
+                    self.report_problem(CatProblem::Unsupported { word: generator.text }, generator.span)
+                );
+            }
         };
         let both = named(ExpressionKind::Product(Box::new([set.clone(), set])));
         let part = named(ExpressionKind::Intersection(vec![word("co"), both.clone()]));
         let within = named(ExpressionKind::Intersection(vec![order, both, word("loc")]));
-        let agreeing = self.make(ExpressionKind::Union(vec![part.clone(), within]), start)?;
+        let agreeing = self.make_expression(ExpressionKind::Union(vec![part.clone(), within]), start)?;
         let bindings = Bindings {
             recursive: false,
             bindings: vec![Binding { name, parameters: None, body: Arc::new(part) }],
@@ -310,91 +316,97 @@ impl Parser {
             name: None,
         };
         // The demand comes first: the definition may hide `co`.
-        items.push(Item::Statement(demand, span));
-        items.push(Item::Statement(StatementKind::Let(bindings), span));
+        items.push(ParsedItem::Statement(demand, span));
+        items.push(ParsedItem::Statement(StatementKind::Let(bindings), span));
         Ok(())
     }
 
-    /// What `show` lists; it matters to drawings only.
-    fn shown(&mut self) -> Parse<()> {
+    /// Skips a `show` list, which affects drawings only.
+    fn skip_show(&mut self) -> ParseResult<()> {
         loop {
-            self.expression()?;
+            self.parse_expression()?;
             if self.eat_keyword(Keyword::As) {
-                self.name("a name")?;
+                self.parse_name("a name")?;
             }
-            if !self.eat(&Token::Comma) {
+            if !self.eat_token(&Token::Comma) {
                 return Ok(());
             }
         }
     }
 
-    fn axiom(&mut self) -> Parse<StatementKind> {
+    fn parse_axiom(&mut self) -> ParseResult<StatementKind> {
         let undefined = self.eat_keyword(Keyword::UndefinedUnless);
         let flag = undefined || self.eat_keyword(Keyword::Flag);
-        let tilde = self.eat(&Token::Tilde);
-        let kind = match self.peek() {
+        let tilde = self.eat_token(&Token::Tilde);
+        let kind = match self.peek_token() {
             Token::Keyword(Keyword::Acyclic) => AxiomKind::Acyclic,
             Token::Keyword(Keyword::Irreflexive) => AxiomKind::Irreflexive,
             Token::Keyword(Keyword::Empty) => AxiomKind::Empty,
-            _ if flag || tilde => return Err(self.unexpected("`acyclic`, `irreflexive` or `empty`")),
-            _ => return Err(self.unexpected("`let`, `include`, `flag`, `acyclic`, `irreflexive` or `empty`")),
+            _ if flag || tilde => return Err(self.report_unexpected("`acyclic`, `irreflexive` or `empty`")),
+            _ => {
+                return Err(
+                    self.report_unexpected("`let`, `include`, `flag`, `acyclic`, `irreflexive` or `empty`")
+                );
+            }
         };
-        self.next();
-        let body = self.expression()?;
-        let name = self.given_name()?;
+        self.next_token();
+        let body = self.parse_expression()?;
+        let name = self.parse_axiom_name()?;
         Ok(StatementKind::Axiom { kind, negated: tilde != undefined, flag, body, name })
     }
 
-    fn bindings(&mut self) -> Parse<Bindings> {
-        self.next();
+    fn parse_bindings(&mut self) -> ParseResult<Bindings> {
+        self.next_token();
         let recursive = self.eat_keyword(Keyword::Rec);
         let mut bindings = Vec::new();
         loop {
-            bindings.push(self.binding()?);
+            bindings.push(self.parse_binding()?);
             if !self.eat_keyword(Keyword::And) {
                 return Ok(Bindings { recursive, bindings });
             }
         }
     }
 
-    fn binding(&mut self) -> Parse<Binding> {
-        let name = self.name("a name to define")?;
-        let parameters = self.parameters()?;
-        self.expect(&Token::Equals, "`=`")?;
-        let body = Arc::new(self.expression()?);
+    fn parse_binding(&mut self) -> ParseResult<Binding> {
+        let name = self.parse_name("a name to define")?;
+        let parameters = self.parse_parameters()?;
+        self.expect_token(&Token::Equals, "`=`")?;
+        let body = Arc::new(self.parse_expression()?);
         Ok(Binding { name, parameters, body })
     }
 
     /// `(a, b)`, and as in herd `a b`, up to `=`.
-    fn parameters(&mut self) -> Parse<Option<Vec<Name>>> {
-        let mut parameters: Option<Vec<Name>> = None;
-        while *self.peek() != Token::Equals {
+    fn parse_parameters(&mut self) -> ParseResult<Option<Vec<Identifier>>> {
+        let mut parameters: Option<Vec<Identifier>> = None;
+        while *self.peek_token() != Token::Equals {
             let list = parameters.get_or_insert_default();
-            match self.peek() {
-                Token::Name(_) => list.push(self.name("a parameter")?),
+            match self.peek_token() {
+                Token::Name(_) => list.push(self.parse_name("a parameter")?),
                 Token::LeftParenthesis => {
-                    self.next();
-                    while *self.peek() != Token::RightParenthesis {
-                        list.push(self.name("a parameter")?);
-                        if !self.eat(&Token::Comma) {
+                    self.next_token();
+                    while *self.peek_token() != Token::RightParenthesis {
+                        list.push(self.parse_name("a parameter")?);
+                        if !self.eat_token(&Token::Comma) {
                             break;
                         }
                     }
-                    self.expect(&Token::RightParenthesis, "`,` or `)`")?;
+                    self.expect_token(&Token::RightParenthesis, "`,` or `)`")?;
                 }
-                _ => return Err(self.unexpected("a parameter or `=`")),
+                _ => return Err(self.report_unexpected("a parameter or `=`")),
             }
         }
         Ok(parameters)
     }
 
-    fn expression(&mut self) -> Parse<Expression> {
-        self.nested(|parser| parser.chain(0))
+    fn parse_expression(&mut self) -> ParseResult<Expression> {
+        self.parse_nested(|parser| parser.parse_chain(0))
     }
 
-    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+    fn parse_nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth >= DEPTH_LIMIT {
-            return Err(self.report(CatProblem::NestedTooDeep { limit: DEPTH_LIMIT }, self.span()));
+            return Err(
+                self.report_problem(CatProblem::NestedTooDeep { limit: DEPTH_LIMIT }, self.current_span())
+            );
         }
         self.depth += 1;
         let result = parse(self);
@@ -402,252 +414,253 @@ impl Parser {
         result
     }
 
-    fn make(&mut self, kind: ExpressionKind, start: CatSpan) -> Parse<Expression> {
-        let span = start.to(self.previous_span());
+    fn make_expression(&mut self, kind: ExpressionKind, start: CatSpan) -> ParseResult<Expression> {
+        let span = start.merge_with(self.previous_span());
         let depth = 1 + kind.inner_depth();
         if usize::from(depth) > DEPTH_LIMIT {
-            return Err(self.report(CatProblem::NestedTooDeep { limit: DEPTH_LIMIT }, start));
+            return Err(self.report_problem(CatProblem::NestedTooDeep { limit: DEPTH_LIMIT }, start));
         }
         Ok(Expression { kind, span, depth })
     }
 
     /// A chain of one binary operator and all that bind tighter. `a | b | c` is one node: long chains are not deep.
-    fn chain(&mut self, precedence: usize) -> Parse<Expression> {
-        let start = self.span();
+    fn parse_chain(&mut self, precedence: usize) -> ParseResult<Expression> {
+        let start = self.current_span();
         let Some((operator, kind)) = CHAINS.get(precedence) else {
-            return self.prefixed();
+            return self.parse_unary();
         };
-        let first = self.chain(precedence + 1)?;
-        if self.peek() != operator {
+        let first = self.parse_chain(precedence + 1)?;
+        if self.peek_token() != operator {
             return Ok(first);
         }
         let mut operands = vec![first];
-        while self.eat(operator) {
-            operands.push(self.chain(precedence + 1)?);
+        while self.eat_token(operator) {
+            operands.push(self.parse_chain(precedence + 1)?);
         }
-        self.make(kind(operands), start)
+        self.make_expression(kind(operands), start)
     }
 
-    fn prefixed(&mut self) -> Parse<Expression> {
-        let start = self.span();
-        if self.eat(&Token::Tilde) {
-            let operand = self.nested(Self::prefixed)?;
-            return self.make(ExpressionKind::Complement(Box::new(operand)), start);
+    fn parse_unary(&mut self) -> ParseResult<Expression> {
+        let start = self.current_span();
+        if self.eat_token(&Token::Tilde) {
+            let operand = self.parse_nested(Self::parse_unary)?;
+            return self.make_expression(ExpressionKind::Complement(Box::new(operand)), start);
         }
-        let mut expression = self.primary()?;
+        let mut expression = self.parse_primary()?;
         loop {
             let operand = expression;
-            let kind = match self.peek() {
+            let kind = match self.peek_token() {
                 Token::Star if self.starts_operand(1) => {
-                    self.next();
-                    let right = if *self.peek() == Token::Tilde {
-                        self.nested(Self::prefixed)?
+                    self.next_token();
+                    let right = if *self.peek_token() == Token::Tilde {
+                        self.parse_nested(Self::parse_unary)?
                     } else {
-                        self.primary()?
+                        self.parse_primary()?
                     };
                     ExpressionKind::Product(Box::new([operand, right]))
                 }
                 Token::Star => {
-                    self.next();
+                    self.next_token();
                     ExpressionKind::Star(Box::new(operand))
                 }
                 Token::Plus => {
-                    self.next();
+                    self.next_token();
                     ExpressionKind::Plus(Box::new(operand))
                 }
                 Token::Question => {
-                    self.next();
+                    self.next_token();
                     ExpressionKind::Optional(Box::new(operand))
                 }
                 Token::MinusOne => {
-                    self.next();
+                    self.next_token();
                     ExpressionKind::Inverse(Box::new(operand))
                 }
                 Token::Hat => {
-                    self.next();
-                    let kind: fn(Box<Expression>) -> ExpressionKind = match self.peek() {
+                    self.next_token();
+                    let kind: fn(Box<Expression>) -> ExpressionKind = match self.peek_token() {
                         Token::MinusOne => ExpressionKind::Inverse,
                         Token::Plus => ExpressionKind::Plus,
                         Token::Star => ExpressionKind::Star,
                         Token::Question => ExpressionKind::Optional,
-                        _ => return Err(self.unexpected("`-1`, `+`, `*` or `?`")),
+                        _ => return Err(self.report_unexpected("`-1`, `+`, `*` or `?`")),
                     };
-                    self.next();
+                    self.next_token();
                     kind(Box::new(operand))
                 }
                 _ => return Ok(operand),
             };
-            expression = self.make(kind, start)?;
+            expression = self.make_expression(kind, start)?;
         }
     }
 
-    /// Whether an operand of `*` starts at that distance; if none does, `*` is a closure.
+    /// Returns true if an operand of `*` starts at that distance; if none does, `*` is a closure.
     fn starts_operand(&self, distance: usize) -> bool {
-        match self.ahead(distance) {
+        match self.peek_ahead(distance) {
             Token::Tilde => !matches!(
-                self.ahead(distance + 1),
+                self.peek_ahead(distance + 1),
                 Token::Keyword(Keyword::Acyclic | Keyword::Irreflexive | Keyword::Empty)
             ),
             token => starts_argument(token),
         }
     }
 
-    fn primary(&mut self) -> Parse<Expression> {
-        let start = self.span();
-        let kind = match self.peek() {
+    fn parse_primary(&mut self) -> ParseResult<Expression> {
+        let start = self.current_span();
+        let kind = match self.peek_token() {
             Token::Zero => {
-                self.next();
+                self.next_token();
                 ExpressionKind::Zero
             }
             Token::Underscore => {
-                self.next();
+                self.next_token();
                 ExpressionKind::Universe
             }
             Token::LeftParenthesis => {
-                self.next();
-                let inner = self.expression()?;
-                self.expect(&Token::RightParenthesis, "an operator or `)`")?;
-                return Ok(Expression { span: start.to(self.previous_span()), ..inner });
+                self.next_token();
+                let inner = self.parse_expression()?;
+                self.expect_token(&Token::RightParenthesis, "an operator or `)`")?;
+                return Ok(Expression { span: start.merge_with(self.previous_span()), ..inner });
             }
             Token::LeftBracket => {
-                self.next();
-                let inner = self.expression()?;
-                self.expect(&Token::RightBracket, "an operator or `]`")?;
+                self.next_token();
+                let inner = self.parse_expression()?;
+                self.expect_token(&Token::RightBracket, "an operator or `]`")?;
                 ExpressionKind::Identity(Box::new(inner))
             }
             Token::Keyword(Keyword::Let) => {
-                let bindings = self.bindings()?;
-                self.expect(&Token::Keyword(Keyword::In), "an operator or `in`")?;
-                let body = self.expression()?;
+                let bindings = self.parse_bindings()?;
+                self.expect_token(&Token::Keyword(Keyword::In), "an operator or `in`")?;
+                let body = self.parse_expression()?;
                 ExpressionKind::Let(Box::new(bindings), Box::new(body))
             }
-            Token::LeftBrace if *self.ahead(1) == Token::RightBrace => {
-                self.next();
-                self.next();
+            Token::LeftBrace if *self.peek_ahead(1) == Token::RightBrace => {
+                self.next_token();
+                self.next_token();
                 ExpressionKind::Zero
             }
             Token::Keyword(Keyword::Try) => {
-                self.next();
-                let first = self.expression()?;
-                self.expect(&Token::Keyword(Keyword::With), "an operator or `with`")?;
-                ExpressionKind::Try(Box::new([first, self.expression()?]))
+                self.next_token();
+                let first = self.parse_expression()?;
+                self.expect_token(&Token::Keyword(Keyword::With), "an operator or `with`")?;
+                ExpressionKind::Try(Box::new([first, self.parse_expression()?]))
             }
-            Token::Name(_) if self.at_comprehension() => self.comprehension()?,
+            Token::Name(_) if self.is_at_comprehension() => self.parse_comprehension()?,
             Token::Name(_) => {
-                let name = self.name("a name")?;
-                if starts_argument(self.peek()) {
+                let name = self.parse_name("a name")?;
+                if starts_argument(self.peek_token()) {
                     ExpressionKind::Call(name, self.arguments()?)
                 } else {
                     ExpressionKind::Name(name.text)
                 }
             }
-            _ => return Err(self.unexpected("an expression")),
+            _ => return Err(self.report_unexpected("an expression")),
         };
-        self.make(kind, start)
+        self.make_expression(kind, start)
     }
 
     /// `f(a, b)`, and as in herd `f a`, where `a` is a name or delimited.
-    fn arguments(&mut self) -> Parse<Vec<Expression>> {
+    fn arguments(&mut self) -> ParseResult<Vec<Expression>> {
         let mut arguments = Vec::new();
-        while starts_argument(self.peek()) {
-            let start = self.span();
-            match self.peek() {
+        while starts_argument(self.peek_token()) {
+            let start = self.current_span();
+            match self.peek_token() {
                 Token::LeftParenthesis => {
-                    self.next();
-                    while *self.peek() != Token::RightParenthesis {
-                        arguments.push(self.expression()?);
-                        if !self.eat(&Token::Comma) {
+                    self.next_token();
+                    while *self.peek_token() != Token::RightParenthesis {
+                        arguments.push(self.parse_expression()?);
+                        if !self.eat_token(&Token::Comma) {
                             break;
                         }
                     }
-                    self.expect(&Token::RightParenthesis, "an operator, `,` or `)`")?;
+                    self.expect_token(&Token::RightParenthesis, "an operator, `,` or `)`")?;
                 }
                 Token::Name(name) => {
                     let kind = ExpressionKind::Name(name.clone());
-                    self.next();
-                    arguments.push(self.make(kind, start)?);
+                    self.next_token();
+                    arguments.push(self.make_expression(kind, start)?);
                 }
-                _ => arguments.push(self.nested(Self::primary)?),
+                _ => arguments.push(self.parse_nested(Self::parse_primary)?),
             }
         }
         Ok(arguments)
     }
 
-    /// Whether `union (x in` or `union ((x, y) in` stands here, or the same with `intersection`.
-    fn at_comprehension(&self) -> bool {
-        let Token::Name(word) = self.peek() else {
+    /// Returns true if the parser is at `union (x in`, `union ((x, y) in`, or the same with `intersection`.
+    fn is_at_comprehension(&self) -> bool {
+        let Token::Name(word) = self.peek_token() else {
             return false;
         };
-        if !matches!(word.as_str(), "union" | "intersection") || *self.ahead(1) != Token::LeftParenthesis {
+        if !matches!(word.as_str(), "union" | "intersection") || *self.peek_ahead(1) != Token::LeftParenthesis
+        {
             return false;
         }
         let mut distance = 2;
-        if *self.ahead(2) == Token::LeftParenthesis {
+        if *self.peek_ahead(2) == Token::LeftParenthesis {
             distance += 1;
-            while matches!(self.ahead(distance), Token::Name(_) | Token::Comma) {
+            while matches!(self.peek_ahead(distance), Token::Name(_) | Token::Comma) {
                 distance += 1;
             }
         }
         distance += 1;
-        *self.ahead(distance) == Token::Keyword(Keyword::In)
+        *self.peek_ahead(distance) == Token::Keyword(Keyword::In)
     }
 
-    fn comprehension(&mut self) -> Parse<ExpressionKind> {
-        let union = self.name("`union`")?.text == "union";
-        self.expect(&Token::LeftParenthesis, "`(`")?;
+    fn parse_comprehension(&mut self) -> ParseResult<ExpressionKind> {
+        let union = self.parse_name("`union`")?.text == "union";
+        self.expect_token(&Token::LeftParenthesis, "`(`")?;
         let mut variables = Vec::new();
-        if self.eat(&Token::LeftParenthesis) {
+        if self.eat_token(&Token::LeftParenthesis) {
             loop {
-                variables.push(self.name("a name to bind")?);
-                if !self.eat(&Token::Comma) {
+                variables.push(self.parse_name("a name to bind")?);
+                if !self.eat_token(&Token::Comma) {
                     break;
                 }
             }
-            self.expect(&Token::RightParenthesis, "`,` or `)`")?;
+            self.expect_token(&Token::RightParenthesis, "`,` or `)`")?;
         } else {
-            variables.push(self.name("a name to bind")?);
+            variables.push(self.parse_name("a name to bind")?);
         }
-        self.expect(&Token::Keyword(Keyword::In), "`in`")?;
-        let family = if *self.peek() == Token::LeftBrace {
-            Iterated::Listed(self.members(variables.len())?)
+        self.expect_token(&Token::Keyword(Keyword::In), "`in`")?;
+        let family = if *self.peek_token() == Token::LeftBrace {
+            Iterated::Listed(self.parse_members(variables.len())?)
         } else {
-            Iterated::Named(self.name("`masks`, `classes`, a mask, or a list in braces")?)
+            Iterated::Named(self.parse_name("`masks`, `classes`, a mask, or a list in braces")?)
         };
-        self.expect(&Token::Colon, "`:`")?;
-        let body = self.expression()?;
-        self.expect(&Token::RightParenthesis, "an operator or `)`")?;
+        self.expect_token(&Token::Colon, "`:`")?;
+        let body = self.parse_expression()?;
+        self.expect_token(&Token::RightParenthesis, "an operator or `)`")?;
         Ok(ExpressionKind::Comprehension(Box::new(Comprehension { union, variables, family, body })))
     }
 
-    fn members(&mut self, arity: usize) -> Parse<Vec<(Vec<Expression>, CatSpan)>> {
-        self.next();
+    fn parse_members(&mut self, arity: usize) -> ParseResult<Vec<(Vec<Expression>, CatSpan)>> {
+        self.next_token();
         let mut members = Vec::new();
         loop {
-            let start = self.span();
+            let start = self.current_span();
             let mut member = Vec::new();
             if arity == 1 {
-                member.push(self.expression()?);
+                member.push(self.parse_expression()?);
             } else {
-                self.expect(&Token::LeftParenthesis, "`(`")?;
+                self.expect_token(&Token::LeftParenthesis, "`(`")?;
                 loop {
-                    member.push(self.expression()?);
-                    if !self.eat(&Token::Comma) {
+                    member.push(self.parse_expression()?);
+                    if !self.eat_token(&Token::Comma) {
                         break;
                     }
                 }
-                self.expect(&Token::RightParenthesis, "an operator, `,` or `)`")?;
+                self.expect_token(&Token::RightParenthesis, "an operator, `,` or `)`")?;
             }
-            members.push((member, start.to(self.previous_span())));
-            if !self.eat(&Token::Comma) {
+            members.push((member, start.merge_with(self.previous_span())));
+            if !self.eat_token(&Token::Comma) {
                 break;
             }
         }
-        self.expect(&Token::RightBrace, "an operator, `,` or `}`")?;
+        self.expect_token(&Token::RightBrace, "an operator, `,` or `}`")?;
         Ok(members)
     }
 }
 
-/// Whether a token starts an argument: what binds to a name before it as `f a` does.
+/// Returns true if a token starts an argument, which binds to the preceding name as in `f a`.
 fn starts_argument(token: &Token) -> bool {
     matches!(
         token,

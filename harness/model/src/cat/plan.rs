@@ -1,8 +1,8 @@
-//! A cat model compiled for one kind of program: operations on sets and relations in the order of their evaluation.
+//! A cat model compiled for one kind of program: set and relation operations in evaluation order.
 //!
-//! [`CompiledModel::nodes`] is sorted so that each node comes after its operands, equal expressions are one node, and what the
-//! laws of relation algebra and the storage classes of the program settle is already worked out. Base sets and
-//! relations are leaves; the engine supplies them.
+//! [`CompiledModel::nodes`] is topologically sorted: operands precede their users. Equal expressions share
+//! one node. Constant folding has applied the laws of relation algebra and the storage classes of the
+//! program. Base sets and relations are leaves that the engine supplies.
 
 use super::source::{CatSpan, SourceText};
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub struct NodeId(pub u32);
 impl NodeId {
     /// The index as a number to index with.
     #[inline]
-    pub fn index(self) -> usize {
+    pub fn to_index(self) -> usize {
         self.0 as usize
     }
 }
@@ -32,7 +32,7 @@ pub struct GroupId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatementId(pub u32);
 
-/// Whether a node is a set of events or a relation.
+/// True if a node is a set of events or a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeKind {
     /// Events.
@@ -50,7 +50,7 @@ pub struct Base {
     pub mask: Option<u8>,
 }
 
-/// One operation. Operands are indices of earlier nodes, but for what [`Group`] says of recursion.
+/// One operation. Operands are indices of earlier nodes, but for what [`RecursionGroup`] says of recursion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Node {
     /// A set that the engine supplies.
@@ -113,16 +113,16 @@ pub enum Node {
     Recursive {
         /// The group.
         group: GroupId,
-        /// Which of its members.
+        /// Index of the member in its group.
         index: u32,
-        /// Whether it is a set or a relation.
-        kind: NodeKind,
+        /// True if it is a set or a relation.
+        node_kind: NodeKind,
     },
 }
 
 impl Node {
-    /// The nodes that this one is computed from; none for leaves, nor for [`Node::Recursive`] (see [`Group::bodies`]).
-    pub fn operands(self) -> impl Iterator<Item = NodeId> {
+    /// The nodes that this one is computed from; none for leaves, nor for [`Node::Recursive`] (see [`RecursionGroup::bodies`]).
+    pub fn operand_nodes(self) -> impl Iterator<Item = NodeId> {
         let [first, second] = match self {
             Node::BaseSet(_)
             | Node::EmptySet
@@ -156,7 +156,7 @@ impl Node {
         first.into_iter().chain(second)
     }
 
-    /// Whether the node is a set or a relation.
+    /// Returns true if the node is a set or a relation.
     pub fn kind(self) -> NodeKind {
         match self {
             Node::BaseSet(_)
@@ -168,7 +168,7 @@ impl Node {
             | Node::SetComplement(_)
             | Node::Domain(_)
             | Node::Range(_) => NodeKind::Set,
-            Node::Recursive { kind, .. } => kind,
+            Node::Recursive { node_kind: kind, .. } => kind,
             Node::BaseRelation(_)
             | Node::Empty
             | Node::Identity
@@ -231,14 +231,14 @@ impl Node {
 /// To evaluate: set the members empty, evaluate the rest of `nodes` in order, copy each body to its member, and repeat
 /// until no member changes. Then every node of the range holds its final value. Groups never nest or overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct RecursionGroup {
     /// Indices of the members and of all nodes that their bodies compute from them.
     pub nodes: Range<u32>,
     /// The body of each member.
     pub bodies: Vec<NodeId>,
 }
 
-/// What an axiom says of its node.
+/// The constraint that an axiom places on its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AxiomKind {
     /// No event reaches itself.
@@ -252,13 +252,14 @@ pub enum AxiomKind {
 /// An `acyclic`, `irreflexive` or `empty` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axiom {
-    /// What is demanded.
+    /// The constraint.
     pub kind: AxiomKind,
-    /// Whether it is demanded that this does not hold.
+    /// True if it is demanded that this does not hold.
     pub negated: bool,
-    /// Whether the line forbids nothing and only raises a flag when what it says is so (`flag ~empty dr as racy`).
+    /// True for a flag, which is raised if its constraint holds (`flag ~empty dr as racy`) and forbids
+    /// nothing.
     pub flag: bool,
-    /// What it speaks of.
+    /// The constrained node.
     pub node: NodeId,
     /// The word after `as`.
     pub name: Option<String>,
@@ -268,21 +269,21 @@ pub struct Axiom {
 
 /// A demand on the number of members of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// What is counted.
+pub struct PlanSize {
+    /// The counted node.
     pub node: NodeId,
-    /// How the number is compared.
+    /// Comparison operator.
     pub comparison: litmus::SizeComparison,
-    /// What with.
+    /// Right operand of the comparison.
     pub number: u32,
 }
 
 /// A statement of the model's text, for explanations and for the list of clauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statement {
+pub struct StatementSource {
     /// The names that it defines, or the name of the axiom.
     pub names: Vec<String>,
-    /// Where it stands.
+    /// Source location of the statement.
     pub span: CatSpan,
     /// Clauses of the specification that it encodes, as its comment cites them.
     pub clauses: Vec<String>,
@@ -299,15 +300,14 @@ pub struct Definition {
     pub statement: StatementId,
 }
 
-/// What explanations call a node that is no definition of its own: the call of a function, or a part of a union at which
-/// the text cites clauses.
+/// Name of an anonymous node in explanations: a function call, or a part of a union with its own citation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeLabel {
     /// The node.
     pub node: NodeId,
     /// The function's name; `None` for a part of a union.
     pub function: Option<String>,
-    /// The statement that defines the function, or in which the part stands.
+    /// The statement that defines the function or contains the part.
     pub statement: StatementId,
     /// The function's definition, or the part of the union.
     pub span: CatSpan,
@@ -325,19 +325,19 @@ pub struct CompiledModel {
     /// Names of base sets and relations.
     pub names: Vec<String>,
     /// Recursive groups in the order of their nodes.
-    pub groups: Vec<Group>,
+    pub groups: Vec<RecursionGroup>,
     /// The axioms and flags in the order of the text.
     pub axioms: Vec<Axiom>,
-    /// Indices of the axioms that say what an execution is at all, consistent or not.
+    /// Indices of the axioms that define well-formed executions, consistent or not.
     pub facts: Vec<usize>,
-    /// Sizes that are demanded besides the axioms.
-    pub sizes: Vec<Size>,
+    /// Cardinality constraints in addition to the axioms.
+    pub sizes: Vec<PlanSize>,
     /// The definitions in the order of the text; a later one of the same name hides an earlier one.
     pub definitions: Vec<Definition>,
     /// Names for explanations, innermost first; a node may have several.
     pub labels: Vec<NodeLabel>,
     /// The statements in the order of the text.
-    pub statements: Vec<Statement>,
+    pub statements: Vec<StatementSource>,
     /// The texts that the statements' spans point into.
     pub sources: Arc<[SourceText]>,
 }
@@ -348,12 +348,12 @@ impl CompiledModel {
     /// # Panics
     /// On an index of another plan.
     #[inline]
-    pub fn node(&self, id: NodeId) -> Node {
-        self.nodes[id.index()]
+    pub fn node_at(&self, id: NodeId) -> Node {
+        self.nodes[id.to_index()]
     }
 
     /// Adds the demand that the relation of that name is transitive, as a fact of all executions; false without the name.
-    pub(crate) fn demand_transitive(&mut self, name: &str) -> bool {
+    pub(crate) fn require_transitive(&mut self, name: &str) -> bool {
         let definition = self.definitions.iter().rev().find(|definition| definition.name == name);
         let Some(&Definition { node, statement, .. }) = definition else { return false };
         let mut add = |new: Node| {
@@ -376,12 +376,12 @@ impl CompiledModel {
     }
 
     /// The name of a base set or relation.
-    pub fn name(&self, id: NameId) -> &str {
+    pub fn name_text(&self, id: NameId) -> &str {
         self.names.get(id.0 as usize).map_or("", String::as_str)
     }
 
-    /// The value that a `let` gave the name last.
-    pub fn definition(&self, name: &str) -> Option<NodeId> {
+    /// Returns the value of the last `let` that defines the name.
+    pub fn find_definition(&self, name: &str) -> Option<NodeId> {
         self.definitions
             .iter()
             .rev()
@@ -389,13 +389,13 @@ impl CompiledModel {
             .map(|definition| definition.node)
     }
 
-    /// The name under which people know a node: its first `let` definition, or the name of the base.
+    /// Returns the name of a node: its first `let` definition, or the name of the base.
     pub fn name_of(&self, node: NodeId) -> Option<&str> {
         if let Some(definition) = self.definitions.iter().find(|definition| definition.node == node) {
             return Some(&definition.name);
         }
-        match self.node(node) {
-            Node::BaseSet(base) | Node::BaseRelation(base) => Some(self.name(base.name)),
+        match self.node_at(node) {
+            Node::BaseSet(base) | Node::BaseRelation(base) => Some(self.name_text(base.name)),
             _ => None,
         }
     }
@@ -404,25 +404,25 @@ impl CompiledModel {
     ///
     /// # Panics
     /// On an index of another plan.
-    pub fn statement(&self, id: StatementId) -> &Statement {
+    pub fn statement_at(&self, id: StatementId) -> &StatementSource {
         &self.statements[id.0 as usize]
     }
 
-    /// Which nodes must be evaluated for the given ones: themselves and whatever they are computed from.
+    /// Marks the transitive operands of the given nodes, including the nodes themselves.
     pub fn needed_for(&self, roots: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
         let mut needed = vec![false; self.nodes.len()];
         let mut open: Vec<NodeId> = roots.into_iter().collect();
         while let Some(id) = open.pop() {
-            if std::mem::replace(&mut needed[id.index()], true) {
+            if std::mem::replace(&mut needed[id.to_index()], true) {
                 continue;
             }
-            match self.node(id) {
+            match self.node_at(id) {
                 // A group is evaluated as a whole.
                 Node::Recursive { group, .. } => {
                     let group = &self.groups[group.0 as usize];
                     open.extend(group.nodes.clone().map(NodeId));
                 }
-                node => open.extend(node.operands()),
+                node => open.extend(node.operand_nodes()),
             }
         }
         needed

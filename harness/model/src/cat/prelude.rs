@@ -1,17 +1,17 @@
-//! Relations that every model may use without defining them.
+//! Predefined relations that every model may use.
 
-use super::ast::{Binding, Model, Procedure, StatementKind};
-use super::load::parse_from;
+use super::ast::{Binding, CatModel, Procedure, StatementKind};
+use super::load::parse_model_from;
 use super::source::{SourceId, SourceText};
 use std::sync::LazyLock;
 
 /// The number of the prelude's text: past any text that a model can have.
 const SOURCE: SourceId = SourceId(u16::MAX);
 
-static PRELUDE: LazyLock<Option<Model>> =
-    LazyLock::new(|| parse_from(SOURCE, "prelude.cat", include_str!("prelude.cat"), &|_| None).ok());
+static PRELUDE: LazyLock<Option<CatModel>> =
+    LazyLock::new(|| parse_model_from(SOURCE, "prelude.cat", include_str!("prelude.cat"), &|_| None).ok());
 
-fn bindings() -> impl Iterator<Item = &'static Binding> {
+fn iter_bindings() -> impl Iterator<Item = &'static Binding> {
     PRELUDE.iter().flat_map(|model| &model.statements).flat_map(|statement| match &statement.kind {
         StatementKind::Let(bindings) => bindings.bindings.as_slice(),
         StatementKind::Axiom { .. } | StatementKind::Procedure(_) | StatementKind::Call { .. } => &[],
@@ -19,12 +19,12 @@ fn bindings() -> impl Iterator<Item = &'static Binding> {
 }
 
 /// The definition of a name.
-pub(crate) fn binding(name: &str) -> Option<&'static Binding> {
-    bindings().find(|binding| binding.name.text == name)
+pub(crate) fn find_binding(name: &str) -> Option<&'static Binding> {
+    iter_bindings().find(|binding| binding.name.text == name)
 }
 
 /// The procedures that every model may call.
-pub(crate) fn procedures() -> impl Iterator<Item = &'static Procedure> {
+pub(crate) fn iter_procedures() -> impl Iterator<Item = &'static Procedure> {
     PRELUDE.iter().flat_map(|model| &model.statements).filter_map(|statement| match &statement.kind {
         StatementKind::Procedure(procedure) => Some(procedure),
         _ => None,
@@ -32,12 +32,12 @@ pub(crate) fn procedures() -> impl Iterator<Item = &'static Procedure> {
 }
 
 /// The names that it defines.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    bindings().map(|binding| binding.name.text.as_str())
+pub(crate) fn iter_names() -> impl Iterator<Item = &'static str> {
+    iter_bindings().map(|binding| binding.name.text.as_str())
 }
 
 /// The prelude's text, for messages.
-pub(crate) fn source(id: SourceId) -> Option<&'static SourceText> {
+pub(crate) fn find_source(id: SourceId) -> Option<&'static SourceText> {
     PRELUDE.as_ref().filter(|_| id == SOURCE).and_then(|model| model.sources.first())
 }
 
@@ -47,6 +47,6 @@ mod tests {
 
     #[test]
     fn the_prelude_parses() {
-        assert!(names().any(|name| name == "fr"));
+        assert!(iter_names().any(|name| name == "fr"));
     }
 }

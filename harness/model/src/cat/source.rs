@@ -1,4 +1,4 @@
-//! The texts that a model is made of, and places in them.
+//! Source texts of a model and locations in them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct SourceText {
 /// A place in one of the texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CatSpan {
-    /// Which text.
+    /// The text of the span.
     pub source: SourceId,
     /// Byte offset of the first character.
     pub offset: u32,
@@ -32,12 +32,12 @@ pub struct CatSpan {
 
 impl CatSpan {
     /// Byte offset of the end.
-    pub fn end(self) -> u32 {
+    pub fn end_offset(self) -> u32 {
         self.offset + self.length
     }
 
     /// From the start of `self` to the end of `other`, which must not start before it.
-    pub fn to(self, other: CatSpan) -> CatSpan {
-        CatSpan { length: other.end().saturating_sub(self.offset), ..self }
+    pub fn merge_with(self, other: CatSpan) -> CatSpan {
+        CatSpan { length: other.end_offset().saturating_sub(self.offset), ..self }
     }
 }

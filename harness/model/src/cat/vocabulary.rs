@@ -1,9 +1,9 @@
-//! The names of base sets and relations that a model may use.
+//! Names of the base sets and relations that a model may use.
 
 use super::plan::NodeKind;
 use std::collections::BTreeMap;
 
-/// What a set indexed by a set of storage classes has as members.
+/// Membership criterion of a set that is indexed by storage classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership {
     /// Events with at least one of the classes: an access of class c is in `SC(M)` when c is in M.
@@ -14,7 +14,7 @@ pub enum Membership {
 
 /// A base name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum VocabularyEntry {
     Plain(NodeKind),
     Indexed(Membership),
     /// An indexed set at one storage class: `SC0` is `SC` at class 0.
@@ -27,8 +27,8 @@ pub(crate) enum Entry {
 /// The base sets and relations that the engine supplies.
 #[derive(Clone, Debug, Default)]
 pub struct Vocabulary {
-    entries: BTreeMap<String, Entry>,
-    /// How often each name's value changes; the others are 0.
+    entries: BTreeMap<String, VocabularyEntry>,
+    /// Change frequency of each name's value; 0 for all others.
     ranks: BTreeMap<String, u8>,
 }
 
@@ -40,22 +40,25 @@ impl Vocabulary {
 
     /// Adds base sets.
     pub fn with_sets<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        self.entries.extend(names.into_iter().map(|name| (name.to_owned(), Entry::Plain(NodeKind::Set))));
+        self.entries
+            .extend(names.into_iter().map(|name| (name.to_owned(), VocabularyEntry::Plain(NodeKind::Set))));
         self
     }
 
     /// Adds base relations.
     pub fn with_relations<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        self.entries
-            .extend(names.into_iter().map(|name| (name.to_owned(), Entry::Plain(NodeKind::Relation))));
+        self.entries.extend(
+            names.into_iter().map(|name| (name.to_owned(), VocabularyEntry::Plain(NodeKind::Relation))),
+        );
         self
     }
 
     /// Adds a set indexed by storage classes, and `name0`, `name1`, … for each of `classes` alone.
     pub fn with_indexed_set(mut self, name: &str, membership: Membership, classes: u8) -> Self {
-        self.entries.insert(name.to_owned(), Entry::Indexed(membership));
+        self.entries.insert(name.to_owned(), VocabularyEntry::Indexed(membership));
         for class in 0..classes.min(8) {
-            self.entries.insert(format!("{name}{class}"), Entry::Class { set: name.to_owned(), class });
+            self.entries
+                .insert(format!("{name}{class}"), VocabularyEntry::Class { set: name.to_owned(), class });
         }
         self
     }
@@ -63,43 +66,44 @@ impl Vocabulary {
     /// Adds another spelling of an indexed set at each single class: `SEMSC0` for `SEM` at class 0.
     pub fn with_class_names(mut self, spelling: &str, set: &str, classes: u8) -> Self {
         for class in 0..classes.min(8) {
-            self.entries.insert(format!("{spelling}{class}"), Entry::Class { set: set.to_owned(), class });
+            self.entries
+                .insert(format!("{spelling}{class}"), VocabularyEntry::Class { set: set.to_owned(), class });
         }
         self
     }
 
-    /// Says how often the value of a base changes while the candidate executions of a program are searched: 0 never (the
-    /// default), and the higher the oftener. Unions, intersections and differences take the steadier operands first,
-    /// so that most of their value can be kept.
+    /// Sets how often a base changes during the search of one program: 0 is never (the default). Unions,
+    /// intersections and differences combine stable operands first, so that the search can reuse their
+    /// values.
     pub fn with_rank(mut self, name: &str, rank: u8) -> Self {
         self.ranks.insert(name.to_owned(), rank);
         self
     }
 
-    pub(crate) fn rank(&self, name: &str) -> u8 {
+    pub(crate) fn rank_of(&self, name: &str) -> u8 {
         self.ranks.get(name).copied().unwrap_or(0)
     }
 
-    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn find_entry(&self, name: &str) -> Option<&VocabularyEntry> {
         self.entries.get(name)
     }
 
-    pub(crate) fn membership(&self, name: &str) -> Option<Membership> {
+    pub(crate) fn membership_of(&self, name: &str) -> Option<Membership> {
         match self.entries.get(name) {
-            Some(Entry::Indexed(membership)) => Some(*membership),
+            Some(VocabularyEntry::Indexed(membership)) => Some(*membership),
             _ => None,
         }
     }
 
     /// All names in order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn entry_names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
 }
 
-/// What is known of the programs that a plan is compiled for.
+/// Static facts about the programs that a plan covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Families {
+pub struct ClassFamilies {
     /// The storage classes that occur in the program, as class of an access or in the semantics of an operation.
     /// A set indexed by other classes is empty.
     pub classes: Vec<u8>,
@@ -109,13 +113,13 @@ pub struct Families {
     pub absent: Vec<String>,
 }
 
-impl Families {
+impl ClassFamilies {
     /// Every non-empty subset of the classes.
-    pub fn of_classes(classes: impl IntoIterator<Item = u8>) -> Self {
+    pub fn from_classes(classes: impl IntoIterator<Item = u8>) -> Self {
         let classes: Vec<u8> = classes.into_iter().filter(|class| *class < 8).collect();
         let all = classes.iter().fold(0_u8, |mask, class| mask | (1 << class));
         let masks = (1..=all).filter(|mask| mask & !all == 0).collect();
-        Families { classes, masks, absent: Vec::new() }
+        ClassFamilies { classes, masks, absent: Vec::new() }
     }
 
     pub(crate) fn all_classes(&self) -> u8 {

@@ -1,4 +1,4 @@
-//! Candidate executions one by one: who reads from whom, and in which order each location is written.
+//! Enumerates candidate executions: reads-from and modification order of every location.
 
 use litmus::{Outcome, Test};
 
@@ -8,22 +8,22 @@ use crate::valuation::{Valuation, ValueDomain, Values, constraints_met, final_va
 
 /// A candidate execution of a skeleton.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
+pub(super) struct CandidateExecution {
     /// For each event that reads, the write that it reads from.
     pub(super) rf: Vec<Option<u16>>,
     /// The writes of each storage in their order.
     pub(super) co: Vec<Vec<usize>>,
-    /// What each read returns.
+    /// Values of the reads.
     pub(super) values: Values,
-    /// Whether some of these values depend on themselves.
+    /// True if some of these values depend on themselves.
     pub(super) thin_air: bool,
     /// The final values.
     pub(super) outcome: Outcome,
 }
 
-/// How an enumeration ended.
+/// Reason for the end of an enumeration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum EnumerationEnd {
     /// Every candidate was visited.
     Exhausted,
     /// The visitor had enough.
@@ -32,34 +32,34 @@ pub(super) enum End {
     Cut,
 }
 
-/// What bounds an enumeration and says which values reads may guess.
-pub(super) struct Bounds<'a> {
+/// Limits of an enumeration, and the values that reads may guess.
+pub(super) struct EnumerationBounds<'a> {
     pub(super) left: u64,
     pub(super) purse: &'a Purse<'a>,
-    /// Whether the candidates are visited in which values depend on themselves, or the others.
+    /// True if the candidates are visited in which values depend on themselves, or the others.
     pub(super) thin_air: bool,
     pub(super) domain: &'a ValueDomain<'a>,
 }
 
-/// Visits the candidates of a skeleton whose outcome is wanted, until `visit` says false.
+/// Visits the candidates of an event structure with a wanted outcome, until `visit` returns false.
 pub(super) fn for_each_candidate<E>(
     skeleton: &Skeleton,
-    bounds: &mut Bounds<'_>,
+    bounds: &mut EnumerationBounds<'_>,
     wanted: &dyn Fn(&Outcome) -> bool,
-    visit: &mut dyn FnMut(Candidate) -> Result<bool, E>,
-) -> Result<End, E> {
+    visit: &mut dyn FnMut(CandidateExecution) -> Result<bool, E>,
+) -> Result<EnumerationEnd, E> {
     let n = skeleton.len();
     let reads: Vec<usize> = (0..n).filter(|&e| skeleton.events[e].tags.has(Tags::R)).collect();
     let sources: Vec<Vec<usize>> = reads.iter().map(|&read| skeleton.candidates(read)).collect();
     if sources.iter().any(Vec::is_empty) {
-        return Ok(End::Exhausted);
+        return Ok(EnumerationEnd::Exhausted);
     }
     let decided_by_reads = skeleton.finals.iter().all(|value| matches!(value, FinalValue::Expression(_)));
     let writes = writes_by_storage(skeleton);
     let mut chosen = vec![0; reads.len()];
     loop {
         if bounds.left == 0 || bounds.purse.spend(1) {
-            return Ok(End::Cut);
+            return Ok(EnumerationEnd::Cut);
         }
         bounds.left -= 1;
         let mut rf = vec![None; n];
@@ -70,21 +70,21 @@ pub(super) fn for_each_candidate<E>(
             if bounds.thin_air != thin_air || !constraints_met(skeleton, &values) {
                 continue;
             }
-            if decided_by_reads && !wanted(&outcome(skeleton, &values, &[])) {
+            if decided_by_reads && !wanted(&outcome_of(skeleton, &values, &[])) {
                 continue;
             }
             let mut orders: Vec<Vec<usize>> = writes.clone();
             loop {
-                let outcome = outcome(skeleton, &values, &orders);
+                let outcome = outcome_of(skeleton, &values, &orders);
                 if wanted(&outcome) {
                     if bounds.left == 0 || bounds.purse.spend(1) {
-                        return Ok(End::Cut);
+                        return Ok(EnumerationEnd::Cut);
                     }
                     bounds.left -= 1;
                     let (rf, co, values) = (rf.clone(), orders.clone(), values.clone());
-                    let candidate = Candidate { rf, co, values, thin_air, outcome };
+                    let candidate = CandidateExecution { rf, co, values, thin_air, outcome };
                     if !visit(candidate)? {
-                        return Ok(End::Enough);
+                        return Ok(EnumerationEnd::Enough);
                     }
                 }
                 if !advance_orders(skeleton, &mut orders) {
@@ -92,8 +92,8 @@ pub(super) fn for_each_candidate<E>(
                 }
             }
         }
-        if !advance(&mut chosen, &sources) {
-            return Ok(End::Exhausted);
+        if !advance_sources(&mut chosen, &sources) {
+            return Ok(EnumerationEnd::Exhausted);
         }
     }
 }
@@ -102,13 +102,13 @@ fn writes_by_storage(skeleton: &Skeleton) -> Vec<Vec<usize>> {
     let writes_to = |storage| {
         let writes = (0..skeleton.len())
             .filter(|&e| skeleton.events[e].storage == Some(storage) && skeleton.events[e].tags.has(Tags::W));
-        // Initial writes have the lowest numbers, so they stand first.
+        // Initial writes have the lowest numbers, so they come first.
         writes.collect()
     };
     skeleton.storages().into_iter().map(writes_to).collect()
 }
 
-fn outcome(skeleton: &Skeleton, values: &Values, orders: &[Vec<usize>]) -> Outcome {
+fn outcome_of(skeleton: &Skeleton, values: &Values, orders: &[Vec<usize>]) -> Outcome {
     let last_write = |storage| {
         let last = orders
             .iter()
@@ -121,7 +121,7 @@ fn outcome(skeleton: &Skeleton, values: &Values, orders: &[Vec<usize>]) -> Outco
 }
 
 /// Counts up like an odometer; false after the last combination.
-fn advance(chosen: &mut [usize], sources: &[Vec<usize>]) -> bool {
+fn advance_sources(chosen: &mut [usize], sources: &[Vec<usize>]) -> bool {
     for (index, choices) in chosen.iter_mut().zip(sources) {
         *index += 1;
         if *index < choices.len() {
@@ -153,8 +153,8 @@ fn next_permutation(items: &mut [usize]) -> bool {
     true
 }
 
-/// Whether the filter of the test keeps an outcome.
-pub(super) fn kept(test: &Test, outcome: &Outcome) -> bool {
+/// Returns true if the filter of the test keeps an outcome.
+pub(super) fn passes_filter(test: &Test, outcome: &Outcome) -> bool {
     test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &test.observables(), filter))
 }
 

@@ -1,25 +1,26 @@
-//! Why a pair is in a relation: which alternatives of the model's text hold, down to what executions consist of.
+//! Derives the reason for a pair of a relation: the satisfied alternatives of the model's text, down to
+//! primitive relations.
 
 use std::collections::HashMap;
 
-use crate::cat::{CatSpan, CompiledModel, Definition, Node, NodeId, NodeLabel, StatementId, Value};
-use crate::explain::{Edge, EventId, Place};
+use crate::cat::{CatSpan, CatValue, CompiledModel, Definition, Node, NodeId, NodeLabel, StatementId};
+use crate::explain::{EventId, ExplainedEdge, StatementLocation};
 use crate::matrix::{Bits, Matrix};
 
-/// How many levels of definitions are followed.
+/// Bound on nested definitions.
 const DEPTH: usize = 5;
-/// How often a recursive definition is followed through itself.
+/// Bound on unfoldings of a recursive definition.
 const RECURSIONS: usize = 16;
-/// What a derivation costs that was not followed to its end.
+/// Cost of an incomplete derivation.
 const TOO_DEEP: u32 = 1 << 16;
-/// How many names a choice is followed through.
+/// Bound on the names along a chain of choices.
 const CHOICES: usize = 64;
-/// Base relations that say what two events share, and so explain nothing by themselves.
+/// Base relations that only compare attributes of two events, and therefore explain nothing alone.
 const FILTERS: [&str; 8] = ["loc", "vloc", "sref", "int", "ext", "ssg", "swg", "sqf"];
 
-/// How a node is named in the text.
-struct Named<'a> {
-    /// `None` for a part of a union that is no more than cited.
+/// Name of a node in the text.
+struct NamedNode<'a> {
+    /// `None` for a part of a union that only carries a citation.
     name: Option<&'a str>,
     statement: StatementId,
     span: CatSpan,
@@ -29,8 +30,8 @@ struct Named<'a> {
 /// Derives pairs of one evaluated execution.
 pub(super) struct Deriver<'a, M: Matrix> {
     plan: &'a CompiledModel,
-    values: &'a [Value<M>],
-    named: HashMap<NodeId, Named<'a>>,
+    values: &'a [CatValue<M>],
+    named: HashMap<NodeId, NamedNode<'a>>,
     costs: HashMap<(NodeId, usize, usize), u32>,
     recursions: usize,
     /// Only names that are defined before this statement are used: a later one may be an accident of equal text.
@@ -38,11 +39,11 @@ pub(super) struct Deriver<'a, M: Matrix> {
 }
 
 impl<'a, M: Matrix> Deriver<'a, M> {
-    pub(super) fn new(plan: &'a CompiledModel, values: &'a [Value<M>]) -> Self {
+    pub(super) fn new(plan: &'a CompiledModel, values: &'a [CatValue<M>]) -> Self {
         let mut named = HashMap::new();
         for Definition { name, node, statement } in &plan.definitions {
-            let statement_of = plan.statement(*statement);
-            named.entry(*node).or_insert(Named {
+            let statement_of = plan.statement_at(*statement);
+            named.entry(*node).or_insert(NamedNode {
                 name: Some(name.as_str()),
                 statement: *statement,
                 span: statement_of.span,
@@ -53,7 +54,8 @@ impl<'a, M: Matrix> Deriver<'a, M> {
             for NodeLabel { node, function, statement, span, clauses } in
                 plan.labels.iter().filter(|label| label.function.is_some() == functions)
             {
-                let new = Named { name: function.as_deref(), statement: *statement, span: *span, clauses };
+                let new =
+                    NamedNode { name: function.as_deref(), statement: *statement, span: *span, clauses };
                 named.entry(*node).or_insert(new);
             }
         }
@@ -61,62 +63,64 @@ impl<'a, M: Matrix> Deriver<'a, M> {
     }
 
     /// The name of a node, as far as the statement that is followed can know it.
-    fn name_of(&self, node: NodeId) -> Option<&Named<'a>> {
+    fn name_of(&self, node: NodeId) -> Option<&NamedNode<'a>> {
         self.named.get(&node).filter(|named| {
             named.statement < self.limit || (named.name.is_none() && named.statement == self.limit)
         })
     }
 
-    fn relation(&self, node: NodeId) -> Option<&'a M> {
-        self.values.get(node.index()).and_then(Value::relation)
+    fn relation_at(&self, node: NodeId) -> Option<&'a M> {
+        self.values.get(node.to_index()).and_then(CatValue::as_relation)
     }
 
-    fn holds(&self, node: NodeId, from: usize, to: usize) -> bool {
-        self.relation(node).is_some_and(|relation| relation.contains(from, to))
+    fn has_pair(&self, node: NodeId, from: usize, to: usize) -> bool {
+        self.relation_at(node).is_some_and(|relation| relation.contains(from, to))
     }
 
-    /// How many pairs of base relations the shortest known derivation has; 0 where the pair only meets conditions.
-    pub(super) fn cost(&mut self, node: NodeId, from: usize, to: usize) -> u32 {
+    /// Returns the number of base pairs in the shortest known derivation; 0 if the pair only satisfies
+    /// filters.
+    pub(super) fn derivation_cost(&mut self, node: NodeId, from: usize, to: usize) -> u32 {
         if let Some(known) = self.costs.get(&(node, from, to)) {
             return *known;
         }
-        let cost = match self.plan.node(node) {
+        let cost = match self.plan.node_at(node) {
             Node::BaseRelation(base) => {
-                u32::from(from != to && !FILTERS.contains(&self.plan.name(base.name)))
+                u32::from(from != to && !FILTERS.contains(&self.plan.name_text(base.name)))
             }
             Node::Union(..) => {
-                let best = self.alternative(node, from, to);
-                best.map_or(0, |best| self.cost(best, from, to))
+                let best = self.cheapest_alternative(node, from, to);
+                best.map_or(0, |best| self.derivation_cost(best, from, to))
             }
             Node::Intersection(left, right) => {
-                self.cost(left, from, to).saturating_add(self.cost(right, from, to))
+                self.derivation_cost(left, from, to).saturating_add(self.derivation_cost(right, from, to))
             }
             Node::Difference(inner, _)
             | Node::RestrictRows(_, inner)
             | Node::RestrictColumns(inner, _)
-            | Node::Immediate(inner) => self.cost(inner, from, to),
-            Node::Inverse(inner) => self.cost(inner, to, from),
+            | Node::Immediate(inner) => self.derivation_cost(inner, from, to),
+            Node::Inverse(inner) => self.derivation_cost(inner, to, from),
             Node::Sequence(left, right) => {
-                let middle = self.middle(left, right, from, to);
+                let middle = self.cheapest_middle(left, right, from, to);
                 middle.map_or(0, |middle| {
-                    self.cost(left, from, middle).saturating_add(self.cost(right, middle, to))
+                    self.derivation_cost(left, from, middle)
+                        .saturating_add(self.derivation_cost(right, middle, to))
                 })
             }
             Node::Star(_) | Node::Optional(_) if from == to => 0,
-            Node::Optional(inner) => self.cost(inner, from, to),
+            Node::Optional(inner) => self.derivation_cost(inner, from, to),
             Node::Plus(inner) | Node::Star(inner) => {
-                let path = self.relation(inner).and_then(|relation| relation.shortest_path(from, to));
-                path.unwrap_or_default()
-                    .windows(2)
-                    .fold(0, |sum: u32, step| sum.saturating_add(self.cost(inner, step[0], step[1])))
+                let path = self.relation_at(inner).and_then(|relation| relation.shortest_path(from, to));
+                path.unwrap_or_default().windows(2).fold(0, |sum: u32, step| {
+                    sum.saturating_add(self.derivation_cost(inner, step[0], step[1]))
+                })
             }
             Node::Recursive { group, index, .. } => {
                 if self.recursions >= RECURSIONS {
                     return TOO_DEEP;
                 }
                 self.recursions += 1;
-                let body = self.body(group.0, index);
-                let cost = body.map_or(1, |body| self.cost(body, from, to));
+                let body = self.recursive_body(group.0, index);
+                let cost = body.map_or(1, |body| self.derivation_cost(body, from, to));
                 self.recursions -= 1;
                 cost
             }
@@ -126,89 +130,99 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         cost
     }
 
-    fn body(&self, group: u32, index: u32) -> Option<NodeId> {
+    fn recursive_body(&self, group: u32, index: u32) -> Option<NodeId> {
         self.plan.groups.get(group as usize)?.bodies.get(index as usize).copied()
     }
 
     /// The cheapest part of a union that holds; parts of parts are compared with each other.
-    fn alternative(&mut self, node: NodeId, from: usize, to: usize) -> Option<NodeId> {
+    fn cheapest_alternative(&mut self, node: NodeId, from: usize, to: usize) -> Option<NodeId> {
         let mut open = vec![node];
         let mut parts = Vec::new();
         while let Some(next) = open.pop() {
-            match self.plan.node(next) {
+            match self.plan.node_at(next) {
                 Node::Union(left, right) if next == node || self.name_of(next).is_none() => {
                     open.extend([right, left]);
                 }
-                _ if self.holds(next, from, to) => parts.push(next),
+                _ if self.has_pair(next, from, to) => parts.push(next),
                 _ => {}
             }
         }
-        // A name says more than an unnamed expression of the same length.
+        // Prefer a name to an anonymous expression of equal length.
         parts.sort();
         let named = |part: &NodeId| self.name_of(*part).is_none();
         let order: Vec<bool> = parts.iter().map(named).collect();
-        let costs: Vec<u32> = parts.iter().map(|part| self.cost(*part, from, to)).collect();
+        let costs: Vec<u32> = parts.iter().map(|part| self.derivation_cost(*part, from, to)).collect();
         (0..parts.len()).min_by_key(|part| (costs[*part], order[*part])).map(|part| parts[part])
     }
 
     /// The event through which a composition is cheapest.
-    fn middle(&mut self, left: NodeId, right: NodeId, from: usize, to: usize) -> Option<usize> {
-        let middles: Vec<usize> =
-            self.relation(left)?.row(from).iter().filter(|middle| self.holds(right, *middle, to)).collect();
-        middles
-            .into_iter()
-            .min_by_key(|middle| self.cost(left, from, *middle).saturating_add(self.cost(right, *middle, to)))
+    fn cheapest_middle(&mut self, left: NodeId, right: NodeId, from: usize, to: usize) -> Option<usize> {
+        let middles: Vec<usize> = self
+            .relation_at(left)?
+            .row(from)
+            .iter()
+            .filter(|middle| self.has_pair(right, *middle, to))
+            .collect();
+        middles.into_iter().min_by_key(|middle| {
+            self.derivation_cost(left, from, *middle).saturating_add(self.derivation_cost(right, *middle, to))
+        })
     }
 
     /// The pair as edges from one event to the other, or as edges that hold side by side.
-    pub(super) fn edges(&mut self, node: NodeId, from: usize, to: usize) -> Vec<Edge> {
-        self.build(node, from, to, DEPTH)
+    pub(super) fn derive_edges(&mut self, node: NodeId, from: usize, to: usize) -> Vec<ExplainedEdge> {
+        self.build_edges(node, from, to, DEPTH)
     }
 
     /// The edge of a named relation.
-    pub(super) fn edge(&mut self, node: NodeId, name: &str, from: usize, to: usize) -> Edge {
-        match self.build(node, from, to, DEPTH).pop() {
+    pub(super) fn derive_edge(&mut self, node: NodeId, name: &str, from: usize, to: usize) -> ExplainedEdge {
+        match self.build_edges(node, from, to, DEPTH).pop() {
             Some(edge) if edge.relation == name => edge,
-            _ => Edge { relation: name.to_owned(), ..plain("", from, to) },
+            _ => ExplainedEdge { relation: name.to_owned(), ..leaf_edge("", from, to) },
         }
     }
 
-    fn build(&mut self, node: NodeId, from: usize, to: usize, depth: usize) -> Vec<Edge> {
-        if self.cost(node, from, to) == 0 {
+    fn build_edges(&mut self, node: NodeId, from: usize, to: usize, depth: usize) -> Vec<ExplainedEdge> {
+        if self.derivation_cost(node, from, to) == 0 {
             return Vec::new();
         }
-        if let Node::BaseRelation(base) = self.plan.node(node) {
-            return vec![plain(self.plan.name(base.name), from, to)];
+        if let Node::BaseRelation(base) = self.plan.node_at(node) {
+            return vec![leaf_edge(self.plan.name_text(base.name), from, to)];
         }
         let Some(statement) = self.name_of(node).map(|named| named.statement) else {
-            return self.parts(node, from, to, depth);
+            return self.derive_operands(node, from, to, depth);
         };
         let outside = std::mem::replace(&mut self.limit, statement);
-        let mut edge = plain("", from, to);
-        let target = self.follow(node, from, to, &mut edge);
-        if depth > 0 && !matches!(self.plan.node(target), Node::BaseRelation(_)) {
+        let mut edge = leaf_edge("", from, to);
+        let target = self.unwrap_single_operands(node, from, to, &mut edge);
+        if depth > 0 && !matches!(self.plan.node_at(target), Node::BaseRelation(_)) {
             let inside = self.name_of(target).map_or(statement, |named| named.statement);
             self.limit = inside;
-            edge.because = self.parts(target, from, to, depth - 1);
+            edge.because = self.derive_operands(target, from, to, depth - 1);
         }
         self.limit = outside;
         vec![edge]
     }
 
-    /// Names the edge of a named node after the node and after the alternative that holds, and says which node this is.
-    fn follow(&mut self, node: NodeId, from: usize, to: usize, edge: &mut Edge) -> NodeId {
+    /// Labels the edge of a named node with the node and its satisfied alternative, and returns that node.
+    fn unwrap_single_operands(
+        &mut self,
+        node: NodeId,
+        from: usize,
+        to: usize,
+        edge: &mut ExplainedEdge,
+    ) -> NodeId {
         if let Some(named) = self.named.get(&node) {
             edge.relation = self.text_of(named);
             edge.clauses = named.clauses.to_vec();
-            edge.statement = Some(self.place(named.statement));
+            edge.statement = Some(self.statement_location(named.statement));
         }
         let mut target = node;
         let mut cited = false;
         for _ in 0..CHOICES {
-            let Some(next) = self.within(target, from, to) else { break };
-            if let Node::BaseRelation(base) = self.plan.node(next) {
+            let Some(next) = self.sole_operand(target, from, to) else { break };
+            if let Node::BaseRelation(base) = self.plan.node_at(next) {
                 if !cited {
-                    edge.via = Some(self.plan.name(base.name).to_owned());
+                    edge.via = Some(self.plan.name_text(base.name).to_owned());
                     target = next;
                 }
                 break;
@@ -217,7 +231,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
                 target = next;
                 continue;
             };
-            // What is cited in its own right says more than the names inside it, but for a function's.
+            // A separately cited node is more informative than the names inside it, except in a function.
             let function =
                 self.plan.labels.iter().any(|label| label.node == next && label.function.is_some());
             if cited && named.name.is_some() && !function {
@@ -226,7 +240,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
             edge.via = Some(self.text_of(named));
             if !named.clauses.is_empty() {
                 edge.clauses = named.clauses.to_vec();
-                edge.statement = Some(self.place(named.statement));
+                edge.statement = Some(self.statement_location(named.statement));
             }
             cited = named.name.is_none();
             target = next;
@@ -237,60 +251,60 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         target
     }
 
-    /// The only thing that a node's pair rests on, where it is a choice or a condition.
-    fn within(&mut self, node: NodeId, from: usize, to: usize) -> Option<NodeId> {
-        match self.plan.node(node) {
-            Node::Union(..) => self.alternative(node, from, to),
+    /// Returns the single operand that justifies the pair, if the node is a choice or a filter.
+    fn sole_operand(&mut self, node: NodeId, from: usize, to: usize) -> Option<NodeId> {
+        match self.plan.node_at(node) {
+            Node::Union(..) => self.cheapest_alternative(node, from, to),
             Node::Difference(inner, _)
             | Node::RestrictRows(_, inner)
             | Node::RestrictColumns(inner, _)
             | Node::Immediate(inner)
             | Node::Optional(inner) => Some(inner),
             Node::Intersection(left, right) => {
-                match (self.cost(left, from, to), self.cost(right, from, to)) {
+                match (self.derivation_cost(left, from, to), self.derivation_cost(right, from, to)) {
                     (0, _) => Some(right),
                     (_, 0) => Some(left),
                     _ => None,
                 }
             }
-            Node::Recursive { group, index, .. } => self.body(group.0, index),
+            Node::Recursive { group, index, .. } => self.recursive_body(group.0, index),
             _ => None,
         }
     }
 
-    /// What a node's pair is made of.
-    fn parts(&mut self, node: NodeId, from: usize, to: usize, depth: usize) -> Vec<Edge> {
-        match self.plan.node(node) {
-            Node::BaseRelation(base) => vec![plain(self.plan.name(base.name), from, to)],
+    /// Derives the operands of a node's pair.
+    fn derive_operands(&mut self, node: NodeId, from: usize, to: usize, depth: usize) -> Vec<ExplainedEdge> {
+        match self.plan.node_at(node) {
+            Node::BaseRelation(base) => vec![leaf_edge(self.plan.name_text(base.name), from, to)],
             Node::Intersection(left, right) => {
-                let mut edges = self.build(left, from, to, depth);
-                edges.extend(self.build(right, from, to, depth));
+                let mut edges = self.build_edges(left, from, to, depth);
+                edges.extend(self.build_edges(right, from, to, depth));
                 edges
             }
             Node::Sequence(left, right) => {
-                let Some(middle) = self.middle(left, right, from, to) else { return Vec::new() };
-                let mut edges = self.build(left, from, middle, depth);
-                edges.extend(self.build(right, middle, to, depth));
+                let Some(middle) = self.cheapest_middle(left, right, from, to) else { return Vec::new() };
+                let mut edges = self.build_edges(left, from, middle, depth);
+                edges.extend(self.build_edges(right, middle, to, depth));
                 edges
             }
-            Node::Inverse(inner) => self.build(inner, to, from, depth),
-            Node::Recursive { group, index, .. } => match (self.body(group.0, index), depth) {
-                (Some(body), 1..) => self.build(body, from, to, depth - 1),
+            Node::Inverse(inner) => self.build_edges(inner, to, from, depth),
+            Node::Recursive { group, index, .. } => match (self.recursive_body(group.0, index), depth) {
+                (Some(body), 1..) => self.build_edges(body, from, to, depth - 1),
                 _ => Vec::new(),
             },
             Node::Plus(inner) | Node::Star(inner) => {
-                let path = self.relation(inner).and_then(|relation| relation.shortest_path(from, to));
+                let path = self.relation_at(inner).and_then(|relation| relation.shortest_path(from, to));
                 let steps = path.unwrap_or_default();
-                steps.windows(2).flat_map(|step| self.build(inner, step[0], step[1], depth)).collect()
+                steps.windows(2).flat_map(|step| self.build_edges(inner, step[0], step[1], depth)).collect()
             }
-            _ => match self.within(node, from, to) {
-                Some(inner) => self.build(inner, from, to, depth),
+            _ => match self.sole_operand(node, from, to) {
+                Some(inner) => self.build_edges(inner, from, to, depth),
                 None => Vec::new(),
             },
         }
     }
 
-    fn text_of(&self, named: &Named<'a>) -> String {
+    fn text_of(&self, named: &NamedNode<'a>) -> String {
         match named.name {
             Some(name) => name.to_owned(),
             None => {
@@ -303,12 +317,12 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         }
     }
 
-    pub(super) fn place(&self, statement: StatementId) -> Place {
-        place(self.plan, statement)
+    pub(super) fn statement_location(&self, statement: StatementId) -> StatementLocation {
+        location_of_statement(self.plan, statement)
     }
 }
 
-/// Whether every parenthesis is closed after it was opened.
+/// Returns true if every parenthesis is closed after it was opened.
 fn is_balanced(text: &str) -> bool {
     let mut depth = 0_usize;
     for c in text.chars() {
@@ -322,20 +336,20 @@ fn is_balanced(text: &str) -> bool {
     depth == 0
 }
 
-/// Where a statement of a model stands.
-pub(super) fn place(plan: &CompiledModel, statement: StatementId) -> Place {
-    let span = plan.statement(statement).span;
+/// Returns the source location of a statement.
+pub(super) fn location_of_statement(plan: &CompiledModel, statement: StatementId) -> StatementLocation {
+    let span = plan.statement_at(statement).span;
     let file = plan.sources.get(usize::from(span.source.0)).map_or("", |source| &source.name);
     // The text of a model itself goes by the model's name.
     let extension = if file.ends_with(".cat") { "" } else { ".cat" };
-    Place { file: format!("{file}{extension}"), line: span.line }
+    StatementLocation { file: format!("{file}{extension}"), line: span.line }
 }
 
 /// The text of a place without comments, on one line.
 pub(super) fn text_at(plan: &CompiledModel, span: CatSpan) -> String {
     let source = plan.sources.get(usize::from(span.source.0));
     let mut text = source
-        .and_then(|source| source.text.get(span.offset as usize..span.end() as usize))
+        .and_then(|source| source.text.get(span.offset as usize..span.end_offset() as usize))
         .unwrap_or("")
         .to_owned();
     while let Some(start) = text.find("(*")
@@ -346,14 +360,14 @@ pub(super) fn text_at(plan: &CompiledModel, span: CatSpan) -> String {
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
-pub(super) fn event(index: usize) -> EventId {
+pub(super) fn event_id(index: usize) -> EventId {
     EventId(u16::try_from(index).unwrap_or(u16::MAX))
 }
 
-fn plain(relation: &str, from: usize, to: usize) -> Edge {
-    Edge {
-        from: event(from),
-        to: event(to),
+fn leaf_edge(relation: &str, from: usize, to: usize) -> ExplainedEdge {
+    ExplainedEdge {
+        from: event_id(from),
+        to: event_id(to),
         relation: relation.to_owned(),
         via: None,
         statement: None,

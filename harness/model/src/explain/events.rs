@@ -1,15 +1,15 @@
-//! The events of an execution in words.
+//! Textual descriptions of the events of an execution.
 
 use litmus::{LocationId, ScalarType, Span, Test, Value};
 
-use super::candidate::Candidate;
+use super::candidate::CandidateExecution;
 use super::{Event, EventOwner};
 use crate::cells::Extent;
 use crate::skeleton::{Owner, Skeleton, Tags};
 use crate::valuation::stored_value;
 
 /// The events of an execution in words.
-pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) -> Vec<Event> {
+pub(super) fn list_events(test: &Test, skeleton: &Skeleton, candidate: &CandidateExecution) -> Vec<Event> {
     let mut letters = 0;
     let described = skeleton.events.iter().enumerate().map(|(index, event)| {
         let reference = event.reference.or(event.storage);
@@ -20,7 +20,7 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
         };
         let access = reference.map(|reference| {
             let location = test.location(reference);
-            let value = value.map_or("?".to_owned(), |value| text_of(value, location.scalar_type()));
+            let value = value.map_or("?".to_owned(), |value| value_text(value, location.scalar_type()));
             format!("{} = {value}", name_of(test, reference, event.extent))
         });
         let company = matches!(event.owner, Owner::Company(..));
@@ -55,7 +55,7 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
         let (owner, label) = match (event.owner, instruction) {
             (Owner::Thread(thread) | Owner::Company(thread, _), Some((_, instruction, _))) => {
                 letters += 1;
-                (EventOwner::Thread(usize::from(thread.0), instruction), letter(letters - 1))
+                (EventOwner::Thread(usize::from(thread.0), instruction), event_letter(letters - 1))
             }
             (Owner::Initial, _) => (EventOwner::Initial, access.clone().unwrap_or_default().replace(' ', "")),
             _ => {
@@ -76,7 +76,7 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
     described.collect()
 }
 
-/// What an access names: a component of a vector where it is one, else the bytes of it from where it begins.
+/// Formats an accessed location: the vector component, or else the bytes with their offset.
 fn name_of(test: &Test, reference: LocationId, extent: Option<Extent>) -> String {
     let location = test.location(reference);
     match extent.filter(|extent| location.is_vector() && extent.bytes < location.bytes()) {
@@ -89,7 +89,7 @@ fn name_of(test: &Test, reference: LocationId, extent: Option<Extent>) -> String
 }
 
 /// a, b, …, z, aa, ab, …
-fn letter(index: usize) -> String {
+fn event_letter(index: usize) -> String {
     let mut text = String::new();
     let mut rest = index + 1;
     while rest > 0 {
@@ -101,7 +101,7 @@ fn letter(index: usize) -> String {
 }
 
 /// A value in the words of its type: signed ones may be negative.
-pub(super) fn text_of(value: Value, ty: ScalarType) -> String {
+pub(super) fn value_text(value: Value, ty: ScalarType) -> String {
     match ty {
         ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64 => value.signed(ty).to_string(),
         _ => value.to_string(),
@@ -110,11 +110,11 @@ pub(super) fn text_of(value: Value, ty: ScalarType) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::letter;
+    use super::event_letter;
 
     #[test]
     fn letters_go_on_after_z() {
-        let letters: Vec<String> = [0, 25, 26, 51, 52, 701, 702].into_iter().map(letter).collect();
+        let letters: Vec<String> = [0, 25, 26, 51, 52, 701, 702].into_iter().map(event_letter).collect();
         assert_eq!(letters, ["a", "z", "aa", "az", "ba", "zz", "aaa"]);
     }
 }

@@ -1,15 +1,20 @@
-//! Looks for the execution that an explanation is about, and describes it.
+//! Searches for the execution that an explanation shows, and describes it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use litmus::{Condition, Outcome, Test};
 
-use super::candidate::{Bounds, Candidate, End, for_each_candidate, kept};
-use super::derive::{Deriver, event, place, text_at};
-use super::events::{events, text_of};
-use super::mend::Mend;
-use super::{Answer, Broken, Edge, EventId, Execution, ExplainOptions, RaceFound, Uninitialised};
+use super::candidate::{
+    CandidateExecution, EnumerationBounds, EnumerationEnd, for_each_candidate, passes_filter,
+};
+use super::derive::{Deriver, event_id, location_of_statement, text_at};
+use super::events::{list_events, value_text};
+use super::fix::Mend;
+use super::{
+    BrokenAxiom, EventId, ExplainOptions, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
+    UninitialisedRead,
+};
 use crate::budget::Purse;
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, CompiledModel, Node, NodeId};
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
@@ -22,7 +27,7 @@ use crate::{Model, PredictError, predict};
 const DRAWN: [&str; 3] = ["fr", "sw", "locord"];
 
 /// One test under one model, ready to be searched.
-pub(super) struct Search<'a> {
+pub(super) struct ExecutionSearch<'a> {
     test: &'a Test,
     plan: Arc<CompiledModel>,
     skeletons: Vec<Skeleton>,
@@ -32,46 +37,47 @@ pub(super) struct Search<'a> {
     domain: ValueDomain<'a>,
 }
 
-/// A race whose mend is not looked for yet.
-pub(super) struct Raced {
-    execution: Execution,
-    flag: Broken,
+/// A racy execution before the search for its fix.
+pub(super) struct RacyExecution {
+    execution: ExplainedExecution,
+    flag: BrokenAxiom,
     pair: Option<(EventId, EventId)>,
     missing: Vec<String>,
 }
 
-impl Raced {
-    pub(super) fn with(self, mend: Mend) -> RaceFound {
-        let Raced { execution, flag, pair, missing } = self;
-        RaceFound { execution, flag, pair, missing, mend }
+impl RacyExecution {
+    pub(super) fn with_fix(self, mend: Mend) -> FoundRace {
+        let RacyExecution { execution, flag, pair, missing } = self;
+        FoundRace { execution, flag, pair, missing_relations: missing, fix: mend }
     }
 }
 
-/// What a candidate does to the axioms.
-struct Examined {
+/// Axioms and flags of a candidate.
+struct ExaminedCandidate {
     /// The broken axioms, as indices.
     broken: Vec<usize>,
     /// The flags that are raised.
     flagged: Flags,
-    /// How many edges the shortest of the broken rules has.
+    /// Length of the shortest violation of an axiom.
     shortest: usize,
 }
 
-/// What is done with a candidate, and whether to go on.
-type Visit<'a> = dyn FnMut(&Skeleton, Candidate) -> Result<ControlFlow<()>, PredictError> + 'a;
+/// Callback on a candidate, which returns whether to continue.
+type CandidateVisitor<'a> =
+    dyn FnMut(&Skeleton, CandidateExecution) -> Result<ControlFlow<()>, PredictError> + 'a;
 
-struct Base<'a, M> {
+struct CandidateBase<'a, M> {
     skeleton: &'a Skeleton,
     rf: M,
     co: M,
 }
 
-impl<M: Matrix> BaseProvider<M> for Base<'_, M> {
-    fn set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
+impl<M: Matrix> BaseProvider<M> for CandidateBase<'_, M> {
+    fn base_set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
         self.skeleton.base_set(name, mask)
     }
 
-    fn relation(&self, name: &str, _: Option<u8>) -> Option<M> {
+    fn base_relation(&self, name: &str, _: Option<u8>) -> Option<M> {
         match name {
             "rf" => Some(self.rf.clone()),
             "co" => Some(self.co.clone()),
@@ -80,16 +86,16 @@ impl<M: Matrix> BaseProvider<M> for Base<'_, M> {
     }
 }
 
-impl<'a> Search<'a> {
+impl<'a> ExecutionSearch<'a> {
     pub(super) fn new(
         test: &'a Test,
         model: &Model,
         options: &'a ExplainOptions<'a>,
         unroll: u32,
         purse: &'a Purse<'a>,
-    ) -> Result<Search<'a>, PredictError> {
+    ) -> Result<ExecutionSearch<'a>, PredictError> {
         let semantic = model.semantic();
-        Ok(Search {
+        Ok(ExecutionSearch {
             test,
             plan: model.plan_for(test)?,
             skeletons: predict::all_skeletons(test, semantic, unroll)?,
@@ -101,19 +107,19 @@ impl<'a> Search<'a> {
     }
 
     /// Visits the candidates with a wanted outcome.
-    fn visit(
+    fn visit_candidates(
         &self,
         terminated: bool,
         wanted: &dyn Fn(&Outcome) -> bool,
-        visit: &mut Visit<'_>,
-    ) -> Result<End, PredictError> {
-        let mut bounds = Bounds {
+        visit: &mut CandidateVisitor<'_>,
+    ) -> Result<EnumerationEnd, PredictError> {
+        let mut bounds = EnumerationBounds {
             left: self.options.candidates,
             purse: self.purse,
             thin_air: false,
             domain: &self.domain,
         };
-        // Values out of thin air come last: what also shows without them is shown without them.
+        // Enumerate thin-air values last, so that a witness avoids them if possible.
         let turns: &[bool] = if self.out_of_thin_air { &[false, true] } else { &[false] };
         for thin_air in turns {
             bounds.thin_air = *thin_air;
@@ -123,31 +129,32 @@ impl<'a> Search<'a> {
                 }
                 let mut each = |candidate| Ok(visit(skeleton, candidate)?.is_continue());
                 match for_each_candidate(skeleton, &mut bounds, wanted, &mut each)? {
-                    End::Exhausted => {}
+                    EnumerationEnd::Exhausted => {}
                     end => return Ok(end),
                 }
             }
         }
-        Ok(End::Exhausted)
+        Ok(EnumerationEnd::Exhausted)
     }
 
-    /// What the model says of the outcome; `known` is what is known of that already.
-    pub(super) fn answer(
+    /// Finds an explanation of the outcome; `known` is the already computed verdict.
+    pub(super) fn find_answer(
         &mut self,
         condition: &Condition,
         known: Option<bool>,
-    ) -> Result<Answer, PredictError> {
+    ) -> Result<ExplanationAnswer, PredictError> {
         let observables = self.test.observables();
-        let wanted =
-            |outcome: &Outcome| outcome.meets(self.test, &observables, condition) && kept(self.test, outcome);
+        let wanted = |outcome: &Outcome| {
+            outcome.meets(self.test, &observables, condition) && passes_filter(self.test, outcome)
+        };
         let mut candidates = 0;
         let mut witness = None;
-        let mut closest: Option<((usize, usize), usize, Skeleton, Candidate)> = None;
-        let end = self.visit(true, &wanted, &mut |skeleton, candidate| {
+        let mut closest: Option<((usize, usize), usize, Skeleton, CandidateExecution)> = None;
+        let end = self.visit_candidates(true, &wanted, &mut |skeleton, candidate| {
             candidates += 1;
-            let examined = self.examine(skeleton, &candidate)?;
+            let examined = self.examine_candidate(skeleton, &candidate)?;
             let Some(first) = examined.broken.first().copied() else {
-                witness = Some(self.describe(skeleton, &candidate, None)?.0);
+                witness = Some(self.describe_execution(skeleton, &candidate, None)?.0);
                 return Ok(ControlFlow::Break(()));
             };
             let distance = (examined.broken.len(), examined.shortest);
@@ -157,102 +164,107 @@ impl<'a> Search<'a> {
             Ok(ControlFlow::Continue(()))
         })?;
         if witness.is_some() || known == Some(true) {
-            return Ok(Answer::Allowed { witness });
+            return Ok(ExplanationAnswer::Allowed { witness });
         }
-        if end == End::Cut && known.is_none() {
-            return Ok(Answer::Unknown);
+        if end == EnumerationEnd::Cut && known.is_none() {
+            return Ok(ExplanationAnswer::Unknown);
         }
-        let complete = end == End::Exhausted;
+        let complete = end == EnumerationEnd::Exhausted;
         let Some((_, _, skeleton, candidate)) = closest else {
             return Ok(if complete {
-                Answer::Impossible
+                ExplanationAnswer::Impossible
             } else {
-                Answer::Forbidden { closest: None, candidates, complete }
+                ExplanationAnswer::Forbidden { closest: None, candidates, complete }
             });
         };
-        let examined = self.examine(&skeleton, &candidate)?;
-        let mut best: Option<(Execution, Broken)> = None;
+        let examined = self.examine_candidate(&skeleton, &candidate)?;
+        let mut best: Option<(ExplainedExecution, BrokenAxiom)> = None;
         for axiom in examined.broken {
-            let (execution, broken) = self.describe(&skeleton, &candidate, Some(axiom))?;
+            let (execution, broken) = self.describe_execution(&skeleton, &candidate, Some(axiom))?;
             let Some(broken) = broken else { continue };
             if best.as_ref().is_none_or(|(_, known)| broken.edges.len() < known.edges.len()) {
                 best = Some((execution, broken));
             }
         }
-        Ok(Answer::Forbidden { closest: best, candidates, complete })
+        Ok(ExplanationAnswer::Forbidden { closest: best, candidates, complete })
     }
 
-    /// Whether the bound of loops cut some run off.
-    pub(super) fn is_cut(&self) -> bool {
+    /// Returns true if the bound of loops cut some run off.
+    pub(super) fn is_truncated(&self) -> bool {
         self.skeletons.iter().any(|skeleton| skeleton.cut)
     }
 
     /// Up to `most` consistent executions that show a condition, each with whether it raises a flag, and whether these are all.
-    pub(super) fn consistent(
+    pub(super) fn list_consistent(
         &self,
         condition: &Condition,
         most: usize,
-    ) -> Result<(Vec<(Execution, bool)>, bool), PredictError> {
+    ) -> Result<(Vec<(ExplainedExecution, bool)>, bool), PredictError> {
         let observables = self.test.observables();
-        let wanted =
-            |outcome: &Outcome| outcome.meets(self.test, &observables, condition) && kept(self.test, outcome);
+        let wanted = |outcome: &Outcome| {
+            outcome.meets(self.test, &observables, condition) && passes_filter(self.test, outcome)
+        };
         let mut found = Vec::new();
-        let end = self.visit(true, &wanted, &mut |skeleton, candidate| {
-            let examined = self.examine(skeleton, &candidate)?;
+        let end = self.visit_candidates(true, &wanted, &mut |skeleton, candidate| {
+            let examined = self.examine_candidate(skeleton, &candidate)?;
             if !examined.broken.is_empty() {
                 return Ok(ControlFlow::Continue(()));
             }
             if found.len() == most {
                 return Ok(ControlFlow::Break(()));
             }
-            found.push((self.describe(skeleton, &candidate, None)?.0, examined.flagged.is_race()));
+            found.push((self.describe_execution(skeleton, &candidate, None)?.0, examined.flagged.is_race()));
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok((found, end == End::Exhausted))
+        Ok((found, end == EnumerationEnd::Exhausted))
     }
 
     /// A race in some consistent execution, if one is met.
-    pub(super) fn race(&mut self, condition: &Condition) -> Result<Option<Raced>, PredictError> {
+    pub(super) fn find_race(&mut self, condition: &Condition) -> Result<Option<RacyExecution>, PredictError> {
         let observables = self.test.observables();
-        let explained =
-            |outcome: &Outcome| outcome.meets(self.test, &observables, condition) && kept(self.test, outcome);
-        // One that shows the outcome says more than another.
-        let raised = match self.raising(&Flags::is_race, true, &explained)? {
-            None => self.raising(&Flags::is_race, false, &|outcome| kept(self.test, outcome))?,
+        let explained = |outcome: &Outcome| {
+            outcome.meets(self.test, &observables, condition) && passes_filter(self.test, outcome)
+        };
+        // Prefer a race that also shows the outcome.
+        let raised = match self.find_flagged(&Flags::is_race, true, &explained)? {
+            None => {
+                self.find_flagged(&Flags::is_race, false, &|outcome| passes_filter(self.test, outcome))?
+            }
             found => found,
         };
         let Some((skeleton, candidate)) = raised else { return Ok(None) };
         match skeleton.len() {
-            0..=64 => self.raced::<Matrix64>(&skeleton, &candidate),
-            _ => self.raced::<Matrix256>(&skeleton, &candidate),
+            0..=64 => self.describe_race::<Matrix64>(&skeleton, &candidate),
+            _ => self.describe_race::<Matrix256>(&skeleton, &candidate),
         }
     }
 
     /// An uninitialised read in some consistent execution, if one is met.
-    pub(super) fn uninitialised(&self) -> Result<Option<Uninitialised>, PredictError> {
+    pub(super) fn find_uninitialised_read(&self) -> Result<Option<UninitialisedRead>, PredictError> {
         let reads = |flags: &Flags| flags.uninitialised;
-        let Some((skeleton, candidate)) = self.raising(&reads, false, &|outcome| kept(self.test, outcome))?
+        let Some((skeleton, candidate)) =
+            self.find_flagged(&reads, false, &|outcome| passes_filter(self.test, outcome))?
         else {
             return Ok(None);
         };
-        // Those of threads stand before those of final values.
+        // Reads of threads precede final reads.
         let read = candidate.rf.iter().position(|write| {
             write.is_some_and(|write| skeleton.events[usize::from(write)].tags.has(Tags::UW))
         });
-        let (execution, _) = self.describe(&skeleton, &candidate, None)?;
-        Ok(read.map(|read| Uninitialised { execution, read: event(read) }))
+        let (execution, _) = self.describe_execution(&skeleton, &candidate, None)?;
+        Ok(read.map(|read| UninitialisedRead { execution, read: event_id(read) }))
     }
 
     /// A consistent execution that raises certain flags, if one is met.
-    fn raising(
+    fn find_flagged(
         &self,
         raised: &dyn Fn(&Flags) -> bool,
         terminated: bool,
         wanted: &dyn Fn(&Outcome) -> bool,
-    ) -> Result<Option<(Skeleton, Candidate)>, PredictError> {
+    ) -> Result<Option<(Skeleton, CandidateExecution)>, PredictError> {
         let mut found = None;
-        self.visit(terminated, wanted, &mut |skeleton, candidate| {
-            let examined = self.examine(skeleton, &candidate)?;
+        self.visit_candidates(terminated, wanted, &mut |skeleton, candidate| {
+            let examined = self.examine_candidate(skeleton, &candidate)?;
             if !examined.broken.is_empty() || !raised(&examined.flagged) {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -262,18 +274,22 @@ impl<'a> Search<'a> {
         Ok(found)
     }
 
-    fn examine(&self, skeleton: &Skeleton, candidate: &Candidate) -> Result<Examined, PredictError> {
+    fn examine_candidate(
+        &self,
+        skeleton: &Skeleton,
+        candidate: &CandidateExecution,
+    ) -> Result<ExaminedCandidate, PredictError> {
         match skeleton.len() {
-            0..=64 => self.examine_in::<Matrix64>(skeleton, candidate),
-            _ => self.examine_in::<Matrix256>(skeleton, candidate),
+            0..=64 => self.examine_with::<Matrix64>(skeleton, candidate),
+            _ => self.examine_with::<Matrix256>(skeleton, candidate),
         }
     }
 
-    fn evaluate<M: Matrix>(
+    fn evaluate_candidate<M: Matrix>(
         &self,
         skeleton: &Skeleton,
-        candidate: &Candidate,
-    ) -> Result<Vec<cat::Value<M>>, PredictError> {
+        candidate: &CandidateExecution,
+    ) -> Result<Vec<cat::CatValue<M>>, PredictError> {
         let n = skeleton.len();
         let mut rf = M::empty(n);
         for (read, write) in candidate.rf.iter().enumerate() {
@@ -291,27 +307,27 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        cat::evaluate(&self.plan, &Base { skeleton, rf, co }, n)
+        cat::evaluate_model(&self.plan, &CandidateBase { skeleton, rf, co }, n)
             .map_err(|missing| PredictError::UnknownBase { name: missing.name })
     }
 
-    fn examine_in<M: Matrix>(
+    fn examine_with<M: Matrix>(
         &self,
         skeleton: &Skeleton,
-        candidate: &Candidate,
-    ) -> Result<Examined, PredictError> {
-        let values = self.evaluate::<M>(skeleton, candidate)?;
-        let value = |axiom: &Axiom| &values[axiom.node.index()];
+        candidate: &CandidateExecution,
+    ) -> Result<ExaminedCandidate, PredictError> {
+        let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
+        let value = |axiom: &Axiom| &values[axiom.node.to_index()];
         let axioms = || self.plan.axioms.iter().enumerate();
         let broken: Vec<usize> = axioms()
-            .filter(|(_, axiom)| !axiom.flag && !cat::holds(axiom, value(axiom)))
+            .filter(|(_, axiom)| !axiom.flag && !cat::axiom_holds(axiom, value(axiom)))
             .map(|(index, _)| index)
             .collect();
         let mut flagged = Flags::default();
         axioms()
-            .filter(|(_, axiom)| axiom.flag && cat::holds(axiom, value(axiom)))
+            .filter(|(_, axiom)| axiom.flag && cat::axiom_holds(axiom, value(axiom)))
             .for_each(|(_, axiom)| flagged.raise(axiom));
-        let length = |axiom: &Axiom| match (axiom.kind, value(axiom).relation()) {
+        let length = |axiom: &Axiom| match (axiom.kind, value(axiom).as_relation()) {
             (AxiomKind::Acyclic, Some(relation)) if !axiom.negated => {
                 relation.shortest_cycle().map_or(usize::MAX, |cycle| cycle.len())
             }
@@ -319,53 +335,54 @@ impl<'a> Search<'a> {
         };
         let shortest =
             broken.iter().filter_map(|index| self.plan.axioms.get(*index)).map(length).min().unwrap_or(0);
-        Ok(Examined { broken, flagged, shortest })
+        Ok(ExaminedCandidate { broken, flagged, shortest })
     }
 
     /// The execution, and how it breaks an axiom.
-    fn describe(
+    fn describe_execution(
         &self,
         skeleton: &Skeleton,
-        candidate: &Candidate,
+        candidate: &CandidateExecution,
         axiom: Option<usize>,
-    ) -> Result<(Execution, Option<Broken>), PredictError> {
+    ) -> Result<(ExplainedExecution, Option<BrokenAxiom>), PredictError> {
         match skeleton.len() {
-            0..=64 => self.describe_in::<Matrix64>(skeleton, candidate, axiom),
-            _ => self.describe_in::<Matrix256>(skeleton, candidate, axiom),
+            0..=64 => self.describe_with::<Matrix64>(skeleton, candidate, axiom),
+            _ => self.describe_with::<Matrix256>(skeleton, candidate, axiom),
         }
     }
 
-    fn describe_in<M: Matrix>(
+    fn describe_with<M: Matrix>(
         &self,
         skeleton: &Skeleton,
-        candidate: &Candidate,
+        candidate: &CandidateExecution,
         axiom: Option<usize>,
-    ) -> Result<(Execution, Option<Broken>), PredictError> {
-        let values = self.evaluate::<M>(skeleton, candidate)?;
+    ) -> Result<(ExplainedExecution, Option<BrokenAxiom>), PredictError> {
+        let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
         let mut deriver = Deriver::new(&self.plan, &values);
-        let execution = self.execution(skeleton, candidate, &values, &mut deriver);
+        let execution = self.build_execution(skeleton, candidate, &values, &mut deriver);
         let axiom = axiom.and_then(|index| self.plan.axioms.get(index));
-        let broken = axiom.map(|axiom| self.broken(axiom, &values[axiom.node.index()], &mut deriver));
+        let broken =
+            axiom.map(|axiom| self.find_broken_axiom(axiom, &values[axiom.node.to_index()], &mut deriver));
         Ok((execution, broken))
     }
 
-    fn execution<M: Matrix>(
+    fn build_execution<M: Matrix>(
         &self,
         skeleton: &Skeleton,
-        candidate: &Candidate,
-        values: &[cat::Value<M>],
+        candidate: &CandidateExecution,
+        values: &[cat::CatValue<M>],
         deriver: &mut Deriver<'_, M>,
-    ) -> Execution {
+    ) -> ExplainedExecution {
         let observables = self.test.observables();
         let outcome = observables.iter().zip(&candidate.outcome.0);
-        Execution {
+        ExplainedExecution {
             thin_air: candidate.thin_air,
-            events: events(self.test, skeleton, candidate),
+            events: list_events(self.test, skeleton, candidate),
             edges: self.drawn_edges(skeleton, candidate, values, deriver),
             outcome: outcome
                 .map(|(observable, value)| {
                     let ty = self.test.observable_type(*observable);
-                    (self.test.observable_name(*observable), text_of(*value, ty))
+                    (self.test.observable_name(*observable), value_text(*value, ty))
                 })
                 .collect(),
         }
@@ -374,13 +391,13 @@ impl<'a> Search<'a> {
     fn drawn_edges<M: Matrix>(
         &self,
         skeleton: &Skeleton,
-        candidate: &Candidate,
-        values: &[cat::Value<M>],
+        candidate: &CandidateExecution,
+        values: &[cat::CatValue<M>],
         deriver: &mut Deriver<'_, M>,
-    ) -> Vec<Edge> {
-        let base = |relation: &str, from: usize, to: usize| Edge {
-            from: event(from),
-            to: event(to),
+    ) -> Vec<ExplainedEdge> {
+        let base = |relation: &str, from: usize, to: usize| ExplainedEdge {
+            from: event_id(from),
+            to: event_id(to),
             relation: relation.to_owned(),
             via: None,
             statement: None,
@@ -405,9 +422,11 @@ impl<'a> Search<'a> {
         }
         let thread = |e: usize| skeleton.events[e].owner;
         for name in DRAWN {
-            let Some(node) = self.plan.definition(name) else { continue };
-            let Some(relation) = values.get(node.index()).and_then(cat::Value::relation) else { continue };
-            // What program order or a longer way says as well is left out.
+            let Some(node) = self.plan.find_definition(name) else { continue };
+            let Some(relation) = values.get(node.to_index()).and_then(cat::CatValue::as_relation) else {
+                continue;
+            };
+            // Omit the edges that program order or a longer path implies.
             for (from, to) in relation.pairs() {
                 let same = thread(from) == thread(to);
                 let whole = [from, to].iter().all(|e| skeleton.events[*e].thread().is_some());
@@ -421,25 +440,25 @@ impl<'a> Search<'a> {
                         })
                     });
                 if whole && !same && !shorter {
-                    edges.push(deriver.edge(node, name, from, to));
+                    edges.push(deriver.derive_edge(node, name, from, to));
                 }
             }
         }
         edges
     }
 
-    /// How a value breaks an axiom or raises a flag.
-    fn broken<M: Matrix>(
+    /// Returns the edges of an axiom violation or a raised flag.
+    fn find_broken_axiom<M: Matrix>(
         &self,
         axiom: &Axiom,
-        value: &cat::Value<M>,
+        value: &cat::CatValue<M>,
         deriver: &mut Deriver<'_, M>,
-    ) -> Broken {
-        let statement = self.plan.statement(axiom.statement);
-        let mut broken = Broken {
+    ) -> BrokenAxiom {
+        let statement = self.plan.statement_at(axiom.statement);
+        let mut broken = BrokenAxiom {
             text: text_at(&self.plan, statement.span),
             name: axiom.name.clone(),
-            place: place(&self.plan, axiom.statement),
+            place: location_of_statement(&self.plan, axiom.statement),
             clauses: statement.clauses.clone(),
             edges: Vec::new(),
             cycle: false,
@@ -448,15 +467,15 @@ impl<'a> Search<'a> {
         if broken.clauses.is_empty()
             && let Some(definition) = self.plan.definitions.iter().find(|d| d.node == axiom.node)
         {
-            broken.clauses = self.plan.statement(definition.statement).clauses.clone();
+            broken.clauses = self.plan.statement_at(definition.statement).clauses.clone();
         }
         // A flag is raised by what an axiom of the other sign would be broken by.
         if axiom.negated != axiom.flag {
             return broken;
         }
         match (axiom.kind, value) {
-            (_, cat::Value::Set(set)) => broken.events = set.iter().map(event).collect(),
-            (AxiomKind::Acyclic, cat::Value::Relation(relation)) => {
+            (_, cat::CatValue::Set(set)) => broken.events = set.iter().map(event_id).collect(),
+            (AxiomKind::Acyclic, cat::CatValue::Relation(relation)) => {
                 let events = relation.shortest_cycle().unwrap_or_default();
                 let next = events.iter().cycle().skip(1);
                 broken.edges = events
@@ -466,16 +485,17 @@ impl<'a> Search<'a> {
                     .collect();
                 broken.cycle = true;
             }
-            (AxiomKind::Irreflexive, cat::Value::Relation(relation)) => {
+            (AxiomKind::Irreflexive, cat::CatValue::Relation(relation)) => {
                 let at = relation.pairs().filter(|(from, to)| from == to);
-                let best = at.min_by_key(|(from, to)| deriver.cost(axiom.node, *from, *to));
+                let best = at.min_by_key(|(from, to)| deriver.derivation_cost(axiom.node, *from, *to));
                 broken.edges = best.map_or(Vec::new(), |(from, to)| {
                     named_edges(deriver, axiom.node, from, to, &broken.text)
                 });
                 broken.cycle = true;
             }
-            (AxiomKind::Empty, cat::Value::Relation(relation)) => {
-                let best = relation.pairs().min_by_key(|(from, to)| deriver.cost(axiom.node, *from, *to));
+            (AxiomKind::Empty, cat::CatValue::Relation(relation)) => {
+                let best =
+                    relation.pairs().min_by_key(|(from, to)| deriver.derivation_cost(axiom.node, *from, *to));
                 broken.edges = best.map_or(Vec::new(), |(from, to)| {
                     named_edges(deriver, axiom.node, from, to, &broken.text)
                 });
@@ -491,49 +511,49 @@ impl<'a> Search<'a> {
         broken
     }
 
-    fn raced<M: Matrix>(
+    fn describe_race<M: Matrix>(
         &self,
         skeleton: &Skeleton,
-        candidate: &Candidate,
-    ) -> Result<Option<Raced>, PredictError> {
-        let values = self.evaluate::<M>(skeleton, candidate)?;
+        candidate: &CandidateExecution,
+    ) -> Result<Option<RacyExecution>, PredictError> {
+        let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
         let raised = self
             .plan
             .axioms
             .iter()
             .filter(|axiom| axiom.name.as_deref() != Some(Flags::UNINITIALISED))
-            .find(|axiom| axiom.flag && cat::holds(axiom, &values[axiom.node.index()]));
+            .find(|axiom| axiom.flag && cat::axiom_holds(axiom, &values[axiom.node.to_index()]));
         let Some(axiom) = raised else { return Ok(None) };
-        let value = &values[axiom.node.index()];
+        let value = &values[axiom.node.to_index()];
         let mut deriver = Deriver::new(&self.plan, &values);
-        let execution = self.execution(skeleton, candidate, &values, &mut deriver);
-        let flag = self.broken(axiom, value, &mut deriver);
-        let pair = match (axiom.kind, value.relation()) {
+        let execution = self.build_execution(skeleton, candidate, &values, &mut deriver);
+        let flag = self.find_broken_axiom(axiom, value, &mut deriver);
+        let pair = match (axiom.kind, value.as_relation()) {
             (AxiomKind::Empty, Some(relation)) => {
                 let both = |(from, to): &(usize, usize)| {
                     let owned = |e: usize| skeleton.events[e].thread().is_some();
                     (!(owned(*from) && owned(*to)), from > to)
                 };
-                relation.pairs().min_by_key(both).map(|(from, to)| (event(from), event(to)))
+                relation.pairs().min_by_key(both).map(|(from, to)| (event_id(from), event_id(to)))
             }
             _ => None,
         };
-        let missing = self.subtracted(axiom.node);
-        Ok(Some(Raced { execution, flag, pair, missing }))
+        let missing = self.subtracted_names(axiom.node);
+        Ok(Some(RacyExecution { execution, flag, pair, missing }))
     }
 
-    /// The names of what is subtracted from a relation: any of them would have kept a pair out of it.
-    fn subtracted(&self, node: NodeId) -> Vec<String> {
+    /// Returns the names subtracted from a relation; a pair in any of them would not be in the relation.
+    fn subtracted_names(&self, node: NodeId) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         let mut open = vec![node];
         while let Some(next) = open.pop() {
-            match self.plan.node(next) {
+            match self.plan.node_at(next) {
                 Node::Difference(inner, less) => {
-                    let less = match self.plan.node(less) {
+                    let less = match self.plan.node_at(less) {
                         Node::Inverse(turned) => turned,
                         _ => less,
                     };
-                    // Where several definitions come to the same, the last one is what the text subtracts.
+                    // If several definitions have equal values, the text subtracts the last one.
                     let last = self.plan.definitions.iter().rfind(|definition| definition.node == less);
                     let name = last.map(|definition| definition.name.as_str());
                     if let Some(name) = name.or_else(|| self.plan.name_of(less))
@@ -552,18 +572,18 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The edges of a pair; one with the name of the axiom's relation where they say nothing.
+/// Returns the edges of a pair; falls back to one edge with the name of the axiom's relation.
 fn named_edges<M: Matrix>(
     deriver: &mut Deriver<'_, M>,
     node: NodeId,
     from: usize,
     to: usize,
     text: &str,
-) -> Vec<Edge> {
-    match deriver.edges(node, from, to) {
-        edges if edges.is_empty() && from != to => vec![Edge {
-            from: event(from),
-            to: event(to),
+) -> Vec<ExplainedEdge> {
+    match deriver.derive_edges(node, from, to) {
+        edges if edges.is_empty() && from != to => vec![ExplainedEdge {
+            from: event_id(from),
+            to: event_id(to),
             relation: text.to_owned(),
             via: None,
             statement: None,

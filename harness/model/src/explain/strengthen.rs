@@ -1,18 +1,18 @@
-//! Every way to make one instruction a little stronger, and what each asks for.
+//! Enumerates single strengthening steps of an instruction with their costs.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::test::lattice::{Change, Reach};
 use litmus::{AccessKind, InstructionKind, MemoryAccess, Performer};
 
-/// A stronger form of an instruction, and how much is asked for.
-pub(super) struct Stronger {
+/// A stronger form of an instruction and its cost.
+pub(super) struct StrongerForm {
     pub(super) kind: InstructionKind,
     pub(super) weight: u32,
 }
 
-/// How much a step asks for.
-fn weight(change: Change) -> u32 {
+/// Returns the cost of a step.
+fn change_weight(change: Change) -> u32 {
     match change {
         Change::Scope(_) | Change::Class(_) | Change::Classes | Change::Private | Change::NonPrivate => 1,
         Change::Coherent | Change::Available | Change::Visible => 2,
@@ -22,21 +22,21 @@ fn weight(change: Change) -> u32 {
 }
 
 /// The stronger forms of an instruction, each a single step away.
-pub(super) fn steps(reach: &Reach, kind: &InstructionKind) -> Vec<Stronger> {
+pub(super) fn list_stronger_forms(reach: &Reach, kind: &InstructionKind) -> Vec<StrongerForm> {
     if kind.access().is_some_and(is_left_alone) {
         return Vec::new();
     }
     let stronger = kind.stronger(reach).into_iter();
-    stronger.map(|(change, kind)| Stronger { kind, weight: weight(change) }).collect()
+    stronger.map(|(change, kind)| StrongerForm { kind, weight: change_weight(change) }).collect()
 }
 
-/// Whether an access is never made stronger: what an unspecified invocation performs stays plain, and stronger forms of what HSA
-/// alone has are not searched for.
+/// Returns true if an access is never strengthened. A cooperative access stays plain; stronger forms of
+/// HSA-only accesses are not searched.
 fn is_left_alone(access: &MemoryAccess) -> bool {
     is_of_hsa(access) || access.performer == Performer::Cooperative
 }
 
-/// Whether an instruction may have stronger forms that are not searched for.
+/// Returns true if an instruction may have stronger forms that are not searched for.
 pub(super) fn is_not_searched(kind: &InstructionKind) -> bool {
     kind.access().is_some_and(is_of_hsa)
 }

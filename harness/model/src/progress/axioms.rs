@@ -1,37 +1,40 @@
-//! Hangs that a memory model's own axioms allow: each loop that only reads is cut to its last iteration, and the model is
-//! asked for an execution in which every thread has either ended or reads, in such an iteration, the newest values.
+//! Queries the axioms of a memory model for spin loops that never end.
 //!
-//! There everyone who has not ended spins for ever, so that every progress model's promises are kept. Unlike the machine
-//! over histories this sees load buffering, and it asks any model; it says nothing of loops that write.
+//! Each read-only loop is cut to its last iteration. A hang is an execution in which every thread has ended
+//! or reads the newest values in such an iteration. All unfinished threads spin for ever there, so every
+//! progress model is satisfied.
+//!
+//! In contrast to [`super::relaxed`], this covers load buffering and any model. It is inconclusive for loops
+//! that write.
 
 use litmus::{
     AccessKind, ArithmeticOperation, Compute, Flow, Instruction, InstructionKind, Label, LabelId, LocationId,
     MemoryAccess, Observable, Operand, Place, Register, RegisterId, RegisterInit, Term, Test, ThreadId,
 };
 
-use super::code::{Code, Operation};
+use super::code::{ProgressCode, ProgressOperation};
 use crate::{Model, Options, PredictError, predict};
 
-/// What the axioms say.
-pub(super) enum Answer {
+/// Result of the query.
+pub(super) enum SpinAnswer {
     /// Threads that may spin for ever together, with the line of the loop's jump.
     Hang(Vec<(usize, u32)>),
-    /// Nobody can.
+    /// No thread can spin for ever.
     Ends,
-    /// A loop is not of the kind that can be asked about, or the model did not answer in time.
+    /// A loop has an unsupported form, or the model did not answer in time.
     Unknown,
 }
 
-/// Asks `model` for a hang of `test`.
-pub(super) fn ask(
+/// Queries `model` for a hang of `test`.
+pub(super) fn decide_spin_hang(
     test: &Test,
-    code: &Code,
+    code: &ProgressCode,
     model: &Model,
     options: &Options,
-) -> Result<Answer, PredictError> {
-    let Some(cut) = Cut::of(test, code) else { return Ok(Answer::Unknown) };
+) -> Result<SpinAnswer, PredictError> {
+    let Some(cut) = SpinCut::from_test(test, code) else { return Ok(SpinAnswer::Unknown) };
     if cut.spins.is_empty() {
-        return Ok(Answer::Ends);
+        return Ok(SpinAnswer::Ends);
     }
     let prediction = predict(&cut.test, model, options)?;
     let place = |observable| prediction.observables.iter().position(|known| *known == observable);
@@ -41,7 +44,7 @@ pub(super) fn ask(
         }
         let value =
             |observable| place(observable).and_then(|index| outcome.0.get(index)).map(|value| value.0);
-        let spinning: Vec<&Spin> = cut
+        let spinning: Vec<&SpinLoop> = cut
             .spins
             .iter()
             .filter(|spin| value(Observable::Register(spin.thread, spin.mark)) == Some(1))
@@ -54,38 +57,38 @@ pub(super) fn ask(
         });
         if !spinning.is_empty() && newest {
             let hang = spinning.iter().map(|spin| (usize::from(spin.thread.0), spin.line)).collect();
-            return Ok(Answer::Hang(hang));
+            return Ok(SpinAnswer::Hang(hang));
         }
     }
-    Ok(if prediction.complete { Answer::Ends } else { Answer::Unknown })
+    Ok(if prediction.complete { SpinAnswer::Ends } else { SpinAnswer::Unknown })
 }
 
-/// A test whose loops are cut.
-struct Cut {
+/// A test with its spin loops cut to one iteration.
+struct SpinCut {
     test: Test,
-    spins: Vec<Spin>,
+    spins: Vec<SpinLoop>,
 }
 
 /// A loop that was cut.
-struct Spin {
+struct SpinLoop {
     thread: ThreadId,
     /// 1 where the thread is in the loop for ever.
     mark: RegisterId,
-    /// What its loads read, and where.
+    /// Registers and locations of its loads.
     reads: Vec<(RegisterId, LocationId)>,
     /// The line of the jump back.
     line: u32,
 }
 
-impl Cut {
+impl SpinCut {
     /// `None` where a loop writes, waits, computes from iteration to iteration, or branches within itself.
-    fn of(test: &Test, code: &Code) -> Option<Cut> {
-        let mut cut = Cut { test: test.clone(), spins: Vec::new() };
+    fn from_test(test: &Test, code: &ProgressCode) -> Option<SpinCut> {
+        let mut cut = SpinCut { test: test.clone(), spins: Vec::new() };
         cut.test.question = None;
         cut.test.filter = None;
         cut.test.listed.clear();
         for thread in 0..test.threads.len() {
-            cut.thread(thread, code)?;
+            cut.cut_thread(thread, code)?;
         }
         for spin in &cut.spins {
             for (_, location) in &spin.reads {
@@ -98,7 +101,7 @@ impl Cut {
         Some(cut)
     }
 
-    fn thread(&mut self, index: usize, code: &Code) -> Option<()> {
+    fn cut_thread(&mut self, index: usize, code: &ProgressCode) -> Option<()> {
         let thread = ThreadId(index as u16);
         let operations = &code.threads[index].operations;
         let instructions = self.test.threads[index].instructions.clone();
@@ -110,9 +113,9 @@ impl Cut {
             .enumerate()
             .filter_map(|(at, operation)| {
                 let target = match operation {
-                    Operation::Jump(target)
-                    | Operation::Branch { target, .. }
-                    | Operation::BranchIf { target, .. } => *target,
+                    ProgressOperation::Jump(target)
+                    | ProgressOperation::Branch { target, .. }
+                    | ProgressOperation::BranchIf { target, .. } => *target,
                     _ => return None,
                 };
                 (target <= at).then_some((at, target))
@@ -124,19 +127,19 @@ impl Cut {
             return jumps.is_empty().then_some(()).filter(|()| !awaits);
         }
         for (at, target) in &jumps {
-            code.threads[index].repeats_itself(*target, *at).then_some(())?;
+            code.threads[index].is_idempotent_loop(*target, *at).then_some(())?;
         }
         if jumps.is_empty() {
             return Some(());
         }
-        let end = self.label(thread, "END");
+        let end = self.fresh_label(thread, "END");
         let mut cut = Vec::with_capacity(instructions.len() + 4 * jumps.len());
-        let mut spins: Vec<(LabelId, Spin)> = Vec::new();
+        let mut spins: Vec<(LabelId, SpinLoop)> = Vec::new();
         for (at, target) in &jumps {
-            let label = self.label(thread, "SPIN");
-            let mark = self.register(thread, "spin");
+            let label = self.fresh_label(thread, "SPIN");
+            let mark = self.fresh_register(thread, "spin");
             let line = instructions.get(*at)?.span.line;
-            spins.push((label, Spin { thread, mark, reads: Vec::new(), line }));
+            spins.push((label, SpinLoop { thread, mark, reads: Vec::new(), line }));
             let _ = target;
         }
         for (at, instruction) in instructions.iter().enumerate() {
@@ -155,8 +158,8 @@ impl Cut {
             {
                 for (loop_of, (jump, target)) in jumps.iter().enumerate() {
                     if (target..=jump).contains(&&at) {
-                        let copy = self.register(thread, "seen");
-                        cut.push(assign(copy, Operand::Register(destinations.first()), instruction));
+                        let copy = self.fresh_register(thread, "seen");
+                        cut.push(assign_register(copy, Operand::Register(destinations.first()), instruction));
                         spins.get_mut(loop_of)?.1.reads.push((copy, place.location));
                     }
                 }
@@ -167,7 +170,7 @@ impl Cut {
         for (label, spin) in spins {
             cut.push(plain(InstructionKind::Flow(Flow::Goto(end))));
             cut.push(plain(InstructionKind::Flow(Flow::Label(label))));
-            cut.push(assign(spin.mark, Operand::Constant(1), &last));
+            cut.push(assign_register(spin.mark, Operand::Constant(1), &last));
             self.spins.push(spin);
         }
         cut.push(plain(InstructionKind::Flow(Flow::Label(end))));
@@ -176,14 +179,14 @@ impl Cut {
     }
 
     /// A label that no text can have.
-    fn label(&mut self, thread: ThreadId, name: &str) -> LabelId {
+    fn fresh_label(&mut self, thread: ThreadId, name: &str) -> LabelId {
         let labels = &mut self.test.threads[usize::from(thread.0)].labels;
         labels.push(Label { name: format!("{name} {}", labels.len()) });
         LabelId(labels.len() as u16 - 1)
     }
 
     /// A register that no text can have.
-    fn register(&mut self, thread: ThreadId, name: &str) -> RegisterId {
+    fn fresh_register(&mut self, thread: ThreadId, name: &str) -> RegisterId {
         let registers = &mut self.test.threads[usize::from(thread.0)].registers;
         let name = format!("{name} {}", registers.len());
         registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
@@ -191,7 +194,7 @@ impl Cut {
     }
 }
 
-fn assign(destination: RegisterId, value: Operand, beside: &Instruction) -> Instruction {
+fn assign_register(destination: RegisterId, value: Operand, beside: &Instruction) -> Instruction {
     let (operation, right) = (ArithmeticOperation::Add, Operand::Constant(0));
     let kind = InstructionKind::Compute(Compute::Arithmetic { destination, operation, left: value, right });
     Instruction { kind, span: beside.span }

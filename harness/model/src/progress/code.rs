@@ -1,5 +1,7 @@
-//! The code of each thread as the progress checker runs it: steps, jumps with their targets, and which registers matter
-//! where.
+//! Compiles threads for the progress checker: steps, resolved jump targets and live registers.
+//!
+//! Liveness is the standard backward data-flow analysis. Clearing dead registers keeps the state graph finite
+//! for counters that no branch tests.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -10,35 +12,35 @@ use litmus::{
 };
 
 use super::ProgressError;
-use super::split::{Half, Rounds};
+use super::split::{BarrierHalf, SplitBarrierRounds};
 
 /// The program: an operation for each instruction, so that indices are those of the test.
-pub(super) struct Code {
+pub(super) struct ProgressCode {
     pub(super) threads: Vec<ThreadCode>,
-    /// What each storage holds at first; aliases share one.
+    /// Initial value of each storage; aliases share one storage.
     pub(super) initial: Vec<u64>,
     /// Bit t is set where thread t accesses the storage.
     pub(super) users: Vec<u32>,
     /// The storage class of each storage.
     pub(super) classes: Vec<StorageClass>,
-    pub(super) barriers: Vec<Barrier>,
-    /// Who waits for whose arrivals at split barriers.
-    pub(super) rounds: Rounds,
-    /// Threads whose begin waits for the end of others; `(from, from's instruction, to, to's instruction)`.
+    pub(super) barriers: Vec<BarrierMembers>,
+    /// Sets of threads that synchronize at split barriers.
+    pub(super) rounds: SplitBarrierRounds,
+    /// Threads whose start waits for the end of others: `(from, from's instruction, to, to's instruction)`.
     pub(super) syncs: Vec<(usize, Option<u16>, usize, Option<u16>)>,
 }
 
 /// A thread.
 pub(super) struct ThreadCode {
-    pub(super) operations: Vec<Operation>,
-    /// What the registers hold at first.
+    pub(super) operations: Vec<ProgressOperation>,
+    /// Initial values of the registers.
     pub(super) registers: Vec<u64>,
-    /// For each instruction the registers whose value may still matter there: bit r for register r below 64.
+    /// Live registers before each instruction: bit r for register r below 64.
     live: Vec<u64>,
 }
 
 /// Threads that wait for one another.
-pub(super) struct Barrier {
+pub(super) struct BarrierMembers {
     /// Bit t is set where thread t has such a barrier.
     pub(super) members: u32,
     /// The largest quorum of a named barrier that has one.
@@ -47,31 +49,31 @@ pub(super) struct Barrier {
 
 /// The threads in a scope of a thread, itself included: bit t for thread t.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Within(pub(super) u32);
+pub(super) struct ThreadMask(pub(super) u32);
 
-impl Within {
-    /// Whether a thread is among them.
-    pub(super) fn has(self, thread: usize) -> bool {
+impl ThreadMask {
+    /// Returns true if a thread is among them.
+    pub(super) fn has_thread(self, thread: usize) -> bool {
         self.0.checked_shr(thread as u32).is_some_and(|bits| bits & 1 != 0)
     }
 }
 
 /// An operand with its type settled.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Source {
+pub(super) enum ValueSource {
     Constant(u64),
     Register(u16),
 }
 
-/// What an instruction does.
+/// Operation of one instruction.
 #[derive(Clone, Debug)]
-pub(super) enum Operation {
+pub(super) enum ProgressOperation {
     Nothing,
     Jump(usize),
     Branch {
         relation: BranchRelation,
-        left: Source,
-        right: Source,
+        left: ValueSource,
+        right: ValueSource,
         scalar: ScalarType,
         target: usize,
     },
@@ -82,34 +84,34 @@ pub(super) enum Operation {
     Compare {
         destination: u16,
         relation: BranchRelation,
-        left: Source,
-        right: Source,
+        left: ValueSource,
+        right: ValueSource,
     },
     Move {
         destination: u16,
-        value: Source,
+        value: ValueSource,
     },
     Arithmetic {
         destination: u16,
         operation: ArithmeticOperation,
-        left: Source,
-        right: Source,
+        left: ValueSource,
+        right: ValueSource,
         scalar: ScalarType,
     },
     Fence {
-        within: Within,
+        within: ThreadMask,
         semantics: Semantics,
     },
     Access(AccessOperation),
     Barrier {
         barrier: usize,
         quorum: Option<u32>,
-        within: Within,
+        within: ThreadMask,
         semantics: Option<Semantics>,
     },
     Split {
-        half: Half,
-        within: Within,
+        half: BarrierHalf,
+        within: ThreadMask,
         semantics: Semantics,
     },
 }
@@ -122,37 +124,37 @@ pub(super) struct AccessOperation {
     pub(super) shift: u32,
     pub(super) scalar: ScalarType,
     pub(super) kind: AccessKind,
-    /// Where the value read goes.
+    /// Destination register of the value read.
     pub(super) destination: Option<u16>,
-    pub(super) within: Within,
+    pub(super) within: ThreadMask,
     pub(super) semantics: Semantics,
     /// Semantics where a compare-exchange fails.
     pub(super) unequal: Semantics,
 }
 
-/// What an access does to memory.
+/// Effect of an access on memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AccessKind {
     Load,
     /// A load that is repeated until it reads this.
-    Await(Source),
-    Store(Source),
-    Exchange(Source),
-    Fetch(ArithmeticOperation, Source),
+    Await(ValueSource),
+    Store(ValueSource),
+    Exchange(ValueSource),
+    Fetch(ArithmeticOperation, ValueSource),
     CompareExchange {
-        compare: Source,
-        value: Source,
+        compare: ValueSource,
+        value: ValueSource,
     },
 }
 
 impl AccessOperation {
     /// The accessed part of what a storage holds.
-    pub(super) fn part(&self, whole: u64) -> u64 {
+    pub(super) fn extract_part(&self, whole: u64) -> u64 {
         Value(whole.checked_shr(self.shift).unwrap_or(0)).truncate(self.scalar).0
     }
 
-    /// What a storage holds after `value` was written to the accessed part.
-    pub(super) fn replaced(&self, whole: u64, value: u64) -> u64 {
+    /// Returns the storage's value after `value` is written to the accessed part.
+    pub(super) fn replace_part(&self, whole: u64, value: u64) -> u64 {
         let mask = Value(u64::MAX).truncate(self.scalar).0;
         whole & !(mask << self.shift) | ((value & mask) << self.shift)
     }
@@ -160,11 +162,11 @@ impl AccessOperation {
 
 /// Bound on threads.
 pub(super) const MAX_THREADS: usize = 32;
-/// Local instructions between two steps at most.
+/// Bound on local instructions between two steps.
 const MAX_LOCAL: usize = 100_000;
 
-impl Code {
-    pub(super) fn of(test: &Test) -> Result<Code, ProgressError> {
+impl ProgressCode {
+    pub(super) fn from_test(test: &Test) -> Result<ProgressCode, ProgressError> {
         if test.threads.len() > MAX_THREADS {
             return Err(ProgressError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
         }
@@ -178,9 +180,9 @@ impl Code {
         if test.has_blocks() && !test.has_subgroup_operations() {
             return Err(ProgressError::Unsupported { what: "barriers of a subgroup under branches" });
         }
-        let mut builder = Builder { test, barriers: Vec::new(), keys: Vec::new() };
+        let mut builder = CodeBuilder { test, barriers: Vec::new(), keys: Vec::new() };
         let threads = (0..test.threads.len())
-            .map(|thread| builder.thread(ThreadId(thread as u16)))
+            .map(|thread| builder.compile_thread(ThreadId(thread as u16)))
             .collect::<Result<Vec<_>, _>>()?;
         let count = test.locations.len();
         let initial = (0..count).map(|l| test.initial_value(LocationId(l as u16), 0).0).collect();
@@ -203,40 +205,44 @@ impl Code {
                 (from, sync.from.instruction, to, sync.to.instruction)
             })
             .collect();
-        let (barriers, rounds) = (builder.barriers, Rounds::of(test));
-        Ok(Code { threads, initial, users, classes, barriers, rounds, syncs })
+        let (barriers, rounds) = (builder.barriers, SplitBarrierRounds::from_test(test));
+        Ok(ProgressCode { threads, initial, users, classes, barriers, rounds, syncs })
     }
 }
 
-/// What makes two control barriers one: name or id, and for unnamed ones the group that executes them.
+/// Identity of a control barrier: its name, or its id with the executing group.
 #[derive(PartialEq, Eq)]
-enum Key {
+enum BarrierKey {
     Named(String),
-    Unnamed { id: String, scope: Scope, within: Within },
+    Unnamed { id: String, scope: Scope, within: ThreadMask },
 }
 
-struct Builder<'a> {
+struct CodeBuilder<'a> {
     test: &'a Test,
-    barriers: Vec<Barrier>,
-    keys: Vec<Key>,
+    barriers: Vec<BarrierMembers>,
+    keys: Vec<BarrierKey>,
 }
 
-impl Builder<'_> {
-    fn thread(&mut self, thread: ThreadId) -> Result<ThreadCode, ProgressError> {
+impl CodeBuilder<'_> {
+    fn compile_thread(&mut self, thread: ThreadId) -> Result<ThreadCode, ProgressError> {
         let instructions = &self.test.thread(thread).instructions;
         let operations = instructions
             .iter()
-            .map(|instruction| self.operation(thread, &instruction.kind))
+            .map(|instruction| self.compile_operation(thread, &instruction.kind))
             .collect::<Result<Vec<_>, _>>()?;
         let registers = (0..self.test.thread(thread).registers.len())
             .map(|r| self.test.initial_register(thread, RegisterId(r as u16)).0)
             .collect();
-        let live = live(&operations);
+        let live = live_registers(&operations);
         Ok(ThreadCode { operations, registers, live })
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused by name")]
-    fn operation(&mut self, thread: ThreadId, kind: &InstructionKind) -> Result<Operation, ProgressError> {
+    fn compile_operation(
+        &mut self,
+        thread: ThreadId,
+        kind: &InstructionKind,
+    ) -> Result<ProgressOperation, ProgressError> {
         let position = |label| {
             let instructions = &self.test.thread(thread).instructions;
             let label = InstructionKind::Flow(Flow::Label(label));
@@ -246,54 +252,58 @@ impl Builder<'_> {
         Ok(match kind {
             InstructionKind::Flow(Flow::Label(_))
             | InstructionKind::System(SystemOperation::AvailableToDevice)
-            | InstructionKind::System(SystemOperation::VisibleFromDevice) => Operation::Nothing,
-            InstructionKind::Fence { scope, semantics } => {
-                Operation::Fence { within: self.within(thread, *scope)?, semantics: *semantics }
-            }
-            InstructionKind::Flow(Flow::Goto(target)) => Operation::Jump(position(*target)?),
+            | InstructionKind::System(SystemOperation::VisibleFromDevice) => ProgressOperation::Nothing,
+            InstructionKind::Fence { scope, semantics } => ProgressOperation::Fence {
+                within: self.scope_members(thread, *scope)?,
+                semantics: *semantics,
+            },
+            InstructionKind::Flow(Flow::Goto(target)) => ProgressOperation::Jump(position(*target)?),
             InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                 let (left_type, right_type) =
                     (self.operand_type(thread, *left), self.operand_type(thread, *right));
                 let scalar = if right_type.bits() > left_type.bits() { right_type } else { left_type };
-                Operation::Branch {
+                ProgressOperation::Branch {
                     relation: *relation,
-                    left: source(*left, scalar),
-                    right: source(*right, scalar),
+                    left: operand_source(*left, scalar),
+                    right: operand_source(*right, scalar),
                     scalar,
                     target: position(*target)?,
                 }
             }
             InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
-                Operation::BranchIf { condition: condition.0, target: position(*target)? }
+                ProgressOperation::BranchIf { condition: condition.0, target: position(*target)? }
             }
             InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
-                Operation::Compare {
+                ProgressOperation::Compare {
                     destination: destination.0,
                     relation: *relation,
-                    left: source(*left, ScalarType::default()),
-                    right: source(*right, ScalarType::default()),
+                    left: operand_source(*left, ScalarType::default()),
+                    right: operand_source(*right, ScalarType::default()),
                 }
             }
-            InstructionKind::Compute(Compute::Move { destination, value }) => {
-                Operation::Move { destination: destination.0, value: source(*value, ScalarType::default()) }
-            }
+            InstructionKind::Compute(Compute::Move { destination, value }) => ProgressOperation::Move {
+                destination: destination.0,
+                value: operand_source(*value, ScalarType::default()),
+            },
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let scalar = self.test.register_type(thread, *destination);
-                Operation::Arithmetic {
+                ProgressOperation::Arithmetic {
                     destination: destination.0,
                     operation: *operation,
-                    left: source(*left, scalar),
-                    right: source(*right, scalar),
+                    left: operand_source(*left, scalar),
+                    right: operand_source(*right, scalar),
                     scalar,
                 }
             }
-            InstructionKind::ControlBarrier(barrier) => self.barrier(thread, barrier)?,
-            InstructionKind::SplitBarrier(barrier) => Operation::Split {
-                half: Half::of(barrier),
-                within: self.within(thread, barrier.memory_scope)?,
+            InstructionKind::ControlBarrier(barrier) => self.compile_barrier(thread, barrier)?,
+            InstructionKind::SplitBarrier(barrier) => ProgressOperation::Split {
+                half: BarrierHalf::from_barrier(barrier),
+                within: self.scope_members(thread, barrier.memory_scope)?,
                 semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
             },
-            InstructionKind::Access(access) => Operation::Access(self.access(thread, access)?),
+            InstructionKind::Access(access) => {
+                ProgressOperation::Access(self.compile_access(thread, access)?)
+            }
             foreign => {
                 return Err(ProgressError::Unsupported { what: foreign.name() });
             }
@@ -301,13 +311,13 @@ impl Builder<'_> {
     }
 
     /// The threads that share an instance of `scope` with a thread, and the thread.
-    fn within(&self, thread: ThreadId, scope: Scope) -> Result<Within, ProgressError> {
+    fn scope_members(&self, thread: ThreadId, scope: Scope) -> Result<ThreadMask, ProgressError> {
         if let Scope::ShaderCall | Scope::FragmentInterlock = scope {
             let what = "scopes of shader calls and interlocked sections";
             return Err(ProgressError::Unsupported { what });
         }
         let place = self.test.thread(thread).place;
-        let mut within = Within(1 << thread.0);
+        let mut within = ThreadMask(1 << thread.0);
         for (index, other) in self.test.threads.iter().enumerate() {
             // A host is in no scope but the widest.
             if place.shares(other.place, scope) || scope == Scope::CrossDevice {
@@ -317,21 +327,27 @@ impl Builder<'_> {
         Ok(within)
     }
 
-    fn access(&self, thread: ThreadId, access: &MemoryAccess) -> Result<AccessOperation, ProgressError> {
+    fn compile_access(
+        &self,
+        thread: ThreadId,
+        access: &MemoryAccess,
+    ) -> Result<AccessOperation, ProgressError> {
         if access.is_vector() {
             return Err(ProgressError::Unsupported { what: "vectors" });
         }
         let scalar = access.place.scalar_type(self.test);
         let kind = match access.kind {
             litmus::AccessKind::Load(_) => AccessKind::Load,
-            litmus::AccessKind::Await { value, .. } => AccessKind::Await(source(value, scalar)),
-            litmus::AccessKind::Store(values) => AccessKind::Store(source(values.first(), scalar)),
+            litmus::AccessKind::Await { value, .. } => AccessKind::Await(operand_source(value, scalar)),
+            litmus::AccessKind::Store(values) => AccessKind::Store(operand_source(values.first(), scalar)),
             litmus::AccessKind::Rmw { operation, .. } => match operation {
-                RmwOperation::Exchange(value) => AccessKind::Exchange(source(value, scalar)),
-                RmwOperation::Fetch(operation, value) => AccessKind::Fetch(operation, source(value, scalar)),
+                RmwOperation::Exchange(value) => AccessKind::Exchange(operand_source(value, scalar)),
+                RmwOperation::Fetch(operation, value) => {
+                    AccessKind::Fetch(operation, operand_source(value, scalar))
+                }
                 RmwOperation::CompareExchange { compare, value, .. } => AccessKind::CompareExchange {
-                    compare: source(compare, scalar),
-                    value: source(value, scalar),
+                    compare: operand_source(compare, scalar),
+                    value: operand_source(value, scalar),
                 },
             },
         };
@@ -351,38 +367,42 @@ impl Builder<'_> {
             kind,
             destination: access.destinations().next().map(|register| register.0),
             // A plain access orders nothing.
-            within: self.within(thread, access.strength.scope().unwrap_or(Scope::Invocation))?,
+            within: self.scope_members(thread, access.strength.scope().unwrap_or(Scope::Invocation))?,
             semantics: access.semantics(),
             unequal,
         })
     }
 
-    fn barrier(&mut self, thread: ThreadId, barrier: &ControlBarrier) -> Result<Operation, ProgressError> {
+    fn compile_barrier(
+        &mut self,
+        thread: ThreadId,
+        barrier: &ControlBarrier,
+    ) -> Result<ProgressOperation, ProgressError> {
         if !barrier.id.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(ProgressError::ComputedBarrier { id: barrier.id.clone() });
         }
         let index = usize::from(thread.0);
         let own = 1_u32 << index;
         let key = match &barrier.resource {
-            Some(resource) => Key::Named(resource.clone()),
-            None => Key::Unnamed {
+            Some(resource) => BarrierKey::Named(resource.clone()),
+            None => BarrierKey::Unnamed {
                 id: barrier.id.clone(),
                 scope: barrier.execution_scope,
-                within: self.within(thread, barrier.execution_scope)?,
+                within: self.scope_members(thread, barrier.execution_scope)?,
             },
         };
         let place = self.keys.iter().position(|known| *known == key).unwrap_or_else(|| {
             self.keys.push(key);
-            self.barriers.push(Barrier { members: 0, quorum: None });
+            self.barriers.push(BarrierMembers { members: 0, quorum: None });
             self.keys.len() - 1
         });
         let found = &mut self.barriers[place];
         found.members |= own;
         found.quorum = found.quorum.max(barrier.quorum);
-        Ok(Operation::Barrier {
+        Ok(ProgressOperation::Barrier {
             barrier: place,
             quorum: barrier.quorum,
-            within: self.within(thread, barrier.memory_scope)?,
+            within: self.scope_members(thread, barrier.memory_scope)?,
             semantics: barrier.semantics,
         })
     }
@@ -395,35 +415,37 @@ impl Builder<'_> {
     }
 }
 
-fn source(operand: Operand, scalar: ScalarType) -> Source {
+fn operand_source(operand: Operand, scalar: ScalarType) -> ValueSource {
     match operand {
-        Operand::Constant(constant) => Source::Constant(Value::from_constant(constant, scalar).0),
-        Operand::Register(register) => Source::Register(register.0),
+        Operand::Constant(constant) => ValueSource::Constant(Value::from_constant(constant, scalar).0),
+        Operand::Register(register) => ValueSource::Register(register.0),
     }
 }
 
 /// The value of an operand.
-pub(super) fn value(registers: &[u64], source: Source, scalar: ScalarType) -> u64 {
+pub(super) fn evaluate_source(registers: &[u64], source: ValueSource, scalar: ScalarType) -> u64 {
     match source {
-        Source::Constant(constant) => constant,
-        Source::Register(register) => Value(registers[usize::from(register)]).truncate(scalar).0,
+        ValueSource::Constant(constant) => constant,
+        ValueSource::Register(register) => Value(registers[usize::from(register)]).truncate(scalar).0,
     }
 }
 
-fn bit(register: u16) -> u64 {
+fn register_bit(register: u16) -> u64 {
     1_u64.checked_shl(u32::from(register)).unwrap_or(0)
 }
 
-fn bits(sources: &[Source]) -> u64 {
+fn source_bits(sources: &[ValueSource]) -> u64 {
     sources.iter().fold(0, |all, source| match source {
-        Source::Constant(_) => all,
-        Source::Register(register) => all | bit(*register),
+        ValueSource::Constant(_) => all,
+        ValueSource::Register(register) => all | register_bit(*register),
     })
 }
 
-/// Backward data flow: a register matters where it may still reach a branch, memory or a barrier. A counter that nobody
-/// tests would make the graph infinite.
-fn live(operations: &[Operation]) -> Vec<u64> {
+/// Computes live registers by backward data flow.
+///
+/// A register is live if it may reach a branch, memory or a barrier. Without this, an untested counter would
+/// make the graph infinite.
+fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
     let end = operations.len();
     let mut live = vec![0_u64; end + 1];
     loop {
@@ -431,32 +453,37 @@ fn live(operations: &[Operation]) -> Vec<u64> {
         for at in (0..end).rev() {
             let next = live[at + 1];
             let now = match &operations[at] {
-                Operation::Nothing
-                | Operation::Fence { .. }
-                | Operation::Barrier { .. }
-                | Operation::Split { .. } => next,
-                Operation::Jump(target) => live[*target],
-                Operation::Branch { left, right, target, .. } => {
-                    next | live[*target] | bits(&[*left, *right])
+                ProgressOperation::Nothing
+                | ProgressOperation::Fence { .. }
+                | ProgressOperation::Barrier { .. }
+                | ProgressOperation::Split { .. } => next,
+                ProgressOperation::Jump(target) => live[*target],
+                ProgressOperation::Branch { left, right, target, .. } => {
+                    next | live[*target] | source_bits(&[*left, *right])
                 }
-                Operation::BranchIf { condition, target } => next | live[*target] | bit(*condition),
-                Operation::Compare { destination, left, right, .. } => {
-                    assigned(next, *destination, bits(&[*left, *right]))
+                ProgressOperation::BranchIf { condition, target } => {
+                    next | live[*target] | register_bit(*condition)
                 }
-                Operation::Move { destination, value } => assigned(next, *destination, bits(&[*value])),
-                Operation::Arithmetic { destination, left, right, .. } => {
-                    assigned(next, *destination, bits(&[*left, *right]))
+                ProgressOperation::Compare { destination, left, right, .. } => {
+                    live_before_assignment(next, *destination, source_bits(&[*left, *right]))
                 }
-                Operation::Access(access) => {
-                    let after = access.destination.map_or(next, |destination| next & !bit(destination));
+                ProgressOperation::Move { destination, value } => {
+                    live_before_assignment(next, *destination, source_bits(&[*value]))
+                }
+                ProgressOperation::Arithmetic { destination, left, right, .. } => {
+                    live_before_assignment(next, *destination, source_bits(&[*left, *right]))
+                }
+                ProgressOperation::Access(access) => {
+                    let after =
+                        access.destination.map_or(next, |destination| next & !register_bit(destination));
                     after
                         | match access.kind {
                             AccessKind::Load => 0,
                             AccessKind::Await(source)
                             | AccessKind::Store(source)
                             | AccessKind::Exchange(source)
-                            | AccessKind::Fetch(_, source) => bits(&[source]),
-                            AccessKind::CompareExchange { compare, value } => bits(&[compare, value]),
+                            | AccessKind::Fetch(_, source) => source_bits(&[source]),
+                            AccessKind::CompareExchange { compare, value } => source_bits(&[compare, value]),
                         }
                 }
             };
@@ -471,15 +498,15 @@ fn live(operations: &[Operation]) -> Vec<u64> {
     }
 }
 
-/// What is live before an assignment: its operands only where the result is.
-fn assigned(next: u64, destination: u16, operands: u64) -> u64 {
-    let wanted = next & bit(destination) != 0 || destination >= 64;
-    next & !bit(destination) | if wanted { operands } else { 0 }
+/// Transfer function of an assignment: its operands are live only if its result is.
+fn live_before_assignment(next: u64, destination: u16, operands: u64) -> u64 {
+    let wanted = next & register_bit(destination) != 0 || destination >= 64;
+    next & !register_bit(destination) | if wanted { operands } else { 0 }
 }
 
-/// Where a thread comes to after its local instructions.
+/// End of a run of local instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reached {
+pub(super) enum LocalRunEnd {
     /// A step, or the end.
     Instruction(usize),
     /// A cycle without any step, around this instruction.
@@ -487,60 +514,66 @@ pub(super) enum Reached {
 }
 
 impl ThreadCode {
-    /// Runs local instructions from `at` on; `fence` is told of memory barriers on the way.
-    pub(super) fn settle(
+    /// Runs local instructions from `at`; `fence` receives the memory barriers on the way.
+    pub(super) fn run_local_instructions(
         &self,
         mut at: usize,
         registers: &mut [u64],
         mut waits: impl FnMut(usize) -> bool,
-        mut fence: impl FnMut(Within, Semantics),
-    ) -> Result<Reached, ProgressError> {
+        mut fence: impl FnMut(ThreadMask, Semantics),
+    ) -> Result<LocalRunEnd, ProgressError> {
         let mut seen: Vec<(usize, Vec<u64>)> = Vec::new();
         let mut count = 0;
         let reached = loop {
-            let Some(operation) = self.operations.get(at) else { break Reached::Instruction(at) };
+            let Some(operation) = self.operations.get(at) else { break LocalRunEnd::Instruction(at) };
             if waits(at) {
-                break Reached::Instruction(at);
+                break LocalRunEnd::Instruction(at);
             }
             let jumped_from = at;
             at += 1;
             match operation {
-                Operation::Access(_) | Operation::Barrier { .. } | Operation::Split { .. } => {
-                    break Reached::Instruction(at - 1);
+                ProgressOperation::Access(_)
+                | ProgressOperation::Barrier { .. }
+                | ProgressOperation::Split { .. } => {
+                    break LocalRunEnd::Instruction(at - 1);
                 }
-                Operation::Nothing => {}
-                Operation::Fence { within, semantics } => fence(*within, *semantics),
-                Operation::Jump(target) => at = *target,
-                Operation::Branch { relation, left, right, scalar, target } => {
-                    let signed = |source| Value(value(registers, source, *scalar)).signed(*scalar);
+                ProgressOperation::Nothing => {}
+                ProgressOperation::Fence { within, semantics } => fence(*within, *semantics),
+                ProgressOperation::Jump(target) => at = *target,
+                ProgressOperation::Branch { relation, left, right, scalar, target } => {
+                    let signed = |source| Value(evaluate_source(registers, source, *scalar)).signed(*scalar);
                     if relation.holds(signed(*left), signed(*right)) {
                         at = *target;
                     }
                 }
-                Operation::BranchIf { condition, target } => {
+                ProgressOperation::BranchIf { condition, target } => {
                     if registers[usize::from(*condition)] != 0 {
                         at = *target;
                     }
                 }
-                Operation::Compare { destination, relation, left, right } => {
-                    let unsigned = |source| value(registers, source, ScalarType::default()) as i64;
+                ProgressOperation::Compare { destination, relation, left, right } => {
+                    let unsigned = |source| evaluate_source(registers, source, ScalarType::default()) as i64;
                     registers[usize::from(*destination)] =
                         u64::from(relation.holds(unsigned(*left), unsigned(*right)));
                 }
-                Operation::Move { destination, value: moved } => {
-                    registers[usize::from(*destination)] = value(registers, *moved, ScalarType::default());
+                ProgressOperation::Move { destination, value: moved } => {
+                    registers[usize::from(*destination)] =
+                        evaluate_source(registers, *moved, ScalarType::default());
                 }
-                Operation::Arithmetic { destination, operation, left, right, scalar } => {
-                    let (left, right) = (value(registers, *left, *scalar), value(registers, *right, *scalar));
+                ProgressOperation::Arithmetic { destination, operation, left, right, scalar } => {
+                    let (left, right) = (
+                        evaluate_source(registers, *left, *scalar),
+                        evaluate_source(registers, *right, *scalar),
+                    );
                     registers[usize::from(*destination)] =
                         operation.apply(Value(left), Value(right), *scalar).0;
                 }
             }
             if at <= jumped_from {
-                self.forget(at, registers);
+                self.clear_dead_registers(at, registers);
                 let here = (at, registers.to_vec());
                 if seen.contains(&here) {
-                    return Ok(Reached::Spin(jumped_from));
+                    return Ok(LocalRunEnd::Spin(jumped_from));
                 }
                 seen.push(here);
             }
@@ -549,35 +582,38 @@ impl ThreadCode {
                 return Err(ProgressError::LongLocalLoop { bound: MAX_LOCAL });
             }
         };
-        let Reached::Instruction(end) = reached else { return Ok(reached) };
-        self.forget(end, registers);
+        let LocalRunEnd::Instruction(end) = reached else { return Ok(reached) };
+        self.clear_dead_registers(end, registers);
         Ok(reached)
     }
 
-    /// Whether the loop from `target` to the jump at `at` does the same each time as long as it reads the same: it only
-    /// reads, its jumps leave it, and nothing that it assigns matters to the next iteration.
-    pub(super) fn repeats_itself(&self, target: usize, at: usize) -> bool {
+    /// Returns true if the loop from `target` to the jump at `at` does the same each time as long as it reads
+    /// the same: it only reads, its jumps leave it, and nothing that it assigns matters to the next
+    /// iteration.
+    pub(super) fn is_idempotent_loop(&self, target: usize, at: usize) -> bool {
         let mut assigned = 0;
         for (index, operation) in self.operations.iter().enumerate().take(at + 1).skip(target) {
             match operation {
-                Operation::Nothing => {}
-                Operation::Jump(to)
-                | Operation::Branch { target: to, .. }
-                | Operation::BranchIf { target: to, .. } => {
+                ProgressOperation::Nothing => {}
+                ProgressOperation::Jump(to)
+                | ProgressOperation::Branch { target: to, .. }
+                | ProgressOperation::BranchIf { target: to, .. } => {
                     if index != at && (target..=at).contains(to) {
                         return false;
                     }
                 }
-                Operation::Compare { destination, .. }
-                | Operation::Move { destination, .. }
-                | Operation::Arithmetic { destination, .. } => assigned |= bit(*destination),
-                Operation::Access(access) => {
+                ProgressOperation::Compare { destination, .. }
+                | ProgressOperation::Move { destination, .. }
+                | ProgressOperation::Arithmetic { destination, .. } => assigned |= register_bit(*destination),
+                ProgressOperation::Access(access) => {
                     if !matches!(access.kind, AccessKind::Load) {
                         return false;
                     }
-                    assigned |= access.destination.map_or(0, bit);
+                    assigned |= access.destination.map_or(0, register_bit);
                 }
-                Operation::Fence { .. } | Operation::Barrier { .. } | Operation::Split { .. } => {
+                ProgressOperation::Fence { .. }
+                | ProgressOperation::Barrier { .. }
+                | ProgressOperation::Split { .. } => {
                     return false;
                 }
             }
@@ -586,7 +622,7 @@ impl ThreadCode {
     }
 
     /// Drops the registers that no longer matter.
-    fn forget(&self, at: usize, registers: &mut [u64]) {
+    fn clear_dead_registers(&self, at: usize, registers: &mut [u64]) {
         let live = self.live.get(at).copied().unwrap_or(0);
         for (index, register) in registers.iter_mut().enumerate().take(64) {
             if live & (1 << index) == 0 {

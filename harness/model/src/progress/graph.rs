@@ -1,83 +1,87 @@
-//! The graph of a machine's states, and the infinite runs in it that keep a progress model's promises.
+//! State graph of a machine, and the infinite runs in it that satisfy a progress model.
+//!
+//! The search decomposes the graph into strongly connected components (Tarjan 1972). It removes states and
+//! edges that no fair run can visit for ever, and repeats until a component satisfies every guarantee. Strong
+//! fairness makes this the emptiness check of Streett automata.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::machine::{Machine, Memory, State};
-use super::promise::{Definition, Group, ProgressModel, Standing};
-use super::{Fairness, Limits, ProgressError};
+use super::machine::{MachineState, MemoryState, ProgressMachine};
+use super::promise::{ProgressModel, ProgressSemantics, ThreadStatus, ThreadTree};
+use super::{Fairness, ProgressError, ProgressLimits};
 use crate::budget::Purse;
 
 /// A step of the graph.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
+pub(super) struct Transition {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) thread: u16,
     pub(super) at: u16,
     pub(super) read: Option<u64>,
     pub(super) written: Option<u64>,
-    /// The storage, and whether the access is behind the newest write there.
+    /// The accessed storage, and true if the access is not to its newest write.
     accessed: Option<(u16, bool)>,
 }
 
 /// All reachable states and steps.
-pub(super) struct Graph {
-    pub(super) edges: Vec<Edge>,
+pub(super) struct StateGraph {
+    pub(super) edges: Vec<Transition>,
     /// First edge of each state; one more entry than states.
     first: Vec<u32>,
     /// The edge by which each state was found first.
     found_by: Vec<Option<u32>>,
     threads: usize,
-    standings: Vec<Standing>,
-    places: Vec<u16>,
-    /// A state that nobody can leave though not everyone has ended.
+    thread_statuses: Vec<ThreadStatus>,
+    program_counters: Vec<u16>,
+    /// A deadlock: no thread can take a step, but not all have ended.
     pub(super) stuck: Option<u32>,
     /// A bound of the memory has taken behaviour away.
     pub(super) cut: bool,
 }
 
 /// A part of the graph that a run may stay in for ever.
-pub(super) struct Trap {
+pub(super) struct FairComponent {
     /// Its states.
     pub(super) states: Vec<u32>,
     /// The steps that it may take.
     pub(super) edges: Vec<u32>,
 }
 
-impl Graph {
+impl StateGraph {
     /// Explores everything that is reachable.
-    pub(super) fn explore<M: Memory>(
-        machine: &Machine<'_>,
+    pub(super) fn explore_states<M: MemoryState>(
+        machine: &ProgressMachine<'_>,
         memory: M,
-        limits: &Limits,
-    ) -> Result<Graph, ProgressError> {
+        limits: &ProgressLimits,
+    ) -> Result<StateGraph, ProgressError> {
         let purse = Purse::new(limits.budget);
         let threads = machine.code.threads.len();
-        let mut graph = Graph {
+        let mut graph = StateGraph {
             edges: Vec::new(),
             first: Vec::new(),
             found_by: Vec::new(),
             threads,
-            standings: Vec::new(),
-            places: Vec::new(),
+            thread_statuses: Vec::new(),
+            program_counters: Vec::new(),
             stuck: None,
             cut: false,
         };
-        let initial = machine.initial(memory)?;
-        let mut numbers: HashMap<State<M>, u32> = HashMap::from([(initial.clone(), 0)]);
+        let initial = machine.initial_state(memory)?;
+        let mut numbers: HashMap<MachineState<M>, u32> = HashMap::from([(initial.clone(), 0)]);
         let mut open = std::collections::VecDeque::from([initial]);
         graph.found_by.push(None);
         let mut current = 0_u32;
         while let Some(state) = open.pop_front() {
             graph.first.push(graph.edges.len() as u32);
-            graph.cut |= state.memory.is_cut();
+            graph.cut |= state.memory.is_truncated();
             for thread in 0..threads {
-                graph.standings.push(machine.standing(&state, thread));
-                graph.places.push(machine.at(&state, thread) as u16);
+                graph.thread_statuses.push(machine.thread_status(&state, thread));
+                graph.program_counters.push(machine.program_counter(&state, thread) as u16);
             }
-            let moves = machine.moves(&state)?;
-            if moves.is_empty() && !(0..threads).all(|thread| machine.ended(&state, thread)) {
+            let moves = machine.enabled_steps(&state)?;
+            if moves.is_empty() && !(0..threads).all(|thread| machine.has_ended(&state, thread)) {
                 graph.stuck = graph.stuck.or(Some(current));
             }
             for step in moves {
@@ -89,7 +93,7 @@ impl Graph {
                 if to == next {
                     graph.found_by.push(Some(graph.edges.len() as u32));
                 }
-                graph.edges.push(Edge {
+                graph.edges.push(Transition {
                     from: current,
                     to,
                     thread: step.thread as u16,
@@ -111,21 +115,21 @@ impl Graph {
         Ok(graph)
     }
 
-    /// How many states there are.
-    pub(super) fn states(&self) -> usize {
+    /// Returns the number of states.
+    pub(super) fn state_count(&self) -> usize {
         self.found_by.len()
     }
 
-    /// Where each thread stands in a state.
-    pub(super) fn standings(&self, state: u32) -> &[Standing] {
+    /// Returns the status of each thread in a state.
+    pub(super) fn standings(&self, state: u32) -> &[ThreadStatus] {
         let from = state as usize * self.threads;
-        &self.standings[from..from + self.threads]
+        &self.thread_statuses[from..from + self.threads]
     }
 
-    /// The instruction at which each thread stands in a state.
+    /// Returns the program counter of each thread in a state.
     pub(super) fn places(&self, state: u32) -> &[u16] {
         let from = state as usize * self.threads;
-        &self.places[from..from + self.threads]
+        &self.program_counters[from..from + self.threads]
     }
 
     /// The steps by which a state was found first: a shortest path.
@@ -143,26 +147,27 @@ impl Graph {
         self.first[state as usize]..self.first[state as usize + 1]
     }
 
-    /// A part of the graph in which some run goes on for ever and keeps every promise.
-    pub(super) fn trap(
+    /// Finds a component in which some infinite run satisfies every guarantee.
+    pub(super) fn find_fair_component(
         &self,
-        threads: &Group,
+        threads: &ThreadTree,
         model: &ProgressModel,
-        definition: Definition,
+        definition: ProgressSemantics,
         fairness: Fairness,
-    ) -> Option<Trap> {
-        let everything = Allowed { states: vec![true; self.states()], edges: vec![true; self.edges.len()] };
+    ) -> Option<FairComponent> {
+        let everything =
+            Subgraph { states: vec![true; self.state_count()], edges: vec![true; self.edges.len()] };
         let mut open = vec![everything];
         while let Some(allowed) = open.pop() {
-            let components = self.components(&allowed);
-            let mut component_of = vec![u32::MAX; self.states()];
+            let components = self.strongly_connected_components(&allowed);
+            let mut component_of = vec![u32::MAX; self.state_count()];
             for (number, states) in components.iter().enumerate() {
                 for state in states {
                     component_of[*state as usize] = number as u32;
                 }
             }
             for (number, states) in components.into_iter().enumerate() {
-                let inside = |edge: &Edge| component_of[edge.to as usize] == number as u32;
+                let inside = |edge: &Transition| component_of[edge.to as usize] == number as u32;
                 let edges: Vec<u32> = states
                     .iter()
                     .flat_map(|state| self.edges_of(*state))
@@ -171,32 +176,35 @@ impl Graph {
                 if edges.is_empty() {
                     continue;
                 }
-                let late = self.never_newest(&edges);
+                let late = self.stale_accesses(&edges);
                 if !late.is_empty() {
-                    open.push(self.part(&states, edges.into_iter().filter(|edge| !late.contains(edge))));
+                    open.push(
+                        self.subgraph_of(&states, edges.into_iter().filter(|edge| !late.contains(edge))),
+                    );
                     continue;
                 }
-                if !self.keeps(&states, &edges, threads, model, definition) {
+                if !self.keeps_guarantees(&states, &edges, threads, model, definition) {
                     continue;
                 }
                 if fairness == Fairness::Strong {
-                    let leaving = self.leaving(&states, inside, threads, model);
+                    let leaving = self.states_with_owed_exits(&states, inside, threads, model);
                     if !leaving.is_empty() {
                         let staying: Vec<u32> =
                             states.into_iter().filter(|state| !leaving.contains(state)).collect();
-                        open.push(self.part(&staying, edges.into_iter()));
+                        open.push(self.subgraph_of(&staying, edges.into_iter()));
                         continue;
                     }
                 }
-                return Some(Trap { states, edges });
+                return Some(FairComponent { states, edges });
             }
         }
         None
     }
 
-    /// What a further look is restricted to.
-    fn part(&self, states: &[u32], edges: impl Iterator<Item = u32>) -> Allowed {
-        let mut part = Allowed { states: vec![false; self.states()], edges: vec![false; self.edges.len()] };
+    /// Returns the subgraph for the next iteration of the search.
+    fn subgraph_of(&self, states: &[u32], edges: impl Iterator<Item = u32>) -> Subgraph {
+        let mut part =
+            Subgraph { states: vec![false; self.state_count()], edges: vec![false; self.edges.len()] };
         for state in states {
             part.states[*state as usize] = true;
         }
@@ -206,34 +214,35 @@ impl Graph {
         part
     }
 
-    /// Whether staying in a component for ever keeps every promise. More steps never hurt, so the whole component is
-    /// judged.
-    fn keeps(
+    /// Returns true if staying in a component for ever keeps every promise. More steps never hurt, so the
+    /// whole component is judged.
+    fn keeps_guarantees(
         &self,
         states: &[u32],
         edges: &[u32],
-        threads: &Group,
+        threads: &ThreadTree,
         model: &ProgressModel,
-        definition: Definition,
+        definition: ProgressSemantics,
     ) -> bool {
         let mut steps = vec![false; self.threads];
         for edge in edges {
             steps[usize::from(self.edges[*edge as usize].thread)] = true;
         }
-        // Whoever takes no step here stands alike in all states.
+        // A thread without a step in this component has the same status in all its states.
         let standings = self.standings(states[0]);
-        let standing = |thread: usize| Standing {
+        let standing = |thread: usize| ThreadStatus {
             ended: standings[thread].ended,
             started: standings[thread].started || steps[thread],
             schedulable: standings[thread].schedulable || steps[thread],
         };
-        threads.kept(model, definition, &standing, &|thread| steps[thread])
+        threads.keeps_guarantees(model, definition, &standing, &|thread| steps[thread])
     }
 
-    /// The accesses behind the newest write by threads that never access the newest one here: no run goes on like that
-    /// for ever, since writes become visible in the end.
-    fn never_newest(&self, edges: &[u32]) -> Vec<u32> {
-        let key = |edge: &Edge| {
+    /// Returns the stale accesses of threads that never access the newest write in this component.
+    ///
+    /// No run repeats them for ever, since writes become visible eventually.
+    fn stale_accesses(&self, edges: &[u32]) -> Vec<u32> {
+        let key = |edge: &Transition| {
             let (storage, behind) = edge.accessed?;
             Some(((edge.thread, storage, edge.read.is_some()), behind))
         };
@@ -252,12 +261,12 @@ impl Graph {
             .collect()
     }
 
-    /// The states of a component out of which someone leads who is owed the step.
-    fn leaving(
+    /// Returns the states that a thread with an obligation can leave the component from.
+    fn states_with_owed_exits(
         &self,
         states: &[u32],
-        inside: impl Fn(&Edge) -> bool,
-        threads: &Group,
+        inside: impl Fn(&Transition) -> bool,
+        threads: &ThreadTree,
         model: &ProgressModel,
     ) -> Vec<u32> {
         let mut owed = Vec::new();
@@ -267,7 +276,7 @@ impl Graph {
             .filter(|state| {
                 owed.clear();
                 let standings = self.standings(*state);
-                threads.owed(model, &|thread| standings[thread], &mut owed);
+                threads.collect_obligations(model, &|thread| standings[thread], &mut owed);
                 self.edges_of(*state).any(|edge| {
                     let edge = &self.edges[edge as usize];
                     !inside(edge) && owed.contains(&usize::from(edge.thread))
@@ -277,9 +286,9 @@ impl Graph {
     }
 
     /// Strongly connected components of what is allowed, by Tarjan's algorithm without recursion.
-    fn components(&self, allowed: &Allowed) -> Vec<Vec<u32>> {
+    fn strongly_connected_components(&self, allowed: &Subgraph) -> Vec<Vec<u32>> {
         const NEW: u32 = u32::MAX;
-        let count = self.states();
+        let count = self.state_count();
         let (mut index, mut low) = (vec![NEW; count], vec![0_u32; count]);
         let mut on_stack = vec![false; count];
         let (mut stack, mut found) = (Vec::new(), Vec::new());
@@ -336,7 +345,7 @@ impl Graph {
     }
 
     /// Steps that lead from `from` through every thread that moves in the trap, and back.
-    pub(super) fn round(&self, trap: &Trap, from: u32) -> Vec<u32> {
+    pub(super) fn find_cycle(&self, trap: &FairComponent, from: u32) -> Vec<u32> {
         let mut movers: Vec<u16> = trap.edges.iter().map(|edge| self.edges[*edge as usize].thread).collect();
         movers.sort_unstable();
         movers.dedup();
@@ -346,18 +355,18 @@ impl Graph {
             if round.iter().any(|edge| self.edges[*edge as usize].thread == mover) {
                 continue;
             }
-            let way = self.way(trap, here, |edge| edge.thread == mover);
+            let way = self.find_path(trap, here, |edge| edge.thread == mover);
             here = way.last().map_or(here, |edge| self.edges[*edge as usize].to);
             round.extend(way);
         }
         if here != from {
-            round.extend(self.way(trap, here, |edge| edge.to == from));
+            round.extend(self.find_path(trap, here, |edge| edge.to == from));
         }
         round
     }
 
-    /// A shortest way within the trap whose last step is `wanted`.
-    fn way(&self, trap: &Trap, from: u32, wanted: impl Fn(&Edge) -> bool) -> Vec<u32> {
+    /// Returns a shortest path within the component whose last step is `wanted`.
+    fn find_path(&self, trap: &FairComponent, from: u32, wanted: impl Fn(&Transition) -> bool) -> Vec<u32> {
         let mut outgoing: HashMap<u32, Vec<u32>> = HashMap::new();
         for edge in &trap.edges {
             outgoing.entry(self.edges[*edge as usize].from).or_default().push(*edge);
@@ -388,7 +397,7 @@ impl Graph {
 }
 
 /// Part of a graph.
-struct Allowed {
+struct Subgraph {
     states: Vec<bool>,
     edges: Vec<bool>,
 }

@@ -1,58 +1,68 @@
-//! The program as a machine: what each thread can do in a state. Memory is a parameter.
+//! Operational semantics of a program: the enabled steps of each thread in a state. Memory is a type
+//! parameter.
 
 use std::hash::Hash;
 
 use litmus::{Semantics, SplitHalf, Value};
 
 use super::ProgressError;
-use super::code::{AccessKind, AccessOperation, Code, Operation, Reached, Within, value};
-use super::promise::Standing;
-use super::split::{Arrivals, Half};
+use super::code::{
+    AccessKind, AccessOperation, LocalRunEnd, ProgressCode, ProgressOperation, ThreadMask, evaluate_source,
+};
+use super::promise::ThreadStatus;
+use super::split::{ArrivalCounts, BarrierHalf};
 
 /// Memory as a machine sees it.
-pub(super) trait Memory: Clone + Eq + Hash {
+pub(super) trait MemoryState: Clone + Eq + Hash {
     /// Every way in which an access can happen.
-    fn access(
+    fn perform_access(
         &self,
-        code: &Code,
+        code: &ProgressCode,
         thread: usize,
         access: &AccessOperation,
         registers: &[u64],
-    ) -> Vec<Effect<Self>>;
+    ) -> Vec<AccessEffect<Self>>;
 
     /// A memory barrier.
-    fn fence(&mut self, code: &Code, thread: usize, within: Within, semantics: Semantics);
+    fn perform_fence(&mut self, code: &ProgressCode, thread: usize, within: ThreadMask, semantics: Semantics);
 
     /// The arrivals that leave a control barrier together.
-    fn meet(&mut self, code: &Code, arrivals: &[(usize, Within, Semantics)]);
+    fn synchronize_barrier(&mut self, code: &ProgressCode, arrivals: &[(usize, ThreadMask, Semantics)]);
 
     /// An arrival at a split barrier.
-    fn arrive(&mut self, code: &Code, thread: usize, half: Half, within: Within, semantics: Semantics);
-
-    /// The end of a wait. Whom it has waited for, and whether he has arrived once more since.
-    fn wait(
+    fn arrive_at_split(
         &mut self,
-        code: &Code,
+        code: &ProgressCode,
         thread: usize,
-        half: Half,
-        acquires: (Within, Semantics),
+        half: BarrierHalf,
+        within: ThreadMask,
+        semantics: Semantics,
+    );
+
+    /// Ends a wait. `arrived` lists the awaited threads; true marks those that have arrived once more since.
+    fn wait_at_split(
+        &mut self,
+        code: &ProgressCode,
+        thread: usize,
+        half: BarrierHalf,
+        acquires: (ThreadMask, Semantics),
         arrived: &[(usize, bool)],
     );
 
     /// Everything of `from` is before everything of `to`.
-    fn follow(&mut self, from: usize, to: usize);
+    fn order_after(&mut self, from: usize, to: usize);
 
     /// A thread has ended.
-    fn end(&mut self, code: &Code, thread: usize);
+    fn end_thread(&mut self, code: &ProgressCode, thread: usize);
 
-    /// Whether a bound has taken behaviour away on the way here.
-    fn is_cut(&self) -> bool {
+    /// Returns true if a bound has taken behaviour away on the way here.
+    fn is_truncated(&self) -> bool {
         false
     }
 }
 
-/// What an access may do.
-pub(super) struct Effect<M> {
+/// A possible effect of an access.
+pub(super) struct AccessEffect<M> {
     pub(super) memory: M,
     /// The value read.
     pub(super) read: Option<u64>,
@@ -64,42 +74,56 @@ pub(super) struct Effect<M> {
 
 /// Memory under sequential consistency: a value a storage.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Flat(pub(super) Vec<u64>);
+pub(super) struct FlatMemory(pub(super) Vec<u64>);
 
-impl Memory for Flat {
-    fn access(&self, _: &Code, _: usize, access: &AccessOperation, registers: &[u64]) -> Vec<Effect<Flat>> {
+impl MemoryState for FlatMemory {
+    fn perform_access(
+        &self,
+        _: &ProgressCode,
+        _: usize,
+        access: &AccessOperation,
+        registers: &[u64],
+    ) -> Vec<AccessEffect<FlatMemory>> {
         let whole = self.0[access.storage];
-        let old = access.part(whole);
-        let written = new_value(access, old, registers);
+        let old = access.extract_part(whole);
+        let written = written_value(access, old, registers);
         let mut memory = self.clone();
         if let Some(written) = written {
-            memory.0[access.storage] = access.replaced(whole, written);
+            memory.0[access.storage] = access.replace_part(whole, written);
         }
-        let read = reads(access).then_some(old);
-        vec![Effect { memory, read, written, behind: false }]
+        let read = is_read(access).then_some(old);
+        vec![AccessEffect { memory, read, written, behind: false }]
     }
 
-    fn fence(&mut self, _: &Code, _: usize, _: Within, _: Semantics) {}
+    fn perform_fence(&mut self, _: &ProgressCode, _: usize, _: ThreadMask, _: Semantics) {}
 
-    fn meet(&mut self, _: &Code, _: &[(usize, Within, Semantics)]) {}
+    fn synchronize_barrier(&mut self, _: &ProgressCode, _: &[(usize, ThreadMask, Semantics)]) {}
 
-    fn arrive(&mut self, _: &Code, _: usize, _: Half, _: Within, _: Semantics) {}
+    fn arrive_at_split(&mut self, _: &ProgressCode, _: usize, _: BarrierHalf, _: ThreadMask, _: Semantics) {}
 
-    fn wait(&mut self, _: &Code, _: usize, _: Half, _: (Within, Semantics), _: &[(usize, bool)]) {}
+    fn wait_at_split(
+        &mut self,
+        _: &ProgressCode,
+        _: usize,
+        _: BarrierHalf,
+        _: (ThreadMask, Semantics),
+        _: &[(usize, bool)],
+    ) {
+    }
 
-    fn follow(&mut self, _: usize, _: usize) {}
+    fn order_after(&mut self, _: usize, _: usize) {}
 
-    fn end(&mut self, _: &Code, _: usize) {}
+    fn end_thread(&mut self, _: &ProgressCode, _: usize) {}
 }
 
-/// Whether an access reads.
-pub(super) fn reads(access: &AccessOperation) -> bool {
+/// Returns true if an access reads.
+pub(super) fn is_read(access: &AccessOperation) -> bool {
     !matches!(access.kind, AccessKind::Store(_))
 }
 
-/// What an access writes where it reads `old`.
-pub(super) fn new_value(access: &AccessOperation, old: u64, registers: &[u64]) -> Option<u64> {
-    let of = |source| value(registers, source, access.scalar);
+/// Returns the written value of an access that reads `old`.
+pub(super) fn written_value(access: &AccessOperation, old: u64, registers: &[u64]) -> Option<u64> {
+    let of = |source| evaluate_source(registers, source, access.scalar);
     match access.kind {
         AccessKind::Load | AccessKind::Await(_) => None,
         AccessKind::Store(source) | AccessKind::Exchange(source) => Some(of(source)),
@@ -112,25 +136,25 @@ pub(super) fn new_value(access: &AccessOperation, old: u64, registers: &[u64]) -
 
 /// A state of the machine.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct State<M> {
+pub(super) struct MachineState<M> {
     threads: Vec<ThreadState>,
     /// Arrivals at each barrier with a quorum, up to the quorum.
     arrived: Vec<u32>,
     /// Arrivals at split barriers.
-    arrivals: Arrivals,
+    arrivals: ArrivalCounts,
     pub(super) memory: M,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ThreadState {
     at: usize,
-    phase: Phase,
+    phase: ThreadPhase,
     started: bool,
     registers: Vec<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Phase {
+enum ThreadPhase {
     /// Before a step.
     Ready,
     /// In a control barrier.
@@ -142,173 +166,177 @@ enum Phase {
 }
 
 /// A step from one state to another.
-pub(super) struct Move<M> {
+pub(super) struct EnabledStep<M> {
     pub(super) thread: usize,
     /// The instruction.
     pub(super) at: usize,
     pub(super) read: Option<u64>,
     pub(super) written: Option<u64>,
-    /// The storage and whether it is behind the newest write.
+    /// The accessed storage, and true if the access is not to its newest write.
     pub(super) accessed: Option<(usize, bool)>,
-    pub(super) state: State<M>,
+    pub(super) state: MachineState<M>,
 }
 
 /// The program and how it moves.
-pub(super) struct Machine<'a> {
-    pub(super) code: &'a Code,
+pub(super) struct ProgressMachine<'a> {
+    pub(super) code: &'a ProgressCode,
 }
 
-impl Machine<'_> {
+impl ProgressMachine<'_> {
     /// The state before anything.
-    pub(super) fn initial<M: Memory>(&self, memory: M) -> Result<State<M>, ProgressError> {
+    pub(super) fn initial_state<M: MemoryState>(&self, memory: M) -> Result<MachineState<M>, ProgressError> {
         let threads = self
             .code
             .threads
             .iter()
             .map(|thread| ThreadState {
                 at: 0,
-                phase: Phase::Ready,
+                phase: ThreadPhase::Ready,
                 started: false,
                 registers: thread.registers.clone(),
             })
             .collect();
         let (arrived, arrivals) = (vec![0; self.code.barriers.len()], vec![[0; 2]; self.code.threads.len()]);
-        let mut state = State { threads, arrived, arrivals, memory };
+        let mut state = MachineState { threads, arrived, arrivals, memory };
         for thread in 0..self.code.threads.len() {
-            if !self.gated(&state, thread, None) {
-                self.settle(&mut state, thread, false)?;
+            if !self.is_gated(&state, thread, None) {
+                self.settle_thread(&mut state, thread, false)?;
             }
         }
         Ok(state)
     }
 
-    /// Whether a thread still waits for another one to end or to pass an instruction: at its begin (`None`) or before
-    /// one instruction.
-    fn gated<M>(&self, state: &State<M>, thread: usize, at: Option<usize>) -> bool {
+    /// Returns true if a thread still waits for another one to end or to pass an instruction: at its begin
+    /// (`None`) or before one instruction.
+    fn is_gated<M>(&self, state: &MachineState<M>, thread: usize, at: Option<usize>) -> bool {
         self.code.syncs.iter().any(|(from, passed, to, gate)| {
             let other = &state.threads[*from];
             *to == thread
                 && gate.map(usize::from) == at
-                && other.phase != Phase::Done
+                && other.phase != ThreadPhase::Done
                 && passed.is_none_or(|passed| other.at <= usize::from(passed))
         })
     }
 
-    /// Runs a thread up to its next step. `opened` says that the instruction it stands at need not wait any more.
-    fn settle<M: Memory>(
+    /// Runs a thread up to its next step. If `opened`, the gate at its current instruction is already
+    /// satisfied.
+    fn settle_thread<M: MemoryState>(
         &self,
-        state: &mut State<M>,
+        state: &mut MachineState<M>,
         thread: usize,
         mut opened: bool,
     ) -> Result<(), ProgressError> {
         let code = &self.code.threads[thread];
         let gates: Vec<usize> =
-            (0..code.operations.len()).filter(|at| self.gated(state, thread, Some(*at))).collect();
-        let State { threads, memory, .. } = state;
+            (0..code.operations.len()).filter(|at| self.is_gated(state, thread, Some(*at))).collect();
+        let MachineState { threads, memory, .. } = state;
         let own = &mut threads[thread];
         let from = own.at;
-        let reached = code.settle(
+        let reached = code.run_local_instructions(
             from,
             &mut own.registers,
             |at| {
                 let first = std::mem::take(&mut opened);
                 !(first && at == from) && gates.contains(&at)
             },
-            |within, semantics| memory.fence(self.code, thread, within, semantics),
+            |within, semantics| memory.perform_fence(self.code, thread, within, semantics),
         )?;
         match reached {
-            Reached::Instruction(at) => {
+            LocalRunEnd::Instruction(at) => {
                 own.at = at;
                 if at >= code.operations.len() {
-                    own.phase = Phase::Done;
+                    own.phase = ThreadPhase::Done;
                     own.registers.fill(0);
-                    memory.end(self.code, thread);
+                    memory.end_thread(self.code, thread);
                     for (from, _, to, gate) in &self.code.syncs {
                         if *from == thread && gate.is_none() {
-                            memory.follow(thread, *to);
+                            memory.order_after(thread, *to);
                         }
                     }
                 }
             }
-            Reached::Spin(at) => {
+            LocalRunEnd::Spin(at) => {
                 own.at = at;
-                own.phase = Phase::Spinning;
+                own.phase = ThreadPhase::Spinning;
                 own.registers.fill(0);
             }
         }
         Ok(())
     }
 
-    /// Whether a thread stands at a wait for a round that somebody has not arrived in.
-    fn waits_for_arrivals<M>(&self, state: &State<M>, thread: usize) -> bool {
+    /// Returns true if a thread is at a wait whose round is incomplete.
+    fn waits_for_arrivals<M>(&self, state: &MachineState<M>, thread: usize) -> bool {
         let at = state.threads[thread].at;
         match self.code.threads[thread].operations.get(at) {
-            Some(Operation::Split { half, .. }) if half.half == SplitHalf::Wait => {
+            Some(ProgressOperation::Split { half, .. }) if half.half == SplitHalf::Wait => {
                 !self.code.rounds.is_full(&state.arrivals, thread, *half)
             }
             _ => false,
         }
     }
 
-    /// Where a thread stands.
-    pub(super) fn standing<M>(&self, state: &State<M>, thread: usize) -> Standing {
+    /// Returns the progress status of a thread.
+    pub(super) fn thread_status<M>(&self, state: &MachineState<M>, thread: usize) -> ThreadStatus {
         let own = &state.threads[thread];
         let schedulable = match own.phase {
-            Phase::Ready => {
-                !(self.gated(state, thread, None)
-                    || self.gated(state, thread, Some(own.at))
+            ThreadPhase::Ready => {
+                !(self.is_gated(state, thread, None)
+                    || self.is_gated(state, thread, Some(own.at))
                     || self.waits_for_arrivals(state, thread))
             }
-            Phase::Spinning => true,
-            Phase::Waiting | Phase::Done => false,
+            ThreadPhase::Spinning => true,
+            ThreadPhase::Waiting | ThreadPhase::Done => false,
         };
-        Standing { ended: own.phase == Phase::Done, started: own.started, schedulable }
+        ThreadStatus { ended: own.phase == ThreadPhase::Done, started: own.started, schedulable }
     }
 
-    /// Whether a thread has ended.
-    pub(super) fn ended<M>(&self, state: &State<M>, thread: usize) -> bool {
-        state.threads[thread].phase == Phase::Done
+    /// Returns true if a thread has ended.
+    pub(super) fn has_ended<M>(&self, state: &MachineState<M>, thread: usize) -> bool {
+        state.threads[thread].phase == ThreadPhase::Done
     }
 
-    /// The instruction that a thread stands at.
-    pub(super) fn at<M>(&self, state: &State<M>, thread: usize) -> usize {
+    /// Returns the program counter of a thread.
+    pub(super) fn program_counter<M>(&self, state: &MachineState<M>, thread: usize) -> usize {
         state.threads[thread].at
     }
 
     /// Every step out of a state.
-    pub(super) fn moves<M: Memory>(&self, state: &State<M>) -> Result<Vec<Move<M>>, ProgressError> {
+    pub(super) fn enabled_steps<M: MemoryState>(
+        &self,
+        state: &MachineState<M>,
+    ) -> Result<Vec<EnabledStep<M>>, ProgressError> {
         let mut moves = Vec::new();
         for thread in 0..state.threads.len() {
-            if self.standing(state, thread).schedulable {
-                self.step(state, thread, &mut moves)?;
+            if self.thread_status(state, thread).schedulable {
+                self.execute_step(state, thread, &mut moves)?;
             }
         }
         Ok(moves)
     }
 
-    fn step<M: Memory>(
+    fn execute_step<M: MemoryState>(
         &self,
-        state: &State<M>,
+        state: &MachineState<M>,
         thread: usize,
-        moves: &mut Vec<Move<M>>,
+        moves: &mut Vec<EnabledStep<M>>,
     ) -> Result<(), ProgressError> {
         let own = &state.threads[thread];
         let at = own.at;
         let mut begun = state.clone();
         begun.threads[thread].started = true;
-        let plain = |state| Move { thread, at, read: None, written: None, accessed: None, state };
-        if own.phase == Phase::Spinning {
+        let plain = |state| EnabledStep { thread, at, read: None, written: None, accessed: None, state };
+        if own.phase == ThreadPhase::Spinning {
             moves.push(plain(begun));
             return Ok(());
         }
         match self.code.threads[thread].operations.get(at) {
-            Some(Operation::Access(access)) => {
-                for effect in state.memory.access(self.code, thread, access, &own.registers) {
+            Some(ProgressOperation::Access(access)) => {
+                for effect in state.memory.perform_access(self.code, thread, access, &own.registers) {
                     let mut next = begun.clone();
                     next.memory = effect.memory;
                     let waits = match access.kind {
                         AccessKind::Await(wanted) => {
-                            effect.read != Some(value(&own.registers, wanted, access.scalar))
+                            effect.read != Some(evaluate_source(&own.registers, wanted, access.scalar))
                         }
                         _ => false,
                     };
@@ -318,9 +346,9 @@ impl Machine<'_> {
                         if let (Some(destination), Some(read)) = (access.destination, effect.read) {
                             moved.registers[usize::from(destination)] = read;
                         }
-                        self.settle(&mut next, thread, false)?;
+                        self.settle_thread(&mut next, thread, false)?;
                     }
-                    moves.push(Move {
+                    moves.push(EnabledStep {
                         thread,
                         at,
                         read: effect.read,
@@ -330,20 +358,20 @@ impl Machine<'_> {
                     });
                 }
             }
-            Some(Operation::Barrier { barrier, .. }) => {
-                begun.threads[thread].phase = Phase::Waiting;
-                self.arrive(&mut begun, *barrier)?;
+            Some(ProgressOperation::Barrier { barrier, .. }) => {
+                begun.threads[thread].phase = ThreadPhase::Waiting;
+                self.arrive_at_barrier(&mut begun, *barrier)?;
                 moves.push(plain(begun));
             }
-            Some(Operation::Split { half, within, semantics }) => {
-                self.split(&mut begun, thread, *half, (*within, *semantics));
+            Some(ProgressOperation::Split { half, within, semantics }) => {
+                self.execute_split_barrier(&mut begun, thread, *half, (*within, *semantics));
                 begun.threads[thread].at += 1;
-                self.settle(&mut begun, thread, false)?;
+                self.settle_thread(&mut begun, thread, false)?;
                 moves.push(plain(begun));
             }
             // The thread waited here, or before its first instruction, for another one.
             _ => {
-                self.settle(&mut begun, thread, true)?;
+                self.settle_thread(&mut begun, thread, true)?;
                 moves.push(plain(begun));
             }
         }
@@ -351,39 +379,43 @@ impl Machine<'_> {
     }
 
     /// An arrival at a split barrier, or the end of a wait that nothing holds any more.
-    fn split<M: Memory>(
+    fn execute_split_barrier<M: MemoryState>(
         &self,
-        state: &mut State<M>,
+        state: &mut MachineState<M>,
         thread: usize,
-        half: Half,
-        (within, semantics): (Within, Semantics),
+        half: BarrierHalf,
+        (within, semantics): (ThreadMask, Semantics),
     ) {
         let (rounds, code) = (&self.code.rounds, self.code);
         match half.half {
             SplitHalf::Arrive => {
-                rounds.arrive(&mut state.arrivals, thread, half);
-                state.memory.arrive(code, thread, half, within, semantics);
+                rounds.record_arrival(&mut state.arrivals, thread, half);
+                state.memory.arrive_at_split(code, thread, half, within, semantics);
             }
             SplitHalf::Wait => {
                 let of = |thread: usize| state.arrivals[thread][half.series];
                 let arrived: Vec<(usize, bool)> =
                     rounds.members(thread, half).map(|other| (other, of(other) > of(thread))).collect();
-                state.memory.wait(code, thread, half, (within, semantics), &arrived);
+                state.memory.wait_at_split(code, thread, half, (within, semantics), &arrived);
             }
         }
     }
 
     /// Lets those through that a further arrival at `barrier` releases.
-    fn arrive<M: Memory>(&self, state: &mut State<M>, barrier: usize) -> Result<(), ProgressError> {
+    fn arrive_at_barrier<M: MemoryState>(
+        &self,
+        state: &mut MachineState<M>,
+        barrier: usize,
+    ) -> Result<(), ProgressError> {
         let group = &self.code.barriers[barrier];
         if let Some(quorum) = group.quorum {
             state.arrived[barrier] = (state.arrived[barrier] + 1).min(quorum);
         }
-        let here = |state: &State<M>, thread: usize| {
+        let here = |state: &MachineState<M>, thread: usize| {
             let own = &state.threads[thread];
             match self.code.threads[thread].operations.get(own.at) {
-                Some(Operation::Barrier { barrier: at, quorum, within, semantics })
-                    if own.phase == Phase::Waiting && *at == barrier =>
+                Some(ProgressOperation::Barrier { barrier: at, quorum, within, semantics })
+                    if own.phase == ThreadPhase::Waiting && *at == barrier =>
                 {
                     Some((*quorum, *within, semantics.unwrap_or(Semantics::RELAXED)))
                 }
@@ -392,19 +424,19 @@ impl Machine<'_> {
         };
         let members = (0..state.threads.len()).filter(|thread| group.members & 1 << thread != 0);
         let complete = members.clone().all(|thread| here(state, thread).is_some());
-        let released: Vec<(usize, Within, Semantics)> = members
+        let released: Vec<(usize, ThreadMask, Semantics)> = members
             .filter_map(|thread| {
                 let (quorum, within, semantics) = here(state, thread)?;
                 let passes = quorum.map_or(complete, |quorum| state.arrived[barrier] >= quorum);
                 passes.then_some((thread, within, semantics))
             })
             .collect();
-        state.memory.meet(self.code, &released);
+        state.memory.synchronize_barrier(self.code, &released);
         for (thread, ..) in released {
             let own = &mut state.threads[thread];
-            own.phase = Phase::Ready;
+            own.phase = ThreadPhase::Ready;
             own.at += 1;
-            self.settle(state, thread, false)?;
+            self.settle_thread(state, thread, false)?;
         }
         Ok(())
     }

@@ -1,98 +1,103 @@
-//! Progress models: what each level of the hierarchy of threads promises to those below it.
+//! Progress models: the progress guarantee of each level of the thread hierarchy to its members.
 
 use std::fmt;
 use std::str::FromStr;
 
 use litmus::{Place, Test};
 
-/// What a group promises its members. A *step* is an access to memory or the arrival at a control barrier; whoever waits
-/// in a barrier is not schedulable and is owed nothing.
+/// Progress guarantee of a group to its members.
 ///
-/// Sources: Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models" (OOPSLA 2021); HSA Platform System
-/// Architecture 1.2, section 2.11.
+/// A *step* is a memory access or the arrival at a control barrier. A thread that waits in a barrier is not
+/// schedulable, and no guarantee applies to it.
+///
+/// Sources: Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models" (OOPSLA 2021),
+/// <https://doi.org/10.1145/3485508>; HSA Platform System Architecture 1.2, section 2.11.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Promise {
-    /// Every member goes on.
+pub enum ProgressGuarantee {
+    /// Every member makes progress.
     Fair,
-    /// Linear occupancy-bound: whoever is unfinished and has an id not above that of some member that has taken a step,
-    /// ended ones included.
+    /// Linear occupancy-bound: every unfinished member up to the highest id that has taken a step, ended
+    /// members included.
     Lobe,
-    /// The union of [`Promise::Hsa`] and [`Promise::Obe`].
+    /// The union of [`ProgressGuarantee::Hsa`] and [`ProgressGuarantee::Obe`].
     HsaObe,
     /// The schedulable member with the lowest id.
     Hsa,
-    /// Occupancy-bound: whoever has taken a step goes on.
+    /// Occupancy-bound: every member that has taken a step.
     Obe,
-    /// Nobody in particular.
+    /// No particular member.
     Unfair,
 }
 
 /// Every promise by its name, from strong to weak (hsa and obe are incomparable).
-pub const PROMISES: [(&str, Promise); 6] = [
-    ("fair", Promise::Fair),
-    ("lobe", Promise::Lobe),
-    ("hsa-obe", Promise::HsaObe),
-    ("hsa", Promise::Hsa),
-    ("obe", Promise::Obe),
-    ("unfair", Promise::Unfair),
+pub const PROGRESS_GUARANTEES: [(&str, ProgressGuarantee); 6] = [
+    ("fair", ProgressGuarantee::Fair),
+    ("lobe", ProgressGuarantee::Lobe),
+    ("hsa-obe", ProgressGuarantee::HsaObe),
+    ("hsa", ProgressGuarantee::Hsa),
+    ("obe", ProgressGuarantee::Obe),
+    ("unfair", ProgressGuarantee::Unfair),
 ];
 
-impl Promise {
+impl ProgressGuarantee {
     /// Its name, as `--progress` takes it.
-    pub fn name(self) -> &'static str {
-        PROMISES.iter().find(|(_, promise)| *promise == self).map_or("", |(name, _)| name)
+    pub fn as_str(self) -> &'static str {
+        PROGRESS_GUARANTEES.iter().find(|(_, promise)| *promise == self).map_or("", |(name, _)| name)
     }
 
-    /// Which members are owed progress, by their standings in the order of ids.
-    pub(super) fn owes(self, members: &[Standing]) -> Vec<bool> {
+    /// Marks the members with a progress obligation, given their statuses in id order.
+    pub(super) fn owed_members(self, members: &[ThreadStatus]) -> Vec<bool> {
         let lowest = members.iter().position(|member| member.schedulable);
         let highest_started = members.iter().rposition(|member| member.started);
         let owes = |index: usize| match self {
-            Promise::Fair => true,
-            Promise::Lobe => highest_started.is_some_and(|highest| index <= highest),
-            Promise::HsaObe => lowest == Some(index) || members[index].started,
-            Promise::Hsa => lowest == Some(index),
-            Promise::Obe => members[index].started,
-            Promise::Unfair => false,
+            ProgressGuarantee::Fair => true,
+            ProgressGuarantee::Lobe => highest_started.is_some_and(|highest| index <= highest),
+            ProgressGuarantee::HsaObe => lowest == Some(index) || members[index].started,
+            ProgressGuarantee::Hsa => lowest == Some(index),
+            ProgressGuarantee::Obe => members[index].started,
+            ProgressGuarantee::Unfair => false,
         };
         (0..members.len()).map(owes).collect()
     }
 }
 
-/// What progress models mean.
+/// Semantics of progress models, variable so that tests can mutate it.
 #[derive(Clone, Copy)]
-pub(super) struct Definition {
-    /// Which members a group owes progress.
-    pub(super) owes: fn(Promise, &[Standing]) -> Vec<bool>,
-    /// In a group that has progress someone goes on, whatever it owes.
-    pub(super) someone_goes_on: bool,
-    /// Groups of this level and above have members beside those of the test: these may be who goes on.
-    pub(super) beside: Option<Level>,
+pub(super) struct ProgressSemantics {
+    /// Marks the members to which a group owes progress.
+    pub(super) owed_members: fn(ProgressGuarantee, &[ThreadStatus]) -> Vec<bool>,
+    /// If a group makes progress, some member does, whatever the guarantee.
+    pub(super) some_member_progresses: bool,
+    /// Groups of this level and above also have members outside the test, which may be the ones to progress.
+    pub(super) open_level: Option<HierarchyLevel>,
 }
 
-impl Definition {
-    /// What they do mean; tests try what they do not.
-    pub(super) const STANDARD: Definition =
-        Definition { owes: Promise::owes, someone_goes_on: true, beside: None };
+impl ProgressSemantics {
+    /// The semantics in use; tests try others.
+    pub(super) const STANDARD: ProgressSemantics = ProgressSemantics {
+        owed_members: ProgressGuarantee::owed_members,
+        some_member_progresses: true,
+        open_level: None,
+    };
 }
 
-/// A promise a level. The model named for a level says how a group of that level hands its own progress to its members:
-/// `qf=obe` is about workgroups, `wg=` about subgroups, `sg=` about invocations.
+/// One guarantee per level. The guarantee of a level hands a group's progress to its members: `qf=obe`
+/// concerns workgroups, `wg=` subgroups, `sg=` invocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProgressModel {
     /// Of the device to its queue families; fair where only other levels are named.
-    pub device: Promise,
+    pub device: ProgressGuarantee,
     /// Of a queue family to its workgroups.
-    pub queue_family: Promise,
+    pub queue_family: ProgressGuarantee,
     /// Of a workgroup to its subgroups.
-    pub workgroup: Promise,
+    pub workgroup: ProgressGuarantee,
     /// Of a subgroup to its invocations.
-    pub subgroup: Promise,
+    pub subgroup: ProgressGuarantee,
 }
 
 impl ProgressModel {
     /// The same promise on every level.
-    pub fn uniform(promise: Promise) -> ProgressModel {
+    pub fn uniform(promise: ProgressGuarantee) -> ProgressModel {
         ProgressModel { device: promise, queue_family: promise, workgroup: promise, subgroup: promise }
     }
 }
@@ -100,12 +105,12 @@ impl ProgressModel {
 impl fmt::Display for ProgressModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if [self.device, self.queue_family, self.workgroup] == [self.subgroup; 3] {
-            return f.write_str(self.subgroup.name());
+            return f.write_str(self.subgroup.as_str());
         }
         let levels = [("qf", self.queue_family), ("wg", self.workgroup), ("sg", self.subgroup)];
         for (index, (level, promise)) in levels.into_iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            write!(f, "{comma}{level}={}", promise.name())?;
+            write!(f, "{comma}{level}={}", promise.as_str())?;
         }
         Ok(())
     }
@@ -122,14 +127,14 @@ pub enum ProgressModelError {
     UnknownLevel(String),
     /// A level is named twice.
     #[error("level `{0}` is named twice")]
-    Twice(String),
+    DuplicateLevel(String),
 }
 
-impl FromStr for Promise {
+impl FromStr for ProgressGuarantee {
     type Err = ProgressModelError;
 
-    fn from_str(name: &str) -> Result<Promise, ProgressModelError> {
-        PROMISES
+    fn from_str(name: &str) -> Result<ProgressGuarantee, ProgressModelError> {
+        PROGRESS_GUARANTEES
             .iter()
             .find(|(known, _)| *known == name)
             .map(|(_, promise)| *promise)
@@ -145,7 +150,7 @@ impl FromStr for ProgressModel {
         if !text.contains('=') {
             return text.trim().parse().map(ProgressModel::uniform);
         }
-        let mut model = ProgressModel::uniform(Promise::Fair);
+        let mut model = ProgressModel::uniform(ProgressGuarantee::Fair);
         let mut named = Vec::new();
         for part in text.split(',') {
             let (level, promise) = part.split_once('=').unwrap_or((part, ""));
@@ -157,7 +162,7 @@ impl FromStr for ProgressModel {
                 _ => return Err(ProgressModelError::UnknownLevel(level.to_owned())),
             };
             if named.contains(&level) {
-                return Err(ProgressModelError::Twice(level.to_owned()));
+                return Err(ProgressModelError::DuplicateLevel(level.to_owned()));
             }
             named.push(level);
             *place = promise.trim().parse()?;
@@ -166,9 +171,9 @@ impl FromStr for ProgressModel {
     }
 }
 
-/// Where a thread or a group stands.
+/// Progress status of a thread or a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct ThreadStatus {
     /// It has ended (all members have).
     pub(super) ended: bool,
     /// It has taken a step (some member has).
@@ -177,17 +182,17 @@ pub(super) struct Standing {
     pub(super) schedulable: bool,
 }
 
-const NOBODY: Standing = Standing { ended: true, started: false, schedulable: false };
+const EMPTY_GROUP_STATUS: ThreadStatus = ThreadStatus { ended: true, started: false, schedulable: false };
 
-/// The threads of a test as a tree: device, queue families, workgroups, subgroups, invocations; host threads stand beside
-/// the queue families.
-pub(super) enum Group {
+/// Thread hierarchy of a test: device, queue families, workgroups, subgroups, invocations. Host threads form
+/// a group at the level of queue families.
+pub(super) enum ThreadTree {
     Thread(usize),
-    Members(Level, Vec<Group>),
+    Members(HierarchyLevel, Vec<ThreadTree>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum HierarchyLevel {
     Device,
     QueueFamily,
     Workgroup,
@@ -196,50 +201,52 @@ pub(super) enum Level {
     Host,
 }
 
-impl Group {
+impl ThreadTree {
     /// The tree of a test.
-    pub(super) fn of(test: &Test) -> Group {
+    pub(super) fn from_test(test: &Test) -> ThreadTree {
         let mut placed: Vec<(litmus::Placement, usize)> = Vec::new();
         let mut hosts = Vec::new();
         for (index, thread) in test.threads.iter().enumerate() {
             match thread.place {
                 Place::Device(placement) => placed.push((placement, index)),
-                Place::Host => hosts.push(Group::Thread(index)),
+                Place::Host => hosts.push(ThreadTree::Thread(index)),
             }
         }
         placed.sort_unstable();
-        let mut families = split(
+        let mut families = group_by_coordinate(
             &placed,
             |p| p.queue_family,
-            Level::QueueFamily,
+            HierarchyLevel::QueueFamily,
             |family| {
-                split(
+                group_by_coordinate(
                     family,
                     |p| p.workgroup,
-                    Level::Workgroup,
+                    HierarchyLevel::Workgroup,
                     |workgroup| {
-                        split(
+                        group_by_coordinate(
                             workgroup,
                             |p| p.subgroup,
-                            Level::Subgroup,
-                            |subgroup| subgroup.iter().map(|(_, thread)| Group::Thread(*thread)).collect(),
+                            HierarchyLevel::Subgroup,
+                            |subgroup| {
+                                subgroup.iter().map(|(_, thread)| ThreadTree::Thread(*thread)).collect()
+                            },
                         )
                     },
                 )
             },
         );
         if !hosts.is_empty() {
-            families.push(Group::Members(Level::Host, hosts));
+            families.push(ThreadTree::Members(HierarchyLevel::Host, hosts));
         }
-        Group::Members(Level::Device, families)
+        ThreadTree::Members(HierarchyLevel::Device, families)
     }
 
-    fn standing(&self, of: &impl Fn(usize) -> Standing) -> Standing {
+    fn status_of(&self, of: &impl Fn(usize) -> ThreadStatus) -> ThreadStatus {
         match self {
-            Group::Thread(thread) => of(*thread),
-            Group::Members(_, members) => members.iter().fold(NOBODY, |all, member| {
-                let one = member.standing(of);
-                Standing {
+            ThreadTree::Thread(thread) => of(*thread),
+            ThreadTree::Members(_, members) => members.iter().fold(EMPTY_GROUP_STATUS, |all, member| {
+                let one = member.status_of(of);
+                ThreadStatus {
                     ended: all.ended && one.ended,
                     started: all.started || one.started,
                     schedulable: all.schedulable || one.schedulable,
@@ -248,48 +255,57 @@ impl Group {
         }
     }
 
-    /// Whether an infinite run in which the threads stand as `of` says, and in which those and only those step for which
-    /// `steps` holds, keeps every promise to this group.
-    pub(super) fn kept(
+    /// Returns true if an infinite run satisfies every guarantee to this group.
+    ///
+    /// `of` returns the status of a thread throughout the run, and `steps` is true for the threads that step
+    /// in it.
+    pub(super) fn keeps_guarantees(
         &self,
         model: &ProgressModel,
-        definition: Definition,
-        of: &impl Fn(usize) -> Standing,
+        definition: ProgressSemantics,
+        of: &impl Fn(usize) -> ThreadStatus,
         steps: &impl Fn(usize) -> bool,
     ) -> bool {
         match self {
-            Group::Thread(thread) => !of(*thread).schedulable || steps(*thread),
-            Group::Members(level, members) => {
-                let standings: Vec<Standing> = members.iter().map(|member| member.standing(of)).collect();
-                let owes = (definition.owes)(level.promise(model), &standings);
+            ThreadTree::Thread(thread) => !of(*thread).schedulable || steps(*thread),
+            ThreadTree::Members(level, members) => {
+                let standings: Vec<ThreadStatus> =
+                    members.iter().map(|member| member.status_of(of)).collect();
+                let owes = (definition.owed_members)(level.guarantee_in(model), &standings);
                 let mut any_schedulable = false;
                 let mut any_goes_on = false;
                 for (index, member) in members.iter().enumerate() {
-                    let kept = member.kept(model, definition, of, steps);
+                    let kept = member.keeps_guarantees(model, definition, of, steps);
                     if owes[index] && !kept {
                         return false;
                     }
                     any_schedulable |= standings[index].schedulable;
                     any_goes_on |= standings[index].schedulable && kept;
                 }
-                let others = definition.beside.is_some_and(|beside| *level <= beside);
-                any_goes_on || !any_schedulable || !definition.someone_goes_on || others
+                let others = definition.open_level.is_some_and(|beside| *level <= beside);
+                any_goes_on || !any_schedulable || !definition.some_member_progresses || others
             }
         }
     }
 
-    /// Adds the threads that are owed a step now. Where a group owes nobody in particular and only one member can go on,
-    /// that one must.
-    pub(super) fn owed(&self, model: &ProgressModel, of: &impl Fn(usize) -> Standing, to: &mut Vec<usize>) {
+    /// Adds the threads with a progress obligation. If no guarantee applies and only one member can progress,
+    /// the obligation is on that member.
+    pub(super) fn collect_obligations(
+        &self,
+        model: &ProgressModel,
+        of: &impl Fn(usize) -> ThreadStatus,
+        to: &mut Vec<usize>,
+    ) {
         match self {
-            Group::Thread(thread) => {
+            ThreadTree::Thread(thread) => {
                 if of(*thread).schedulable {
                     to.push(*thread);
                 }
             }
-            Group::Members(level, members) => {
-                let standings: Vec<Standing> = members.iter().map(|member| member.standing(of)).collect();
-                let owes = level.promise(model).owes(&standings);
+            ThreadTree::Members(level, members) => {
+                let standings: Vec<ThreadStatus> =
+                    members.iter().map(|member| member.status_of(of)).collect();
+                let owes = level.guarantee_in(model).owed_members(&standings);
                 let schedulable: Vec<usize> =
                     (0..members.len()).filter(|index| standings[*index].schedulable).collect();
                 let mut owed: Vec<usize> = schedulable.iter().copied().filter(|index| owes[*index]).collect();
@@ -297,35 +313,35 @@ impl Group {
                     owed = schedulable;
                 }
                 for index in owed {
-                    members[index].owed(model, of, to);
+                    members[index].collect_obligations(model, of, to);
                 }
             }
         }
     }
 }
 
-impl Level {
-    fn promise(self, model: &ProgressModel) -> Promise {
+impl HierarchyLevel {
+    fn guarantee_in(self, model: &ProgressModel) -> ProgressGuarantee {
         match self {
-            Level::Device => model.device,
-            Level::QueueFamily => model.queue_family,
-            Level::Workgroup => model.workgroup,
-            Level::Subgroup => model.subgroup,
-            Level::Host => Promise::Fair,
+            HierarchyLevel::Device => model.device,
+            HierarchyLevel::QueueFamily => model.queue_family,
+            HierarchyLevel::Workgroup => model.workgroup,
+            HierarchyLevel::Subgroup => model.subgroup,
+            HierarchyLevel::Host => ProgressGuarantee::Fair,
         }
     }
 }
 
 /// Groups sorted threads by a coordinate.
-fn split(
+fn group_by_coordinate(
     placed: &[(litmus::Placement, usize)],
     coordinate: impl Fn(&litmus::Placement) -> u32,
-    level: Level,
-    members: impl Fn(&[(litmus::Placement, usize)]) -> Vec<Group>,
-) -> Vec<Group> {
+    level: HierarchyLevel,
+    members: impl Fn(&[(litmus::Placement, usize)]) -> Vec<ThreadTree>,
+) -> Vec<ThreadTree> {
     placed
         .chunk_by(|left, right| coordinate(&left.0) == coordinate(&right.0))
-        .map(|chunk| Group::Members(level, members(chunk)))
+        .map(|chunk| ThreadTree::Members(level, members(chunk)))
         .collect()
 }
 
@@ -335,12 +351,12 @@ mod tests {
 
     #[test]
     fn models_are_read_and_written() {
-        for (name, promise) in PROMISES {
+        for (name, promise) in PROGRESS_GUARANTEES {
             assert_eq!(name.parse(), Ok(ProgressModel::uniform(promise)));
             assert_eq!(ProgressModel::uniform(promise).to_string(), name);
         }
         let mixed: ProgressModel = "qf=obe,sg=hsa".parse().unwrap();
-        assert_eq!((mixed.queue_family, mixed.workgroup), (Promise::Obe, Promise::Fair));
+        assert_eq!((mixed.queue_family, mixed.workgroup), (ProgressGuarantee::Obe, ProgressGuarantee::Fair));
         assert_eq!(mixed.to_string(), "qf=obe,wg=fair,sg=hsa");
         assert_eq!(mixed.to_string().parse(), Ok(mixed));
     }
@@ -351,6 +367,6 @@ mod tests {
         assert_eq!(error("fairly"), ProgressModelError::UnknownModel("fairly".to_owned()));
         assert_eq!(error("qf=obe,sg"), ProgressModelError::UnknownModel(String::new()));
         assert_eq!(error("dv=obe"), ProgressModelError::UnknownLevel("dv".to_owned()));
-        assert_eq!(error("qf=obe,qf=hsa"), ProgressModelError::Twice("qf".to_owned()));
+        assert_eq!(error("qf=obe,qf=hsa"), ProgressModelError::DuplicateLevel("qf".to_owned()));
     }
 }

@@ -1,23 +1,27 @@
-//! Weak memory as a machine: each storage keeps the history of its writes in modification order, each thread knows up to
-//! where it has seen each history, and synchronization joins what threads know.
+//! Operational weak memory with release and acquire: a view-based machine.
 //!
-//! Every step is one that the axioms allow, so that a hang found here is a hang. Load buffering and values out of thin
-//! air have no run here, and histories are bounded; so that it ends here does not by itself say that it ends.
+//! Each storage has the history of its writes in modification order. Each thread has a view: the oldest write
+//! per storage that it may still read. Synchronization joins views. Cf. Kang et al., "A Promising Semantics
+//! for Relaxed-Memory Concurrency" (POPL 2017), <https://doi.org/10.1145/3009837.3009850>, here without
+//! promises.
+//!
+//! Every step is allowed by the axioms, so every hang found here is real. Termination is not implied: load
+//! buffering and thin-air values have no run, and histories are bounded by [`HISTORY`].
 
 use litmus::{Semantics, StorageClass};
 
-use super::code::{AccessKind, AccessOperation, Code, Within};
-use super::machine::{Effect, Memory, new_value, reads};
-use super::split::Half;
+use super::code::{AccessKind, AccessOperation, ProgressCode, ThreadMask};
+use super::machine::{AccessEffect, MemoryState, is_read, written_value};
+use super::split::BarrierHalf;
 
-/// Writes that a history holds at most; older ones are taken to have been seen by everyone.
+/// Bound on the writes of a history; every thread has seen the dropped ones.
 pub(super) const HISTORY: usize = 6;
 
 /// Memory with its histories.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Histories {
-    storages: Vec<Vec<Write>>,
-    threads: Vec<Knowledge>,
+pub(super) struct StoreHistories {
+    storages: Vec<Vec<HistoryWrite>>,
+    threads: Vec<ThreadView>,
     /// Bit t is set where thread t has ended.
     ended: u32,
     /// A history had more writes than [`HISTORY`].
@@ -26,17 +30,17 @@ pub(super) struct Histories {
 
 /// A write.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Write {
+struct HistoryWrite {
     value: u64,
     /// Written by a read-modify-write that read the write before it.
     attached: bool,
-    /// What those know who synchronize with it.
-    released: Vec<Release>,
+    /// Views that a synchronizing reader acquires.
+    released: Vec<ReleasedView>,
 }
 
-/// What a release publishes.
+/// View that a release publishes.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Release {
+struct ReleasedView {
     thread: u8,
     /// Threads within the scope of the release, as bits.
     to: u32,
@@ -44,33 +48,33 @@ struct Release {
     known: Vec<u8>,
 }
 
-/// What a thread knows.
+/// Memory view of a thread.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Knowledge {
+struct ThreadView {
     /// For each storage the oldest write that it may still read.
     known: Vec<u8>,
-    /// What its last release fence publishes with each atomic write after it.
-    fence: Vec<Release>,
-    /// What its atomic reads and its waits have found published: an acquire fence takes it over.
-    found: Vec<Release>,
+    /// Views that its last release fence attaches to each later atomic write.
+    fence: Vec<ReleasedView>,
+    /// Published views that its atomic reads and waits have found, for a later acquire fence.
+    found: Vec<ReleasedView>,
     /// By execution scope, what its last two arrivals at split barriers have published, the last one first: it may arrive
     /// once more before another one looks.
-    arrivals: [[Vec<Release>; 2]; 2],
+    arrivals: [[Vec<ReleasedView>; 2]; 2],
 }
 
-impl Histories {
-    pub(super) fn new(code: &Code) -> Histories {
+impl StoreHistories {
+    pub(super) fn new(code: &ProgressCode) -> StoreHistories {
         let known = vec![0; code.initial.len()];
-        Histories {
+        StoreHistories {
             storages: code
                 .initial
                 .iter()
-                .map(|value| vec![Write { value: *value, attached: false, released: Vec::new() }])
+                .map(|value| vec![HistoryWrite { value: *value, attached: false, released: Vec::new() }])
                 .collect(),
             threads: code
                 .threads
                 .iter()
-                .map(|_| Knowledge {
+                .map(|_| ThreadView {
                     known: known.clone(),
                     fence: Vec::new(),
                     found: Vec::new(),
@@ -83,7 +87,7 @@ impl Histories {
     }
 
     /// Every list of places in histories.
-    fn all_known(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
+    fn iter_views_mut(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
         let writes = self.storages.iter_mut().flatten().flat_map(|write| &mut write.released);
         let (mut own, mut releases) = (Vec::new(), Vec::new());
         for thread in &mut self.threads {
@@ -94,9 +98,9 @@ impl Histories {
         own.into_iter().chain(writes.chain(releases).map(|release| &mut release.known))
     }
 
-    /// Puts a write into a history, so that it stands at `place`.
-    fn insert(&mut self, storage: usize, place: usize, write: Write) {
-        for known in self.all_known() {
+    /// Inserts a write at `place` of a history.
+    fn insert_write(&mut self, storage: usize, place: usize, write: HistoryWrite) {
+        for known in self.iter_views_mut() {
             if usize::from(known[storage]) >= place {
                 known[storage] += 1;
             }
@@ -110,21 +114,21 @@ impl Histories {
         if let Some(first) = self.storages[storage].first_mut() {
             first.attached = false;
         }
-        for known in self.all_known() {
+        for known in self.iter_views_mut() {
             known[storage] = known[storage].saturating_sub(count as u8);
         }
     }
 
-    /// Forgets what nobody can tell any more, so that states recur.
-    fn tidy(&mut self, code: &Code) {
+    /// Removes unobservable details, so that equal states coincide.
+    fn normalize_histories(&mut self, code: &ProgressCode) {
         for storage in 0..self.storages.len() {
-            // A read-modify-write that repeats what it read leaves nothing to be told apart from it.
+            // A read-modify-write that stores what it read is indistinguishable from its predecessor.
             let mut at = 1;
             while at < self.storages[storage].len() {
                 let (before, here) = (&self.storages[storage][at - 1], &self.storages[storage][at]);
                 if here.attached && before.value == here.value && before.released == here.released {
                     self.storages[storage].remove(at);
-                    for known in self.all_known() {
+                    for known in self.iter_views_mut() {
                         if usize::from(known[storage]) >= at {
                             known[storage] -= 1;
                         }
@@ -148,43 +152,55 @@ impl Histories {
         }
     }
 
-    /// What an atomic write of `thread` publishes.
-    fn published(&self, code: &Code, thread: usize, within: Within, semantics: Semantics) -> Vec<Release> {
+    /// Returns the views that an atomic write of `thread` publishes.
+    fn releases_of(
+        &self,
+        code: &ProgressCode,
+        thread: usize,
+        within: ThreadMask,
+        semantics: Semantics,
+    ) -> Vec<ReleasedView> {
         let own = &self.threads[thread];
         let mut published = own.fence.clone();
         if semantics.order.releases() {
-            add(&mut published, self.release(code, thread, within, semantics));
+            add_release(&mut published, self.released_view(code, thread, within, semantics));
         }
         published
     }
 
-    fn release(&self, code: &Code, thread: usize, within: Within, semantics: Semantics) -> Release {
+    fn released_view(
+        &self,
+        code: &ProgressCode,
+        thread: usize,
+        within: ThreadMask,
+        semantics: Semantics,
+    ) -> ReleasedView {
         let known = &self.threads[thread].known;
-        let known = masked(code, known, semantics);
-        Release { thread: thread as u8, to: within.0, known }
+        let known = mask_by_semantics(code, known, semantics);
+        ReleasedView { thread: thread as u8, to: within.0, known }
     }
 
-    /// Takes over what was published, as far as scopes and storage classes let it through.
-    fn acquire(
+    /// Joins published views into the thread's view, filtered by scopes and storage classes.
+    fn acquire_view(
         &mut self,
-        code: &Code,
+        code: &ProgressCode,
         thread: usize,
-        within: Within,
+        within: ThreadMask,
         semantics: Semantics,
-        from: &[Release],
+        from: &[ReleasedView],
     ) {
         for release in from {
-            if release.to & 1 << thread == 0 || !within.has(usize::from(release.thread)) {
+            if release.to & 1 << thread == 0 || !within.has_thread(usize::from(release.thread)) {
                 continue;
             }
-            let known = masked(code, &release.known, semantics);
-            join(&mut self.threads[thread].known, &known);
+            let known = mask_by_semantics(code, &release.known, semantics);
+            join_views(&mut self.threads[thread].known, &known);
         }
     }
 
-    fn read(
+    fn perform_read(
         &mut self,
-        code: &Code,
+        code: &ProgressCode,
         thread: usize,
         access: &AccessOperation,
         place: usize,
@@ -193,37 +209,37 @@ impl Histories {
         let own = &mut self.threads[thread].known[access.storage];
         *own = (*own).max(place as u8);
         let released = self.storages[access.storage][place].released.clone();
-        self.take(code, thread, (access.within, semantics), &released);
+        self.take_releases(code, thread, (access.within, semantics), &released);
     }
 
     /// Finds what was published, and takes it over where semantics acquire.
-    fn take(
+    fn take_releases(
         &mut self,
-        code: &Code,
+        code: &ProgressCode,
         thread: usize,
-        (within, semantics): (Within, Semantics),
-        released: &[Release],
+        (within, semantics): (ThreadMask, Semantics),
+        released: &[ReleasedView],
     ) {
         if semantics.order.acquires() {
-            self.acquire(code, thread, within, semantics, released);
+            self.acquire_view(code, thread, within, semantics, released);
         }
         for release in released {
-            add(&mut self.threads[thread].found, release.clone());
+            add_release(&mut self.threads[thread].found, release.clone());
         }
     }
 }
 
 /// The later place for each storage.
-fn join(known: &mut [u8], other: &[u8]) {
+fn join_views(known: &mut [u8], other: &[u8]) {
     for (known, other) in known.iter_mut().zip(other) {
         *known = (*known).max(*other);
     }
 }
 
 /// Joins a release with those of the same thread and scope.
-fn add(releases: &mut Vec<Release>, release: Release) {
+fn add_release(releases: &mut Vec<ReleasedView>, release: ReleasedView) {
     match releases.iter_mut().find(|known| (known.thread, known.to) == (release.thread, release.to)) {
-        Some(known) => join(&mut known.known, &release.known),
+        Some(known) => join_views(&mut known.known, &release.known),
         None => {
             releases.push(release);
             releases.sort_by_key(|release| (release.thread, release.to));
@@ -231,20 +247,20 @@ fn add(releases: &mut Vec<Release>, release: Release) {
     }
 }
 
-/// What semantics pass on: the storages of their classes.
-fn masked(code: &Code, known: &[u8], semantics: Semantics) -> Vec<u8> {
+/// Restricts a view to the storage classes of the semantics.
+fn mask_by_semantics(code: &ProgressCode, known: &[u8], semantics: Semantics) -> Vec<u8> {
     let pass = |class: &StorageClass| semantics.classes.contains(*class);
     known.iter().zip(&code.classes).map(|(known, class)| if pass(class) { *known } else { 0 }).collect()
 }
 
-impl Memory for Histories {
-    fn access(
+impl MemoryState for StoreHistories {
+    fn perform_access(
         &self,
-        code: &Code,
+        code: &ProgressCode,
         thread: usize,
         access: &AccessOperation,
         registers: &[u64],
-    ) -> Vec<Effect<Histories>> {
+    ) -> Vec<AccessEffect<StoreHistories>> {
         let storage = access.storage;
         let history = &self.storages[storage];
         let newest = history.len() - 1;
@@ -256,19 +272,19 @@ impl Memory for Histories {
                     continue;
                 }
                 let mut memory = self.clone();
-                let written = new_value(access, 0, registers);
-                let value = access.replaced(history[place - 1].value, written.unwrap_or(0));
-                let released = self.published(code, thread, access.within, access.semantics);
-                memory.insert(storage, place, Write { value, attached: false, released });
+                let written = written_value(access, 0, registers);
+                let value = access.replace_part(history[place - 1].value, written.unwrap_or(0));
+                let released = self.releases_of(code, thread, access.within, access.semantics);
+                memory.insert_write(storage, place, HistoryWrite { value, attached: false, released });
                 memory.threads[thread].known[storage] = place as u8;
-                memory.tidy(code);
-                effects.push(Effect { memory, read: None, written, behind: place < history.len() });
+                memory.normalize_histories(code);
+                effects.push(AccessEffect { memory, read: None, written, behind: place < history.len() });
             }
             return effects;
         }
         for place in floor..=newest {
-            let old = access.part(history[place].value);
-            let written = new_value(access, old, registers);
+            let old = access.extract_part(history[place].value);
+            let written = written_value(access, old, registers);
             let mut memory = self.clone();
             let semantics = match (access.kind, written) {
                 (AccessKind::CompareExchange { .. }, None) => access.unequal,
@@ -277,87 +293,100 @@ impl Memory for Histories {
             if written.is_some() && history.get(place + 1).is_some_and(|write| write.attached) {
                 continue;
             }
-            memory.read(code, thread, access, place, semantics);
+            memory.perform_read(code, thread, access, place, semantics);
             if let Some(written) = written {
-                // A read-modify-write goes on with the release sequence that it read from.
-                let mut released = memory.published(code, thread, access.within, semantics);
+                // A read-modify-write continues the release sequence that it read from.
+                let mut released = memory.releases_of(code, thread, access.within, semantics);
                 for release in &history[place].released {
-                    add(&mut released, release.clone());
+                    add_release(&mut released, release.clone());
                 }
-                let value = access.replaced(history[place].value, written);
-                memory.insert(storage, place + 1, Write { value, attached: true, released });
+                let value = access.replace_part(history[place].value, written);
+                memory.insert_write(storage, place + 1, HistoryWrite { value, attached: true, released });
                 memory.threads[thread].known[storage] = place as u8 + 1;
             }
-            memory.tidy(code);
-            let read = reads(access).then_some(old);
-            effects.push(Effect { memory, read, written, behind: place < newest });
+            memory.normalize_histories(code);
+            let read = is_read(access).then_some(old);
+            effects.push(AccessEffect { memory, read, written, behind: place < newest });
         }
         effects
     }
 
-    fn fence(&mut self, code: &Code, thread: usize, within: Within, semantics: Semantics) {
+    fn perform_fence(
+        &mut self,
+        code: &ProgressCode,
+        thread: usize,
+        within: ThreadMask,
+        semantics: Semantics,
+    ) {
         if semantics.order.acquires() {
             let found = self.threads[thread].found.clone();
-            self.acquire(code, thread, within, semantics, &found);
+            self.acquire_view(code, thread, within, semantics, &found);
         }
         if semantics.order.releases() {
-            let release = self.release(code, thread, within, semantics);
-            add(&mut self.threads[thread].fence, release);
+            let release = self.released_view(code, thread, within, semantics);
+            add_release(&mut self.threads[thread].fence, release);
         }
-        self.tidy(code);
+        self.normalize_histories(code);
     }
 
-    fn meet(&mut self, code: &Code, arrivals: &[(usize, Within, Semantics)]) {
-        // A fence before the barrier releases through it, and one behind it acquires.
-        let releases: Vec<Release> = arrivals
+    fn synchronize_barrier(&mut self, code: &ProgressCode, arrivals: &[(usize, ThreadMask, Semantics)]) {
+        // A fence before the barrier releases through it, and one after it acquires.
+        let releases: Vec<ReleasedView> = arrivals
             .iter()
-            .flat_map(|(thread, within, semantics)| self.published(code, *thread, *within, *semantics))
+            .flat_map(|(thread, within, semantics)| self.releases_of(code, *thread, *within, *semantics))
             .collect();
         for (thread, within, semantics) in arrivals {
-            self.take(code, *thread, (*within, *semantics), &releases);
+            self.take_releases(code, *thread, (*within, *semantics), &releases);
         }
-        self.tidy(code);
+        self.normalize_histories(code);
     }
 
-    fn arrive(&mut self, code: &Code, thread: usize, half: Half, within: Within, semantics: Semantics) {
-        let published = self.published(code, thread, within, semantics);
+    fn arrive_at_split(
+        &mut self,
+        code: &ProgressCode,
+        thread: usize,
+        half: BarrierHalf,
+        within: ThreadMask,
+        semantics: Semantics,
+    ) {
+        let published = self.releases_of(code, thread, within, semantics);
         let [last, before] = &mut self.threads[thread].arrivals[half.series];
         *before = std::mem::replace(last, published);
-        self.tidy(code);
+        self.normalize_histories(code);
     }
 
-    fn wait(
+    fn wait_at_split(
         &mut self,
-        code: &Code,
+        code: &ProgressCode,
         thread: usize,
-        half: Half,
-        acquires: (Within, Semantics),
+        half: BarrierHalf,
+        acquires: (ThreadMask, Semantics),
         arrived: &[(usize, bool)],
     ) {
         for (other, again) in arrived {
             let released = self.threads[*other].arrivals[half.series][usize::from(*again)].clone();
-            self.take(code, thread, acquires, &released);
+            self.take_releases(code, thread, acquires, &released);
         }
-        self.tidy(code);
+        self.normalize_histories(code);
     }
 
-    fn follow(&mut self, from: usize, to: usize) {
+    fn order_after(&mut self, from: usize, to: usize) {
         let known = self.threads[from].known.clone();
-        join(&mut self.threads[to].known, &known);
+        join_views(&mut self.threads[to].known, &known);
     }
 
-    fn end(&mut self, code: &Code, thread: usize) {
+    fn end_thread(&mut self, code: &ProgressCode, thread: usize) {
         self.ended |= 1 << thread;
-        // Whoever follows takes the knowledge over; see `follow`, which comes after this.
+        // A dependent thread still needs this view; `order_after` runs after this.
         if !code.syncs.iter().any(|(from, ..)| *from == thread) {
             self.threads[thread].known.fill(0);
         }
         self.threads[thread].fence.clear();
         self.threads[thread].found.clear();
-        self.tidy(code);
+        self.normalize_histories(code);
     }
 
-    fn is_cut(&self) -> bool {
+    fn is_truncated(&self) -> bool {
         self.cut
     }
 }

@@ -1,25 +1,30 @@
-//! What the definitions of progress models turn on: each change of one flips a verdict of the corpus.
+//! Mutations of the progress semantics: each one flips a verdict of the corpus.
 
 use litmus::Test;
 
-use super::promise::{Definition, Standing};
+use super::promise::{ProgressSemantics, ThreadStatus};
 use super::*;
 use crate::Model;
 
-fn corpus() -> Vec<(String, Test)> {
+fn progress_corpus() -> Vec<(String, Test)> {
     let parsed =
         |entry: litmus::corpus::EmbeddedFile| (litmus::parse(entry.text, &entry.id).unwrap(), entry.id);
     litmus::corpus::progress().into_iter().map(parsed).map(|(test, id)| (id, test)).collect()
 }
 
 /// The verdicts of the corpus under some progress models.
-fn verdicts(models: &[&str], definition: Definition, fairness: Fairness) -> Vec<(String, Option<bool>)> {
+fn collect_verdicts(
+    models: &[&str],
+    definition: ProgressSemantics,
+    fairness: Fairness,
+) -> Vec<(String, Option<bool>)> {
     let memory = Model::shipped("vulkan").unwrap().unwrap();
     let models: Vec<ProgressModel> = models.iter().map(|name| name.parse().unwrap()).collect();
     let mut verdicts = Vec::new();
-    for (id, test) in corpus() {
+    for (id, test) in progress_corpus() {
         let answers =
-            by_definition(&test, &memory, &models, definition, fairness, &Limits::default()).unwrap();
+            decide_termination(&test, &memory, &models, definition, fairness, &ProgressLimits::default())
+                .unwrap();
         for (model, answer) in models.iter().zip(answers) {
             verdicts.push((format!("{id} under {model}"), answer.terminates));
         }
@@ -27,22 +32,22 @@ fn verdicts(models: &[&str], definition: Definition, fairness: Fairness) -> Vec<
     verdicts
 }
 
-/// How many verdicts differ from those of the standard definition.
-fn flips(models: &[&str], changed: Definition) -> usize {
-    let standard = verdicts(models, Definition::STANDARD, Fairness::Weak);
-    let changed = verdicts(models, changed, Fairness::Weak);
+/// Returns the number of verdicts that differ from the standard semantics.
+fn count_changed_verdicts(models: &[&str], changed: ProgressSemantics) -> usize {
+    let standard = collect_verdicts(models, ProgressSemantics::STANDARD, Fairness::Weak);
+    let changed = collect_verdicts(models, changed, Fairness::Weak);
     standard.iter().zip(&changed).filter(|(standard, changed)| standard != changed).count()
 }
 
-fn owing(owes: fn(Promise, &[Standing]) -> Vec<bool>) -> Definition {
-    Definition { owes, ..Definition::STANDARD }
+fn with_owed_members(owes: fn(ProgressGuarantee, &[ThreadStatus]) -> Vec<bool>) -> ProgressSemantics {
+    ProgressSemantics { owed_members: owes, ..ProgressSemantics::STANDARD }
 }
 
 #[test]
 fn strong_fairness_is_not_weak() {
     let models = ["fair", "lobe", "hsa-obe", "hsa", "obe"];
-    let weak = verdicts(&models, Definition::STANDARD, Fairness::Weak);
-    let strong = verdicts(&models, Definition::STANDARD, Fairness::Strong);
+    let weak = collect_verdicts(&models, ProgressSemantics::STANDARD, Fairness::Weak);
+    let strong = collect_verdicts(&models, ProgressSemantics::STANDARD, Fairness::Strong);
     assert!(weak.iter().zip(&strong).any(|(weak, strong)| weak != strong));
     for ((id, weak), (_, strong)) in weak.iter().zip(&strong) {
         assert!(*weak != Some(true) || *strong == Some(true), "{id}: what ends weakly ends strongly");
@@ -51,86 +56,96 @@ fn strong_fairness_is_not_weak() {
 
 #[test]
 fn a_hang_must_be_fair() {
-    let nobody = Definition {
-        owes: |_, members| vec![false; members.len()],
-        someone_goes_on: false,
-        ..Definition::STANDARD
+    let nobody = ProgressSemantics {
+        owed_members: |_, members| vec![false; members.len()],
+        some_member_progresses: false,
+        ..ProgressSemantics::STANDARD
     };
-    assert!(flips(&["fair"], nobody) > 0);
+    assert!(count_changed_verdicts(&["fair"], nobody) > 0);
 }
 
 #[test]
 fn lobe_counts_ended_threads_as_evidence() {
-    let changed = owing(|_, members| {
+    let changed = with_owed_members(|_, members| {
         let highest = members.iter().rposition(|member| member.started && !member.ended);
         (0..members.len()).map(|index| highest.is_some_and(|highest| index <= highest)).collect()
     });
-    assert!(flips(&["lobe"], changed) > 0);
+    assert!(count_changed_verdicts(&["lobe"], changed) > 0);
 }
 
 #[test]
 fn lobe_owes_the_highest_started_thread_itself() {
-    let changed = owing(|_, members| {
+    let changed = with_owed_members(|_, members| {
         let highest = members.iter().rposition(|member| member.started);
         (0..members.len()).map(|index| highest.is_some_and(|highest| index < highest)).collect()
     });
-    assert!(flips(&["lobe"], changed) > 0);
+    assert!(count_changed_verdicts(&["lobe"], changed) > 0);
 }
 
 #[test]
 fn lobe_looks_down() {
-    let changed = owing(|_, members| {
+    let changed = with_owed_members(|_, members| {
         let lowest = members.iter().position(|member| member.started);
         (0..members.len()).map(|index| lowest.is_some_and(|lowest| index >= lowest)).collect()
     });
-    assert!(flips(&["lobe"], changed) > 0);
+    assert!(count_changed_verdicts(&["lobe"], changed) > 0);
 }
 
 #[test]
 fn hsa_moves_on_when_the_lowest_thread_has_ended() {
-    let changed = owing(|_, members| (0..members.len()).map(|index| index == 0).collect());
-    assert!(flips(&["hsa"], changed) > 0);
+    let changed = with_owed_members(|_, members| (0..members.len()).map(|index| index == 0).collect());
+    assert!(count_changed_verdicts(&["hsa"], changed) > 0);
 }
 
 #[test]
 fn hsa_starts_threads() {
-    let changed = owing(|_, members| {
+    let changed = with_owed_members(|_, members| {
         let lowest = members.iter().position(|member| member.started && member.schedulable);
         (0..members.len()).map(|index| lowest == Some(index)).collect()
     });
-    assert!(flips(&["hsa"], changed) > 0);
+    assert!(count_changed_verdicts(&["hsa"], changed) > 0);
 }
 
 #[test]
 fn hsa_owes_the_lowest() {
-    let changed = owing(|_, members| {
+    let changed = with_owed_members(|_, members| {
         let highest = members.iter().rposition(|member| member.schedulable);
         (0..members.len()).map(|index| highest == Some(index)).collect()
     });
-    assert!(flips(&["hsa"], changed) > 0);
+    assert!(count_changed_verdicts(&["hsa"], changed) > 0);
 }
 
 #[test]
 fn hsa_obe_is_more_than_either() {
-    assert!(flips(&["hsa-obe"], owing(|_, members| Promise::Obe.owes(members))) > 0);
-    assert!(flips(&["hsa-obe"], owing(|_, members| Promise::Hsa.owes(members))) > 0);
+    assert!(
+        count_changed_verdicts(
+            &["hsa-obe"],
+            with_owed_members(|_, members| ProgressGuarantee::Obe.owed_members(members))
+        ) > 0
+    );
+    assert!(
+        count_changed_verdicts(
+            &["hsa-obe"],
+            with_owed_members(|_, members| ProgressGuarantee::Hsa.owed_members(members))
+        ) > 0
+    );
 }
 
 #[test]
-fn obe_owes_whoever_has_started() {
-    assert!(flips(&["obe"], owing(|_, members| vec![false; members.len()])) > 0);
+fn obe_owes_every_started_thread() {
+    assert!(count_changed_verdicts(&["obe"], with_owed_members(|_, members| vec![false; members.len()])) > 0);
 }
 
 #[test]
-fn in_a_group_that_goes_on_someone_does() {
-    let changed = Definition { someone_goes_on: false, ..Definition::STANDARD };
-    assert!(flips(&["sg=unfair", "wg=unfair", "qf=obe,sg=unfair"], changed) > 0);
+fn progress_of_a_group_is_progress_of_a_member() {
+    let changed = ProgressSemantics { some_member_progresses: false, ..ProgressSemantics::STANDARD };
+    assert!(count_changed_verdicts(&["sg=unfair", "wg=unfair", "qf=obe,sg=unfair"], changed) > 0);
 }
 
 #[test]
-fn levels_differ() {
+fn hierarchy_levels_differ() {
     let models = ["fair", "qf=obe,sg=hsa", "qf=hsa,sg=unfair", "sg=hsa", "sg=obe", "wg=hsa", "wg=obe"];
-    let verdicts = verdicts(&models, Definition::STANDARD, Fairness::Weak);
+    let verdicts = collect_verdicts(&models, ProgressSemantics::STANDARD, Fairness::Weak);
     insta::assert_snapshot!(
         verdicts
             .chunks(models.len())
@@ -153,32 +168,34 @@ fn levels_differ() {
 fn one_assumption_of_weak_memory_each() {
     let memory = Model::shipped("vulkan").unwrap().unwrap();
     let sc = Model::shipped("sc").unwrap().unwrap();
-    let fair = ProgressModel::uniform(Promise::Fair);
+    let fair = ProgressModel::uniform(ProgressGuarantee::Fair);
     for (id, decides) in [
-        ("progress/mp-wait-relaxed", super::Memory::Relaxed),
-        ("progress/sb-wait", super::Memory::Relaxed),
-        ("progress/lb-wait", super::Memory::Axioms),
+        ("progress/mp-wait-relaxed", super::DecidingMemory::Relaxed),
+        ("progress/sb-wait", super::DecidingMemory::Relaxed),
+        ("progress/lb-wait", super::DecidingMemory::Axioms),
     ] {
-        let (_, test) = corpus().into_iter().find(|(known, _)| known == id).unwrap();
-        let weak = terminates(&test, &memory, &fair, Fairness::Weak, &Limits::default()).unwrap();
+        let (_, test) = progress_corpus().into_iter().find(|(known, _)| known == id).unwrap();
+        let weak =
+            check_termination(&test, &memory, &fair, Fairness::Weak, &ProgressLimits::default()).unwrap();
         assert_eq!((weak.memory, weak.terminates), (decides, Some(false)), "{id}");
-        let strong = terminates(&test, &sc, &fair, Fairness::Weak, &Limits::default()).unwrap();
+        let strong =
+            check_termination(&test, &sc, &fair, Fairness::Weak, &ProgressLimits::default()).unwrap();
         assert_eq!(strong.terminates, Some(true), "{id} under sequential consistency");
     }
 }
 
 #[test]
-fn bounds_are_no_answers() {
-    let (_, test) = corpus().into_iter().find(|(id, _)| id == "progress/mutex").unwrap();
+fn exceeded_bounds_leave_termination_unknown() {
+    let (_, test) = progress_corpus().into_iter().find(|(id, _)| id == "progress/mutex").unwrap();
     let memory = Model::shipped("vulkan").unwrap().unwrap();
-    let fair = ProgressModel::uniform(Promise::Fair);
-    let limits = Limits { states: 5, ..Limits::default() };
-    let answer = terminates(&test, &memory, &fair, Fairness::Weak, &limits).unwrap();
+    let fair = ProgressModel::uniform(ProgressGuarantee::Fair);
+    let limits = ProgressLimits { states: 5, ..ProgressLimits::default() };
+    let answer = check_termination(&test, &memory, &fair, Fairness::Weak, &limits).unwrap();
     assert_eq!((answer.terminates, answer.why.as_deref()), (None, Some("more than 5 states")));
 }
 
 #[test]
-fn an_end_within_a_bound_says_so() {
+fn a_bounded_answer_names_its_bound() {
     let writes = "st.atom.dv.sc0 x, 1 | LC00: ;\n".to_owned()
         + &(2..9).map(|value| format!("st.atom.dv.sc0 x, {value} | ;\n")).collect::<String>();
     let text = format!(
@@ -188,20 +205,23 @@ fn an_end_within_a_bound_says_so() {
     );
     let test = litmus::parse(&text, "t").unwrap();
     let memory = Model::shipped("vulkan").unwrap().unwrap();
-    let fair = ProgressModel::uniform(Promise::Fair);
-    let answer = terminates(&test, &memory, &fair, Fairness::Weak, &Limits::default()).unwrap();
-    assert_eq!((answer.memory, answer.terminates), (super::Memory::Relaxed, Some(true)));
+    let fair = ProgressModel::uniform(ProgressGuarantee::Fair);
+    let answer =
+        check_termination(&test, &memory, &fair, Fairness::Weak, &ProgressLimits::default()).unwrap();
+    assert_eq!((answer.memory, answer.terminates), (super::DecidingMemory::Relaxed, Some(true)));
     assert_eq!(answer.why.as_deref(), Some("within histories of 6 writes"));
 }
 
 #[test]
 fn schedules_are_runs() {
     let memory = Model::shipped("vulkan").unwrap().unwrap();
-    for (id, test) in corpus() {
-        for (_, promise) in PROMISES {
+    for (id, test) in progress_corpus() {
+        for (_, promise) in PROGRESS_GUARANTEES {
             let model = ProgressModel::uniform(promise);
-            let answer = terminates(&test, &memory, &model, Fairness::Weak, &Limits::default()).unwrap();
-            if answer.terminates != Some(false) || answer.memory == super::Memory::Axioms {
+            let answer =
+                check_termination(&test, &memory, &model, Fairness::Weak, &ProgressLimits::default())
+                    .unwrap();
+            if answer.terminates != Some(false) || answer.memory == super::DecidingMemory::Axioms {
                 assert!(answer.schedule.is_empty(), "{id}");
                 continue;
             }
@@ -214,7 +234,7 @@ fn schedules_are_runs() {
     }
 }
 
-/// Whom such a barrier waits for is a choice of each execution.
+/// The threads that such a barrier waits for differ between executions.
 #[test]
 fn a_barrier_of_a_subgroup_under_a_branch_is_refused() {
     let test = |branch: &str| {
@@ -225,13 +245,13 @@ fn a_barrier_of_a_subgroup_under_a_branch_is_refused() {
     let memory = Model::shipped("vulkan").unwrap().unwrap();
     let answer = |branch: &str| {
         let models = ["fair".parse().unwrap()];
-        by_definition(
+        decide_termination(
             &test(branch),
             &memory,
             &models,
-            Definition::STANDARD,
+            ProgressSemantics::STANDARD,
             Fairness::Weak,
-            &Limits::default(),
+            &ProgressLimits::default(),
         )
         .map(|answers| answers[0].terminates)
         .map_err(|error| error.to_string())

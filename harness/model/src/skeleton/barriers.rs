@@ -1,4 +1,4 @@
-//! Control barriers: how far each thread runs before one blocks it for ever, and which of them meet.
+//! Control barriers: the executed prefix of each thread, and the barriers that synchronize.
 
 use litmus::{ControlBarrier, InstructionKind, Scope, SplitBarrier, SplitHalf, TangledLane, Test, ThreadId};
 
@@ -6,7 +6,7 @@ use super::tangles::Tangles;
 use super::{Semantic, Skeleton};
 use crate::path::{Path, Step, StepKind};
 
-/// A control barrier that a thread has come to.
+/// A control barrier that a thread has reached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival<'t> {
     /// Its event.
@@ -15,7 +15,7 @@ pub(super) struct Arrival<'t> {
     /// Index of the instruction in the thread.
     pub(super) instruction: u16,
     pub(super) barrier: &'t ControlBarrier,
-    /// How often the thread has executed the instruction before.
+    /// Number of earlier executions of the instruction by the thread.
     pub(super) occurrence: u16,
 }
 
@@ -45,8 +45,10 @@ pub(super) struct Schedule<'t> {
 }
 
 impl<'t> Schedule<'t> {
-    /// How many steps of each path execute: up to a control barrier that blocks it for ever, and none where the whole thread
-    /// comes after one that does not end (`#synchronization-dependencies`).
+    /// Returns the executed length of each path.
+    ///
+    /// A thread stops at a control barrier that blocks it for ever. It executes nothing if it depends on a
+    /// thread that does not end (`#synchronization-dependencies`).
     pub(super) fn executed(&self) -> Vec<usize> {
         let Schedule { test, paths, .. } = *self;
         let mut begun = vec![true; paths.len()];
@@ -69,8 +71,8 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// How many steps of each path execute before a control barrier or a wait blocks it for ever: the least solution. Those that
-    /// have not begun execute none.
+    /// Returns the path lengths up to blocking barriers and waits, as a least fixpoint. Threads that have not
+    /// begun execute nothing.
     fn up_to_barriers(&self, begun: &[bool]) -> Vec<usize> {
         let Schedule { test, paths, .. } = *self;
         let all = |thread: usize| if begun[thread] { paths[thread].steps.len() } else { 0 };
@@ -80,7 +82,7 @@ impl<'t> Schedule<'t> {
                 .position(|step| self.blocks(ThreadId(thread as u16), step))
                 .map_or(paths[thread].steps.len(), |offset| from + offset)
         };
-        // Position of the barrier each thread stands at, or the end of its path.
+        // Position of the next barrier of each thread, or the end of its path.
         let mut at: Vec<usize> =
             (0..paths.len()).map(|thread| stop_after(thread, 0).min(all(thread))).collect();
         loop {
@@ -141,7 +143,7 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// Whether a step may block its thread.
+    /// Returns true if a step may block its thread.
     fn blocks(&self, thread: ThreadId, step: &Step) -> bool {
         match step.kind {
             StepKind::Subgroup(_) => true,
@@ -154,8 +156,7 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// Whether all whom a wait waits for have arrived as often as its thread has, where each thread has executed the steps
-    /// before its place.
+    /// Returns true if all awaited threads have arrived as often as `thread`, given the executed steps.
     fn all_arrived(&self, thread: ThreadId, scope: Scope, at: &[usize]) -> bool {
         let Schedule { test, paths, .. } = *self;
         let arrivals = |thread: usize| {
@@ -171,7 +172,8 @@ impl<'t> Schedule<'t> {
         })
     }
 
-    /// Whether two control barriers belong to one group: the same id or resource, in one instance of their execution scope.
+    /// Returns true if two control barriers belong to one group: the same id or resource, in one instance of
+    /// their execution scope.
     fn is_one_barrier(
         &self,
         (left_thread, left): (ThreadId, &ControlBarrier),
@@ -194,8 +196,8 @@ impl<'t> Schedule<'t> {
                 .shares(self.test.thread(right_thread).place, left.execution_scope)
     }
 
-    /// Whether two lanes have come to a barrier together, where a branch may keep lanes from it: they meet in one dynamic instance
-    /// (SPIR-V, "Dynamic Instance").
+    /// Returns true if two lanes reached a barrier in one dynamic instance (SPIR-V, "Dynamic Instance"),
+    /// although a branch may skip it.
     fn in_one_tangle(&self, left: &Arrival<'_>, right: &Arrival<'_>) -> bool {
         let tangle = self.tangles.of(left.thread, left.instruction);
         let is_right = |lane: &TangledLane| lane.thread == right.thread;

@@ -1,4 +1,4 @@
-//! Builds the events of an execution from the paths of its threads.
+//! Builds event structures from the paths of the threads.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -20,8 +20,10 @@ use crate::predict::value_domain;
 use crate::symbolic::{LocalRead, Symbolic};
 use crate::system::{self, Mark};
 
-/// Every skeleton of a combination of paths, one for each thread: several only where a quorum or the tangles of subgroup operations
-/// leave a choice, none where the values that lanes hand to one another let control take no such paths.
+/// Returns every event structure of a combination of paths, one path per thread.
+///
+/// Several exist only if a quorum or the tangles of subgroup operations leave a choice. None exists if the
+/// exchanged values make the paths infeasible.
 pub(crate) fn skeletons(
     test: &Test,
     observables: &[Observable],
@@ -83,7 +85,7 @@ fn tangled(
     Ok(all)
 }
 
-/// What a step accesses.
+/// Returns the memory that a step accesses.
 fn accessed(step: &Step) -> Option<&Memory> {
     match &step.kind {
         StepKind::Read(memory) | StepKind::Write(memory, _) | StepKind::Rmw(memory, _) => Some(memory),
@@ -100,7 +102,7 @@ fn block_of(test: &Test, name: LocationId) -> Option<LocationId> {
     matches!(test.location(name).reference, Some(Reference::Workgroup)).then(|| test.storage_of(name))
 }
 
-/// What of a stored value lies in a piece of its access.
+/// Extracts the part of a stored value that lies in a piece of its access.
 fn part_of(stored: &Symbolic<u16>, piece: Piece) -> Symbolic<u16> {
     if piece.alone { stored.clone() } else { stored.clone().part(piece.before, piece.bytes) }
 }
@@ -120,9 +122,9 @@ struct Builder<'t> {
     reads: Vec<Vec<Symbolic<u16>>>,
     arrivals: Vec<Arrival<'t>>,
     marks: Vec<Mark>,
-    /// What subgroup operations give.
+    /// Results of subgroup operations.
     results: Results,
-    /// Whether no values let control take these paths.
+    /// True if no values let control take these paths.
     infeasible: bool,
 }
 
@@ -205,8 +207,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Adds an initial write of each value that a read may return of a location whose initial value is undefined. In every
-    /// cell each read takes its own.
+    /// Adds an initial write for each value that a read of an undefined initial value may return. Each read
+    /// chooses independently in every cell.
     fn add_undefined(&mut self, location: LocationId, any: &[Value]) {
         let extent = Extent::of_name(self.test, location);
         let declared = self.test.location(location);
@@ -246,7 +248,7 @@ impl<'t> Builder<'t> {
         self.results = Results::find(self.test, tangles, &self.steps, &draft.reads);
     }
 
-    /// Adds the events of a thread, and what its path asks of the values that it reads.
+    /// Adds the events of a thread and the constraints of its path on the values read.
     fn add_thread(&mut self, thread: ThreadId, path: &Path) {
         let steps = self.steps[usize::from(thread.0)];
         let mut company = steps.iter().any(|step| step.cooperative).then(|| self.with_own_events(thread));
@@ -270,10 +272,10 @@ impl<'t> Builder<'t> {
             let mut check = |read: u16| known &= usize::from(read) < reads.len();
             constraint.left.for_each_read(&mut check);
             constraint.right.for_each_read(&mut check);
-            // A condition on a read behind a barrier that blocks for ever is never evaluated.
+            // A condition on a read after a barrier that blocks for ever is never evaluated.
             if known {
                 let over_events = constraint.map(&|read| reads[usize::from(read)].clone());
-                // What other lanes hand over may be known before anything is read.
+                // Exchanged values may decide the condition before any read.
                 match over_events.met(&mut |_| None) {
                     Some(met) => self.infeasible |= !met,
                     None => self.skeleton.constraints.push(over_events),
@@ -282,7 +284,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Marks the reads that decide where a thread goes on: its own, and those of lanes that have handed it a value.
+    /// Marks the reads that decide control flow: the thread's reads, and reads of lanes that sent it a value.
     fn mark_decisive(&mut self, thread: ThreadId, path: &Path) {
         let reads = &self.reads[usize::from(thread.0)];
         for value in path.decisive.iter().filter_map(|read| reads.get(usize::from(*read))) {
@@ -292,7 +294,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// This with the events of a thread that it performs itself, for what others perform of it: those come behind.
+    /// Returns a builder with the thread's existing events, for operations that other invocations perform for
+    /// it. Those come later.
     fn with_own_events(&self, thread: ThreadId) -> Builder<'t> {
         let mut own = self.clone();
         for step in self.steps[usize::from(thread.0)] {
@@ -314,7 +317,7 @@ impl<'t> Builder<'t> {
             if std::ptr::eq(step, access) {
                 self.add_step(thread, step);
             } else if let StepKind::ControlBarrier | StepKind::Fence(..) = step.kind {
-                // What a barrier depends on is the thread's own.
+                // The dependencies of a barrier belong to the thread itself.
                 let step = Step { address: Vec::new(), control: Vec::new(), ..step.clone() };
                 self.add_step(thread, &step);
             }
@@ -416,7 +419,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Says what an event accesses.
+    /// Sets the memory that an event accesses.
     fn set_place(&self, event: &mut Event, memory: &Memory, host: bool) {
         event.reference = Some(memory.location);
         event.block =
@@ -537,7 +540,7 @@ impl<'t> Builder<'t> {
             }
             // Shader-call order passes through it where the caller does nothing else.
             InstructionKind::ShaderCall(_) => self.skeleton.events.push(event.clone()),
-            // They are steps of their own.
+            // These have separate kinds of steps.
             InstructionKind::Access(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
@@ -573,7 +576,7 @@ impl<'t> Builder<'t> {
                     let value = &paths[index].registers[usize::from(register.0)];
                     let mut known = true;
                     value.for_each_read(&mut |read| known &= usize::from(read) < self.reads[index].len());
-                    // Behind a barrier that blocks for ever a register keeps what it had at first.
+                    // After a barrier that blocks for ever, a register has its initial value.
                     FinalValue::Expression(if known {
                         self.value(thread, value)
                     } else {
@@ -591,7 +594,7 @@ impl<'t> Builder<'t> {
                 }
                 Observable::Location(location, component) => {
                     let pieces = self.cells.pieces(Extent::of_component(test, location, component));
-                    // Models that ask for the last write know no accesses to parts of a number.
+                    // Models whose final value is the last write do not cover accesses to parts of a number.
                     let cell = pieces.first().map_or(test.storage_of(location), |piece| piece.cell);
                     FinalValue::LastWrite(cell)
                 }
@@ -600,7 +603,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Whether the initial value of a component is undefined and no thread writes it: there is no last write then.
+    /// Returns true if the initial value of a component is undefined and no thread writes it: there is no
+    /// last write then.
     fn is_unwritten(&self, location: LocationId, component: u8) -> bool {
         let pieces = self.cells.pieces(Extent::of_component(self.test, location, component));
         let is_of_thread = |event: &Event| {

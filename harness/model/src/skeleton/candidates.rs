@@ -1,4 +1,4 @@
-//! What a search asks of a skeleton: which writes a read may read from, and which storages there are.
+//! Queries of an event structure by the search: candidate writes of each read, and the storages.
 
 use litmus::{LocationId, Value};
 
@@ -27,8 +27,8 @@ impl Skeleton {
             .collect()
     }
 
-    /// Whether a read may read from a write to its location: never from its own read-modify-write, and from nothing
-    /// but what it is forced to read from.
+    /// Returns true if a read may read from a write to its location: never from its own read-modify-write,
+    /// and from nothing but what it is forced to read from.
     pub(crate) fn may_read(&self, read: usize, write: usize) -> bool {
         let own = write == read || self.events[read].write_half.map(usize::from) == Some(write);
         !own && self.forced.iter().all(|(r, w)| usize::from(*r) != read || usize::from(*w) == write)
@@ -48,7 +48,8 @@ impl Skeleton {
         })
     }
 
-    /// Whether two writes to a storage are initial writes of one undefined value: no order is between them.
+    /// Returns true if two writes to a storage are initial writes of one undefined value: no order is between
+    /// them.
     pub(crate) fn are_alternatives(&self, one: usize, other: usize) -> bool {
         let (one, other) = (&self.events[one], &self.events[other]);
         one.tags.has(Tags::UW) && other.tags.has(Tags::UW) && one.reference == other.reference
@@ -62,7 +63,7 @@ impl Skeleton {
         storages
     }
 
-    /// The storages whose last write is observed as such.
+    /// Returns the storages whose last write is observed.
     pub(crate) fn observed_storages(&self) -> Vec<LocationId> {
         self.finals
             .iter()

@@ -1,4 +1,4 @@
-//! The base sets and relations of cat files that the program alone decides.
+//! Base sets and relations of cat files that the event structure alone determines.
 
 use litmus::{Scope, SplitHalf, StorageClass, ThreadId};
 
@@ -78,7 +78,7 @@ impl Skeleton {
             )
         };
         let sharing = |scope: Scope| self.alike(|event| event.place.and_then(|place| place.instance(scope)));
-        // Events of one thread stand together.
+        // Events of one thread are contiguous.
         let thread = |i: usize| {
             let owner = self.events[i].owner;
             let mut end = i + 1;
@@ -102,7 +102,7 @@ impl Skeleton {
             "po" => {
                 let mut matrix = same_thread();
                 for i in 0..n {
-                    // Parts of one operation are in no order, nor are components of a vector; they stand together.
+                    // Parts of one operation and components of one vector are unordered and contiguous.
                     let vector = self.events[i].vector;
                     let mut next = i + 1;
                     while self.events.get(next).is_some_and(|event| event.vector == vector) {

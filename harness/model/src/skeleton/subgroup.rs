@@ -1,5 +1,6 @@
-//! What subgroup operations give: values that flow between the lanes of a tangle, and nothing else. They are no events, so that
-//! no model orders anything by them.
+//! Results of subgroup operations, which exchange values between the lanes of a tangle.
+//!
+//! They are not events: no model orders anything by them.
 
 use litmus::{ScalarType, SubgroupOperation, TangledLane, Test, ThreadId, Value};
 
@@ -19,14 +20,16 @@ type Known = Option<Symbolic<u16>>;
 pub(super) struct Results(Vec<(ThreadId, u16, Symbolic<u16>)>);
 
 impl Results {
-    /// What an operation gives a thread; 0 where it is undefined, which nobody looks at.
+    /// Returns the result of an operation for a thread; 0 if it is undefined, because the language forbids
+    /// its use.
     pub(super) fn of(&self, thread: ThreadId, instruction: u16) -> Symbolic<u16> {
         let found = self.0.iter().find(|(owner, at, _)| (*owner, *at) == (thread, instruction));
         found.map_or(Symbolic::Known(Value(0)), |(_, _, value)| value.clone())
     }
 
-    /// The results of all operations that are executed. `reads` has the value of each read of each thread, and anything where
-    /// the result of an operation stands.
+    /// Computes the results of all executed operations.
+    ///
+    /// `reads` holds the value of each read of each thread; entries of subgroup operations are arbitrary.
     pub(super) fn find(
         test: &Test,
         tangles: &Tangles,
@@ -35,7 +38,7 @@ impl Results {
     ) -> Results {
         let mut values: Vec<Vec<Known>> =
             reads.iter().map(|reads| reads.iter().cloned().map(Some).collect()).collect();
-        // What each operation is: its thread, its step and its number among the reads of the thread.
+        // Each operation as its thread, its step, and its number among the reads of the thread.
         let mut open = Vec::new();
         for (index, steps) in steps.iter().enumerate() {
             let results = steps.iter().filter(|step| {
@@ -49,8 +52,8 @@ impl Results {
             }
         }
         let mut results = Results::default();
-        // An operation that needs the result of another one comes behind it, and nobody goes on before all are there: each
-        // turn finds one more at least.
+        // A user follows its operands, and all lanes arrive before any proceeds, so each iteration resolves
+        // at least one.
         loop {
             let before = open.len();
             open.retain(|(index, step, number)| {
@@ -67,7 +70,7 @@ impl Results {
     }
 }
 
-/// What an operation gives a thread; `None` while that is not known.
+/// Computes the result of an operation for a thread; `None` while it is unknown.
 fn result(
     test: &Test,
     tangles: &Tangles,

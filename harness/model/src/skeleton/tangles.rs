@@ -1,9 +1,9 @@
-//! Which lanes execute a subgroup operation or a barrier of the subgroup together: the tangles of a choice of paths, one choice after
-//! the other where the text leaves several.
+//! Tangles: the sets of lanes that execute a subgroup operation or subgroup barrier together.
 //!
-//! Outside blocks there is one answer: control flow is uniform, and all lanes that have the instruction execute it together. Lanes
-//! that enter a block take one branch from there, so they begin it together. In it they part where they skip different blocks,
-//! or do something by themselves; whether they come together again behind is what readings differ in.
+//! Outside blocks, control flow is uniform and all lanes with the instruction execute it together. Lanes that
+//! enter a block converge at its start. Inside, they diverge when they skip different blocks or execute
+//! private instructions. Readings of the specification differ in whether they reconverge afterwards, so a
+//! choice of paths can have several tangle assignments.
 
 use litmus::{BlockPart, GuardedBlock, TangleInstance, TangledLane, Test, Thread, ThreadId};
 
@@ -11,7 +11,7 @@ use crate::PredictError;
 use crate::cat::options::Tangling;
 use crate::path::Path;
 
-/// Choices of tangles of one choice of paths at most.
+/// Bound on the tangle assignments of one choice of paths.
 const MAX_CHOICES: usize = 4096;
 
 /// The tangles of all operations, and of the barriers that a branch may skip.
@@ -86,7 +86,7 @@ struct Column<'b> {
     block: &'b GuardedBlock,
 }
 
-/// How far a choice has come.
+/// Partial tangle assignment.
 #[derive(Clone)]
 struct State {
     tangles: Tangles,
@@ -124,7 +124,7 @@ enum Common<'b> {
 }
 
 impl Walker<'_> {
-    /// The lanes that enter a block, or whose path ends before it and may yet: for those others wait.
+    /// Returns the lanes that enter a block, or may still enter it. The others wait for the latter.
     fn entering<'b>(&self, columns: &[Column<'b>]) -> Vec<Column<'b>> {
         let enters = |column: &&Column<'b>| {
             let path = self.paths[usize::from(column.thread.0)];
@@ -139,7 +139,7 @@ impl Walker<'_> {
         let is_common = |part: &&BlockPart| !matches!(part, BlockPart::Own(_));
         let count = first.block.parts.iter().filter(is_common).count();
         for number in 0..=count {
-            // The parts of each lane between the common part before and this one: at most one, of its own.
+            // Each lane has at most one private part between the previous common part and this one.
             let alone: Vec<ThreadId> = columns
                 .iter()
                 .filter(|column| {
@@ -229,7 +229,7 @@ fn common<'b>(here: &[(ThreadId, &'b BlockPart)]) -> Option<Common<'b>> {
     (!blocks.is_empty()).then_some(Common::Block(blocks))
 }
 
-/// The ways in which lanes that come on some ways may go on together.
+/// Returns the possible groupings of lanes that arrive along different paths.
 fn joins(ways: &[Vec<ThreadId>], reading: Tangling) -> Vec<Vec<Vec<ThreadId>>> {
     match reading {
         Tangling::Apart => vec![ways.to_vec()],

@@ -1,4 +1,4 @@
-//! The vocabulary of cat files: the sets that events are in, and the names of base sets and relations.
+//! Vocabulary of cat files: event sets as tag bits, and the names of base sets and relations.
 
 use litmus::{Access, Scope, Semantics};
 

@@ -1,4 +1,4 @@
-//! The smallest test that tells two models apart.
+//! Searches for the smallest test on which two models differ.
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
@@ -17,46 +17,46 @@ use super::weaken::weakenings;
 use crate::mutation::Difference;
 use crate::{Model, Options, PredictError, Summary, verdict};
 
-/// A test that tells two models apart.
+/// A test on which two models differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distinction {
-    /// The test: its question is about what differs, and it expects what each of the models says.
+    /// The test. Its question concerns the difference, and its expectations are the verdicts of both models.
     pub test: Test,
-    /// What differs.
+    /// The difference of the verdicts.
     pub difference: Difference,
-    /// What the first model says.
+    /// Verdict of the first model.
     pub first: Summary,
-    /// What the second model says.
+    /// Verdict of the second model.
     pub second: Summary,
 }
 
-/// Tests that are asked about at once.
+/// Number of tests in one parallel batch.
 const BATCH: usize = 1024;
-/// Tests that are asked about below one strongest test of a shape.
+/// Bound on the tests below one strongest test of a shape.
 const MOST_BELOW: usize = 200;
-/// Strongest tests that are walked down from at once.
+/// Number of strongest tests whose weakenings are searched in parallel.
 const TOPS: usize = 32;
 
-/// Which tests are looked for.
+/// Constraints on the wanted tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// How many.
+    /// Number of tests.
     pub tests: usize,
     /// The most operations of a test.
     pub operations: usize,
     /// The most threads of a test.
     pub threads: usize,
-    /// Whether all its accesses are atomic.
+    /// True if all its accesses are atomic.
     pub atomic: bool,
 }
 
 impl Wanted {
-    /// One test of so many operations at most, whatever it has.
+    /// Requests one test with at most `operations` operations, without further constraints.
     pub fn one(operations: usize) -> Wanted {
         Wanted { tests: 1, operations, threads: usize::MAX, atomic: false }
     }
 
-    /// How many tests of one size are kept: several may be the same once they are as small as they can be.
+    /// Bound on the stored tests of one size. Several may coincide after reduction.
     fn kept(&self) -> usize {
         if self.tests == 1 { 1 } else { self.tests.saturating_mul(8) }
     }
@@ -73,7 +73,8 @@ impl Wanted {
     }
 }
 
-/// The smallest test of `events` operations at most that tells two models apart, as [`distinguish_all`] finds it.
+/// Finds the smallest distinguishing test of at most `events` operations, as the first result of
+/// [`distinguish_all`].
 ///
 /// # Errors
 /// As for [`verdict`].
@@ -86,9 +87,11 @@ pub fn distinguish(
     Ok(distinguish_all(first, second, &Wanted::one(events), options)?.pop())
 }
 
-/// The smallest tests that tell two models apart, the smallest first, as far as they are among all programs of up to
-/// [`LARGEST`] operations of the [`Vocabulary`] and the weakenings of the [`SHAPES`]. Tests that are racy under both
-/// models come only where there are not enough better ones; tests of one size are taken in a fixed order.
+/// Finds the smallest tests on which two models differ, in order of size.
+///
+/// It searches all programs of up to [`LARGEST`] operations over the [`Vocabulary`], then the weakenings of
+/// the [`SHAPES`]. Tests that are racy under both models follow only if there are too few others. The order
+/// within one size is fixed.
 ///
 /// # Errors
 /// As for [`verdict`].
@@ -127,8 +130,8 @@ pub fn distinguish_all(
     Ok(all)
 }
 
-/// A test at or below a given one that tells two models apart at least as well, as small and as weak as single steps make it;
-/// `None` where the given one does not tell them apart.
+/// Reduces a distinguishing test by single steps, while the difference is at least as strong. Returns `None`
+/// if the given test does not distinguish the models.
 ///
 /// # Errors
 /// As for [`verdict`].
@@ -172,8 +175,9 @@ fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Syn
     found.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Tests to try models on, each once: all programs of so many operations of what the model has words for, the strongest tests
-/// of the shapes, the given tests, and everything one step below the latter two.
+/// Collects distinct tests for comparing models: all programs of `operations` operations over the model's
+/// vocabulary, the strongest tests of the shapes, the given tests, and the single weakenings of the latter
+/// two.
 pub fn pool(model: &Model, operations: usize, given: &[Test]) -> Vec<Test> {
     let mut tests = Vec::new();
     let mut seen = HashSet::new();
@@ -202,7 +206,7 @@ pub fn pool(model: &Model, operations: usize, given: &[Test]) -> Vec<Test> {
     tests
 }
 
-/// Two models and how they are asked.
+/// Two models and the options of their queries.
 struct Pair<'a> {
     first: &'a Model,
     second: &'a Model,
@@ -210,7 +214,7 @@ struct Pair<'a> {
     wanted: Wanted,
 }
 
-/// The best tests of one size so far, the most telling first, and of those that tell as much the earlier ones.
+/// The best tests of one size, strongest difference first, then in order of discovery.
 struct Best {
     most: usize,
     tests: Vec<(Test, Difference)>,
@@ -221,7 +225,7 @@ impl Best {
         Best { most, tests: Vec::new() }
     }
 
-    /// Keeps a test where there is room, or one that tells less.
+    /// Inserts a test if there is room, or if it replaces one with a weaker difference.
     fn keep(&mut self, test: &Test, difference: Difference) {
         let at = self.tests.partition_point(|(_, known)| *known <= difference);
         if at < self.most {
@@ -230,7 +234,7 @@ impl Best {
         }
     }
 
-    /// Whether nothing better can come.
+    /// Returns true if nothing better can come.
     fn is_full(&self) -> bool {
         self.tests.len() == self.most
             && self.tests.last().is_some_and(|(_, difference)| *difference == Difference::Outcome)
@@ -278,7 +282,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Asks about a batch on all processors; which test is kept does not depend on who was faster.
+    /// Judges a batch on all processors. The selection does not depend on scheduling.
     fn look(&self, batch: &[Test], best: &mut Best) -> Result<(), PredictError> {
         let found = on_all_processors(batch, |test| self.difference(test));
         for (test, difference) in batch.iter().zip(found) {
@@ -289,8 +293,8 @@ impl Pair<'_> {
         Ok(())
     }
 
-    /// Looks at the strongest tests of one size of every shape, then at what lies below them where all pairs of threads
-    /// are equally far apart, as far down as one of the models forbids.
+    /// Searches the strongest tests of one size of every shape, then their weakenings while one of the models
+    /// forbids the outcome. The latter covers placements with equally distant threads only.
     fn walk_shapes(&self, size: usize, best: &mut Best) -> Result<(), PredictError> {
         let tops = |unequal: bool| -> Vec<Test> {
             let told = SHAPES.iter().flat_map(|shape| {
@@ -315,7 +319,7 @@ impl Pair<'_> {
         Ok(())
     }
 
-    /// The most telling tests at or below `top`, the nearest of those that tell as much.
+    /// Returns the tests with the strongest difference at or below `top`, nearest first.
     fn walk(&self, top: &Test) -> Result<Best, PredictError> {
         let mut best = Best::new(self.wanted.kept());
         let mut seen: HashSet<String> = HashSet::from([litmus::print(top)]);
@@ -357,7 +361,7 @@ impl Pair<'_> {
         Ok(all.len() == self.wanted.tests)
     }
 
-    /// Makes the test as small and as weak as the difference allows, and writes down what the models say of it.
+    /// Reduces the test while the difference remains, and records the verdicts of both models.
     fn finish(&self, test: Test) -> Result<Distinction, PredictError> {
         let wanted = self.difference(&test)?;
         let mut test = without_question(test);
@@ -405,7 +409,7 @@ impl Pair<'_> {
     }
 }
 
-/// What a test expects of a model that gives this verdict.
+/// Returns the expectation that corresponds to a model's verdict.
 pub fn expectation(test: &Test, model: &Model, verdict: &Summary) -> Expectation {
     let observables = test.observables();
     let meets = test.question.as_ref().is_none_or(|question| {
@@ -441,7 +445,7 @@ fn variants(cell: Telling) -> Vec<Telling> {
     found
 }
 
-/// The test without its question; final values that it asked about stay in sight.
+/// Removes the question, and keeps its final values observable.
 fn without_question(mut test: Test) -> Test {
     if let Some(question) = test.question.take() {
         question.condition.for_each_term(&mut |term| {
@@ -482,7 +486,7 @@ fn tidy(mut test: Test) -> Test {
     }
     let kept: Vec<usize> =
         (0..test.threads.len()).filter(|index| !test.threads[*index].instructions.is_empty()).collect();
-    // What names threads by its own would have to be renamed with them.
+    // Instructions that refer to threads by number would need renumbering.
     let named = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
         match &instruction.kind {
             InstructionKind::ShaderCall(_) => true,

@@ -1,4 +1,4 @@
-//! A test that is being written: names for what it uses, and its question.
+//! Builder of a test: assigns names and sets the question.
 
 use litmus::{
     Access, Comparison, Condition, Dialect, Instruction, InstructionKind, Label, Location, LocationId,
@@ -112,13 +112,13 @@ impl Draft {
         destination
     }
 
-    /// Asks whether some execution ends with all these values.
+    /// Sets the question: does some execution end with all these values?
     pub(super) fn ask(&mut self, wanted: &[(Term, i64)]) {
         self.test.question = Some(question(wanted));
     }
 }
 
-/// Whether some execution ends with all these values.
+/// Returns true if some execution ends with all these values.
 pub(super) fn question(wanted: &[(Term, i64)]) -> Question {
     let equal = |(term, value): &(Term, i64)| Condition::Compare {
         left: term.clone(),

@@ -1,4 +1,4 @@
-//! All small programs over a vocabulary of instructions, each up to renaming once.
+//! Enumerates all small programs over an instruction vocabulary, once up to renaming.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,11 +15,11 @@ use crate::Model;
 use crate::cat::ast::{Expression, ExpressionKind, StatementKind};
 use crate::mutation::children;
 
-/// Locations that one program uses at most.
+/// Bound on the locations of one program.
 const MOST_LOCATIONS: usize = 2;
-/// Threads that one program has at most.
+/// Bound on the threads of one program.
 const MOST_THREADS: usize = 4;
-/// The same where not every instruction is tried: what needs more threads is left to the shapes.
+/// Bound on the threads if only a part of the vocabulary is used. The shapes cover larger tests.
 const MOST_THREADS_OF_LARGE: usize = 2;
 /// Programs up to this size are made of every instruction of the vocabulary, larger ones of the common ones.
 const RICH: usize = 3;
@@ -48,7 +48,7 @@ impl Form {
     }
 }
 
-/// The instructions that some of the models can tell apart.
+/// Instruction forms that some of the models can distinguish.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     rich: Vec<Form>,
@@ -104,7 +104,7 @@ fn publishing(order: Order) -> Semantics {
 }
 
 impl Vocabulary {
-    /// What matters to these models: a form that none of them has a word for is left out.
+    /// Returns the forms that the models can distinguish; a form that no model mentions is omitted.
     pub fn of(models: &[&Model]) -> Vocabulary {
         let names: BTreeSet<String> = models.iter().flat_map(|model| names_of(model)).collect();
         let knows = |words: &[&str]| words.iter().any(|word| names.contains(*word));
@@ -167,7 +167,7 @@ impl Vocabulary {
         if events <= RICH { &self.rich } else { &self.common }
     }
 
-    /// Visits every program of so many operations.
+    /// Visits every program of `events` operations.
     pub fn for_each(&self, events: usize, visit: &mut dyn FnMut(Test) -> ControlFlow<()>) -> ControlFlow<()> {
         let most = if events <= RICH { MOST_THREADS } else { MOST_THREADS_OF_LARGE };
         for threads in 1..=events.min(most) {
@@ -199,7 +199,7 @@ impl Vocabulary {
         }
         let named = slots.iter().filter(|(form, _)| forms[*form].accesses()).map(|(_, l)| l + 1).max();
         let named = named.unwrap_or(0);
-        // A location that nothing else accesses tells nothing: each one needs a second access.
+        // A location with one access cannot affect the verdict, so each one needs a second access.
         let left = events - slots.len();
         let single = (0..named)
             .filter(|l| slots.iter().filter(|(f, at)| forms[*f].accesses() && at == l).count() == 1)
@@ -236,7 +236,7 @@ impl Vocabulary {
         if !tells_something(forms, slots, &columns) {
             return ControlFlow::Continue(());
         }
-        // Threads of one length are interchangeable: they stand in the order of their forms.
+        // Threads of equal length are interchangeable, so keep them sorted by their forms.
         let forms_of = |column: &[(usize, usize)]| column.iter().map(|(form, _)| *form).collect::<Vec<_>>();
         let sorted = columns
             .windows(2)
@@ -280,7 +280,7 @@ impl Vocabulary {
     }
 }
 
-/// Whether every part of a program can matter.
+/// Returns true if every part of a program can matter.
 fn tells_something(forms: &[Form], slots: &[(usize, usize)], columns: &[&[(usize, usize)]]) -> bool {
     let mut accesses = [0; MOST_LOCATIONS];
     let mut writes = [0; MOST_LOCATIONS];
@@ -369,13 +369,13 @@ fn build(forms: &[Form], columns: &[&[(usize, usize)]], places: &[Placement], or
         let point = |thread: u16| SyncPoint { thread: ThreadId(thread), instruction: None };
         draft.test.system_sync.push(SystemSync { from: point(*from), to: point(*to), span: Span::default() });
     }
-    // What nobody reads shows in its final value.
+    // A write without a reader is observed as a final value.
     let finals = (0..draft.test.locations.len()).filter(|l| unread[*l] && values[*l] > 1);
     draft.test.listed = finals.map(|l| Term::Location(LocationId(l as u16), 0)).collect();
     draft.test
 }
 
-/// The ways to write a number as a sum of so many, larger ones first.
+/// Returns the partitions of a number into `parts` summands, in descending order.
 fn partitions(sum: usize, parts: usize) -> Vec<Vec<usize>> {
     fn extend(sum: usize, parts: usize, most: usize, chosen: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
         if parts == 0 {

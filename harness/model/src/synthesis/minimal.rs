@@ -1,4 +1,4 @@
-//! The weakest tests of a shape whose outcome a model still forbids.
+//! Finds the minimal tests of a shape: the outcome is forbidden, and every weakening loses that.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,10 +7,10 @@ use litmus::{Race, Test};
 use super::weaken::{Weakened, weakenings};
 use crate::{Model, Options, PredictError, Summary, verdict};
 
-/// What a model makes of a test and its question.
+/// Verdict on a test's question under a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestStanding {
-    /// Race-free, and no execution shows the outcome asked about.
+    /// Race-free, and no execution shows the outcome.
     Forbidden,
     /// Race-free, and some execution shows it.
     Allowed,
@@ -25,23 +25,23 @@ pub enum TestStanding {
 pub struct Minimal {
     /// The test.
     pub test: Test,
-    /// Its weakenings that are race-free and allow the outcome: what they show of a device says what the test could
-    /// have seen.
+    /// Race-free weakenings that allow the outcome. If a device shows it there, the test is able to expose a
+    /// violation.
     pub twins: Vec<Weakened>,
 }
 
-/// What was found below one test.
+/// Result of a search below one test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Below {
     /// The minimal tests, in the order of their text.
     pub minimal: Vec<Minimal>,
-    /// Tests asked about.
+    /// Number of judged tests.
     pub asked: usize,
-    /// Whether the walk ended before its bound and every answer came in time.
+    /// True if the walk ended before its bound and every answer came in time.
     pub complete: bool,
 }
 
-/// Whether a test's outcome is forbidden, as far as a verdict says.
+/// Classifies a test's outcome by a verdict.
 pub fn standing_of(test: &Test, verdict: &Summary) -> TestStanding {
     let observables = test.observables();
     let meets =
@@ -56,7 +56,7 @@ pub fn standing_of(test: &Test, verdict: &Summary) -> TestStanding {
     }
 }
 
-/// The minimal tests at or below `top`, asking about `most` tests at most.
+/// Finds the minimal tests at or below `top`, judging at most `most` tests.
 ///
 /// # Errors
 /// As for [`verdict`].

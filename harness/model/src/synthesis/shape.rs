@@ -1,4 +1,4 @@
-//! Shapes of tests, and for each the test with the strongest synchronization that its style can ask for.
+//! Litmus families, and the most strongly synchronized test of each style.
 
 use litmus::{
     Access, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
@@ -8,20 +8,20 @@ use litmus::{
 
 use super::draft::Draft;
 
-/// A family: what each thread accesses and what is asked.
+/// A litmus family: the accesses of each thread and the outcome in question.
 ///
-/// A column is a list of words: `Wx1` writes 1 to x, `Rx0` reads x and the question wants 0, `Ux12` is a
-/// read-modify-write that reads 1 and writes 2, `Vx12` one without an order, `B` a control barrier. A location in lower case is a payload; one in
-/// upper case carries synchronization.
+/// A column is a list of words: `Wx1` writes 1 to x, `Rx0` reads x and expects 0, `Ux12` is a
+/// read-modify-write that reads 1 and writes 2. `Vx12` is one without an order, and `B` a control barrier. A
+/// lower-case location is a payload; an upper-case one carries synchronization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Its name in the field.
     pub name: &'static str,
     columns: &'static [&'static str],
     finals: &'static [(char, i64)],
-    /// Whether the accesses to synchronizing locations are relaxed: coherence alone is asked about.
+    /// True if the synchronizing accesses are relaxed, for coherence tests.
     relaxed: bool,
-    /// Whether a plain payload makes sense in it.
+    /// True if a plain payload makes sense in it.
     plain: bool,
 }
 
@@ -59,12 +59,12 @@ pub const SHAPES: &[Shape] = &[
     shape("SB+rmw", &["Wx1 UZ01 Ry0", "Wy1 UZ12 Rx0"], &[], false, false),
 ];
 
-/// How an edge of synchronization is told.
+/// Implementation of a release or acquire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Style {
     /// By the order of an atomic load or store; a control barrier's by its own semantics.
     Atomic,
-    /// By a memory barrier beside it.
+    /// By a memory barrier next to the access.
     Fence,
     /// By a read-modify-write.
     Rmw,
@@ -80,30 +80,30 @@ impl Style {
     }
 }
 
-/// One way to tell a shape.
+/// A variant of a shape: style, placement and storage classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Telling {
     /// The shape.
     pub shape: Shape,
-    /// How releases are told.
+    /// Style of releases.
     pub release: Style,
-    /// How acquires are told.
+    /// Style of acquires.
     pub acquire: Style,
-    /// Whether payloads are plain accesses, guarded by what was read; else relaxed atomics.
+    /// True if payloads are plain accesses, guarded by what was read; else relaxed atomics.
     pub plain: bool,
-    /// Where each thread runs.
+    /// Placement of each thread.
     pub places: Vec<Placement>,
     /// Storage class of payloads.
     pub payload: StorageClass,
     /// Storage class of what carries synchronization.
     pub carrier: StorageClass,
-    /// Whether each scope reaches only those that the access is for, so that chains have to do the rest; else every scope
-    /// spans all threads.
+    /// True if each scope reaches only those that the access is for, so that chains have to do the rest; else
+    /// every scope spans all threads.
     pub tight: bool,
 }
 
 impl Shape {
-    /// How many threads it has.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.columns.len()
     }
@@ -112,7 +112,7 @@ impl Shape {
         self.columns.iter().flat_map(|column| words(column)).any(|word| wanted(&word))
     }
 
-    /// The styles and forms in which it can be told on these places, in one storage class.
+    /// Returns the styles and forms of the shape on these places, in one storage class.
     pub fn cells(&self, places: &[Placement]) -> Vec<Telling> {
         let releases = self.has(|word| matches!(word, Word::Write { carrier: true, .. })) && !self.relaxed;
         let acquires = self.has(|word| matches!(word, Word::Read { carrier: true, .. })) && !self.relaxed;
@@ -226,7 +226,7 @@ pub fn placements(threads: usize, unequal: bool) -> Vec<Vec<Placement>> {
     found
 }
 
-/// The placement in which the threads a and b share what `level` says.
+/// Returns a placement whose threads a and b share the levels that `level` returns.
 fn placed(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Placement> {
     let share = |a: usize, b: usize, at_most: u8| a == b || level(a, b) <= at_most;
     // The number of a unit: how many units of its parent began before it.
@@ -246,7 +246,7 @@ fn placed(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Placement> 
 }
 
 impl Telling {
-    /// What it is called.
+    /// Returns the name of the variant.
     pub fn name(&self) -> String {
         let Telling { shape, release, acquire, plain, places, .. } = self;
         let mut name = shape.name.to_owned();
@@ -328,7 +328,7 @@ struct Column<'a> {
     widest: Scope,
     classes: StorageClassSet,
     wanted: &'a mut Vec<(Term, i64)>,
-    /// Whether some access is skipped when a read before it does not see what it should.
+    /// True if some access is skipped when a read before it does not see what it should.
     guards: bool,
 }
 
@@ -487,7 +487,7 @@ impl Column<'_> {
     }
 }
 
-/// How many operations a test has: accesses, barriers, availability and visibility operations.
+/// Counts the operations of a test: accesses, barriers, availability and visibility operations.
 pub fn operations(test: &Test) -> usize {
     test.threads.iter().flat_map(|thread| &thread.instructions).filter(|i| is_operation(i)).count()
 }

@@ -1,8 +1,9 @@
-//! One step down: every way of asking for a little less synchronization in a test.
+//! Single weakening steps of a test's synchronization.
 //!
-//! The steps are those by which a test is called minimal: a scope one level narrower, one semantics fewer, an order
-//! weakened, an atomic made plain, a barrier or a system synchronization left out. Placement, storage classes, values
-//! and guards stay. All instances of one control barrier change together, as in a shader they are one instruction.
+//! Minimality of a test is defined by these steps: a narrower scope, one semantics fewer, a weaker order, a
+//! plain instead of an atomic access, or the removal of a barrier or a system synchronization. Placement,
+//! storage classes, values and guards stay unchanged. All instances of one control barrier change together,
+//! because they are one instruction in a shader.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -15,7 +16,7 @@ use litmus::{
 /// A test with one step less, and which.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weakened {
-    /// Which thread, which of its instructions from 0, and what became of it: `P0.0: scope wg`.
+    /// The thread, the instruction from 0, and the change: `P0.0: scope wg`.
     pub step: String,
     /// The test.
     pub test: Test,
@@ -61,8 +62,8 @@ pub fn weakenings(test: &Test) -> Vec<Weakened> {
     found
 }
 
-/// The test with other instructions in the place of one; `None` where a system synchronization counts instructions
-/// whose number changes.
+/// Replaces one instruction; `None` if a system synchronization refers to an instruction whose number would
+/// change.
 fn replace(test: &Test, thread: usize, index: usize, by: Vec<InstructionKind>) -> Option<Test> {
     if by.len() != 1 && counts_instructions(test, thread) {
         return None;
@@ -124,12 +125,13 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
     found
 }
 
-/// The weaker forms of one instruction, each as what stands in its place.
+/// Returns the weaker forms of one instruction, each as its replacement.
 fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
     let weaker = kind.weaker(dialect).into_iter();
     let mut found: Vec<(String, Vec<InstructionKind>)> =
         weaker.map(|(change, weaker)| (text(change), weaker.into_iter().collect())).collect();
-    // Control barriers and interlocked sections go as a whole; what threads do and which threads there are stays.
+    // Control barriers and interlocked sections are removed as a whole; the threads and their other
+    // operations stay.
     if let InstructionKind::Access(access) = kind {
         found.extend(taken_apart(access).map(|parts| ("load and store".to_owned(), parts)));
     }
@@ -142,7 +144,7 @@ fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<Instructi
     found
 }
 
-/// What a step down is called.
+/// Returns the description of a step.
 fn text(change: Change) -> String {
     match change {
         Change::Scope(scope) => format!("scope {}", scope.keyword()),
@@ -177,14 +179,14 @@ fn weaker_operations(operation: &SystemOperation) -> Vec<(String, Option<SystemO
         | SystemOperation::VisibleFromDevice
         | SystemOperation::Flush(_)
         | SystemOperation::Invalidate(_) => Vec::new(),
-        // Without them threads do not run, or are not waited for by whom reads what they did.
+        // Without them, threads would not run, or their readers would not wait for them.
         SystemOperation::Submit(_) | SystemOperation::Wait(_) => return Vec::new(),
     };
     found.push((format!("no {}", operation.keyword()), None));
     found
 }
 
-/// A read-modify-write without its atomicity, where it writes what does not depend on what it reads.
+/// Splits a read-modify-write into a load and a store, if the written value does not depend on the read.
 fn taken_apart(access: &MemoryAccess) -> Option<Vec<InstructionKind>> {
     let AccessKind::Rmw { destination: Some(destination), operation: RmwOperation::Exchange(value) } =
         access.kind

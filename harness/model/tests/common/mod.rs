@@ -1,4 +1,4 @@
-//! Random litmus tests, small enough for the naive enumerator.
+//! Generators of random litmus tests, small enough for the naive enumerator.
 
 use litmus::{
     Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Compute, Condition,
@@ -71,12 +71,12 @@ fn operand(registers: u16) -> impl Strategy<Value = Operand> {
 
 const REGISTERS: u16 = 2;
 
-/// What a read-modify-write does, its operand apart.
+/// Kind of a read-modify-write, without its operand.
 #[derive(Clone, Copy, Debug)]
 enum RmwKind {
     Exchange,
     Fetch(ArithmeticOperation),
-    /// What is compared, and whether the failing case acquires where the other does.
+    /// The expected value, and true if the failure semantics acquire as well.
     CompareExchange(i64, bool),
 }
 
@@ -157,12 +157,12 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
     ]
 }
 
-/// How the end of a thread is guarded by its first register.
+/// Guard of the end of a thread by its first register.
 #[derive(Clone, Copy, Debug)]
 struct Guard {
     relation: BranchRelation,
     constant: i64,
-    /// Whether the thread goes back to its start instead of past its last instruction.
+    /// True if the thread goes back to its start instead of past its last instruction.
     back: bool,
 }
 
@@ -184,7 +184,7 @@ fn thread() -> impl Strategy<Value = ThreadParts> {
         })
 }
 
-/// A comparison of a register or a location with a small number, sometimes with another beside it.
+/// Generates a comparison of a register or a location with a small number, sometimes in a conjunction.
 fn condition() -> impl Strategy<Value = Condition> {
     let term = prop_oneof![
         3 => (0..2u16, 0..REGISTERS).prop_map(|(thread, r)| Term::Register(ThreadId(thread), RegisterId(r))),
@@ -334,7 +334,7 @@ pub fn undefined() -> impl Strategy<Value = Test> {
     })
 }
 
-/// A random test whose accesses to a location of two bytes are of one byte or of both.
+/// Generates a test whose accesses to a two-byte location have one or two bytes.
 pub fn sizes() -> impl Strategy<Value = Test> {
     (test(), proptest::collection::vec(0..4u8, 12)).prop_map(|(mut test, choices)| {
         let mut choices = choices.into_iter().cycle();
@@ -453,7 +453,7 @@ pub fn written_out(test: &Test) -> Test {
     written
 }
 
-/// A random test whose last thread is one of the host, and whose memory dependencies name accesses.
+/// Generates a test whose last thread is a host thread and whose memory dependencies have access masks.
 pub fn hosts() -> impl Strategy<Value = Test> {
     (test(), proptest::collection::vec(0..12u8, 24), any::<bool>()).prop_map(
         |(mut test, choices, noncoherent)| {
@@ -493,7 +493,7 @@ pub fn hosts() -> impl Strategy<Value = Test> {
                     _ => Access::Private,
                 };
             };
-            // Nothing of the host's own operations stands behind a branch.
+            // Operations of the host are never conditional.
             test.threads[host].labels.clear();
             test.threads[host]
                 .instructions
@@ -641,7 +641,7 @@ pub fn khronos() -> impl Strategy<Value = Test> {
                 }
                 read_values.push(thread.instructions.iter().map(|_| given.next().flatten()).collect());
             }
-            // Instructions are gone, so whole threads are ordered.
+            // Instruction numbers have changed, so order whole threads.
             for sync in &mut test.system_sync {
                 (sync.from.instruction, sync.to.instruction) = (None, None);
             }

@@ -1,5 +1,5 @@
-//! Random tests of the shapes that shortcuts of the engine look at: threads that wait in their last loop and then only read, with
-//! at most one thing that makes them something else.
+//! Random tests for the engine's spin-loop reductions: threads that wait in their last loop and then only
+//! read, with at most one feature that disables the reduction.
 
 use litmus::Test;
 use proptest::prelude::*;
@@ -17,10 +17,10 @@ impl Draw {
     }
 }
 
-/// What makes something else of a test of threads that wait.
+/// Feature that disables the reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spoiler {
-    /// Something behind the loop of each that waits, or of one.
+    /// An instruction after the loop of every waiting thread, or of one.
     Behind(&'static str),
     /// Something before it.
     Before(&'static str),
@@ -135,7 +135,7 @@ fn text(draw: &mut Draw) -> String {
         _ => "st.atom.rel.dv.sc0.semsc0.semav f, 1",
     };
     let leaves = ["beq r0, 0, LC00", "blt r0, 1, LC00", "bne r0, 2, LC00"];
-    // A load that races shows behind the loop too, unless nobody comes there.
+    // A racing load is visible after the loop too, unless no thread gets there.
     let alone = matches!(spoiler, Some(Flag(_) | Load(_))) && draw.below(3) > 0;
     let leaves = leaves[if alone { 2 } else { [0, 1, 2, 0][draw.below(4)] }];
     let before = if draw.below(4) == 0 {
@@ -188,7 +188,7 @@ fn text(draw: &mut Draw) -> String {
     let initial = if let Some(Initial(initial)) = spoiler { initial } else { "" };
     let sync = if let Some(Sync(sync)) = spoiler { sync } else { "" };
     let filter = if let Some(Filter(filter)) = spoiler { filter } else { "" };
-    // What is given once is not given again.
+    // Each location has at most one initial value.
     let zero = ["x", "f"].map(|name| if initial.starts_with(name) { "" } else { name });
     let zero: String =
         zero.iter().filter(|name| !name.is_empty()).map(|name| format!("{name} = 0; ")).collect();
@@ -203,7 +203,7 @@ fn text(draw: &mut Draw) -> String {
     )
 }
 
-/// The rows of a program whose columns are given as instructions with `;` between them.
+/// Formats the rows of a program whose columns list instructions separated by `;`.
 fn table(columns: &[String], workgroup: impl Fn(usize) -> usize) -> String {
     let columns: Vec<Vec<&str>> = columns
         .iter()

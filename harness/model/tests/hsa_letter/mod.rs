@@ -1,5 +1,7 @@
-//! The HSA model by the letter: values are guessed, the coherent order of all loads and stores is enumerated, and the
-//! chapter's definitions are checked one by one. It shares the syntax tree with the engine and nothing else.
+//! A literal implementation of the HSA model.
+//!
+//! It guesses values, enumerates the coherent order of all loads and stores, and checks the chapter's
+//! definitions one by one. It shares only the syntax tree with the engine.
 
 #![expect(clippy::unwrap_used, clippy::unreachable, reason = "helpers of tests")]
 
@@ -11,7 +13,7 @@ use litmus::{
     ThreadId,
 };
 
-/// What the model says of a test.
+/// The model's verdict on a test.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     pub outcomes: BTreeSet<Vec<u64>>,
@@ -51,7 +53,7 @@ struct Run {
     registers: Vec<u64>,
 }
 
-/// A thread asks for the value of one more read than was guessed.
+/// A thread needs the value of one more read than was guessed.
 struct NeedsGuess;
 
 fn level(scope: Scope, class: StorageClass) -> u8 {
@@ -65,7 +67,7 @@ fn level(scope: Scope, class: StorageClass) -> u8 {
     if class == StorageClass::Workgroup { level.min(2) } else { level }
 }
 
-/// The run of a thread whose reads return the guessed values; `None` where an await waits for another one.
+/// Runs a thread with guessed read values; `None` if an await waits for another value.
 fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGuess> {
     type Sourced = (u64, BTreeSet<usize>);
     let thread = &test.threads[id];
@@ -292,7 +294,7 @@ fn matches(x: &Event, y: &Event) -> bool {
     x.thread == y.thread || x.special() && y.special() && same
 }
 
-/// The answer; `None` where there is more to enumerate than `limit`.
+/// Returns the verdict; `None` if there is more to enumerate than `limit`.
 pub fn answer(test: &Test, domain: &[u64], limit: usize) -> Option<Answer> {
     let threads: Vec<Vec<Run>> = (0..test.threads.len())
         .map(|id| {

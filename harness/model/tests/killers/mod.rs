@@ -1,4 +1,4 @@
-//! Random programs that mutants of a model are held against.
+//! Random programs for killing mutants of a model.
 
 use litmus::Test;
 use model::Model;

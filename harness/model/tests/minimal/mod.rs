@@ -1,4 +1,4 @@
-//! Makes a test small that has a property: whatever can go, goes.
+//! Test reduction: removes everything that a property does not depend on.
 
 use litmus::{
     Access, AccessKind, Flow, InstructionKind, MemoryAccess, Order, Semantics, StorageClassSet, Test,

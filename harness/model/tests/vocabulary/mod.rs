@@ -1,4 +1,4 @@
-//! The names that models in the tests of the cat front end may use.
+//! Vocabulary of the models in the tests of the cat front end.
 
 use model::cat::{Membership, Vocabulary};
 

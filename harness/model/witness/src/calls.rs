@@ -1,5 +1,7 @@
-//! Random programs of calls: dispatches of one or two queue families, one of them with two queues, with barriers, events, and binary and
-//! timeline semaphores between them, and threads of the host that write before a submission, read behind one, or signal.
+//! Random host programs with queue submissions.
+//!
+//! Dispatches on one or two queue families, one of them with two queues, with barriers, events, binary and
+//! timeline semaphores. Host threads write before a submission, read after one, or signal.
 
 use crate::generate::{Family, Program, Random};
 
@@ -31,7 +33,7 @@ const ACCESSES: [&str; 8] = [
     "ld.atom.dv.sc0 r{}, y",
 ];
 
-/// The program of a seed; what is not settled is drawn anew.
+/// Returns the program of a seed; draws again while the specification leaves the answer open.
 pub fn calls_program(seed: u64) -> Program {
     let mut random = Random(seed ^ 0xCA11_CA11);
     loop {

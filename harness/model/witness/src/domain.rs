@@ -11,12 +11,13 @@ struct Element {
     operation: usize,
     /// The scope that selects its domains (VK-AVSEM-05).
     scope: Scope,
-    /// Whether it is one of MakeAvailable or MakeVisible, not an access' own.
+    /// True if it is one of MakeAvailable or MakeVisible, not an access' own.
     of_semantics: bool,
 }
 
-/// Whether memory domains of the first scope are broader than those of the second one (VK-DOM-09). The shader call domain
-/// is not broader than the queue family's, and nothing else is known of it (VK-DOM-08).
+/// Returns true if memory domains of the first scope are broader than those of the second one (VK-DOM-09).
+/// The shader call domain is not broader than the queue family's, and nothing else is known of it
+/// (VK-DOM-08).
 fn broader(wide: Scope, narrow: Scope) -> bool {
     let known = |scope: Scope| scope != Scope::ShaderCall && scope != Scope::Invocation;
     match (wide, narrow) {
@@ -42,7 +43,7 @@ impl Frame<'_> {
         scope == domain || broader(scope, domain) && narrow & !wide == 0
     }
 
-    /// Whether the text knows a scope and its domain (VK-DOM-07, VK-DOM-08).
+    /// Returns true if the text knows a scope and its domain (VK-DOM-07, VK-DOM-08).
     fn exists(&self, scope: Scope) -> bool {
         match scope {
             Scope::ShaderCall => self.profile.has_shader_calls(),
@@ -72,8 +73,9 @@ impl Frame<'_> {
         found
     }
 
-    /// Whether the tuples of an element hold those of an access to a cell: agent, reference and location. VK-AVSEM-01, -03:
-    /// all references in the storage classes of the semantics; VK-INST-01, -03: the reference and locations of the access.
+    /// Returns true if the tuples of an element hold those of an access to a cell: agent, reference and
+    /// location. VK-AVSEM-01, -03: all references in the storage classes of the semantics; VK-INST-01, -03:
+    /// the reference and locations of the access.
     fn covers(&self, element: &Element, access: &Operation, cell: usize) -> bool {
         let its = &self.operations[element.operation];
         its.thread == access.thread && self.covers_memory(element, access, cell)
@@ -87,8 +89,9 @@ impl Frame<'_> {
         }
     }
 
-    /// VK-AVC-01, -04, VK-VISC-01: what may stand in a chain beside the element that covers the access itself: operations of
-    /// MakeAvailable or MakeVisible whose storage classes hold that of the access, or the agent's own.
+    /// VK-AVC-01, -04, VK-VISC-01: intermediate elements of a chain. Beside the element that covers the
+    /// access, these are MakeAvailable or MakeVisible operations with the storage class of the access, or
+    /// operations of the agent itself.
     fn links(&self, element: &Element, access: &Operation, cell: usize) -> bool {
         if element.of_semantics {
             self.covers_memory(element, access, cell)
@@ -235,10 +238,12 @@ impl Frame<'_> {
         found
     }
 
-    /// VK-LO-09 to -12: through the device domain and the host domain, whatever the references, where access masks and ranges
-    /// of mapped memory name the accesses. A write behind a write needs happens-before around the availability operation; a
-    /// read also a visibility operation, and of these two, program order and system-synchronizes-with alone put them where
-    /// they publish.
+    /// VK-LO-09 to -12: order through the device and host domains, regardless of references, if access masks
+    /// and mapped ranges cover the accesses.
+    ///
+    /// A later write requires happens-before around the availability operation. A later read also requires a
+    /// visibility operation. Only program order and system-synchronizes-with place these two where they take
+    /// effect.
     fn through_the_device(&self, x: usize, y: usize, happens_before: &Relation) -> bool {
         let write = self.operations[y].is_write();
         let ordered = |a: usize, b: usize| {
@@ -247,7 +252,8 @@ impl Frame<'_> {
         };
         let (from, to) = (self.hosts[self.operations[x].thread], self.hosts[self.operations[y].thread]);
         let count = self.operations.len();
-        // Operations that cover the access. Coherent memory of the host is available and visible at once as well (VK-VOP-09).
+        // Operations that cover the access. Host-coherent memory is available and visible immediately as well
+        // (VK-VOP-09).
         let mut available: Vec<usize> =
             (0..count).filter(|a| self.publishes(*a, x, from) && ordered(x, *a)).collect();
         if from && self.is_coherent(x) {
@@ -276,7 +282,8 @@ impl Frame<'_> {
         self.operations[access].touch().is_some_and(|touch| !self.noncoherent.contains(&touch.storage))
     }
 
-    /// Whether an operation is an availability operation to the domain of the device or the host that includes a write.
+    /// Returns true if an operation is an availability operation to the domain of the device or the host that
+    /// includes a write.
     fn publishes(&self, operation: usize, write: usize, host: bool) -> bool {
         match self.operations[operation].kind {
             Kind::DeviceAvailable(mask) => !host && mask.covers(false, true),
@@ -285,7 +292,8 @@ impl Frame<'_> {
         }
     }
 
-    /// Whether an operation is a visibility operation from the domain of the device or the host that includes a read.
+    /// Returns true if an operation is a visibility operation from the domain of the device or the host that
+    /// includes a read.
     fn shows(&self, operation: usize, read: usize, host: bool) -> bool {
         match self.operations[operation].kind {
             Kind::DeviceVisible(mask) => !host && mask.covers(false, false),

@@ -1,6 +1,8 @@
-//! Candidate executions: paths, sources of reads, modification orders; which of them are consistent, and what they show.
+//! Enumerates candidate executions: paths, sources of reads and modification orders. Checks consistency and
+//! collects outcomes.
 //!
-//! Long because one search holds what all candidate executions of a choice of paths share.
+//! This file is long because one search holds the state that all candidate executions of a choice of paths
+//! share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -19,12 +21,12 @@ use crate::tangle::{self, Tangles};
 use crate::values::{guesses, met, numbers, value};
 use crate::{Answer, Options, Races};
 
-/// What is known of a test before a path is chosen.
+/// State of a test before the choice of paths.
 struct Search<'a> {
     test: &'a Test,
     observables: Vec<Observable>,
     guesses: Vec<Value>,
-    /// What a read of an undefined initial value is tried with.
+    /// Candidate values of an undefined initial value.
     numbers: Vec<Value>,
     executions_left: u64,
     answer: Answer,
@@ -76,9 +78,10 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
     }
 }
 
-/// A control barrier waits for all invocations of its execution scope that take part in it (SPIR-V, OpControlBarrier):
-/// an execution ends only where each of them has met it as often as the others. Where a branch keeps some of a subgroup from it, those
-/// that come take part, and each of them comes.
+/// SPIR-V, OpControlBarrier: a barrier waits for all participating invocations of its execution scope.
+///
+/// An execution ends only if each participant has executed the barrier equally often. If a branch excludes
+/// some lanes of a subgroup, the lanes that reach the barrier participate, and each of them does reach it.
 fn all_meet(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
     let count = |thread: usize, wanted: &ControlBarrier| {
         let of_it = |instruction: &InstructionKind| match instruction {
@@ -107,9 +110,10 @@ fn all_meet(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
     })
 }
 
-/// A wait is over once all invocations that it waits for have arrived as often as its own: an execution ends only where nobody
-/// waits for more arrivals than another one ever makes. It waits for those of its workgroup that arrive there at all, and for
-/// those of its subgroup that execute the same arrival, since others have left its tangle.
+/// Returns true if every wait ends: each awaited invocation has arrived as often as the waiting one.
+///
+/// A wait is for the invocations of the workgroup that arrive there at all. Within a subgroup, it is for
+/// those that execute the same arrival, since others have left the tangle.
 fn all_arrive(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
     let count = |thread: usize, wanted: SplitHalf, scope: Scope| {
         let halves = paths[thread].steps.iter().filter(|step| {
@@ -161,7 +165,7 @@ struct Candidates<'a, 'b> {
     known: HashMap<Relation, Rc<Vec<Relation>>>,
 }
 
-/// The values of the reads of each thread, and behind them what its subgroup operations have given.
+/// Values of the reads of each thread, followed by the results of its subgroup operations.
 type ReadValues = Vec<Vec<Option<Value>>>;
 
 impl<'a, 'b> Candidates<'a, 'b> {
@@ -237,14 +241,14 @@ impl<'a, 'b> Candidates<'a, 'b> {
         self.assume(sources, values, &open)
     }
 
-    /// Whether a read reads an undefined initial value.
+    /// Returns true if a read reads an undefined initial value.
     fn is_uninitialised(&self, sources: &Sources, read: usize) -> bool {
         let (thread, number) = self.reads[read];
         let location = LocationId(self.paths[thread].reads[number].0);
         sources[self.frame.reads[read]].contains(&None) && self.search.test.is_undefined(location)
     }
 
-    /// VK-ALLOC-04: each of the reads in `open` returns whatever it likes.
+    /// VK-ALLOC-04: each read in `open` returns an arbitrary value.
     fn assume(&mut self, sources: &Sources, values: ReadValues, open: &[usize]) -> Result<(), Refusal> {
         let Some((first, rest)) = open.split_first() else { return self.derive(sources, values, false) };
         let (thread, number) = self.reads[*first];
@@ -256,7 +260,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
         Ok(())
     }
 
-    /// What is tried for the undefined initial value of a location.
+    /// Returns the candidate values of a location's undefined initial value.
     fn any_value(&self, location: LocationId) -> Vec<Value> {
         let ty = self.search.test.location(location).scalar_type();
         let mut found: Vec<Value> = self.search.numbers.iter().map(|value| value.truncate(ty)).collect();
@@ -298,7 +302,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
                 break;
             }
         }
-        // Early: a path whose demands are not met is none.
+        // Prune early: a path whose branch conditions fail is infeasible.
         for (path, values) in self.paths.iter().zip(&values) {
             if path.demands.iter().any(|demand| met(path, demand, values) == Some(false)) {
                 return Ok(());
@@ -332,7 +336,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
 
     /// The value of what a read reads from, cell by cell.
     fn source_value(&self, sources: &Sources, values: &ReadValues, read: usize) -> Option<Value> {
-        // What it is assumed to return.
+        // The assumed value of the read.
         if self.is_uninitialised(sources, read) {
             let (thread, number) = self.reads[read];
             return values[thread][number];
@@ -351,14 +355,14 @@ impl<'a, 'b> Candidates<'a, 'b> {
         Some(all)
     }
 
-    /// What a write writes to a cell.
+    /// Returns the part of a write's value in a cell.
     fn written_part(&self, write: usize, cell: usize, values: &ReadValues) -> Option<Value> {
         let (thread, node) = self.written[write]?;
         let start = self.frame.cells[self.frame.touched(write).start].bytes.0;
         Some(self.frame.cells[cell].part(value(self.paths[thread], node, &values[thread])?, start))
     }
 
-    /// VK-ALLOC-01: what a cell holds at first.
+    /// VK-ALLOC-01: returns the initial value of a cell.
     fn initial_part(&self, cell: usize) -> Value {
         let cell = &self.frame.cells[cell];
         cell.part(self.search.test.initial_value(cell.storage, 0), 0)
@@ -452,7 +456,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
         found
     }
 
-    /// The outcomes of an execution whose cells have these values at the end.
+    /// Returns the outcomes of an execution with these final cell values.
     fn outcomes(&self, values: &ReadValues, finals: &BTreeMap<usize, Vec<Value>>) -> Vec<Outcome> {
         let mut chosen = vec![BTreeMap::new()];
         for (cell, parts) in finals {
@@ -488,8 +492,10 @@ impl<'a, 'b> Candidates<'a, 'b> {
     }
 }
 
-/// What a read may read in a cell: what its own agent has not written later through the same reference, and the initial value where
-/// the agent has not overwritten it; other cases have a cycle (VK-LO-01, VK-AC-03, VK-AC-04).
+/// Returns the writes that a read may read from in a cell.
+///
+/// A write of the same agent through the same reference must not be overwritten by a later one; the same
+/// holds for the initial value. All other cases have a cycle (VK-LO-01, VK-AC-03, VK-AC-04).
 fn sources_of(frame: &Frame<'_>, read: usize, cell: usize) -> Vec<Option<usize>> {
     let Some(here) = frame.operations[read].touch() else { return Vec::new() };
     let mut found = Vec::new();
@@ -605,9 +611,11 @@ impl Execution<'_> {
         self.sources(read).map(of_cell).fold(0, |set, more| set | more)
     }
 
-    /// VK-AC-04: no cycle of location order, scoped modification order, reads-from and from-reads, which relate operations
-    /// whatever cells they have in common. VK-COH-05: a read-modify-write comes right behind what it read. A modification
-    /// order does not contradict location order.
+    /// VK-AC-04: location order, scoped modification order, reads-from and from-reads have no cycle across
+    /// all cells.
+    ///
+    /// VK-COH-05: a read-modify-write directly follows the write it read. A modification order does not
+    /// contradict location order.
     fn is_consistent(&self) -> bool {
         let frame = self.frame;
         let mut union: Relation = vec![0; frame.operations.len()];
@@ -696,8 +704,8 @@ impl Execution<'_> {
         })
     }
 
-    /// What a plain read of the device domain may read in a cell that comes after all threads in location order; `None`
-    /// where nothing is written.
+    /// Returns the writes that a plain device-domain read after all threads may read; `None` if the cell is
+    /// unwritten.
     fn last_writes(&self, cell: usize, races: bool) -> Option<Vec<usize>> {
         let all: Vec<usize> = self.writes_to(cell).collect();
         if all.is_empty() {
@@ -714,7 +722,7 @@ impl Execution<'_> {
     }
 }
 
-/// Whether a relation has no cycle: what comes before nothing that is left is taken away until nothing is left.
+/// Returns true if a relation is acyclic, by repeated removal of elements without successors.
 fn is_acyclic(relation: &Relation) -> bool {
     let mut left: Set = if relation.len() == 64 { !0 } else { (1 << relation.len()) - 1 };
     loop {

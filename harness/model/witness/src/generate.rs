@@ -1,8 +1,9 @@
-//! Random programs that reach the corners: chains of availability and visibility, and small mixtures of everything.
+//! Random programs for rare cases: chains of availability and visibility, and small mixtures of all features.
 //!
-//! A seed is a program, for ever the same one. Programs are made as text, so that what is compared can be read and kept.
+//! A seed determines its program permanently. Programs are text, so that a disagreement can be read and
+//! stored.
 //!
-//! Long because a program is written by one writer, whose choices of scopes, classes and flags all shapes share.
+//! This file is long because all shapes share one writer with its choices of scopes, classes and flags.
 
 mod classes;
 mod corners;
@@ -15,20 +16,20 @@ pub use classes::classes_program;
 pub use corners::Corner;
 pub use tangles::{guarded_program, subgroup_program};
 
-/// What a program is made of.
+/// Families of generated programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// A payload that goes from the first agent to the last one, through as many agents as the number says.
+    /// A payload that travels from the first agent to the last one; the number counts the agents.
     Chain(usize),
     /// A mixture of small threads over few locations.
     Mixture,
-    /// A chain through so many agents whose links synchronize by different classes of semantics.
+    /// A chain whose links synchronize through different storage classes; the number counts the agents.
     Classes(usize),
-    /// Rounds of split barriers among so many agents.
+    /// Rounds of split barriers; the number counts the agents.
     Split(usize),
-    /// Dispatches and threads of the host with calls of the API, so many in all.
+    /// Dispatches and host threads with API calls; the number counts both.
     Calls(usize),
-    /// Operations of a subgroup with so many lanes.
+    /// Subgroup operations; the number counts the lanes.
     Subgroup(usize),
     /// A corner of the model.
     Corner(Corner),
@@ -37,11 +38,11 @@ pub enum Family {
 /// A random program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// What it is made of.
+    /// Family of the program.
     pub family: Family,
     /// The program, in the native dialect.
     pub text: String,
-    /// How often bodies of loops are to be run.
+    /// Loop bound for judging the program.
     pub bound: u32,
 }
 
@@ -61,7 +62,8 @@ pub fn program(seed: u64) -> Program {
     Program { family, text: settled(writer.text(&format!("random-{seed}"))), bound }
 }
 
-/// Where a jump of one thread alone passes by a barrier of the subgroup, which is refused, barriers are those of the workgroup.
+/// Replaces a subgroup barrier by a workgroup barrier if a single thread jumps over it, because that form is
+/// refused.
 fn settled(text: String) -> String {
     if litmus::parse(&text, "random.litmus").is_ok() { text } else { text.replace(".execsg", "") }
 }
@@ -84,7 +86,7 @@ pub fn undefined_program(seed: u64) -> Program {
             writer.declarations[index] = writer.declarations[index].replace("= 0", "= ?");
         }
     }
-    // Storage classes that are ignored, beside others and alone.
+    // Storage classes that the semantics ignore, alone or with others.
     for agent in 0..writer.agents.len() {
         for line in 0..writer.agents[agent].code.len() {
             if writer.random.chance(6) {
@@ -149,13 +151,13 @@ struct Writer<'a> {
     declarations: Vec<String>,
     system: Vec<String>,
     loops: bool,
-    /// How sure each choice is to be one that synchronizes, in percent.
+    /// Probability that a choice is a synchronizing one, in percent.
     care: usize,
     /// In a program that is right but for one slip: the choices until then.
     slip: Option<usize>,
     calls: bool,
     interlock: bool,
-    /// Whether an agent beside the chain writes a flag too.
+    /// True if an agent outside the chain also writes a flag.
     crowded: bool,
 }
 
@@ -172,7 +174,7 @@ impl<'a> Writer<'a> {
             if random.chance(75) { usual } else { random.pick(&[0, 0, 1, 2, 3]) }
         };
         let payload = class(random, main);
-        // Workgroup memory is nothing else besides.
+        // Workgroup memory aliases workgroup memory only.
         let alias = match class(random, payload) {
             _ if payload == 1 => 1,
             1 => payload,
@@ -185,7 +187,7 @@ impl<'a> Writer<'a> {
         }
         let mut declarations = Vec::new();
         let kinds = ["buffer ", "workgroup ", "image ", ""];
-        // Which names of workgroup memory may share storage, only a declaration says.
+        // Only a declaration can make names of workgroup memory share storage.
         let declared = random.chance(50) || payload == 1;
         for (index, (name, class)) in names.iter().enumerate() {
             let kind = if declared { kinds[*class] } else { "" };
@@ -273,7 +275,7 @@ impl<'a> Writer<'a> {
         self.random.pick(&["inv", "sg", "sg", "wg", "wg", "wg", "qf", "qf", "dv", "dv", "dv"])
     }
 
-    /// Whether the next choice is a careful one.
+    /// Returns true if the next choice is a careful one.
     fn careful(&mut self) -> bool {
         if let Some(left) = &mut self.slip {
             *left = left.saturating_sub(1);
@@ -377,7 +379,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Agents that arrive and wait, with accesses before, between and behind.
+    /// Emits agents that arrive and wait, with accesses before, between and after.
     fn rounds(&mut self, agents: usize) {
         let near = self.random.chance(40);
         for index in 0..agents {
@@ -432,7 +434,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A half of a split barrier, without an order where a fence beside it has it.
+    /// Emits a half of a split barrier, without semantics if a fence next to it has them.
     fn half(&mut self, agent: usize, other: usize, half: &str, execution: &str, fenced: bool, id: usize) {
         let scope = self.scope(agent, other);
         if fenced || self.random.chance(8) {
@@ -517,7 +519,7 @@ impl<'a> Writer<'a> {
         self.close_guards();
     }
 
-    /// An agent that goes on or interrupts the release sequence of a flag.
+    /// Emits an agent that continues or interrupts the release sequence of a flag.
     fn bystander(&mut self, last: usize) {
         let near = self.random.chance(60);
         let agent = self.agent(near);
@@ -577,7 +579,7 @@ impl<'a> Writer<'a> {
     fn meet(&mut self, from: usize, to: usize, flag: usize) {
         let id = from;
         let execution = self.random.pick(&["", "", "", ".execsg", ".execqf", ".execdv"]);
-        // The barrier alone where nobody slips; fences beside it do the work of one without an order.
+        // Usually the barrier has the semantics; a barrier without them needs fences next to it.
         let bare = self.random.chance(30);
         if bare || self.random.chance(15) {
             self.fence(from, "rel", to, flag);
@@ -697,9 +699,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Leaves the rest of the thread out where the register does not hold what was to be seen.
+    /// Skips the rest of the thread if the register does not hold the expected value.
     fn guard(&mut self, agent: usize, register: &str, seen: usize, percent: usize) {
-        // The label stands where the thread ends.
+        // The label is at the end of the thread.
         if self.random.chance(if self.care == 100 { percent.max(90) } else { percent }) {
             let label = self.label(agent);
             if self.crowded && self.random.chance(70) {

@@ -1,4 +1,4 @@
-//! Synchronizes-with through values, inter-thread-happens-before and happens-before.
+//! Synchronizes-with, inter-thread-happens-before and happens-before.
 
 use litmus::StorageClassSet;
 
@@ -37,7 +37,7 @@ impl Frame<'_> {
         })
     }
 
-    /// Whether a write is the write half of a read-modify-write.
+    /// Returns true if a write is the write half of a read-modify-write.
     pub fn is_of_read_modify_write(&self, write: usize) -> bool {
         self.read_half(write).is_some()
     }
@@ -127,7 +127,7 @@ impl Frame<'_> {
             for b in members(self.program_order[a]) {
                 // VK-ITHB-04: before a release.
                 let into_release = self.operations[b].releases && has_all(b) && (touches(a) || has_all(a));
-                // VK-ITHB-05: behind an acquire.
+                // VK-ITHB-05: after an acquire.
                 let out_of_acquire = self.operations[a].acquires && has_all(a) && (touches(b) || has_all(b));
                 if into_release || out_of_acquire {
                     found[a] |= 1 << b;
@@ -143,7 +143,7 @@ impl Frame<'_> {
     pub fn happens_before(&self, synchronizes: &Relation) -> Relation {
         let mut found = self.program_order.clone();
         let used = self.operations.iter().fold(0u8, |used, operation| used | operation.semantics.0);
-        // Without semantics every set says the same.
+        // Without semantics, every class set gives the same result.
         let used = if used == 0 { 1 } else { used };
         for classes in (1..16u8).filter(|classes| classes & !used == 0) {
             let ordered = self.inter_thread(synchronizes, StorageClassSet(classes));

@@ -50,7 +50,7 @@ pub use refusal::Refusal;
 /// Bounds of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How often the body of a loop is run at most.
+    /// Bound on iterations of a loop body.
     pub bound: u32,
     /// Candidate executions that are looked at before the witness gives up.
     pub executions: u64,
@@ -62,23 +62,25 @@ impl Default for Options {
     }
 }
 
-/// What the text says of a test.
+/// Verdict of the text on a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The outcomes of consistent executions, those of racy ones among them; true where only executions in which a value
     /// is derived from itself show it.
     pub outcomes: BTreeMap<Outcome, bool>,
-    /// Whether a consistent execution races.
+    /// True if a consistent execution races.
     pub races: Races,
-    /// Whether in a consistent execution a thread reads an initial value that is undefined, or one is observed at the end.
+    /// True if in a consistent execution a thread reads an initial value that is undefined, or one is
+    /// observed at the end.
     pub uninitialised: bool,
-    /// Whether a thread had to be cut off at the bound of its loops.
+    /// True if a thread had to be cut off at the bound of its loops.
     pub cut: bool,
-    /// Whether a thread may wait for ever at a control barrier that others pass by. Such executions are not looked at.
+    /// True if a thread may wait for ever at a control barrier that others pass by. Such executions are not
+    /// looked at.
     pub stuck: bool,
 }
 
-/// Whether some consistent execution has a data race.
+/// True if some consistent execution has a data race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Races {
     /// None has one.
@@ -89,11 +91,11 @@ pub enum Races {
     Sometimes,
 }
 
-/// Says of a test what the text of a profile says.
+/// Judges a test by the text of a profile.
 ///
 /// # Errors
 ///
-/// What the witness does not cover, or what is too large for it.
+/// A test that is unsupported or too large.
 pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer, Refusal> {
     execution::judge(test, profile, options)
 }

@@ -1,4 +1,4 @@
-//! The operations of a choice of paths, and what of their relations does not depend on values.
+//! Operations of a choice of paths, and their relations that do not depend on values.
 
 use litmus::{
     AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, LocationId, Place, Placement, Scope,
@@ -27,7 +27,7 @@ pub fn members(mut set: Set) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether a relation holds.
+/// Returns true if a relation holds.
 pub fn holds(relation: &Relation, from: usize, to: usize) -> bool {
     relation[from] & (1 << to) != 0
 }
@@ -44,7 +44,7 @@ pub fn close(relation: &mut Relation) {
     }
 }
 
-/// What an operation is.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A read of memory, or the read half of a read-modify-write.
@@ -90,7 +90,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// What it accesses, if it is a memory access.
+    /// Returns the footprint of a memory access.
     pub fn touch(&self) -> Option<&Touch> {
         match &self.kind {
             Kind::Read(touch) | Kind::Write(touch) => Some(touch),
@@ -116,7 +116,7 @@ pub struct Instances {
     instances: Vec<[u16; LEVELS.len()]>,
 }
 
-/// The scopes of shaders, from narrow to wide. Where ShaderCall scope stands is open (VK-DOM-08).
+/// The scopes of shaders, from narrow to wide. The rank of ShaderCall scope is an open question (VK-DOM-08).
 pub const LEVELS: [Scope; 7] = [
     Scope::Invocation,
     Scope::Subgroup,
@@ -216,7 +216,7 @@ impl Instances {
         self.instances[thread][level(scope)]
     }
 
-    /// Whether `other` is in the instance of a scope around `thread`.
+    /// Returns true if `other` is in the instance of a scope around `thread`.
     pub fn reaches(&self, scope: Scope, thread: usize, other: usize) -> bool {
         self.instance(scope, thread) & (1 << other) != 0
     }
@@ -233,7 +233,7 @@ struct SplitOperation {
     half: SplitHalf,
     /// Execution scope.
     scope: Scope,
-    /// How many of its half and scope its invocation has executed before.
+    /// Number of earlier executions of this half and scope by the invocation.
     ordinal: usize,
     /// The instruction of the shader.
     id: String,
@@ -245,7 +245,7 @@ pub struct Frame<'a> {
     pub cells: Vec<Cell>,
     pub instances: &'a Instances,
     pub operations: Vec<Operation>,
-    /// Which threads are of the host.
+    /// Marks host threads.
     pub hosts: Vec<bool>,
     /// Storages that are not coherent with the host (VK-VOP-09).
     pub noncoherent: Vec<u16>,
@@ -310,8 +310,8 @@ impl<'a> Frame<'a> {
                 };
                 let classes = step.semantics.classes;
                 let order = step.semantics.order;
-                // VK-AVSEM-02: the availability operation stands before the instruction and behind all that is before it.
-                // VK-AVSEM-06: Invocation scope performs none.
+                // VK-AVSEM-02: the availability operation is before the instruction and after all preceding
+                // ones. VK-AVSEM-06: Invocation scope performs none.
                 let performs = step.scope != Scope::Invocation;
                 if step.semantics.make_available && performs {
                     frame.operations.push(Operation { kind: Kind::Available, memory: classes, ..base });
@@ -344,7 +344,7 @@ impl<'a> Frame<'a> {
                     Effect::ControlBarrier { memory_barrier: false, .. }
                     | Effect::Split { memory_barrier: false, .. } => frame.operations.push(base),
                     Effect::Call(_) => frame.operations.push(base),
-                    // VK-VOP-01 to -08: what each of them performs, in order.
+                    // VK-VOP-01 to -08: the operations of each instruction, in order.
                     Effect::DeviceAvailable(mask) => {
                         if mask.intersects(AccessMask::HOST_WRITE) {
                             let kind = Kind::Domain { to_host: false };
@@ -409,7 +409,8 @@ impl<'a> Frame<'a> {
                     Effect::Interlock(end) => interlocks.push((operation, *end)),
                     _ => {}
                 }
-                // VK-AVSEM-04: the visibility operation stands behind the instruction and before all that is behind it.
+                // VK-AVSEM-04: the visibility operation is after the instruction and before all following
+                // ones.
                 if step.semantics.make_visible && performs {
                     frame.operations.push(Operation { kind: Kind::Visible, memory: classes, ..base });
                 }
@@ -454,7 +455,7 @@ impl<'a> Frame<'a> {
         self.operations.push(Operation { kind: Kind::Write(*touch), releases, semantics, memory, ..*base });
     }
 
-    /// Splits storages into the cells that the accesses tell apart.
+    /// Splits storages into the cells that the accesses distinguish.
     fn split(&mut self, test: &Test) {
         let names = (0..test.locations.len()).filter(|index| test.locations[*index].noncoherent);
         self.noncoherent = names.map(|index| test.storage_of(LocationId(index as u16)).0).collect();
@@ -482,8 +483,8 @@ impl<'a> Frame<'a> {
             operation.thread == usize::from(side.thread.0)
                 && side.instruction.is_none_or(|instruction| instruction == operation.instruction)
         };
-        // VK-SSW-03: what the host has done, its submission included, comes before what is submitted; what is waited for, before
-        // the wait's own operation and all that the host does from there on.
+        // VK-SSW-03: host operations up to the submission precede the submitted work. The awaited work
+        // precedes the wait's operation and all later host operations.
         let names = |thread: usize, ok: &dyn Fn(usize, &SystemOperation) -> bool| {
             let code = test.threads[thread].instructions.iter().enumerate();
             code.into_iter().any(|(index, instruction)| match &instruction.kind {
@@ -553,7 +554,7 @@ impl<'a> Frame<'a> {
         self.operations[operation].touch().map_or(0..0, |touch| touch.cells.0..touch.cells.1)
     }
 
-    /// Whether an operation is program-ordered before another one or equals it.
+    /// Returns true if an operation is program-ordered before another one or equals it.
     pub fn before_or_equal(&self, a: usize, b: usize) -> bool {
         a == b || holds(&self.program_order, a, b)
     }
@@ -567,9 +568,11 @@ impl<'a> Frame<'a> {
         (0..self.operations.len()).filter(|index| wanted(&self.operations[*index])).collect()
     }
 
-    /// VK-SW-09, -10, -11: A is program-ordered before or equals C, C before or equals B; A and B are in each other's
-    /// memory scope and in C's execution scope. What executes the same dynamic instance are barriers of one name, met the
-    /// same number of times, in one instance of their execution scope; in divergent control flow, in one tangle.
+    /// VK-SW-09, -10, -11: A is program-ordered before or equals C, C before or equals B; A and B are in each
+    /// other's memory scope and in C's execution scope.
+    ///
+    /// Barriers execute one dynamic instance if they have one name, equal execution counts, and one instance
+    /// of their execution scope. In divergent control flow, they must also be in one tangle.
     fn meet(&mut self, test: &Test, tangles: &Tangles, meetings: &[(usize, (usize, u32, Scope))]) {
         let (releases, acquires) = (self.barriers(true), self.barriers(false));
         for (here, name) in meetings {

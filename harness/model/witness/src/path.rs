@@ -1,4 +1,4 @@
-//! The control-flow paths of a thread, with values that are not known yet.
+//! Control-flow paths of a thread, with symbolic values.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`check` refuses by name what it does not list")]
 
@@ -15,15 +15,14 @@ use crate::profile::Profile;
 use crate::refusal::Refusal;
 use crate::tangle::{self, Exchange};
 
-/// What an operation of a path touches and how.
+/// Memory footprint of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Touch {
     /// The memory (VK-LOC-01): names of one storage have the same number.
     pub storage: u16,
-    /// The memory locations in it: the first byte, and the one behind the last one.
+    /// Its memory locations: first byte and end.
     pub bytes: (u32, u32),
-    /// The cells that it touches: the first one, and the one behind the last one (VK-LOC-02). Which there are, an execution
-    /// decides.
+    /// Its cells: first cell and end (VK-LOC-02). Each execution determines the cells.
     pub cells: (usize, usize),
     /// The reference (VK-REF-02 and following).
     pub reference: u16,
@@ -31,14 +30,15 @@ pub struct Touch {
     pub class: StorageClass,
     /// Non-private (VK-PRIV-01, VK-PRIV-04).
     pub non_private: bool,
-    /// Whether it is atomic (VK-ATOM-01).
+    /// True if it is atomic (VK-ATOM-01).
     pub atomic: bool,
-    /// The scope of its own availability or visibility operation (VK-INST-01, VK-INST-03; of atomics VK-INF-06).
+    /// Scope of the availability or visibility operation that the access performs itself (VK-INST-01,
+    /// VK-INST-03; for atomics VK-INF-06).
     pub own: Option<Scope>,
 }
 
 impl Touch {
-    /// Whether it touches a cell.
+    /// Returns true if it touches a cell.
     pub fn has(&self, cell: usize) -> bool {
         (self.cells.0..self.cells.1).contains(&cell)
     }
@@ -53,12 +53,13 @@ impl Touch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     pub storage: LocationId,
-    /// The first byte of it, and the one behind the last one.
+    /// First byte and end.
     pub bytes: (u32, u32),
 }
 
 impl Cell {
-    /// What a value of an access that begins with `start` has in the cell. The lowest bits of a value are in its first byte.
+    /// Extracts the part of an access value in the cell; the access begins at byte `start`. Values are
+    /// little-endian.
     pub fn part(&self, value: Value, start: u32) -> Value {
         let bits = 8 * (self.bytes.1 - self.bytes.0);
         Value((value.0 >> (8 * (self.bytes.0 - start))) & (u64::MAX >> (64 - bits)))
@@ -73,22 +74,22 @@ impl Cell {
 /// A value that a thread computes: an index into [`Path::nodes`].
 pub type NodeId = usize;
 
-/// How a value comes about.
+/// Origin of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Node {
     /// A number.
     Constant(Value),
-    /// What the read with this number among the path's reads has read.
+    /// Value of the read with this number on the path.
     Read(usize),
     /// A computation.
     Compute(ArithmeticOperation, NodeId, NodeId, ScalarType),
     /// The low bits of a value.
     Cut(NodeId, ScalarType),
-    /// What the subgroup operation with this number among the path's has given.
+    /// Result of the subgroup operation with this number on the path.
     Given(usize),
 }
 
-/// What an executed instruction does.
+/// Effect of an executed instruction.
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// A read; the path's reads are numbered in order.
@@ -107,9 +108,9 @@ pub enum Effect {
     DeviceAvailable(AccessMask),
     /// The visibility half of a memory dependency.
     DeviceVisible(AccessMask),
-    /// `vkFlushMappedMemoryRanges` of these names, all where there are none.
+    /// `vkFlushMappedMemoryRanges` of these names, or of all names if empty.
     Flush(Vec<LocationId>),
-    /// `vkInvalidateMappedMemoryRanges` of these names, all where there are none.
+    /// `vkInvalidateMappedMemoryRanges` of these names, or of all names if empty.
     Invalidate(Vec<LocationId>),
     /// `vkQueueSubmit`.
     Submit,
@@ -126,15 +127,15 @@ pub enum Effect {
 pub struct Step {
     /// Its index in the thread.
     pub instruction: u16,
-    /// Its memory scope; [`Scope::Invocation`] where it has none.
+    /// Its memory scope; [`Scope::Invocation`] by default.
     pub scope: Scope,
     /// Its memory semantics.
     pub semantics: Semantics,
-    /// What it does.
+    /// Its effect.
     pub effect: Effect,
 }
 
-/// What a branch that was taken or not demands of values.
+/// Condition of a branch, taken or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand {
     pub relation: BranchRelation,
@@ -149,11 +150,11 @@ pub struct Path {
     pub steps: Vec<Step>,
     pub nodes: Vec<Node>,
     pub demands: Vec<Demand>,
-    /// What each register holds at the end.
+    /// Final value of each register.
     pub registers: Vec<NodeId>,
     /// The storage that each read reads, and the type of what it reads.
     pub reads: Vec<(u16, ScalarType)>,
-    /// The subgroup operations, in order. What they give is known behind what the reads have read.
+    /// The subgroup operations, in order. Their results follow the values of the reads.
     pub exchanges: Vec<Exchange>,
     /// The instructions that are executed, labels left out, with the branches that are taken.
     pub history: Vec<(usize, bool)>,
@@ -165,7 +166,7 @@ pub struct Paths {
     pub cut: bool,
 }
 
-/// What all threads of a test agree on.
+/// Numbering of names that all threads of a test share.
 pub struct Names {
     /// The number of the storage and of the reference of each name.
     locations: Vec<(u16, u16)>,
@@ -224,7 +225,7 @@ impl Names {
     }
 }
 
-/// Whether an instruction accesses a part of a storage.
+/// Returns true if an instruction accesses a part of a storage.
 fn is_part(test: &Test, kind: &InstructionKind) -> bool {
     kind.access().is_some_and(|access| {
         let storage = test.location(test.storage_of(access.place.location));
@@ -232,8 +233,11 @@ fn is_part(test: &Test, kind: &InstructionKind) -> bool {
     })
 }
 
-/// VK-LOC-01, VK-LOC-02: a memory location is a byte. Those that accesses and observed names have together are one cell. What
-/// nobody executes splits none: a race alone could tell its bytes apart, and of that nothing is defined (VK-DR-02).
+/// VK-LOC-01, VK-LOC-02: a memory location is a byte; bytes that all accesses and observed names share form a
+/// cell.
+///
+/// Unexecuted accesses do not split cells. Only a race could distinguish their bytes, and its result is
+/// undefined (VK-DR-02).
 pub fn cells(test: &Test, touches: impl Iterator<Item = Touch>) -> Vec<Cell> {
     let whole =
         |index: usize| (test.storage_of(LocationId(index as u16)).0, (0, test.locations[index].bytes()));
@@ -257,11 +261,13 @@ pub fn cells(test: &Test, touches: impl Iterator<Item = Touch>) -> Vec<Cell> {
     found
 }
 
-/// VK-REF-02 and -06: every name is a descriptor or a variable of its own and so a reference of its own. VK-REF-05: since
-/// 2024, block-decorated workgroup variables, which is what an alias of workgroup memory can only be, share one.
+/// VK-REF-02 and -06: every name is a separate descriptor or variable, and therefore a separate reference.
+///
+/// VK-REF-05: since 2024, block-decorated workgroup variables share one reference. An alias of workgroup
+/// memory is always such a variable.
 fn reference(id: LocationId, storage: LocationId, class: Option<StorageClass>, profile: Profile) -> u16 {
     let shared = class == Some(StorageClass::Workgroup) && profile.workgroup_blocks_share_a_reference();
-    // Numbers of the shared references lie behind those of the names.
+    // Shared references are numbered after those of the names.
     if shared { storage.0 | 0x8000 } else { id.0 }
 }
 
@@ -270,7 +276,7 @@ fn touched(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
     kind.access().map(|access| (access.place.location, access.place.class))
 }
 
-/// Whether an instruction of a host thread has nothing that only the language of the host would tell.
+/// Returns true if the witness supports an instruction in a host thread.
 fn is_plain(kind: &InstructionKind) -> bool {
     match kind {
         InstructionKind::Access(access) => !access.strength.is_atomic(),
@@ -279,7 +285,7 @@ fn is_plain(kind: &InstructionKind) -> bool {
     }
 }
 
-/// Refuses an instruction that the witness does not cover. What it covers is listed, so that whatever is new is refused.
+/// Refuses an unsupported instruction. The supported ones are listed, so that new ones are refused.
 fn check(kind: &InstructionKind) -> Result<(), Refusal> {
     match kind {
         InstructionKind::Access(access) => check_access(access)?,
@@ -332,14 +338,14 @@ struct Walker<'a> {
     cut: bool,
 }
 
-/// Where a walk stands.
+/// State of a partial walk.
 #[derive(Clone)]
 struct Walk {
     path: Path,
     next: usize,
-    /// How often each jump was taken backwards.
+    /// Number of backward jumps per jump instruction.
     backwards: Vec<u32>,
-    /// How often each control barrier was met.
+    /// Number of executions of each control barrier.
     rounds: Vec<u32>,
 }
 

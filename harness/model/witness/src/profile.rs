@@ -1,4 +1,4 @@
-//! Which text is read, and what the texts differ in.
+//! Versions and readings of the specification text.
 
 /// A version of the memory-model appendix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,7 +13,7 @@ pub enum Text {
     Of14305,
     /// The newest one, 1.4.360, with the n-th arrival of an invocation at a split barrier meeting the n-th waits.
     Latest,
-    /// The same by the letter: it does not say which wait an arrival meets.
+    /// The same by the letter: the wait that an arrival synchronizes with is unspecified.
     ByLetter,
     /// The newest one, where lanes that have taken different paths in divergent control flow never resume common dynamic instances.
     Apart,
@@ -43,7 +43,7 @@ impl Profile {
             .chain([by_letter])
     }
 
-    /// The readings of divergent control flow, which only subgroup operations tell apart.
+    /// Returns the readings of divergent control flow, which only subgroup operations distinguish.
     pub fn of_divergence() -> impl Iterator<Item = Profile> {
         [Text::Latest, Text::Apart, Text::Together].into_iter().map(|text| Profile { text, chains: true })
     }
@@ -67,8 +67,8 @@ impl Profile {
         }
     }
 
-    /// VK-AC-02: "… earlier than the second operation in the second operation's scoped modification order **or location
-    /// order**" stands in the texts since 1.3.298.
+    /// VK-AC-02: the texts since 1.3.298 contain "… earlier than the second operation in the second
+    /// operation's scoped modification order **or location order**".
     pub(crate) fn follows_location_order_in_from_reads(self) -> bool {
         self.text >= Text::Of14305
     }

@@ -1,6 +1,6 @@
-//! What the witness does not cover.
+//! Tests outside the scope of the witness.
 
-/// Why the witness says nothing of a test.
+/// Reason for refusing a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// An atomic, a fence or a branch in a thread of the host.
@@ -27,7 +27,7 @@ pub enum Refusal {
     /// An instruction that the witness has not heard of.
     #[error("{0}")]
     Instruction(&'static str),
-    /// A test of Khronos' format, whose values may be forced.
+    /// A test in Khronos' format, whose values may be forced.
     #[error("tests in Khronos' format")]
     Khronos,
     /// A thread with several interlocked sections.

@@ -1,9 +1,9 @@
-//! In which orders overlapping fragments execute their interlocked sections.
+//! Orders in which overlapping fragments execute their interlocked sections.
 
 use litmus::{InstructionKind, InterlockOrder, Test};
 
-/// What the order F of fragment shader invocations may be (VK-SW-12): that of the columns, or, where the sections are unordered,
-/// any in which they execute their sections one after another.
+/// Returns the possible orders F of fragment shader invocations (VK-SW-12): the order of the columns, or any
+/// sequential order of unordered sections.
 pub fn fragment_orders(test: &Test) -> Vec<Vec<usize>> {
     let unordered = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
         matches!(&instruction.kind, InstructionKind::Interlock(end) if end.order == InterlockOrder::Unordered)

@@ -1,8 +1,11 @@
-//! Subgroup operations, from the text of SPIR-V ("Non-Uniform Instructions") and of Vulkan's shaders chapter ("Group
-//! Operations"): an invocation's result comes of what the invocations of its scope restricted tangle bring. None of them is a
-//! memory operation or a memory barrier, and synchronizes-with is a closed list (VK-SW), so that they order nothing. A control barrier
-//! of execution scope Subgroup is executed by such a tangle too ("OpControlBarrier": it waits for those that execute the same dynamic
-//! instance), which a branch around it makes smaller than the subgroup.
+//! Subgroup operations, from the text of SPIR-V ("Non-Uniform Instructions") and Vulkan's shaders chapter
+//! ("Group Operations").
+//!
+//! The result of an invocation depends on the operands of the invocations in its scope-restricted tangle.
+//! None of these operations is a memory operation or a memory barrier, and synchronizes-with is a closed list
+//! (VK-SW), so they order nothing. Such a tangle also executes control barriers of execution scope Subgroup
+//! ("OpControlBarrier": it waits for those that execute the same dynamic instance). A branch around the
+//! barrier makes the tangle smaller than the subgroup.
 
 use std::collections::BTreeMap;
 
@@ -19,24 +22,24 @@ use crate::values::value;
 /// A subgroup operation that a thread executes.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// Which dynamic instance: those with one name are one.
+    /// Name of the dynamic instance; equal names are one instance.
     pub name: String,
-    /// What is computed.
+    /// The computation.
     pub kind: SubgroupKind,
-    /// What the thread brings.
+    /// Operand of the thread.
     pub brought: Option<NodeId>,
 }
 
 /// The type of all values: 32 bits without a sign.
 pub const WORD: ScalarType = ScalarType::U32;
 
-/// What a thread brings, as an operand.
+/// Returns the operand of a thread.
 pub fn operand(kind: &InstructionKind) -> Option<Operand> {
     kind.subgroup_operation().and_then(|operation| operation.value)
 }
 
-/// What the n-th operation of a thread gives it; none while a value that it needs is not known. What is undefined is 0: the
-/// language lets nobody look at it.
+/// Returns the result of a thread's n-th operation; `None` while an operand is unknown. An undefined result
+/// is 0, because the language forbids its use.
 pub fn result(
     test: &Test,
     instances: &Instances,
@@ -126,12 +129,12 @@ pub fn result(
     Some(Value(answer.into()))
 }
 
-/// What an operation is called among those that tangles execute; barriers have names of their own.
+/// Returns the name of an operation among those that tangles execute; barriers have separate names.
 fn operation_name(id: &str) -> String {
     format!("operation {id}")
 }
 
-/// What an instruction is called that a tangle executes.
+/// Returns the name of an instruction that a tangle executes.
 fn shared_name(kind: &InstructionKind) -> Option<String> {
     match kind {
         InstructionKind::Subgroup(operation) => Some(operation_name(&operation.id)),
@@ -145,7 +148,7 @@ fn shared_name(kind: &InstructionKind) -> Option<String> {
     }
 }
 
-/// Whether some invocations may not reach a control barrier that their tangle executes.
+/// Returns true if some invocations may not reach a control barrier that their tangle executes.
 pub fn is_divergent_barrier(test: &Test, thread: usize, at: usize) -> bool {
     let code = &test.threads[thread].instructions;
     matches!(code[at].kind, InstructionKind::ControlBarrier(_))
@@ -153,53 +156,53 @@ pub fn is_divergent_barrier(test: &Test, thread: usize, at: usize) -> bool {
         && divergence(test, thread, at).is_some()
 }
 
-/// Which invocations execute one dynamic instance of the operations and barriers that some of them may not reach: a number for
-/// each of these and each thread, the same where they do.
+/// The invocations of each dynamic instance, for operations and barriers that some of them may not reach.
+/// Equal numbers per operation and thread are one instance.
 #[derive(Clone, Debug, Default)]
 pub struct Tangles(BTreeMap<(String, usize), usize>);
 
 impl Tangles {
-    /// Whether another invocation has come to a barrier together with the one that executes it.
+    /// Returns true if another invocation has come to a barrier together with the one that executes it.
     pub fn met(&self, test: &Test, (thread, at): (usize, u16), other: usize) -> bool {
         let barrier = &test.threads[thread].instructions[usize::from(at)].kind;
         shared_name(barrier).is_none_or(|name| self.are_together(&name, thread, other))
     }
 
-    /// What all invocations reach in uniform control flow has no numbers.
+    /// In uniform control flow, all invocations are together and have no numbers.
     fn are_together(&self, name: &str, left: usize, right: usize) -> bool {
         let number = |thread: usize| self.0.get(&(name.to_owned(), thread));
         number(left) == number(right)
     }
 }
 
-/// What an invocation did in divergent control flow: "invocations will continue to execute the same dynamic instances as long as
-/// they follow the same control-flow path".
+/// A trace element of an invocation in divergent control flow: "invocations will continue to execute the same
+/// dynamic instances as long as they follow the same control-flow path".
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Mark {
     /// A branch around operations, by its label, and whether it was taken.
     Turn(String, bool),
-    /// What a tangle executes.
+    /// An instruction that a tangle executes.
     Operation(String),
-    /// An instruction of its own column, where no other invocation is.
+    /// A private instruction of one column.
     Alone(usize, usize),
 }
 
-/// What a tangle executes in divergent control flow, by its name, with the invocations that execute it and the marks of each.
+/// An operation in divergent control flow: its name, and the executing invocations with their traces.
 type Divergent = (String, Vec<(usize, Vec<Mark>)>);
 
-/// The outermost branch around an instruction: where it is, and where it goes.
+/// Returns the outermost branch around an instruction and its target.
 fn divergence(test: &Test, thread: usize, at: usize) -> Option<(usize, usize)> {
     (0..at).find_map(|branch| Some((branch, target(test, thread, branch).filter(|end| *end > at)?)))
 }
 
-/// Where a conditional branch goes.
+/// Returns the target of a conditional branch.
 fn target(test: &Test, thread: usize, branch: usize) -> Option<usize> {
     let code = &test.threads[thread].instructions;
     let InstructionKind::Flow(Flow::Branch { target, .. }) = code[branch].kind else { return None };
     code.iter().position(|other| other.kind == InstructionKind::Flow(Flow::Label(target)))
 }
 
-/// The marks of an invocation from where it diverged to an operation; none where it does not execute it.
+/// Returns the trace of an invocation from its divergence to an operation; `None` if it does not execute it.
 fn marks(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<Vec<Mark>> {
     let (begin, end) = divergence(test, thread, at)?;
     let code = &test.threads[thread].instructions;
@@ -224,9 +227,11 @@ fn marks(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<Vec<M
     Some(inside.map(mark).collect())
 }
 
-/// Every answer of a profile to the question which invocations are together. "Invocations that have taken different control flow
-/// paths **may** resume executing the same dynamic instances if their execution reaches the same static instruction": any of
-/// them, unless a profile says otherwise.
+/// Returns the possible dynamic instances under a profile.
+///
+/// "Invocations that have taken different control flow paths **may** resume executing the same dynamic
+/// instances if their execution reaches the same static instruction": any grouping, unless the profile
+/// restricts it.
 pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
     let mut operations: Vec<Divergent> = Vec::new();
     for (thread, code) in test.threads.iter().enumerate() {
@@ -239,7 +244,7 @@ pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
             }
         }
     }
-    // What stands before another operation in some column does so in all.
+    // If an operation precedes another one in some column, it does so in all of them.
     let before = |left: &str, right: &str| {
         test.threads.iter().any(|code| {
             let place = |name: &str| {
@@ -272,7 +277,7 @@ pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
     found
 }
 
-/// Every way to tell so many invocations apart.
+/// Returns all set partitions of `count` invocations.
 fn numberings(count: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..count {
@@ -287,7 +292,7 @@ fn numberings(count: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// Whether the profile allows the numbers of one operation, those before being what they are.
+/// Returns true if the profile allows the numbers of one operation, those before being what they are.
 fn is_allowed(
     test: &Test,
     profile: Profile,

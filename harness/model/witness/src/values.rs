@@ -1,4 +1,4 @@
-//! Values: computed through reads-from, guessed where they are derived from themselves.
+//! Evaluates values through reads-from, and guesses values in cycles.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub fn value(path: &Path, node: NodeId, reads: &[Option<Value>]) -> Option<Value
     }
 }
 
-/// Whether a demand is met, where that is known.
+/// Returns true if a demand is met, where that is known.
 pub fn met(path: &Path, demand: &Demand, reads: &[Option<Value>]) -> Option<bool> {
     let left = value(path, demand.left.0, reads)?.signed(demand.left.1);
     let right = value(path, demand.right.0, reads)?.signed(demand.right.1);
@@ -56,7 +56,7 @@ pub fn guesses(test: &Test) -> Vec<Value> {
                 InstructionKind::Compute(Compute::Arithmetic { operation, left, right, .. }) => {
                     operations.push((*operation, *left, *right));
                 }
-                // What votes and ballots give is made of bits of lanes, whatever is brought to them.
+                // Votes and ballots return lane bits, whatever their operands.
                 InstructionKind::Subgroup(operation) => match operation.kind {
                     SubgroupKind::Elect | SubgroupKind::All | SubgroupKind::Any | SubgroupKind::AllEqual => {
                         found.extend([0, 1]);
@@ -107,8 +107,8 @@ pub fn guesses(test: &Test) -> Vec<Value> {
     found.into_iter().map(Value).collect()
 }
 
-/// What a read of an undefined initial value is tried with (VK-ALLOC-04): 0, and each number that stands in the program, in
-/// its initial state or in what is asked of it.
+/// Returns the candidate values of an undefined initial value (VK-ALLOC-04): 0, and each number in the
+/// program, its initial state or its question.
 pub fn numbers(test: &Test) -> Vec<Value> {
     let mut found: BTreeSet<u64> = BTreeSet::from([0]);
     for location in &test.locations {

@@ -1,4 +1,4 @@
-//! The random programs: what they are, and that the witness can answer them.
+//! The random programs are deterministic and supported by the witness.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ fn programs_are_read_and_answered() {
     }
 }
 
-/// Of each corner's programs so many of a hundred, at least, have another answer without what the corner is about.
+/// For each corner case, at least a fixed percentage of programs change their answer without the feature.
 #[test]
 fn what_a_corner_is_about_decides() {
     const PROGRAMS: u64 = 400;

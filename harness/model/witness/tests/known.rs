@@ -1,4 +1,4 @@
-//! Programs whose answer was settled by hand from the text.
+//! Programs whose answers were derived by hand from the text.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 use litmus::Test;
@@ -13,7 +13,7 @@ fn answer(test: &Test, bound: u32) -> Answer {
     judge(test, Profile::LATEST, &options).unwrap_or_else(|refusal| panic!("{}: {refusal}", test.name))
 }
 
-/// Whether an outcome that meets the condition is allowed, and whether only out of thin air.
+/// Returns true if an outcome that meets the condition is allowed, and whether only out of thin air.
 fn reached(test: &Test, answer: &Answer) -> Option<bool> {
     let condition = &test.question.as_ref().unwrap().condition;
     let observables = test.observables();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use model::Model;
-use model::progress::{Fairness, Limits, ProgressModel, terminates_under};
+use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination_under};
 use runner::progress::{Placement, Settings, run};
 use sim::SimDevice;
 
@@ -45,7 +45,9 @@ fn hangs_are_those_of_the_checker() {
     let (mut wrong, mut asked, mut skipped) = (Vec::new(), 0, 0);
     for entry in litmus::corpus::progress() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
-        let answers = terminates_under(&test, &vulkan, &models, Fairness::Weak, &Limits::default()).unwrap();
+        let answers =
+            check_termination_under(&test, &vulkan, &models, Fairness::Weak, &ProgressLimits::default())
+                .unwrap();
         for (name, answer) in MODELS.iter().zip(answers) {
             let ends = answer.terminates.unwrap();
             let device = SimDevice::scheduled(name.parse().unwrap());

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 
 use litmus::{InstructionKind, Race, Test};
-use model::progress::{Beside, PROMISES, ProgressModel, Promise, Watched, keeps_promises};
+use model::progress::{
+    CopyLevel, ObservedThread, PROGRESS_GUARANTEES, ProgressGuarantee, ProgressModel, keeps_progress_model,
+};
 use results::wire::{
     HangRecord, Hashes, ProgressRun, RUN_SCHEMA, RunLine, RunOutcome, ThreadRecord, ThreadState, VerdictWord,
 };
@@ -178,10 +180,15 @@ fn progress(whole: &ProgressKind<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
     let tested = &whole.plan.devices[cell.device];
     let test = &item.loaded.test;
     let ends = item.verdicts.as_ref().map(|verdicts| verdicts.ends.as_slice()).unwrap_or_default();
-    let ended =
-        || PROMISES.iter().zip(ends).filter(|(_, ends)| **ends == Some(true)).map(|(promise, _)| promise);
+    let ended = || {
+        PROGRESS_GUARANTEES
+            .iter()
+            .zip(ends)
+            .filter(|(_, ends)| **ends == Some(true))
+            .map(|(promise, _)| promise)
+    };
     let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
-    let refuted = |promise: Promise| {
+    let refuted = |promise: ProgressGuarantee| {
         seen.hangs.iter().any(|hang| breaks(test, &ProgressModel::uniform(promise), level, seen.copies, hang))
     };
     ProgressRun {
@@ -264,8 +271,8 @@ fn waits(test: &Test, thread: usize, threads: &[Thread]) -> bool {
     (0..threads.len()).any(|other| meets(other) && at(other).is_none_or(|there| there.id != own.id))
 }
 
-fn watched(test: &Test, threads: &[Thread]) -> Vec<Watched> {
-    let one = |(number, thread): (usize, &Thread)| Watched {
+fn watched(test: &Test, threads: &[Thread]) -> Vec<ObservedThread> {
+    let one = |(number, thread): (usize, &Thread)| ObservedThread {
         started: thread.began,
         ended: thread.ended,
         waits: waits(test, number, threads),
@@ -283,20 +290,20 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
     let mut beside = None;
     if copies > 1 {
         beside = Some(match level {
-            Level::Workgroups => Beside::Workgroups,
-            Level::Subgroups => Beside::Subgroups,
-            Level::Invocations => Beside::Invocations,
+            Level::Workgroups => CopyLevel::Workgroups,
+            Level::Subgroups => CopyLevel::Subgroups,
+            Level::Invocations => CopyLevel::Invocations,
         });
         let spread = match level {
             Level::Workgroups => &mut own.queue_family,
             Level::Subgroups => &mut own.workgroup,
             Level::Invocations => &mut own.subgroup,
         };
-        let owes_lowest = matches!(spread, Promise::Hsa | Promise::HsaObe);
+        let owes_lowest = matches!(spread, ProgressGuarantee::Hsa | ProgressGuarantee::HsaObe);
         // Nothing else is owed, and somebody else of the dispatch may have gone on.
-        let owes_nobody_else = matches!(spread, Promise::Hsa | Promise::Unfair);
-        if *spread == Promise::HsaObe {
-            *spread = Promise::Obe;
+        let owes_nobody_else = matches!(spread, ProgressGuarantee::Hsa | ProgressGuarantee::Unfair);
+        if *spread == ProgressGuarantee::HsaObe {
+            *spread = ProgressGuarantee::Obe;
         }
         let left_out = |lowest: &runner::progress::Lowest| {
             !lowest.stood.moved && barrier(test, lowest.thread as usize, &lowest.stood).is_none()
@@ -308,7 +315,9 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
             return false;
         }
     }
-    hang.witnesses.iter().any(|witness| !keeps_promises(test, &own, &watched(test, &witness.threads), beside))
+    hang.witnesses
+        .iter()
+        .any(|witness| !keeps_progress_model(test, &own, &watched(test, &witness.threads), beside))
 }
 
 fn breaks_claim(whole: &ProgressKind<'_>, cell: &Cell, seen: &Seen, claim: &ProgressModel) -> bool {

@@ -5,7 +5,7 @@ use campaign::inputs;
 use campaign::patience::patience;
 use campaign::shader::source::is_shader;
 use explanation::Shown;
-use model::{Budget, ExplainOptions, executions};
+use model::{Budget, ExplainOptions, list_consistent_executions};
 use results::write::Format;
 
 use crate::arguments::{Check, CheckFormat};
@@ -59,7 +59,7 @@ pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
             ..ExplainOptions::default()
         };
         let asked = models.of(&loaded).and_then(|chosen| {
-            executions(&loaded.test, &chosen.model, &options, most)
+            list_consistent_executions(&loaded.test, &chosen.model, &options, most)
                 .map_err(|error| Failure::input_message(format!("{file}: {error}")))
         });
         let found = match asked {
@@ -69,7 +69,7 @@ pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
                 continue;
             }
         };
-        if let Some(bound) = found.cut {
+        if let Some(bound) = found.loop_bound {
             say(&format!("{file}: warning: runs were cut off at the bound of loops (--unroll {bound})"));
         }
         if !found.complete && found.found.len() < most {

@@ -1,57 +1,59 @@
-//! Expressions to nodes.
+//! Lowers expressions to nodes of the expression graph.
 
-use super::names::{Builtin, FAMILIES, Meaning};
-use super::{Bound, Compiler, DEPTH_LIMIT, Lower, Lowered, Reported, STEP_LIMIT, Scope, Value};
-use crate::cat::ast::{Binding, Comprehension, Expression, ExpressionKind, Iterated, Name};
+use super::names::{Builtin, FAMILIES, NameMeaning};
+use super::{
+    BoundName, Compiler, DEPTH_LIMIT, ErrorReported, LowerResult, LoweredTerm, STEP_LIMIT, ScopeId, TypedNode,
+};
+use crate::cat::ast::{Binding, Comprehension, Expression, ExpressionKind, Identifier, Iterated};
 use crate::cat::error::CatProblem;
-use crate::cat::graph::Graph;
+use crate::cat::graph::ExpressionGraph;
 use crate::cat::plan::{AxiomKind, Node, NodeId, NodeKind};
 use crate::cat::source::CatSpan;
-use crate::cat::vocabulary::Entry;
+use crate::cat::vocabulary::VocabularyEntry;
 
 /// A relation or a set, and the recursive name that it depends on.
-type Found<'m> = (NodeId, Option<&'m str>);
+type RelationNode<'m> = (NodeId, Option<&'m str>);
 
 /// An operation that chains, on sets and on relations.
-struct Chain {
-    sets: fn(&mut Graph<'_>, NodeId, NodeId) -> NodeId,
-    relations: fn(&mut Graph<'_>, NodeId, NodeId) -> NodeId,
-    /// How many operands must stay in front.
+struct OperatorChain {
+    sets: fn(&mut ExpressionGraph<'_>, NodeId, NodeId) -> NodeId,
+    relations: fn(&mut ExpressionGraph<'_>, NodeId, NodeId) -> NodeId,
+    /// Number of leading operands whose order is significant.
     fixed: usize,
-    /// Whether one operand alone can be what makes a pair a member.
+    /// True if one operand alone can be what makes a pair a member.
     alternatives: bool,
 }
 
-const UNION: Chain = Chain {
+const UNION: OperatorChain = OperatorChain {
     sets: |graph, a, b| graph.set_union(a, b),
-    relations: |graph, a, b| graph.union(a, b),
+    relations: |graph, a, b| graph.relation_union(a, b),
     fixed: 0,
     alternatives: true,
 };
-const INTERSECTION: Chain = Chain {
+const INTERSECTION: OperatorChain = OperatorChain {
     sets: |graph, a, b| graph.set_intersection(a, b),
-    relations: |graph, a, b| graph.intersection(a, b),
+    relations: |graph, a, b| graph.relation_intersection(a, b),
     fixed: 0,
     alternatives: false,
 };
-const DIFFERENCE: Chain = Chain {
+const DIFFERENCE: OperatorChain = OperatorChain {
     sets: |graph, a, b| graph.set_difference(a, b),
-    relations: |graph, a, b| graph.difference(a, b),
+    relations: |graph, a, b| graph.relation_difference(a, b),
     fixed: 1,
     alternatives: false,
 };
 
 impl<'m> Compiler<'m> {
-    /// The node that an axiom speaks of.
-    pub(super) fn axiom_body(
+    /// Lowers the body of an axiom.
+    pub(super) fn lower_axiom_body(
         &mut self,
         kind: AxiomKind,
         body: &'m Expression,
-        scope: Scope,
-    ) -> Lower<NodeId> {
-        let lowered = self.lower(body, scope)?;
+        scope: ScopeId,
+    ) -> LowerResult<NodeId> {
+        let lowered = self.lower_expression(body, scope)?;
         match (kind, lowered.value) {
-            (AxiomKind::Empty, Value::Set(node)) => Ok(node),
+            (AxiomKind::Empty, TypedNode::Set(node)) => Ok(node),
             (kind, _) => {
                 let (node, _) = self.as_relation(lowered, body.span)?;
                 // A relation is acyclic just when its closure is.
@@ -63,9 +65,13 @@ impl<'m> Compiler<'m> {
         }
     }
 
-    pub(super) fn lower(&mut self, expression: &'m Expression, scope: Scope) -> Lower<Lowered<'m>> {
+    pub(super) fn lower_expression(
+        &mut self,
+        expression: &'m Expression,
+        scope: ScopeId,
+    ) -> LowerResult<LoweredTerm<'m>> {
         if self.stopped {
-            return Err(Reported);
+            return Err(ErrorReported);
         }
         self.steps += 1;
         let limit = if self.steps > STEP_LIMIT {
@@ -76,44 +82,54 @@ impl<'m> Compiler<'m> {
             return self.lower_within_limits(expression, scope);
         };
         self.stopped = true;
-        Err(self.report(limit, expression.span))
+        Err(self.report_problem(limit, expression.span))
     }
 
-    fn lower_within_limits(&mut self, expression: &'m Expression, scope: Scope) -> Lower<Lowered<'m>> {
+    fn lower_within_limits(
+        &mut self,
+        expression: &'m Expression,
+        scope: ScopeId,
+    ) -> LowerResult<LoweredTerm<'m>> {
         self.depth += 1;
         let result = self.lower_kind(expression, scope);
         self.depth -= 1;
         result
     }
 
-    fn lower_kind(&mut self, expression: &'m Expression, scope: Scope) -> Lower<Lowered<'m>> {
+    fn lower_kind(&mut self, expression: &'m Expression, scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
         match &expression.kind {
-            ExpressionKind::Zero => Ok(plain(Value::Zero)),
-            ExpressionKind::Universe => Ok(plain(Value::Set(self.graph.universe()))),
+            ExpressionKind::Zero => Ok(non_recursive_term(TypedNode::Zero)),
+            ExpressionKind::Universe => Ok(non_recursive_term(TypedNode::Set(self.graph.universe_set()))),
             ExpressionKind::Name(name) => self.lower_name(name, expression.span, scope),
             ExpressionKind::Union(list) => self.lower_chain(list, &UNION, scope),
             ExpressionKind::Intersection(list) => self.lower_chain(list, &INTERSECTION, scope),
             ExpressionKind::Difference(list) => self.lower_difference(list, scope),
             ExpressionKind::Sequence(list) => self.lower_sequence(list, scope),
             ExpressionKind::Product(pair) => {
-                let left = self.set(&pair[0], scope);
-                let right = self.set(&pair[1], scope);
+                let left = self.lower_set(&pair[0], scope);
+                let right = self.lower_set(&pair[1], scope);
                 let ((left, first), (right, second)) = (left?, right?);
-                Ok(relation(self.graph.product(left, right), first.or(second)))
+                Ok(relation_term(self.graph.cartesian_product(left, right), first.or(second)))
             }
             ExpressionKind::Complement(inner) => self.lower_complement(inner, scope),
-            ExpressionKind::Inverse(inner) => self.lower_unary(inner, scope, Graph::inverse),
-            ExpressionKind::Plus(inner) => self.lower_unary(inner, scope, Graph::plus),
-            ExpressionKind::Star(inner) => self.lower_unary(inner, scope, Graph::star),
-            ExpressionKind::Optional(inner) => self.lower_unary(inner, scope, Graph::optional),
+            ExpressionKind::Inverse(inner) => self.lower_unary(inner, scope, ExpressionGraph::inverse_of),
+            ExpressionKind::Plus(inner) => {
+                self.lower_unary(inner, scope, ExpressionGraph::transitive_closure)
+            }
+            ExpressionKind::Star(inner) => {
+                self.lower_unary(inner, scope, ExpressionGraph::reflexive_transitive_closure)
+            }
+            ExpressionKind::Optional(inner) => {
+                self.lower_unary(inner, scope, ExpressionGraph::reflexive_closure)
+            }
             ExpressionKind::Identity(inner) => {
-                let (set, recursive) = self.set(inner, scope)?;
-                Ok(relation(self.graph.identity_on(set), recursive))
+                let (set, recursive) = self.lower_set(inner, scope)?;
+                Ok(relation_term(self.graph.identity_on(set), recursive))
             }
             ExpressionKind::Call(name, arguments) => self.lower_call(name, arguments, expression.span, scope),
             ExpressionKind::Let(bindings, body) => {
-                let inner = self.bind_all(bindings, scope);
-                self.lower(body, inner)
+                let inner = self.bind_definitions(bindings, scope);
+                self.lower_expression(body, inner)
             }
             ExpressionKind::Comprehension(comprehension) => {
                 self.lower_comprehension(comprehension, expression.span, scope)
@@ -121,7 +137,7 @@ impl<'m> Compiler<'m> {
             ExpressionKind::Try(pair) => {
                 let [first, second] = &**pair;
                 let before = self.errors.len();
-                let lowered = self.lower(first, scope);
+                let lowered = self.lower_expression(first, scope);
                 let mut found = self.errors[before..].iter();
                 if found.len() == 0
                     || !found.all(|error| matches!(error.problem, CatProblem::UnknownName { .. }))
@@ -129,43 +145,47 @@ impl<'m> Compiler<'m> {
                     return lowered;
                 }
                 self.errors.truncate(before);
-                self.lower(second, scope)
+                self.lower_expression(second, scope)
             }
             ExpressionKind::LinearOrder(set) => {
-                let (node, _) = self.set(set, scope)?;
+                let (node, _) = self.lower_set(set, scope)?;
                 if node == self.graph.empty_set() {
-                    Ok(plain(Value::Relation(self.graph.empty())))
+                    Ok(non_recursive_term(TypedNode::Relation(self.graph.empty_relation())))
                 } else {
-                    Err(self.report(CatProblem::LinearOrder, set.span))
+                    Err(self.report_problem(CatProblem::LinearOrder, set.span))
                 }
             }
         }
     }
 
-    fn as_relation(&mut self, lowered: Lowered<'m>, span: CatSpan) -> Lower<Found<'m>> {
+    fn as_relation(&mut self, lowered: LoweredTerm<'m>, span: CatSpan) -> LowerResult<RelationNode<'m>> {
         match lowered.value {
-            Value::Relation(node) => Ok((node, lowered.recursive)),
-            Value::Zero => Ok((self.graph.empty(), lowered.recursive)),
+            TypedNode::Relation(node) => Ok((node, lowered.recursive)),
+            TypedNode::Zero => Ok((self.graph.empty_relation(), lowered.recursive)),
             other => {
                 let problem = CatProblem::WrongKind { expected: "a relation", found: other.describe() };
-                Err(self.report(problem, span))
+                Err(self.report_problem(problem, span))
             }
         }
     }
 
-    fn relation(&mut self, expression: &'m Expression, scope: Scope) -> Lower<Found<'m>> {
-        let lowered = self.lower(expression, scope)?;
+    fn lower_relation(
+        &mut self,
+        expression: &'m Expression,
+        scope: ScopeId,
+    ) -> LowerResult<RelationNode<'m>> {
+        let lowered = self.lower_expression(expression, scope)?;
         self.as_relation(lowered, expression.span)
     }
 
-    fn set(&mut self, expression: &'m Expression, scope: Scope) -> Lower<Found<'m>> {
-        let lowered = self.lower(expression, scope)?;
+    fn lower_set(&mut self, expression: &'m Expression, scope: ScopeId) -> LowerResult<RelationNode<'m>> {
+        let lowered = self.lower_expression(expression, scope)?;
         match lowered.value {
-            Value::Set(node) => Ok((node, lowered.recursive)),
-            Value::Zero => Ok((self.graph.empty_set(), lowered.recursive)),
+            TypedNode::Set(node) => Ok((node, lowered.recursive)),
+            TypedNode::Zero => Ok((self.graph.empty_set(), lowered.recursive)),
             other => {
                 let problem = CatProblem::WrongKind { expected: "a set", found: other.describe() };
-                Err(self.report(problem, expression.span))
+                Err(self.report_problem(problem, expression.span))
             }
         }
     }
@@ -173,270 +193,298 @@ impl<'m> Compiler<'m> {
     fn lower_unary(
         &mut self,
         inner: &'m Expression,
-        scope: Scope,
-        operation: impl FnOnce(&mut Graph<'m>, NodeId) -> NodeId,
-    ) -> Lower<Lowered<'m>> {
-        let (node, recursive) = self.relation(inner, scope)?;
-        Ok(relation(operation(&mut self.graph, node), recursive))
+        scope: ScopeId,
+        operation: impl FnOnce(&mut ExpressionGraph<'m>, NodeId) -> NodeId,
+    ) -> LowerResult<LoweredTerm<'m>> {
+        let (node, recursive) = self.lower_relation(inner, scope)?;
+        Ok(relation_term(operation(&mut self.graph, node), recursive))
     }
 
-    /// Reports a recursive name in a place whose growth would shrink the whole.
-    fn must_not_recur(&mut self, recursive: Option<&'m str>, span: CatSpan) -> Lower<()> {
+    /// Reports a recursive name in an antitone position, which would make the recursion non-monotone.
+    fn reject_recursion(&mut self, recursive: Option<&'m str>, span: CatSpan) -> LowerResult<()> {
         match recursive {
-            Some(name) => Err(self.report(CatProblem::NotMonotone { name: name.to_owned() }, span)),
+            Some(name) => Err(self.report_problem(CatProblem::NotMonotone { name: name.to_owned() }, span)),
             None => Ok(()),
         }
     }
 
-    fn lower_complement(&mut self, inner: &'m Expression, scope: Scope) -> Lower<Lowered<'m>> {
-        let lowered = self.lower(inner, scope)?;
-        self.must_not_recur(lowered.recursive, inner.span)?;
-        if let Value::Set(node) = lowered.value {
-            return Ok(plain(Value::Set(self.graph.set_complement(node))));
+    fn lower_complement(&mut self, inner: &'m Expression, scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
+        let lowered = self.lower_expression(inner, scope)?;
+        self.reject_recursion(lowered.recursive, inner.span)?;
+        if let TypedNode::Set(node) = lowered.value {
+            return Ok(non_recursive_term(TypedNode::Set(self.graph.set_complement(node))));
         }
         let (node, _) = self.as_relation(lowered, inner.span)?;
-        Ok(plain(Value::Relation(self.graph.complement(node))))
+        Ok(non_recursive_term(TypedNode::Relation(self.graph.relation_complement(node))))
     }
 
-    fn lower_sequence(&mut self, list: &'m [Expression], scope: Scope) -> Lower<Lowered<'m>> {
-        let mut product: Option<Found<'m>> = None;
+    fn lower_sequence(&mut self, list: &'m [Expression], scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
+        let mut product: Option<RelationNode<'m>> = None;
         let mut reported = false;
         for operand in list {
-            match (self.relation(operand, scope), product) {
+            match (self.lower_relation(operand, scope), product) {
                 (Ok((node, recursive)), Some((before, earlier))) => {
-                    product = Some((self.graph.sequence(before, node), earlier.or(recursive)));
+                    product = Some((self.graph.compose_relations(before, node), earlier.or(recursive)));
                 }
                 (Ok(found), None) => product = Some(found),
-                (Err(Reported), _) => reported = true,
+                (Err(ErrorReported), _) => reported = true,
             }
         }
         match product {
-            Some((node, recursive)) if !reported => Ok(relation(node, recursive)),
-            _ => Err(Reported),
+            Some((node, recursive)) if !reported => Ok(relation_term(node, recursive)),
+            _ => Err(ErrorReported),
         }
     }
 
-    fn lower_chain(&mut self, list: &'m [Expression], chain: &Chain, scope: Scope) -> Lower<Lowered<'m>> {
+    fn lower_chain(
+        &mut self,
+        list: &'m [Expression],
+        chain: &OperatorChain,
+        scope: ScopeId,
+    ) -> LowerResult<LoweredTerm<'m>> {
         let mut operands = Vec::with_capacity(list.len());
         let mut reported = false;
         let mut cited = Vec::new();
         for operand in list {
-            match self.lower(operand, scope) {
+            match self.lower_expression(operand, scope) {
                 Ok(lowered) => {
                     if chain.alternatives {
                         self.label_part(operand, lowered.value, &mut cited);
                     }
                     operands.push((lowered, operand.span));
                 }
-                Err(Reported) => reported = true,
+                Err(ErrorReported) => reported = true,
             }
         }
-        if reported { Err(Reported) } else { self.combine(&operands, chain) }
+        if reported { Err(ErrorReported) } else { self.fold_operands(&operands, chain) }
     }
 
-    fn lower_difference(&mut self, list: &'m [Expression], scope: Scope) -> Lower<Lowered<'m>> {
+    fn lower_difference(&mut self, list: &'m [Expression], scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
         let mut operands = Vec::with_capacity(list.len());
         let mut reported = false;
         for (index, operand) in list.iter().enumerate() {
-            let lowered = self.lower(operand, scope).and_then(|lowered| {
+            let lowered = self.lower_expression(operand, scope).and_then(|lowered| {
                 if index > 0 {
-                    self.must_not_recur(lowered.recursive, operand.span)?;
+                    self.reject_recursion(lowered.recursive, operand.span)?;
                 }
                 Ok(lowered)
             });
             match lowered {
                 Ok(lowered) => operands.push((lowered, operand.span)),
-                Err(Reported) => reported = true,
+                Err(ErrorReported) => reported = true,
             }
         }
-        if reported { Err(Reported) } else { self.combine(&operands, &DIFFERENCE) }
+        if reported { Err(ErrorReported) } else { self.fold_operands(&operands, &DIFFERENCE) }
     }
 
     /// Folds operands of one kind; `0` takes the kind of the others.
-    fn combine(&mut self, operands: &[(Lowered<'m>, CatSpan)], chain: &Chain) -> Lower<Lowered<'m>> {
+    fn fold_operands(
+        &mut self,
+        operands: &[(LoweredTerm<'m>, CatSpan)],
+        chain: &OperatorChain,
+    ) -> LowerResult<LoweredTerm<'m>> {
         let recursive = operands.iter().find_map(|(lowered, _)| lowered.recursive);
-        let decisive = operands.iter().find(|(lowered, _)| !matches!(lowered.value, Value::Zero));
+        let decisive = operands.iter().find(|(lowered, _)| !matches!(lowered.value, TypedNode::Zero));
         let Some((first, first_span)) = decisive else {
-            return Ok(Lowered { value: Value::Zero, recursive });
+            return Ok(LoweredTerm { value: TypedNode::Zero, recursive });
         };
-        let is_set = matches!(first.value, Value::Set(_));
+        let is_set = matches!(first.value, TypedNode::Set(_));
         let mut nodes = Vec::with_capacity(operands.len());
         for (lowered, span) in operands {
             nodes.push(match lowered.value {
-                Value::Set(node) if is_set => node,
-                Value::Relation(node) if !is_set => node,
-                Value::Zero if is_set => self.graph.empty_set(),
-                Value::Zero => self.graph.empty(),
-                Value::Mask(_) => {
+                TypedNode::Set(node) if is_set => node,
+                TypedNode::Relation(node) if !is_set => node,
+                TypedNode::Zero if is_set => self.graph.empty_set(),
+                TypedNode::Zero => self.graph.empty_relation(),
+                TypedNode::Mask(_) => {
                     let expected = "a set or a relation";
                     let problem = CatProblem::WrongKind { expected, found: lowered.value.describe() };
-                    return Err(self.report(problem, *span));
+                    return Err(self.report_problem(problem, *span));
                 }
                 // The decisive operand is a mask, which is reported at its own place.
-                Value::Set(_) | Value::Relation(_) if matches!(first.value, Value::Mask(_)) => continue,
-                Value::Set(_) | Value::Relation(_) => {
+                TypedNode::Set(_) | TypedNode::Relation(_) if matches!(first.value, TypedNode::Mask(_)) => {
+                    continue;
+                }
+                TypedNode::Set(_) | TypedNode::Relation(_) => {
                     let (left, right) = if is_set { ("set", "relation") } else { ("relation", "set") };
                     let label = (format!("this is a {left}"), *first_span);
-                    return Err(self.report_with(CatProblem::MixedKinds { left, right }, *span, vec![label]));
+                    return Err(self.report_with_help(
+                        CatProblem::MixedKinds { left, right },
+                        *span,
+                        vec![label],
+                    ));
                 }
             });
         }
         // Steadier operands first, but for what is subtracted from.
         if let Some(movable) = nodes.get_mut(chain.fixed..) {
-            movable.sort_by_key(|node| self.graph.rank(*node));
+            movable.sort_by_key(|node| self.graph.node_rank(*node));
         }
         let operation = if is_set { chain.sets } else { chain.relations };
         let folded = nodes.into_iter().reduce(|before, node| operation(&mut self.graph, before, node));
         match folded {
-            Some(node) if is_set => Ok(Lowered { value: Value::Set(node), recursive }),
-            Some(node) => Ok(relation(node, recursive)),
-            None => Err(Reported),
+            Some(node) if is_set => Ok(LoweredTerm { value: TypedNode::Set(node), recursive }),
+            Some(node) => Ok(relation_term(node, recursive)),
+            None => Err(ErrorReported),
         }
     }
 
-    fn lower_name(&mut self, name: &'m str, span: CatSpan, scope: Scope) -> Lower<Lowered<'m>> {
+    fn lower_name(&mut self, name: &'m str, span: CatSpan, scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
         let function = || CatProblem::FunctionAsValue { name: name.to_owned() };
         let index = || CatProblem::MissingIndex { name: name.to_owned() };
-        match self.meaning(name, scope) {
-            Some(Meaning::Bound(Bound::Value(lowered))) => Ok(lowered),
-            Some(Meaning::Bound(Bound::Broken)) => Err(Reported),
-            Some(Meaning::Bound(Bound::Function(..))) => Err(self.report(function(), span)),
-            Some(Meaning::Builtin(Builtin::Identity)) => Ok(plain(Value::Relation(self.graph.identity()))),
-            Some(Meaning::Builtin(_)) => Err(self.report(function(), span)),
-            Some(Meaning::Base(Entry::Plain(NodeKind::Set))) => {
-                Ok(plain(Value::Set(self.graph.base(name, NodeKind::Set))))
+        match self.resolve_name(name, scope) {
+            Some(NameMeaning::Bound(BoundName::Value(lowered))) => Ok(lowered),
+            Some(NameMeaning::Bound(BoundName::Broken)) => Err(ErrorReported),
+            Some(NameMeaning::Bound(BoundName::Function(..))) => Err(self.report_problem(function(), span)),
+            Some(NameMeaning::Builtin(Builtin::Identity)) => {
+                Ok(non_recursive_term(TypedNode::Relation(self.graph.identity_relation())))
             }
-            Some(Meaning::Base(Entry::Plain(NodeKind::Relation))) => {
-                Ok(plain(Value::Relation(self.graph.base(name, NodeKind::Relation))))
+            Some(NameMeaning::Builtin(_)) => Err(self.report_problem(function(), span)),
+            Some(NameMeaning::Base(VocabularyEntry::Plain(NodeKind::Set))) => {
+                Ok(non_recursive_term(TypedNode::Set(self.graph.base_node(name, NodeKind::Set))))
             }
-            Some(Meaning::Base(Entry::Indexed(_))) => Err(self.report(index(), span)),
-            Some(Meaning::Base(Entry::Class { set, class })) => {
+            Some(NameMeaning::Base(VocabularyEntry::Plain(NodeKind::Relation))) => {
+                Ok(non_recursive_term(TypedNode::Relation(self.graph.base_node(name, NodeKind::Relation))))
+            }
+            Some(NameMeaning::Base(VocabularyEntry::Indexed(_))) => Err(self.report_problem(index(), span)),
+            Some(NameMeaning::Base(VocabularyEntry::Class { set, class })) => {
                 let mask = 1_u8.checked_shl(u32::from(class)).unwrap_or(0);
-                match self.vocabulary.membership(&set) {
-                    Some(membership) => Ok(plain(Value::Set(self.graph.indexed_set(&set, membership, mask)))),
-                    None => Err(self.unknown(&set, span, scope)),
+                match self.vocabulary.membership_of(&set) {
+                    Some(membership) => {
+                        Ok(non_recursive_term(TypedNode::Set(self.graph.indexed_set(&set, membership, mask))))
+                    }
+                    None => Err(self.report_unknown_name(&set, span, scope)),
                 }
             }
-            None => Err(self.unknown(name, span, scope)),
+            None => Err(self.report_unknown_name(name, span, scope)),
         }
     }
 
     fn lower_call(
         &mut self,
-        name: &'m Name,
+        name: &'m Identifier,
         arguments: &'m [Expression],
         span: CatSpan,
-        scope: Scope,
-    ) -> Lower<Lowered<'m>> {
-        match self.meaning(&name.text, scope) {
-            Some(Meaning::Bound(Bound::Function(function, inner))) => {
-                let lowered = self.inline(function, inner, arguments, span, scope)?;
+        scope: ScopeId,
+    ) -> LowerResult<LoweredTerm<'m>> {
+        match self.resolve_name(&name.text, scope) {
+            Some(NameMeaning::Bound(BoundName::Function(function, inner))) => {
+                let lowered = self.inline_call(function, inner, arguments, span, scope)?;
                 self.label_call(function, lowered.value);
                 Ok(lowered)
             }
-            Some(Meaning::Bound(Bound::Broken)) => Err(Reported),
-            Some(Meaning::Builtin(builtin)) => self.lower_builtin(builtin, name, arguments, span, scope),
-            Some(Meaning::Base(Entry::Indexed(membership))) => {
-                let argument = self.only_argument(name, arguments, span)?;
-                let lowered = self.lower(argument, scope)?;
-                let Value::Mask(mask) = lowered.value else {
+            Some(NameMeaning::Bound(BoundName::Broken)) => Err(ErrorReported),
+            Some(NameMeaning::Builtin(builtin)) => self.lower_builtin(builtin, name, arguments, span, scope),
+            Some(NameMeaning::Base(VocabularyEntry::Indexed(membership))) => {
+                let argument = self.lower_single_argument(name, arguments, span)?;
+                let lowered = self.lower_expression(argument, scope)?;
+                let TypedNode::Mask(mask) = lowered.value else {
                     let problem = CatProblem::WrongKind {
                         expected: "a set of storage classes",
                         found: lowered.value.describe(),
                     };
-                    return Err(self.report(problem, argument.span));
+                    return Err(self.report_problem(problem, argument.span));
                 };
-                Ok(plain(Value::Set(self.graph.indexed_set(&name.text, membership, mask))))
+                Ok(non_recursive_term(TypedNode::Set(self.graph.indexed_set(&name.text, membership, mask))))
             }
-            Some(Meaning::Bound(Bound::Value(_)) | Meaning::Base(_)) => {
-                Err(self.report(CatProblem::NotAFunction { name: name.text.clone() }, name.span))
+            Some(NameMeaning::Bound(BoundName::Value(_)) | NameMeaning::Base(_)) => {
+                Err(self.report_problem(CatProblem::NotAFunction { name: name.text.clone() }, name.span))
             }
-            None => Err(self.unknown(&name.text, name.span, scope)),
+            None => Err(self.report_unknown_name(&name.text, name.span, scope)),
         }
     }
 
-    fn wrong_count(&mut self, name: &str, expected: usize, found: usize, span: CatSpan) -> Reported {
-        self.report(CatProblem::WrongArgumentCount { name: name.to_owned(), expected, found }, span)
+    fn report_wrong_count(
+        &mut self,
+        name: &str,
+        expected: usize,
+        found: usize,
+        span: CatSpan,
+    ) -> ErrorReported {
+        self.report_problem(CatProblem::WrongArgumentCount { name: name.to_owned(), expected, found }, span)
     }
 
-    fn only_argument(
+    fn lower_single_argument(
         &mut self,
-        name: &Name,
+        name: &Identifier,
         arguments: &'m [Expression],
         span: CatSpan,
-    ) -> Lower<&'m Expression> {
+    ) -> LowerResult<&'m Expression> {
         match arguments {
             [argument] => Ok(argument),
-            _ => Err(self.wrong_count(&name.text, 1, arguments.len(), span)),
+            _ => Err(self.report_wrong_count(&name.text, 1, arguments.len(), span)),
         }
     }
 
     fn lower_builtin(
         &mut self,
         builtin: Builtin,
-        name: &'m Name,
+        name: &'m Identifier,
         arguments: &'m [Expression],
         span: CatSpan,
-        scope: Scope,
-    ) -> Lower<Lowered<'m>> {
+        scope: ScopeId,
+    ) -> LowerResult<LoweredTerm<'m>> {
         if let Builtin::Identity = builtin {
-            return Err(self.report(CatProblem::NotAFunction { name: name.text.clone() }, name.span));
+            return Err(self.report_problem(CatProblem::NotAFunction { name: name.text.clone() }, name.span));
         }
-        let argument = self.only_argument(name, arguments, span)?;
+        let argument = self.lower_single_argument(name, arguments, span)?;
         if let Builtin::ToIdentity = builtin {
-            let (set, recursive) = self.set(argument, scope)?;
-            return Ok(relation(self.graph.identity_on(set), recursive));
+            let (set, recursive) = self.lower_set(argument, scope)?;
+            return Ok(relation_term(self.graph.identity_on(set), recursive));
         }
-        let (node, recursive) = self.relation(argument, scope)?;
+        let (node, recursive) = self.lower_relation(argument, scope)?;
         match builtin {
-            Builtin::Domain => Ok(Lowered { value: Value::Set(self.graph.domain(node)), recursive }),
-            Builtin::Range => Ok(Lowered { value: Value::Set(self.graph.range(node)), recursive }),
+            Builtin::Domain => {
+                Ok(LoweredTerm { value: TypedNode::Set(self.graph.domain_of(node)), recursive })
+            }
+            Builtin::Range => Ok(LoweredTerm { value: TypedNode::Set(self.graph.range_of(node)), recursive }),
             Builtin::Immediate | Builtin::Identity | Builtin::ToIdentity => {
-                self.must_not_recur(recursive, argument.span)?;
-                Ok(plain(Value::Relation(self.graph.immediate(node))))
+                self.reject_recursion(recursive, argument.span)?;
+                Ok(non_recursive_term(TypedNode::Relation(self.graph.immediate_relation(node))))
             }
         }
     }
 
-    /// What the arguments of a function or a procedure are.
-    pub(super) fn argument_values(
+    /// Lowers the arguments of a function or procedure call.
+    pub(super) fn lower_arguments(
         &mut self,
         name: &str,
         parameters: usize,
         arguments: &'m [Expression],
         span: CatSpan,
-        scope: Scope,
-    ) -> Lower<Vec<Lowered<'m>>> {
+        scope: ScopeId,
+    ) -> LowerResult<Vec<LoweredTerm<'m>>> {
         if parameters != arguments.len() {
-            return Err(self.wrong_count(name, parameters, arguments.len(), span));
+            return Err(self.report_wrong_count(name, parameters, arguments.len(), span));
         }
-        // All of them are looked at, so that each one's mistakes are told.
-        let values: Vec<Lower<Lowered<'m>>> =
-            arguments.iter().map(|argument| self.lower(argument, scope)).collect();
+        // Lower all arguments before failing, so that every error is reported.
+        let values: Vec<LowerResult<LoweredTerm<'m>>> =
+            arguments.iter().map(|argument| self.lower_expression(argument, scope)).collect();
         values.into_iter().collect()
     }
 
-    fn inline(
+    fn inline_call(
         &mut self,
         function: &'m Binding,
-        inner: Scope,
+        inner: ScopeId,
         arguments: &'m [Expression],
         span: CatSpan,
-        scope: Scope,
-    ) -> Lower<Lowered<'m>> {
+        scope: ScopeId,
+    ) -> LowerResult<LoweredTerm<'m>> {
         let name = &function.name.text;
         let parameters = function.parameters.as_deref().unwrap_or_default();
-        let values = self.argument_values(name, parameters.len(), arguments, span, scope)?;
-        // Equal calls are common where one function builds on another; without this they would multiply.
+        let values = self.lower_arguments(name, parameters.len(), arguments, span, scope)?;
+        // Memoize: calls repeat where functions build on each other, and inlining would be exponential.
         let key = (function.name.span, inner, values);
         if let Some(known) = self.results.get(&key) {
             return Ok(*known);
         }
         let named = parameters.iter().zip(&key.2);
-        let body_scope = named
-            .fold(inner, |outer, (parameter, value)| self.bind(outer, &parameter.text, Bound::Value(*value)));
+        let body_scope = named.fold(inner, |outer, (parameter, value)| {
+            self.bind_name(outer, &parameter.text, BoundName::Value(*value))
+        });
         self.calls.push((name, span));
-        let result = self.lower(&function.body, body_scope);
+        let result = self.lower_expression(&function.body, body_scope);
         self.calls.pop();
         if let Ok(lowered) = result {
             self.results.insert(key, lowered);
@@ -448,42 +496,46 @@ impl<'m> Compiler<'m> {
         &mut self,
         comprehension: &'m Comprehension,
         span: CatSpan,
-        scope: Scope,
-    ) -> Lower<Lowered<'m>> {
-        let members = self.family(comprehension, span, scope)?;
+        scope: ScopeId,
+    ) -> LowerResult<LoweredTerm<'m>> {
+        let members = self.lower_family(comprehension, span, scope)?;
         let mut values = Vec::with_capacity(members.len());
         let body = &comprehension.body;
         for member in &members {
             let mut inner = scope;
             for (variable, value) in comprehension.variables.iter().zip(member) {
-                inner = self.bind(inner, &variable.text, Bound::Value(*value));
+                inner = self.bind_name(inner, &variable.text, BoundName::Value(*value));
             }
-            values.push((self.lower(body, inner)?, body.span));
+            values.push((self.lower_expression(body, inner)?, body.span));
         }
         if values.is_empty() {
-            // The body is checked all the same, and says whether the neutral value is a set or a relation.
+            // Check the body although the family is empty: it determines the kind of the neutral element.
             let mut inner = scope;
             for variable in &comprehension.variables {
-                inner = self.bind(inner, &variable.text, Bound::Value(plain(Value::Mask(0))));
+                inner = self.bind_name(
+                    inner,
+                    &variable.text,
+                    BoundName::Value(non_recursive_term(TypedNode::Mask(0))),
+                );
             }
-            let sample = self.lower(body, inner)?;
+            let sample = self.lower_expression(body, inner)?;
             let value = match sample.value {
-                _ if comprehension.union => Value::Zero,
-                Value::Set(_) => Value::Set(self.graph.universe()),
-                _ => Value::Relation(self.graph.full()),
+                _ if comprehension.union => TypedNode::Zero,
+                TypedNode::Set(_) => TypedNode::Set(self.graph.universe_set()),
+                _ => TypedNode::Relation(self.graph.full_relation()),
             };
-            return Ok(plain(value));
+            return Ok(non_recursive_term(value));
         }
-        self.combine(&values, if comprehension.union { &UNION } else { &INTERSECTION })
+        self.fold_operands(&values, if comprehension.union { &UNION } else { &INTERSECTION })
     }
 
     /// The members of a family: for each, the values of the comprehension's variables.
-    fn family(
+    fn lower_family(
         &mut self,
         comprehension: &'m Comprehension,
         span: CatSpan,
-        scope: Scope,
-    ) -> Lower<Vec<Vec<Lowered<'m>>>> {
+        scope: ScopeId,
+    ) -> LowerResult<Vec<Vec<LoweredTerm<'m>>>> {
         let arity = comprehension.variables.len();
         let masks = match &comprehension.family {
             Iterated::Listed(members) => {
@@ -491,38 +543,44 @@ impl<'m> Compiler<'m> {
                 for (member, place) in members {
                     if member.len() != arity {
                         let problem = CatProblem::WrongMemberSize { expected: arity, found: member.len() };
-                        return Err(self.report(problem, *place));
+                        return Err(self.report_problem(problem, *place));
                     }
-                    let lowered: Lower<Vec<_>> =
-                        member.iter().map(|value| self.lower(value, scope)).collect();
+                    let lowered: LowerResult<Vec<_>> =
+                        member.iter().map(|value| self.lower_expression(value, scope)).collect();
                     values.push(lowered?);
                 }
                 return Ok(values);
             }
-            Iterated::Named(name) => match self.bound(&name.text, scope) {
-                Some(Bound::Value(Lowered { value: Value::Mask(mask), .. })) => classes_of(mask),
-                Some(Bound::Broken) => return Err(Reported),
+            Iterated::Named(name) => match self.lookup_binding(&name.text, scope) {
+                Some(BoundName::Value(LoweredTerm { value: TypedNode::Mask(mask), .. })) => {
+                    class_numbers(mask)
+                }
+                Some(BoundName::Broken) => return Err(ErrorReported),
                 None if name.text == FAMILIES[0] => self.families.masks.clone(),
-                None if name.text == FAMILIES[1] => classes_of(self.families.all_classes()),
-                _ => return Err(self.report(CatProblem::NotAFamily { name: name.text.clone() }, name.span)),
+                None if name.text == FAMILIES[1] => class_numbers(self.families.all_classes()),
+                _ => {
+                    return Err(
+                        self.report_problem(CatProblem::NotAFamily { name: name.text.clone() }, name.span)
+                    );
+                }
             },
         };
         if arity != 1 {
-            return Err(self.report(CatProblem::WrongMemberSize { expected: arity, found: 1 }, span));
+            return Err(self.report_problem(CatProblem::WrongMemberSize { expected: arity, found: 1 }, span));
         }
-        Ok(masks.into_iter().map(|mask| vec![plain(Value::Mask(mask))]).collect())
+        Ok(masks.into_iter().map(|mask| vec![non_recursive_term(TypedNode::Mask(mask))]).collect())
     }
 }
 
-fn plain<'m>(value: Value) -> Lowered<'m> {
-    Lowered { value, recursive: None }
+fn non_recursive_term<'m>(value: TypedNode) -> LoweredTerm<'m> {
+    LoweredTerm { value, recursive: None }
 }
 
-fn relation(node: NodeId, recursive: Option<&str>) -> Lowered<'_> {
-    Lowered { value: Value::Relation(node), recursive }
+fn relation_term(node: NodeId, recursive: Option<&str>) -> LoweredTerm<'_> {
+    LoweredTerm { value: TypedNode::Relation(node), recursive }
 }
 
-/// Each class of a mask as a mask of its own.
-fn classes_of(mask: u8) -> Vec<u8> {
+/// Splits a mask into one single-class mask per class.
+fn class_numbers(mask: u8) -> Vec<u8> {
     (0..8).map(|class| 1 << class).filter(|class| mask & class != 0).collect()
 }

@@ -1,20 +1,20 @@
-//! What names mean, and what their writer may have meant.
+//! Name resolution, and suggestions for misspelled names.
 
-use super::{Bound, Compiler, Reported, Scope};
+use super::{BoundName, Compiler, ErrorReported, ScopeId};
 use crate::cat::ast::{Binding, Bindings, Expression, ExpressionKind, Iterated};
 use crate::cat::error::CatProblem;
 use crate::cat::prelude;
 use crate::cat::source::CatSpan;
-use crate::cat::vocabulary::Entry;
+use crate::cat::vocabulary::VocabularyEntry;
 
-/// What a name means.
-pub(super) enum Meaning<'m> {
-    Bound(Bound<'m>),
+/// The entity that a name resolves to.
+pub(super) enum NameMeaning<'m> {
+    Bound(BoundName<'m>),
     Builtin(Builtin),
-    Base(Entry),
+    Base(VocabularyEntry),
 }
 
-/// What every model can use.
+/// Names that are available to every model.
 #[derive(Clone, Copy)]
 pub(super) enum Builtin {
     Identity,
@@ -36,10 +36,10 @@ const BUILTINS: &[(&str, Builtin)] = &[
 pub(super) const FAMILIES: [&str; 2] = ["masks", "classes"];
 
 /// The names bound inside an expression: innermost last.
-type Local<'m> = Vec<&'m str>;
+type LocalNames<'m> = Vec<&'m str>;
 
 impl<'m> Compiler<'m> {
-    pub(super) fn bound(&self, name: &str, mut scope: Scope) -> Option<Bound<'m>> {
+    pub(super) fn lookup_binding(&self, name: &str, mut scope: ScopeId) -> Option<BoundName<'m>> {
         while let Some(entry) = scope.and_then(|index| self.scopes.get(index)) {
             if entry.name == name {
                 return Some(entry.bound);
@@ -49,48 +49,48 @@ impl<'m> Compiler<'m> {
         None
     }
 
-    pub(super) fn meaning(&mut self, name: &str, scope: Scope) -> Option<Meaning<'m>> {
-        if let Some(bound) = self.bound(name, scope) {
-            return Some(Meaning::Bound(bound));
+    pub(super) fn resolve_name(&mut self, name: &str, scope: ScopeId) -> Option<NameMeaning<'m>> {
+        if let Some(bound) = self.lookup_binding(name, scope) {
+            return Some(NameMeaning::Bound(bound));
         }
         if let Some((_, builtin)) = BUILTINS.iter().find(|(known, _)| *known == name) {
-            return Some(Meaning::Builtin(*builtin));
+            return Some(NameMeaning::Builtin(*builtin));
         }
-        if let Some(entry) = self.vocabulary.entry(name) {
-            return Some(Meaning::Base(entry.clone()));
+        if let Some(entry) = self.vocabulary.find_entry(name) {
+            return Some(NameMeaning::Base(entry.clone()));
         }
-        let derived = prelude::binding(name)?;
-        Some(Meaning::Bound(if derived.parameters.is_some() {
-            Bound::Function(derived, None)
+        let derived = prelude::find_binding(name)?;
+        Some(NameMeaning::Bound(if derived.parameters.is_some() {
+            BoundName::Function(derived, None)
         } else {
-            self.lower(&derived.body, None).map_or(Bound::Broken, Bound::Value)
+            self.lower_expression(&derived.body, None).map_or(BoundName::Broken, BoundName::Value)
         }))
     }
 
-    fn is_known(&self, name: &str, scope: Scope) -> bool {
-        self.bound(name, scope).is_some()
+    fn is_known(&self, name: &str, scope: ScopeId) -> bool {
+        self.lookup_binding(name, scope).is_some()
             || BUILTINS.iter().any(|(known, _)| *known == name)
-            || self.vocabulary.entry(name).is_some()
-            || prelude::binding(name).is_some()
+            || self.vocabulary.find_entry(name).is_some()
+            || prelude::find_binding(name).is_some()
     }
 
-    pub(super) fn unknown(&mut self, name: &str, span: CatSpan, scope: Scope) -> Reported {
+    pub(super) fn report_unknown_name(&mut self, name: &str, span: CatSpan, scope: ScopeId) -> ErrorReported {
         let name = name.to_owned();
         if FAMILIES.contains(&name.as_str()) {
-            return self.report(CatProblem::FamilyAsValue { name }, span);
+            return self.report_problem(CatProblem::FamilyAsValue { name }, span);
         }
-        let similar = self.similar(&name, scope);
-        self.report(CatProblem::UnknownName { name, similar }, span)
+        let similar = self.suggest_similar_name(&name, scope);
+        self.report_problem(CatProblem::UnknownName { name, similar }, span)
     }
 
     /// The known name that is spelt most like `name`, if any comes near.
-    fn similar(&self, name: &str, mut scope: Scope) -> Option<String> {
-        let mut candidates: Vec<&str> = self.vocabulary.names().collect();
+    fn suggest_similar_name(&self, name: &str, mut scope: ScopeId) -> Option<String> {
+        let mut candidates: Vec<&str> = self.vocabulary.entry_names().collect();
         while let Some(entry) = scope.and_then(|index| self.scopes.get(index)) {
             candidates.push(entry.name);
             scope = entry.outer;
         }
-        for name in prelude::names().chain(BUILTINS.iter().map(|(name, _)| *name)) {
+        for name in prelude::iter_names().chain(BUILTINS.iter().map(|(name, _)| *name)) {
             candidates.push(name);
         }
         let furthest = 1 + name.len() / 4;
@@ -103,15 +103,15 @@ impl<'m> Compiler<'m> {
     }
 
     /// Checks the parameters of a function and the names in its body, which is not lowered before it is called.
-    pub(super) fn check_function(&mut self, function: &'m Binding, scope: Scope) {
+    pub(super) fn check_function(&mut self, function: &'m Binding, scope: ScopeId) {
         let parameters = function.parameters.as_deref().unwrap_or_default();
         for (index, parameter) in parameters.iter().enumerate() {
             if let Some(first) = parameters[..index].iter().find(|other| other.text == parameter.text) {
                 let problem = CatProblem::DuplicateName { name: parameter.text.clone() };
-                self.report_with(problem, parameter.span, vec![("first here".into(), first.span)]);
+                self.report_with_help(problem, parameter.span, vec![("first here".into(), first.span)]);
             }
         }
-        let mut local: Local<'m> = parameters.iter().map(|parameter| parameter.text.as_str()).collect();
+        let mut local: LocalNames<'m> = parameters.iter().map(|parameter| parameter.text.as_str()).collect();
         self.check_names(&function.body, function, scope, &mut local);
     }
 
@@ -120,16 +120,16 @@ impl<'m> Compiler<'m> {
         name: &str,
         span: CatSpan,
         function: &'m Binding,
-        scope: Scope,
-        local: &Local<'m>,
+        scope: ScopeId,
+        local: &LocalNames<'m>,
     ) {
         if local.contains(&name) || self.is_known(name, scope) {
             return;
         }
         if name == function.name.text {
-            self.report(CatProblem::RecursiveFunction { name: name.to_owned() }, span);
+            self.report_problem(CatProblem::RecursiveFunction { name: name.to_owned() }, span);
         } else {
-            self.unknown(name, span, scope);
+            self.report_unknown_name(name, span, scope);
         }
     }
 
@@ -137,8 +137,8 @@ impl<'m> Compiler<'m> {
         &mut self,
         expression: &'m Expression,
         function: &'m Binding,
-        scope: Scope,
-        local: &mut Local<'m>,
+        scope: ScopeId,
+        local: &mut LocalNames<'m>,
     ) {
         let outer = local.len();
         match &expression.kind {
@@ -153,7 +153,7 @@ impl<'m> Compiler<'m> {
             ExpressionKind::Product(pair) => {
                 pair.iter().for_each(|operand| self.check_names(operand, function, scope, local));
             }
-            // Which of the two counts is found where the function is used.
+            // The fallback decides at the use site, so check both alternatives.
             ExpressionKind::Try(pair) => self.check_names(&pair[1], function, scope, local),
             ExpressionKind::Complement(inner)
             | ExpressionKind::Inverse(inner)
@@ -192,8 +192,8 @@ impl<'m> Compiler<'m> {
         &mut self,
         bindings: &'m Bindings,
         function: &'m Binding,
-        scope: Scope,
-        local: &mut Local<'m>,
+        scope: ScopeId,
+        local: &mut LocalNames<'m>,
     ) {
         let names = || bindings.bindings.iter().map(|binding| binding.name.text.as_str());
         if bindings.recursive {

@@ -1,19 +1,19 @@
-//! Demands: axioms, and herd's procedures, which are axioms with parameters.
+//! Axioms and herd's procedures, which are parameterized axioms.
 
-use super::{Bound, Compiler, Scope};
-use crate::cat::ast::{Name, Procedure, StatementKind};
+use super::{BoundName, Compiler, ScopeId};
+use crate::cat::ast::{Identifier, Procedure, StatementKind};
 use crate::cat::error::CatProblem;
 use crate::cat::plan::Axiom;
 use crate::cat::prelude;
 
 impl<'m> Compiler<'m> {
-    /// Notes a procedure. Its parameters and names are looked at where it is called, as it may be a library's.
-    pub(super) fn define(&mut self, procedure: &'m Procedure, scope: Scope) {
+    /// Declares a procedure. Its body is checked at each call, because a library procedure may be unused.
+    pub(super) fn define_procedure(&mut self, procedure: &'m Procedure, scope: ScopeId) {
         for (index, parameter) in procedure.parameters.iter().enumerate() {
             let earlier = &procedure.parameters[..index];
             if let Some(first) = earlier.iter().find(|other| other.text == parameter.text) {
                 let problem = CatProblem::DuplicateName { name: parameter.text.clone() };
-                self.report_with(problem, parameter.span, vec![("first here".into(), first.span)]);
+                self.report_with_help(problem, parameter.span, vec![("first here".into(), first.span)]);
             }
         }
         self.procedures.push((procedure, scope));
@@ -21,17 +21,17 @@ impl<'m> Compiler<'m> {
 
     /// Adds what a statement demands, under the name of the call that it is part of, and gives what the next one sees.
     /// The first `visible` procedures can be called.
-    pub(super) fn demand(
+    pub(super) fn inline_procedure(
         &mut self,
         kind: &'m StatementKind,
-        scope: Scope,
-        called: Option<&'m Name>,
+        scope: ScopeId,
+        called: Option<&'m Identifier>,
         visible: usize,
-    ) -> Scope {
+    ) -> ScopeId {
         match kind {
-            StatementKind::Let(bindings) => return self.bind_all(bindings, scope),
+            StatementKind::Let(bindings) => return self.bind_definitions(bindings, scope),
             StatementKind::Axiom { kind, negated, flag, body, name } => {
-                if let Ok(node) = self.axiom_body(*kind, body, scope) {
+                if let Ok(node) = self.lower_axiom_body(*kind, body, scope) {
                     self.axioms.push(Axiom {
                         kind: *kind,
                         negated: *negated,
@@ -45,30 +45,34 @@ impl<'m> Compiler<'m> {
             StatementKind::Call { procedure: wanted, arguments, name } => {
                 let own = self.procedures.iter().take(visible).enumerate().rev();
                 let own = own.map(|(index, (procedure, scope))| (index, *procedure, *scope));
-                let shared = prelude::procedures().map(|procedure| (0, procedure, None));
+                let shared = prelude::iter_procedures().map(|procedure| (0, procedure, None));
                 let Some((index, procedure, seen)) =
                     own.chain(shared).find(|(_, procedure, _)| procedure.name.text == wanted.text)
                 else {
-                    self.report(CatProblem::UnknownProcedure { name: wanted.text.clone() }, wanted.span);
+                    self.report_problem(
+                        CatProblem::UnknownProcedure { name: wanted.text.clone() },
+                        wanted.span,
+                    );
                     return scope;
                 };
                 let parameters = &procedure.parameters;
                 let count = parameters.len();
-                let Ok(values) = self.argument_values(&wanted.text, count, arguments, wanted.span, scope)
+                let Ok(values) = self.lower_arguments(&wanted.text, count, arguments, wanted.span, scope)
                 else {
                     return scope;
                 };
                 let mut inner = seen;
                 for (parameter, value) in parameters.iter().zip(values) {
-                    inner = self.bind(inner, &parameter.text, Bound::Value(value));
+                    inner = self.bind_name(inner, &parameter.text, BoundName::Value(value));
                 }
                 self.calls.push((&wanted.text, wanted.span));
                 for (kind, _) in &procedure.body {
-                    inner = self.demand(kind, inner, called.or(name.as_ref()).or(Some(wanted)), index);
+                    inner =
+                        self.inline_procedure(kind, inner, called.or(name.as_ref()).or(Some(wanted)), index);
                 }
                 self.calls.pop();
             }
-            StatementKind::Procedure(procedure) => self.define(procedure, scope),
+            StatementKind::Procedure(procedure) => self.define_procedure(procedure, scope),
         }
         scope
     }

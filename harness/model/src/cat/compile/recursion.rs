@@ -1,60 +1,67 @@
-//! `let rec`: definitions that use one another, as least fixpoints.
+//! `let rec`: mutually recursive definitions, evaluated to their least fixpoint.
+//!
+//! Bodies must be monotone. Complement and the right side of a difference reject recursive names, so the
+//! fixpoint exists (Knaster–Tarski).
 
-use super::names::{Builtin, Meaning};
-use super::{Bound, Compiler, Lowered, Scope, Value};
+use super::names::{Builtin, NameMeaning};
+use super::{BoundName, Compiler, LoweredTerm, ScopeId, TypedNode};
 use crate::cat::ast::{Bindings, Expression, ExpressionKind, Iterated};
 use crate::cat::error::CatProblem;
 use crate::cat::layout::RawGroup;
 use crate::cat::plan::{GroupId, NodeId, NodeKind};
-use crate::cat::vocabulary::Entry;
+use crate::cat::vocabulary::VocabularyEntry;
 
-/// Names whose kind is being found, innermost last; `None` while it is not known.
-type Probe<'m> = Vec<(&'m str, Option<NodeKind>)>;
+/// Names whose kind is being inferred, innermost last; `None` until it is known.
+type KindProbe<'m> = Vec<(&'m str, Option<NodeKind>)>;
 
 impl<'m> Compiler<'m> {
-    /// The values of a `let rec`.
-    pub(super) fn recursive_values(&mut self, bindings: &'m Bindings, scope: Scope) -> Vec<Bound<'m>> {
-        let broken = vec![Bound::Broken; bindings.bindings.len()];
+    /// Lowers the definitions of a `let rec`.
+    pub(super) fn lower_recursive_bindings(
+        &mut self,
+        bindings: &'m Bindings,
+        scope: ScopeId,
+    ) -> Vec<BoundName<'m>> {
+        let broken = vec![BoundName::Broken; bindings.bindings.len()];
         let names = || bindings.bindings.iter().map(|binding| &binding.name);
         if self.recursion {
             if let Some(name) = names().next() {
-                self.report(CatProblem::NestedRecursion, name.span);
+                self.report_problem(CatProblem::NestedRecursion, name.span);
             }
             return broken;
         }
         let mut functions = false;
         for binding in bindings.bindings.iter().filter(|binding| binding.parameters.is_some()) {
             let problem = CatProblem::FunctionInRecursion { name: binding.name.text.clone() };
-            self.report(problem, binding.name.span);
+            self.report_problem(problem, binding.name.span);
             functions = true;
         }
         if functions {
             return broken;
         }
 
-        let kinds = self.kinds(bindings, scope);
+        let kinds = self.infer_kinds(bindings, scope);
         let group = GroupId(self.groups.len() as u32);
         let created = self.graph.nodes.len() as u32;
         let members: Vec<NodeId> = kinds
             .iter()
             .enumerate()
-            .map(|(index, kind)| self.graph.recursive(group, index as u32, *kind))
+            .map(|(index, kind)| self.graph.recursive_node(group, index as u32, *kind))
             .collect();
         let value = |node: NodeId, kind: NodeKind| match kind {
-            NodeKind::Set => Value::Set(node),
-            NodeKind::Relation => Value::Relation(node),
+            NodeKind::Set => TypedNode::Set(node),
+            NodeKind::Relation => TypedNode::Relation(node),
         };
         let mut inner = scope;
         for ((name, node), kind) in names().zip(&members).zip(&kinds) {
-            let lowered = Lowered { value: value(*node, *kind), recursive: Some(&name.text) };
-            inner = self.bind(inner, &name.text, Bound::Value(lowered));
+            let lowered = LoweredTerm { value: value(*node, *kind), recursive: Some(&name.text) };
+            inner = self.bind_name(inner, &name.text, BoundName::Value(lowered));
         }
         self.recursion = true;
         let bodies: Vec<Option<NodeId>> = bindings
             .bindings
             .iter()
             .zip(&kinds)
-            .map(|(binding, kind)| self.recursive_body(&binding.body, *kind, inner))
+            .map(|(binding, kind)| self.lower_recursive_body(&binding.body, *kind, inner))
             .collect();
         self.recursion = false;
         let Some(bodies) = bodies.into_iter().collect::<Option<Vec<NodeId>>>() else {
@@ -64,49 +71,56 @@ impl<'m> Compiler<'m> {
         members
             .iter()
             .zip(&kinds)
-            .map(|(node, kind)| Bound::Value(Lowered { value: value(*node, *kind), recursive: None }))
+            .map(|(node, kind)| BoundName::Value(LoweredTerm { value: value(*node, *kind), recursive: None }))
             .collect()
     }
 
-    fn recursive_body(&mut self, body: &'m Expression, kind: NodeKind, scope: Scope) -> Option<NodeId> {
-        let lowered = self.lower(body, scope).ok()?;
+    fn lower_recursive_body(
+        &mut self,
+        body: &'m Expression,
+        kind: NodeKind,
+        scope: ScopeId,
+    ) -> Option<NodeId> {
+        let lowered = self.lower_expression(body, scope).ok()?;
         match (kind, lowered.value) {
-            (NodeKind::Set, Value::Set(node)) | (NodeKind::Relation, Value::Relation(node)) => Some(node),
-            (NodeKind::Set, Value::Zero) => Some(self.graph.empty_set()),
-            (NodeKind::Relation, Value::Zero) => Some(self.graph.empty()),
+            (NodeKind::Set, TypedNode::Set(node)) | (NodeKind::Relation, TypedNode::Relation(node)) => {
+                Some(node)
+            }
+            (NodeKind::Set, TypedNode::Zero) => Some(self.graph.empty_set()),
+            (NodeKind::Relation, TypedNode::Zero) => Some(self.graph.empty_relation()),
             (kind, found) => {
                 let expected = match kind {
                     NodeKind::Set => "a set",
                     NodeKind::Relation => "a relation",
                 };
-                self.report(CatProblem::WrongKind { expected, found: found.describe() }, body.span);
+                self.report_problem(CatProblem::WrongKind { expected, found: found.describe() }, body.span);
                 None
             }
         }
     }
 
-    /// Whether each definition is a set or a relation, found from what its body is made of.
-    fn kinds(&mut self, bindings: &'m Bindings, scope: Scope) -> Vec<NodeKind> {
-        let mut probe: Probe<'m> =
+    /// Returns true if each definition is a set or a relation, found from what its body is made of.
+    fn infer_kinds(&mut self, bindings: &'m Bindings, scope: ScopeId) -> Vec<NodeKind> {
+        let mut probe: KindProbe<'m> =
             bindings.bindings.iter().map(|binding| (binding.name.text.as_str(), None)).collect();
         // Each pass settles one more kind at least, or none is left to settle.
         for _ in &bindings.bindings {
             for (index, binding) in bindings.bindings.iter().enumerate() {
                 if probe[index].1.is_none() {
-                    probe[index].1 = self.kind_of(&binding.body, scope, &mut probe);
+                    probe[index].1 = self.infer_kind(&binding.body, scope, &mut probe);
                 }
             }
         }
         probe.into_iter().map(|(_, kind)| kind.unwrap_or(NodeKind::Relation)).collect()
     }
 
-    /// The kind of an expression as far as its spelling tells; calls of functions count as relations when their
-    /// arguments decide.
-    fn kind_of(
+    /// Infers the kind of an expression from its syntax. A call is a relation if its kind depends on its
+    /// arguments.
+    fn infer_kind(
         &mut self,
         expression: &'m Expression,
-        scope: Scope,
-        probe: &mut Probe<'m>,
+        scope: ScopeId,
+        probe: &mut KindProbe<'m>,
     ) -> Option<NodeKind> {
         match &expression.kind {
             ExpressionKind::Zero => None,
@@ -115,16 +129,16 @@ impl<'m> Compiler<'m> {
                 if let Some((_, kind)) = probe.iter().rev().find(|(known, _)| known == name) {
                     return *kind;
                 }
-                self.kind_of_name(name, scope)
+                self.infer_kind_of_name(name, scope)
             }
             ExpressionKind::Union(list)
             | ExpressionKind::Intersection(list)
             | ExpressionKind::Difference(list) => {
-                list.iter().find_map(|operand| self.kind_of(operand, scope, probe))
+                list.iter().find_map(|operand| self.infer_kind(operand, scope, probe))
             }
-            ExpressionKind::Complement(inner) => self.kind_of(inner, scope, probe),
+            ExpressionKind::Complement(inner) => self.infer_kind(inner, scope, probe),
             ExpressionKind::Try(pair) => {
-                self.kind_of(&pair[0], scope, probe).or_else(|| self.kind_of(&pair[1], scope, probe))
+                self.infer_kind(&pair[0], scope, probe).or_else(|| self.infer_kind(&pair[1], scope, probe))
             }
             ExpressionKind::Sequence(_)
             | ExpressionKind::Product(_)
@@ -134,15 +148,15 @@ impl<'m> Compiler<'m> {
             | ExpressionKind::Optional(_)
             | ExpressionKind::LinearOrder(_)
             | ExpressionKind::Identity(_) => Some(NodeKind::Relation),
-            ExpressionKind::Call(name, _) => match self.meaning(&name.text, scope) {
-                Some(Meaning::Builtin(Builtin::Domain | Builtin::Range)) => Some(NodeKind::Set),
-                Some(Meaning::Base(Entry::Indexed(_))) => Some(NodeKind::Set),
-                Some(Meaning::Bound(Bound::Function(function, inner))) => {
+            ExpressionKind::Call(name, _) => match self.resolve_name(&name.text, scope) {
+                Some(NameMeaning::Builtin(Builtin::Domain | Builtin::Range)) => Some(NodeKind::Set),
+                Some(NameMeaning::Base(VocabularyEntry::Indexed(_))) => Some(NodeKind::Set),
+                Some(NameMeaning::Bound(BoundName::Function(function, inner))) => {
                     // The parameters hide nothing that is probed: a name that only they could settle stays open.
                     let before = probe.len();
                     let parameters = function.parameters.iter().flatten();
                     probe.extend(parameters.map(|parameter| (parameter.text.as_str(), None)));
-                    let kind = self.kind_of(&function.body, inner, probe);
+                    let kind = self.infer_kind(&function.body, inner, probe);
                     probe.truncate(before);
                     kind
                 }
@@ -151,10 +165,10 @@ impl<'m> Compiler<'m> {
             ExpressionKind::Let(bindings, body) => {
                 let before = probe.len();
                 for binding in &bindings.bindings {
-                    let kind = self.kind_of(&binding.body, scope, probe);
+                    let kind = self.infer_kind(&binding.body, scope, probe);
                     probe.push((&binding.name.text, kind));
                 }
-                let kind = self.kind_of(body, scope, probe);
+                let kind = self.infer_kind(body, scope, probe);
                 probe.truncate(before);
                 kind
             }
@@ -166,26 +180,26 @@ impl<'m> Compiler<'m> {
                 };
                 for (index, variable) in comprehension.variables.iter().enumerate() {
                     let value = first.and_then(|(member, _)| member.get(index));
-                    let kind = value.and_then(|value| self.kind_of(value, scope, probe));
+                    let kind = value.and_then(|value| self.infer_kind(value, scope, probe));
                     probe.push((&variable.text, kind));
                 }
-                let kind = self.kind_of(&comprehension.body, scope, probe);
+                let kind = self.infer_kind(&comprehension.body, scope, probe);
                 probe.truncate(before);
                 kind
             }
         }
     }
 
-    fn kind_of_name(&mut self, name: &str, scope: Scope) -> Option<NodeKind> {
-        match self.meaning(name, scope)? {
-            Meaning::Bound(Bound::Value(lowered)) => match lowered.value {
-                Value::Set(_) => Some(NodeKind::Set),
-                Value::Relation(_) => Some(NodeKind::Relation),
-                Value::Zero | Value::Mask(_) => None,
+    fn infer_kind_of_name(&mut self, name: &str, scope: ScopeId) -> Option<NodeKind> {
+        match self.resolve_name(name, scope)? {
+            NameMeaning::Bound(BoundName::Value(lowered)) => match lowered.value {
+                TypedNode::Set(_) => Some(NodeKind::Set),
+                TypedNode::Relation(_) => Some(NodeKind::Relation),
+                TypedNode::Zero | TypedNode::Mask(_) => None,
             },
-            Meaning::Builtin(Builtin::Identity) => Some(NodeKind::Relation),
-            Meaning::Base(Entry::Plain(kind)) => Some(kind),
-            Meaning::Base(Entry::Class { .. }) => Some(NodeKind::Set),
+            NameMeaning::Builtin(Builtin::Identity) => Some(NodeKind::Relation),
+            NameMeaning::Base(VocabularyEntry::Plain(kind)) => Some(kind),
+            NameMeaning::Base(VocabularyEntry::Class { .. }) => Some(NodeKind::Set),
             _ => None,
         }
     }

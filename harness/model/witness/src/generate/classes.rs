@@ -1,5 +1,7 @@
-//! Chains whose links synchronize by different classes of semantics, so that happens-before of one class ends where that of
-//! another goes on: what a link of availability or visibility carries is then needed, and no order of accesses hides it.
+//! Chains whose links synchronize through different storage classes.
+//!
+//! Happens-before of one class ends where that of another begins. Availability or visibility must therefore
+//! carry the payload, and no order of accesses hides its absence.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,7 @@
-//! Small programs for one corner of the model each, which mixtures of everything reach too seldom. A program is right but for
-//! a choice or two, and the corner decides: [`Corner::without`] is the same program with another answer.
+//! Small programs for one corner case of the model each, which mixtures rarely reach.
+//!
+//! A program is correct except for one or two choices, and the corner case decides its answer.
+//! [`Corner::without`] returns the program with the opposite answer.
 
 mod sheet;
 mod threads;
@@ -17,9 +19,9 @@ use sheet::Sheet;
 pub enum Corner {
     /// Chains of availability and visibility over two to four agents, read-modify-writes among their links.
     Links,
-    /// Barriers beside atomics of a class that their semantics name or do not name.
+    /// Barriers next to atomics of a class that their semantics include or omit.
     Beside,
-    /// Compare-exchanges that fail, with semantics of their own.
+    /// Failing compare-exchanges with separate failure semantics.
     Failure,
     /// Loops that count.
     Turns,

@@ -1,4 +1,4 @@
-//! Programs that are mixtures of everything.
+//! Random mixtures of all features.
 
 use super::{ALIAS, FLAGS, PAYLOAD, Writer};
 

@@ -1,10 +1,11 @@
-//! Random programs with subgroup operations: lanes of one subgroup, and another thread that writes and reads what they do.
+//! Random programs with subgroup operations: the lanes of one subgroup, and another thread on the same
+//! locations.
 
 use std::fmt::Write as _;
 
 use super::{Family, Program, Random};
 
-/// Accesses of a program at most: the witness tries every order of them.
+/// Bound on the accesses of a program, because the witness enumerates all orders.
 const ACCESSES: usize = 7;
 
 /// A program that is being written.
@@ -72,7 +73,7 @@ pub fn guarded_program(seed: u64) -> Program {
         }
         writer.block(&members, 0, &mut names);
     }
-    // What a barrier in a block orders shows behind it.
+    // The order of a barrier in a block is observable after it.
     for thread in 0..threads {
         if writer.accesses < ACCESSES - 1 && writer.random.chance(60) {
             writer.access(thread);
@@ -107,7 +108,7 @@ impl Tangles {
                 self.operation_of(members, names);
             }
         }
-        // The last part shows who is there, or orders what they have done.
+        // The last part observes the participants, or orders their operations.
         if self.random.chance(30) {
             self.barrier(members, names);
         } else {
@@ -118,7 +119,7 @@ impl Tangles {
         }
     }
 
-    /// An operation of lanes, of which some may not come to it.
+    /// Emits an operation that some of the lanes may not reach.
     fn operation_of(&mut self, members: &[usize], names: &mut usize) {
         let instance = format!("o{names}");
         *names += 1;
@@ -207,7 +208,7 @@ impl Tangles {
         self.line(thread, text);
     }
 
-    /// A control barrier of lanes, of which some may not come to it.
+    /// Emits a control barrier that some of the lanes may not reach.
     fn barrier(&mut self, members: &[usize], names: &mut usize) {
         let instance = *names;
         *names += 1;
@@ -229,7 +230,7 @@ impl Tangles {
         let choice = self.random.below(17);
         for lane in members.clone() {
             let other = members[self.random.below(members.len())];
-            // What it is, the numbers, and where the lane's value comes from.
+            // Mnemonic, numbers, and source of the lane's value.
             let (word, numbers, source) = match choice {
                 0 => ("elect".to_owned(), String::new(), None),
                 1 => ("all".to_owned(), String::new(), None),

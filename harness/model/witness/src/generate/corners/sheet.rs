@@ -1,10 +1,10 @@
-//! A program as it is written: columns of lines.
+//! Builder of a program as columns of lines.
 
 use std::fmt::Write as _;
 
 use crate::generate::Random;
 
-/// Where an agent is: queue family, workgroup, subgroup.
+/// Placement of an agent: queue family, workgroup, subgroup.
 pub type Spot = (usize, usize, usize);
 
 /// A column.
@@ -33,7 +33,7 @@ impl Column {
         self.guards += 1;
     }
 
-    /// Where what is left out ends.
+    /// Emits the ends of the skipped parts.
     pub fn end(&mut self) {
         for guard in 0..self.guards {
             self.line(format!("LC9{guard}:"));
@@ -52,7 +52,7 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// As many agents of the device, near one another or far.
+    /// Places `count` agents on the device, near each other or far apart.
     pub fn agents(&mut self, random: &mut Random, count: usize) {
         for index in 0..count {
             let spot = match self.columns.last() {
@@ -67,7 +67,7 @@ impl Sheet {
         }
     }
 
-    /// As many agents of two workgroups, first those of the one.
+    /// Places `count` agents in two workgroups, those of the first workgroup first.
     pub fn groups(&mut self, random: &mut Random, count: usize) {
         let first = 1 + random.below(count - 1);
         let family = usize::from(random.chance(25));

@@ -1,4 +1,4 @@
-//! What the threads of each corner do.
+//! Threads of each corner case.
 
 use super::sheet::Sheet;
 use crate::generate::Random;
@@ -9,7 +9,8 @@ fn perhaps(random: &mut Random, percent: usize, flag: &'static str) -> &'static 
 }
 
 impl Sheet {
-    /// A scope: the one that reaches in so many of a hundred, else mostly a wide one.
+    /// Returns a scope: with `percent` probability the narrowest sufficient one, otherwise usually a wide
+    /// one.
     fn scope(&self, random: &mut Random, percent: usize, a: usize, b: usize) -> &'static str {
         if random.chance(percent) {
             self.reach(a, b)
@@ -38,7 +39,7 @@ impl Sheet {
         if semantic && random.chance(80) {
             self.line(0, format!("membar.rel.{scope}.semsc0.semav"));
         }
-        // How often the flag was passed on by read-modify-writes, and which one it is.
+        // Number of read-modify-writes that continue the flag's release sequence, and the index of this one.
         let (mut flag, mut passed) = (0, 1);
         let available = perhaps(random, if semantic { 30 } else { 10 }, ".semav");
         let first = wide(random, self.reach(0, 1));
@@ -106,7 +107,8 @@ impl Sheet {
         self.question = "x == 1".to_owned();
     }
 
-    /// A payload and a flag of two classes, handed over with barriers whose semantics name the one, the other or both.
+    /// A payload and a flag of two classes, transferred with barriers whose semantics include one, the other
+    /// or both.
     pub fn beside(&mut self, random: &mut Random) {
         let count = random.pick(&[2, 2, 2, 3]);
         self.agents(random, count);
@@ -438,7 +440,7 @@ impl Sheet {
         self.line(agent, line);
     }
 
-    /// What was received is asked of a filter instead of branches.
+    /// A filter checks the received value instead of branches.
     pub fn filter(&mut self, random: &mut Random) {
         let mut seen = Vec::new();
         for (agent, column) in self.columns.iter_mut().enumerate() {
@@ -462,7 +464,8 @@ impl Sheet {
         self.filter = Some(if seen.is_empty() { "true".to_owned() } else { seen.join(" /\\ ") });
     }
 
-    /// Submissions, and a host that writes before them and reads behind them, with flushes and invalidations or without.
+    /// Submissions, and a host that writes before and reads after them, with or without flushes and
+    /// invalidations.
     pub fn host(&mut self, random: &mut Random) {
         let count = random.pick(&[1, 2, 2]);
         self.agents(random, count);

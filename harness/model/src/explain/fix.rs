@@ -1,4 +1,8 @@
-//! The cheapest strengthening of a program after which nothing races, and after which an outcome is forbidden besides.
+//! Finds the cheapest strengthening that removes all races, or forbids an outcome in addition.
+//!
+//! The search first tests the strongest program, which decides whether any fix exists. It then proceeds
+//! breadth-first over the number of strengthening steps. Past its bounds, it returns an irreducible fix: the
+//! strongest program, weakened greedily instruction by instruction.
 
 use std::collections::HashSet;
 
@@ -6,35 +10,35 @@ use litmus::test::lattice::Reach;
 use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
-use super::strengthen::{is_not_searched, steps};
+use super::strengthen::{is_not_searched, list_stronger_forms};
 use crate::budget::Purse;
 use crate::{Model, Options, PredictError, predict};
 
-/// What a mend is to do.
+/// Goal of a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Goal {
+pub(super) enum FixGoal {
     /// Nothing races.
     NoRace,
     /// Nothing races, and the explained outcome is forbidden.
     Forbidden,
 }
 
-impl Goal {
-    /// Whether a program does it; `None` where that is not known.
-    fn met(self, prediction: &Prediction) -> Option<bool> {
+impl FixGoal {
+    /// Returns true if a program does it; `None` where that is not known.
+    fn is_met_by(self, prediction: &Prediction) -> Option<bool> {
         match (prediction.race, self) {
             (Race::Racy, _) => Some(false),
             (Race::Unknown, _) => None,
-            (Race::Free, Goal::NoRace) => Some(true),
-            (Race::Free, Goal::Forbidden) => prediction.meets.map(|meets| !meets),
+            (Race::Free, FixGoal::NoRace) => Some(true),
+            (Race::Free, FixGoal::Forbidden) => prediction.meets.map(|meets| !meets),
         }
     }
 }
 
-/// How little a mend is known to change.
+/// Proven minimality of a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Least {
-    /// These are the fewest steps, and of several such the ones that ask for least.
+pub enum Minimality {
+    /// The fewest steps, and among these the weakest requirements.
     Cheapest,
     /// The search for those was cut short; of these nothing can be left out.
     Irreducible,
@@ -42,16 +46,16 @@ pub enum Least {
     Unknown,
 }
 
-/// What the search for a mend found.
+/// Result of the search for a fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mend {
     /// Changes that do it.
     Found {
         /// The changed lines.
-        changes: Vec<Change>,
-        /// How little that is known to be.
-        least: Least,
-        /// Whether the explained outcome is then allowed; `None` when that was not found out in time.
+        changes: Vec<InstructionChange>,
+        /// Proven minimality of the changes.
+        least: Minimality,
+        /// True if the explained outcome is then allowed; `None` when that was not found out in time.
         allowed: Option<bool>,
     },
     /// No strengthening does it: nor does the strongest form of the program.
@@ -62,10 +66,10 @@ pub enum Mend {
 
 /// A changed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct InstructionChange {
     /// The thread, counted from 0.
     pub thread: usize,
-    /// Where the instruction stands.
+    /// Source location of the instruction.
     pub span: Span,
     /// The instruction as it is.
     pub before: String,
@@ -74,22 +78,21 @@ pub struct Change {
 }
 
 /// A thread and the index of one of its instructions.
-type Place = (usize, usize);
+type InstructionIndex = (usize, usize);
 
 /// One combination of steps: for each instruction that has one, its stronger form.
 #[derive(Clone)]
 struct Strengthened {
-    changes: Vec<(Place, InstructionKind)>,
+    changes: Vec<(InstructionIndex, InstructionKind)>,
     weight: u32,
 }
 
-/// Searches from the strongest program down, which says at once where there is no mend, then for a cheaper one level by level: all
-/// programs that are one step stronger, then two, …
+/// Searches for a fix: the strongest program first, then level by level by number of steps.
 ///
 /// # Errors
 /// As [`predict`].
-pub(super) fn mend(
-    goal: Goal,
+pub(super) fn find_fix(
+    goal: FixGoal,
     test: &Test,
     model: &Model,
     options: &ExplainOptions<'_>,
@@ -97,30 +100,30 @@ pub(super) fn mend(
     purse: &Purse<'_>,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
-    let asking = Asking { goal, test, model, unroll, purse };
-    let places: Vec<Place> = test
+    let asking = FixSearch { goal, test, model, unroll, purse };
+    let places: Vec<InstructionIndex> = test
         .threads
         .iter()
         .enumerate()
         .flat_map(|(thread, found)| (0..found.instructions.len()).map(move |index| (thread, index)))
         .collect();
-    let irreducible = asking.irreducible(&reach, &places)?;
+    let irreducible = asking.find_irreducible(&reach, &places)?;
     if irreducible == Mend::None {
         // Of an instruction that has no stronger forms here it is not known what a stronger one would do.
-        let mut all = places.iter().filter_map(|place| instruction(test, *place));
+        let mut all = places.iter().filter_map(|place| instruction_at(test, *place));
         return Ok(if all.any(is_not_searched) { Mend::Cut } else { Mend::None });
     }
     let mut level = vec![Strengthened { changes: Vec::new(), weight: 0 }];
-    let mut seen: HashSet<Vec<(Place, String)>> = HashSet::new();
+    let mut seen: HashSet<Vec<(InstructionIndex, String)>> = HashSet::new();
     let mut programs = 0;
-    for _ in 0..options.mend_steps {
+    for _ in 0..options.fix_steps {
         let mut next = Vec::new();
         let mut best: Option<(u32, Strengthened, Option<bool>)> = None;
         for base in &level {
             for place in &places {
                 let changed = base.changes.iter().find(|(at, _)| at == place).map(|(_, kind)| kind);
-                let Some(original) = instruction(test, *place) else { continue };
-                for stronger in steps(&reach, changed.unwrap_or(original)) {
+                let Some(original) = instruction_at(test, *place) else { continue };
+                for stronger in list_stronger_forms(&reach, changed.unwrap_or(original)) {
                     let mut changes = base.changes.clone();
                     changes.retain(|(at, _)| at != place);
                     changes.push((*place, stronger.kind));
@@ -132,10 +135,10 @@ pub(super) fn mend(
                     if !seen.insert(key) {
                         continue;
                     }
-                    if programs >= options.mend_programs || purse.spend(1) {
+                    if programs >= options.fix_programs || purse.spend(1) {
                         return match best {
                             Some((_, found, allowed)) => {
-                                Ok(describe(test, &found, allowed, Least::Irreducible))
+                                Ok(describe_fix(test, &found, allowed, Minimality::Irreducible))
                             }
                             None => Ok(irreducible),
                         };
@@ -145,8 +148,8 @@ pub(super) fn mend(
                     if best.as_ref().is_some_and(|(weight, ..)| *weight <= made.weight) {
                         continue;
                     }
-                    let prediction = asking.ask(&made)?;
-                    if goal.met(&prediction) == Some(true) {
+                    let prediction = asking.predict_strengthened(&made)?;
+                    if goal.is_met_by(&prediction) == Some(true) {
                         best = Some((made.weight, made, prediction.meets));
                     } else {
                         next.push(made);
@@ -155,33 +158,33 @@ pub(super) fn mend(
             }
         }
         if let Some((_, found, allowed)) = best {
-            return Ok(describe(test, &found, allowed, Least::Cheapest));
+            return Ok(describe_fix(test, &found, allowed, Minimality::Cheapest));
         }
         level = next;
     }
     Ok(irreducible)
 }
 
-/// Whom programs are put to.
-struct Asking<'a> {
-    goal: Goal,
+/// Evaluates strengthened programs under the model.
+struct FixSearch<'a> {
+    goal: FixGoal,
     test: &'a Test,
     model: &'a Model,
     unroll: u32,
     purse: &'a Purse<'a>,
 }
 
-impl Asking<'_> {
-    fn ask(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
+impl FixSearch<'_> {
+    fn predict_strengthened(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
         let asked = Options { budget: self.purse.rest(), unroll: self.unroll };
-        predict(&apply(self.test, strengthened), self.model, &asked)
+        predict(&apply_strengthening(self.test, strengthened), self.model, &asked)
     }
 
     /// Makes every instruction as strong as it gets, then each as weak as it can be again.
-    fn irreducible(&self, reach: &Reach, places: &[Place]) -> Result<Mend, PredictError> {
-        let forms: Vec<(Place, Vec<(u32, InstructionKind)>)> = places
+    fn find_irreducible(&self, reach: &Reach, places: &[InstructionIndex]) -> Result<Mend, PredictError> {
+        let forms: Vec<(InstructionIndex, Vec<(u32, InstructionKind)>)> = places
             .iter()
-            .filter_map(|place| Some((*place, forms(reach, instruction(self.test, *place)?))))
+            .filter_map(|place| Some((*place, stronger_forms_of(reach, instruction_at(self.test, *place)?))))
             .collect();
         let mut strong = Strengthened { changes: Vec::new(), weight: 0 };
         for (place, forms) in &forms {
@@ -190,13 +193,13 @@ impl Asking<'_> {
                 strong.weight += weight;
             }
         }
-        let mut prediction = self.ask(&strong)?;
-        match self.goal.met(&prediction) {
+        let mut prediction = self.predict_strengthened(&strong)?;
+        match self.goal.is_met_by(&prediction) {
             Some(true) => {}
             Some(false) => return Ok(Mend::None),
             None => return Ok(Mend::Cut),
         }
-        let mut least = Least::Irreducible;
+        let mut least = Minimality::Irreducible;
         for (place, forms) in &forms {
             let others: Vec<_> = strong.changes.iter().filter(|(at, _)| at != place).cloned().collect();
             let own = std::iter::once(None).chain(forms.iter().map(|(_, kind)| Some(kind)));
@@ -205,27 +208,27 @@ impl Asking<'_> {
                 changes.extend(kind.map(|kind| (*place, kind.clone())));
                 changes.sort_by_key(|(at, _)| *at);
                 let weaker = Strengthened { changes, weight: 0 };
-                let asked = self.ask(&weaker)?;
-                match self.goal.met(&asked) {
+                let asked = self.predict_strengthened(&weaker)?;
+                match self.goal.is_met_by(&asked) {
                     Some(true) => {
                         (strong, prediction) = (weaker, asked);
                         break;
                     }
                     Some(false) => {}
-                    None => least = Least::Unknown,
+                    None => least = Minimality::Unknown,
                 }
             }
         }
-        Ok(describe(self.test, &strong, prediction.meets, least))
+        Ok(describe_fix(self.test, &strong, prediction.meets, least))
     }
 }
 
-/// Every stronger form of an instruction, those that ask for least first.
-fn forms(reach: &Reach, kind: &InstructionKind) -> Vec<(u32, InstructionKind)> {
+/// Returns the stronger forms of an instruction, weakest requirement first.
+fn stronger_forms_of(reach: &Reach, kind: &InstructionKind) -> Vec<(u32, InstructionKind)> {
     let mut found: Vec<(u32, InstructionKind)> = Vec::new();
     let mut open = vec![(0, kind.clone())];
     while let Some((weight, kind)) = open.pop() {
-        for stronger in steps(reach, &kind) {
+        for stronger in list_stronger_forms(reach, &kind) {
             if !found.iter().any(|(_, known)| *known == stronger.kind) {
                 found.push((weight + stronger.weight, stronger.kind.clone()));
                 open.push((weight + stronger.weight, stronger.kind));
@@ -236,11 +239,11 @@ fn forms(reach: &Reach, kind: &InstructionKind) -> Vec<(u32, InstructionKind)> {
     found
 }
 
-fn instruction(test: &Test, (thread, index): Place) -> Option<&InstructionKind> {
+fn instruction_at(test: &Test, (thread, index): InstructionIndex) -> Option<&InstructionKind> {
     test.threads.get(thread)?.instructions.get(index).map(|instruction| &instruction.kind)
 }
 
-fn apply(test: &Test, strengthened: &Strengthened) -> Test {
+fn apply_strengthening(test: &Test, strengthened: &Strengthened) -> Test {
     let mut changed = test.clone();
     for ((thread, index), kind) in &strengthened.changes {
         let instructions = changed.threads.get_mut(*thread).map(|thread| &mut thread.instructions);
@@ -251,11 +254,11 @@ fn apply(test: &Test, strengthened: &Strengthened) -> Test {
     changed
 }
 
-fn describe(test: &Test, strengthened: &Strengthened, allowed: Option<bool>, least: Least) -> Mend {
+fn describe_fix(test: &Test, strengthened: &Strengthened, allowed: Option<bool>, least: Minimality) -> Mend {
     let changes = strengthened.changes.iter().filter_map(|((thread, index), kind)| {
         let original = test.threads.get(*thread)?.instructions.get(*index)?;
         let id = ThreadId(u16::try_from(*thread).ok()?);
-        Some(Change {
+        Some(InstructionChange {
             thread: *thread,
             span: original.span,
             before: original.kind.text(test, id),
