@@ -38,7 +38,7 @@ use signal_hook::consts::SIGHUP;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use sim::{Fault, SimDevice};
 
-use crate::arguments::{Command, Run};
+use crate::arguments::{Command, KernelArguments, Run};
 use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, complain, layout, make_folder, reject, say, write_file};
@@ -97,18 +97,67 @@ fn resumed(arguments: &Run) -> Result<Option<Run>, Failure> {
         .map_err(|error| Failure::input_message(format!("{}: {error}", path.display())))?;
     let line = crate::CommandLine::try_parse_from(words)
         .map_err(|error| Failure::input_message(format!("{}: {}", path.display(), error.kind())))?;
-    let Command::Run(mut run) = line.command else {
+    let Command::Run(recorded) = line.command else {
         return Err(Failure::input_message(format!("{}: not the command of a run", path.display())));
     };
+    let ignored = ignored_flags(&recorded, arguments);
+    if !ignored.is_empty() {
+        let flags = ignored.join(", ");
+        say(&format!(
+            "warning: {} also has {flags}: a results folder sets only tests, devices and budgets; repeat on this command line what still applies",
+            path.display()
+        ));
+    }
+    let mut run = with_recorded_plan(*recorded, arguments);
     // The words may be of one part, and the folder of the whole that was merged of them.
     if let Some(plan) = folder::planned(folder.as_ref()).map_err(Failure::folder)? {
         run.shard = part_of(&plan)?;
         run.knows_part = true;
     }
-    run.resume = true;
     run.out = Some(folder.into());
-    run.bisect = arguments.bisect;
-    Ok(Some(*run))
+    Ok(Some(run))
+}
+
+/// Returns `arguments` with the tests, devices and budgets of `recorded`, the command line in a results folder.
+///
+/// The folder may come from an untrusted source. Only the fields listed here are read from it, so a new flag is not: no flag that
+/// names an output file, an executable or an exit code policy may be listed.
+fn with_recorded_plan(recorded: Run, arguments: &Run) -> Run {
+    Run {
+        tests: recorded.tests,
+        suite: recorded.suite,
+        cts_name: recorded.cts_name,
+        gtest_filter: recorded.gtest_filter,
+        model: recorded.model,
+        progress: recorded.progress,
+        device: recorded.device,
+        fault: recorded.fault,
+        stress: recorded.stress,
+        validate: recorded.validate,
+        time: recorded.time,
+        instances: recorded.instances,
+        seed: recorded.seed,
+        shard: recorded.shard,
+        jobs: recorded.jobs,
+        retries: recorded.retries,
+        kernel: KernelArguments { compiler: arguments.kernel.compiler.clone(), ..recorded.kernel },
+        ..arguments.clone()
+    }
+}
+
+/// Returns the flags of `recorded` that [`with_recorded_plan`] does not take and that `arguments` does not repeat.
+fn ignored_flags(recorded: &Run, arguments: &Run) -> Vec<&'static str> {
+    let flags = [
+        ("--strict", recorded.strict && !arguments.strict),
+        ("--allow-unfinished", recorded.allow_unfinished && !arguments.allow_unfinished),
+        ("--expect", recorded.expect.is_some() && arguments.expect.is_none()),
+        ("--save-baseline", recorded.save_baseline && !arguments.save_baseline),
+        ("--gtest_list_tests", recorded.gtest_list_tests && !arguments.gtest_list_tests),
+        ("--gtest_output", recorded.gtest_output.is_some() && arguments.gtest_output.is_none()),
+        ("--compiler", recorded.kernel.compiler.is_some() && arguments.kernel.compiler.is_none()),
+        ("--misbehave", !recorded.misbehave.is_empty() && arguments.misbehave.is_empty()),
+    ];
+    flags.into_iter().filter_map(|(flag, is_ignored)| is_ignored.then_some(flag)).collect()
 }
 
 /// The part of all tests that a plan is.
