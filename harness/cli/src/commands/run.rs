@@ -3,7 +3,7 @@
 mod progress;
 mod shader;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -191,7 +191,7 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
     }
     // Runners of Google Test show everything on standard error as an error.
     let quiet = quiet || speaks_gtest(arguments);
-    let arguments = &complete(arguments, quiet)?;
+    let arguments = &complete(arguments)?;
     let output = arguments.gtest_output.as_deref().map(gtest::Output::parse).transpose()?;
     let mut writer = match arguments.format {
         Format::Gtest => None,
@@ -332,7 +332,7 @@ fn go<K: Kind>(
 }
 
 /// What the environment says where the command line does not.
-fn complete(arguments: &Run, quiet: bool) -> Result<Run, Failure> {
+fn complete(arguments: &Run) -> Result<Run, Failure> {
     let mut arguments = arguments.clone();
     let get = |name: &str| std::env::var(name).ok();
     if arguments.device.is_empty() && arguments.fault.is_none() {
@@ -343,7 +343,8 @@ fn complete(arguments: &Run, quiet: bool) -> Result<Run, Failure> {
     let protocol = arguments.gtest_list_tests || (arguments.gtest_filter.is_some() && gtest::is_driven());
     if arguments.shard.is_none() && !arguments.knows_part && !protocol {
         if let Some(named) = shard::from_environment(&get).map_err(Failure::input_error)? {
-            if !quiet {
+            // Even with `--quiet`: an inherited variable can leave tests out by mistake.
+            if !speaks_gtest(&arguments) {
                 let (shard, variables) = (named.shard, named.variables);
                 say(&format!("part {shard} of the tests, by {variables}; --shard 1/1 runs all"));
             }
@@ -461,11 +462,16 @@ impl Prepared<'_> {
             }
             return Ok(Outcome::Success);
         }
-        if let Some(part) = self.arguments.shard.filter(|_| !self.quiet) {
-            say(&format!("part {part} of {} has none of them", number::plural(self.chosen as u64, "test")));
+        if let Some(part) = self.arguments.shard.filter(|_| !speaks_gtest(self.arguments)) {
+            say_empty_part(part, self.chosen as u64, "test");
         }
         Ok(Outcome::Success)
     }
+}
+
+/// Prints that a part of a run has no test, which is no error: other parts have them. Printed even with `--quiet`.
+fn say_empty_part(part: Shard, count: u64, noun: &str) {
+    say(&format!("part {part} of {} has none of them", number::plural(count, noun)));
 }
 
 /// Whether a command line speaks the protocol of Google Test.
@@ -655,12 +661,16 @@ fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, qu
     let (mut unexercised, mut unfinished) = (0_usize, 0_usize);
     let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
-    // A runner that asks for tests by name may ask only for tests that are on a list.
-    let is_meant =
-        arguments.gtest_filter.is_some() && lines.iter().all(|line| expected.standing(line).is_excused());
-    if arguments.strict && lines.iter().all(is_skipped) && !is_meant {
-        say("error: every test was skipped");
-        outcome.note(Outcome::RuleBroken);
+    let is_named = arguments.gtest_filter.is_some();
+    let is_listed = lines.iter().all(|line| expected.standing(line).is_excused());
+    // A runner of Google Test runs one test per process and reports a skipped one as such.
+    let is_meant = if arguments.strict { is_named && is_listed } else { is_named || is_listed };
+    if lines.iter().all(is_skipped) && !is_meant {
+        let reason = |line: &RunLine| line.detail.clone().or_else(|| line.reason.clone());
+        let reasons: BTreeSet<String> = lines.iter().filter_map(reason).collect();
+        let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
+        say(&format!("error: every test was skipped: {reasons}"));
+        outcome.note(Outcome::Environment);
     }
     for line in lines.iter().filter(|line| !expected.standing(line).is_excused()) {
         match line.verdict {
