@@ -3,7 +3,7 @@
 mod bind;
 mod features;
 mod phases;
-mod shade;
+mod rasterize;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use plan::{
 };
 
 use crate::fault::Fault;
-use crate::host::Host;
+use crate::host::HostMachine;
 use crate::lower;
-use crate::machine::{Machine, State};
+use crate::machine::{Machine, PhaseStatus};
 use crate::module::LoadError;
-use crate::program::{LANES, Place, Program, Stage};
-use crate::progress::Progress;
+use crate::program::{LANES, Program, ReferencePlace, Stage};
+use crate::progress::ProgressModel;
 use crate::random::Random;
-use crate::wave::Dispatch;
+use crate::wave::DispatchState;
 use phases::{Phase, phases};
 
 /// Invocations of a subgroup.
@@ -64,7 +64,7 @@ pub struct SimDevice {
     fault: Fault,
     seed: Cell<u64>,
     /// What the scheduler keeps, where it is to keep that and no more.
-    progress: Option<Progress>,
+    progress: Option<ProgressModel>,
 }
 
 impl SimDevice {
@@ -106,7 +106,7 @@ impl SimDevice {
                     max_push_constant_bytes: 256,
                     compute_queues: vec![2, 2],
                     graphics_queues: vec![2, 2],
-                    max_point_size: shade::MOST_PIXELS,
+                    max_point_size: rasterize::MOST_PIXELS,
                     memory_types: MEMORY_TYPES.to_vec(),
                     features: features::FEATURES.map(str::to_owned).to_vec(),
                     ..Capabilities::default()
@@ -120,7 +120,7 @@ impl SimDevice {
 
     /// A sound device whose scheduler keeps a progress model and no more: in each submission it goes on for ever if it
     /// finds a way to, until the host writes to a buffer that it shares. A poll ends when it is known which.
-    pub fn scheduled(progress: Progress) -> SimDevice {
+    pub fn scheduled(progress: ProgressModel) -> SimDevice {
         SimDevice { progress: Some(progress), ..SimDevice::new(Fault::None) }
     }
 
@@ -178,14 +178,14 @@ struct SimPrepared<'d> {
     /// Buffers that the host shares.
     shared: Vec<bool>,
     machine: Machine,
-    dispatches: Vec<Dispatch>,
+    dispatches: Vec<DispatchState>,
     layout: bind::Layout,
     flight: Flight,
     submissions: u64,
     /// Threads of the host, how they play, and their state.
     hosts: Option<Hosts>,
     play: HostPlay,
-    host: Option<Host>,
+    host: Option<HostMachine>,
     /// The phase beside them that has begun, and the batches that it is of.
     batch: Option<(Vec<u32>, Phase)>,
 }
@@ -332,16 +332,21 @@ impl<'d> SimPrepared<'d> {
                     let waves =
                         self.layout.waves(steps, &self.programs, &self.dispatches, &mut self.machine, most);
                     let cached = self.layout.cached.clone();
-                    self.machine.start(waves, cached);
+                    self.machine.start_phase(waves, cached);
                     if let Some(progress) = self.device.progress {
                         let shared = self.shared_references();
-                        self.machine.walk(progress, shared, &self.programs, &self.dispatches);
+                        self.machine.begin_scheduled_phase(
+                            progress,
+                            shared,
+                            &self.programs,
+                            &self.dispatches,
+                        );
                     }
                 }
-                match self.machine.advance(&self.programs, &self.dispatches, choices) {
-                    State::Running => return Ok(false),
-                    State::Ended => {}
-                    State::OutOfBudget => return Err(DeviceError::StepBudget),
+                match self.machine.advance_phase(&self.programs, &self.dispatches, choices) {
+                    PhaseStatus::Running => return Ok(false),
+                    PhaseStatus::Ended => {}
+                    PhaseStatus::OutOfBudget => return Err(DeviceError::StepBudget),
                 }
             }
             Phase::Fill(buffer, value) => {
@@ -376,7 +381,7 @@ impl<'d> SimPrepared<'d> {
             }
             Phase::Signal(semaphore, value) => {
                 if let Some(host) = &mut self.host {
-                    host.reach(*semaphore, *value);
+                    host.signal_semaphore(*semaphore, *value);
                 }
             }
             // Whoever goes on with a batch sees to it.
@@ -399,8 +404,9 @@ impl<'d> SimPrepared<'d> {
             let memory = self.memories.get(hosts.buffer.0 as usize).copied().flatten();
             let coherent = memory.is_none_or(|memory| memory.host_coherent);
             let queues = batches.iter().map(|(queue, _)| *queue).collect();
-            let mut host = Host::new(hosts, queues, self.play, (first as u32, coherent), self.device.fault);
-            host.begin(&mut self.machine.memory, &mut self.machine.random);
+            let mut host =
+                HostMachine::new(hosts, queues, self.play, (first as u32, coherent), self.device.fault);
+            host.begin_submission(&mut self.machine.memory, &mut self.machine.random);
             (self.host, self.batch) = (Some(host), None);
         }
         for _ in 0..choices {
@@ -410,18 +416,18 @@ impl<'d> SimPrepared<'d> {
             let ready = if self.batch.is_some() {
                 Vec::new()
             } else {
-                host.ready(|number, at| match phase(number, at)? {
+                host.ready_batches(|number, at| match phase(number, at)? {
                     Phase::Await(semaphore, value) => Some((*semaphore, *value)),
                     _ => None,
                 })
             };
             let busy = self.batch.is_some() || !ready.is_empty();
             if host.has_ended() && host.is_idle() {
-                host.end(&mut self.machine.memory);
+                host.end_submission(&mut self.machine.memory);
                 return Ok(true);
             }
             if !busy || !host.has_ended() && self.machine.random.chance(HOST_SHARE) {
-                let moved = host.step(&mut self.machine.memory, &mut self.machine.random, busy);
+                let moved = host.step_threads(&mut self.machine.memory, &mut self.machine.random, busy);
                 if !moved && !busy {
                     // Nobody can go on: a plan that waits for ever.
                     return Err(DeviceError::StepBudget);
@@ -443,7 +449,7 @@ impl<'d> SimPrepared<'d> {
                 let is_last = |number: u32, at: usize| phase(number, at + 1).is_none();
                 let runs = |number: u32, at: usize| matches!(phase(number, at), Some(Phase::Run(_)));
                 let mut together = match next {
-                    Phase::Run(_) => host.beside(number, runs, is_last),
+                    Phase::Run(_) => host.concurrent_batches(number, runs, is_last),
                     _ => vec![number],
                 };
                 if together.len() > 1 && !self.machine.random.chance(OVERLAP) {
@@ -482,14 +488,18 @@ impl<'d> SimPrepared<'d> {
                 std::iter::once(program).chain(beside).map(move |program| (program, bindings))
             })
             .map(|(program, bindings)| {
-                let is_shared = |place: Place| match place {
-                    Place::Binding(binding) => {
+                let is_shared = |place: ReferencePlace| match place {
+                    ReferencePlace::Binding(binding) => {
                         let buffer = bindings.get(binding as usize).map(|buffer| buffer.0 as usize);
                         buffer.and_then(|buffer| self.shared.get(buffer)).copied().unwrap_or(false)
                     }
-                    Place::Fixed { memory, .. } => self.shared.get(memory as usize).copied().unwrap_or(false),
+                    ReferencePlace::Fixed { memory, .. } => {
+                        self.shared.get(memory as usize).copied().unwrap_or(false)
+                    }
                     // The host reaches no image, and kernels that it works beside have no addresses.
-                    Place::Image(_) | Place::Address(_) | Place::Workgroup(..) => false,
+                    ReferencePlace::Image(_) | ReferencePlace::Address(_) | ReferencePlace::Workgroup(..) => {
+                        false
+                    }
                 };
                 program.references.iter().map(|reference| is_shared(reference.place)).collect()
             })

@@ -31,14 +31,14 @@ const DRAWN_ANEW: usize = 64;
 
 /// A word in a cache of the host.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct HostLine {
     value: u32,
     dirty: bool,
 }
 
 /// A thread of the host, on its way.
 #[derive(Clone, Debug, Default)]
-struct Thread {
+struct HostThread {
     act: usize,
     /// The first instance that it has not done with.
     instance: u32,
@@ -47,7 +47,7 @@ struct Thread {
     /// By instance and register.
     registers: Vec<u32>,
     /// Its own lines, the oldest first.
-    lines: VecDeque<Own>,
+    lines: VecDeque<ThreadLine>,
     /// Of [`PACES`].
     pace: u32,
     /// Of [`SPREADS`].
@@ -56,30 +56,35 @@ struct Thread {
 
 /// A line of a thread.
 #[derive(Clone, Copy, Debug)]
-struct Own {
+struct ThreadLine {
     /// The address and the name.
     key: (u32, u32),
     /// Whose word it is: releases and acquires of other instances leave it alone.
     instance: u32,
-    line: Line,
+    line: HostLine,
 }
 
 /// What an operation is of: a thread and an instance.
 #[derive(Clone, Copy, Debug)]
-struct At {
+struct OperationSite {
     thread: usize,
     instance: u32,
 }
 
-impl Thread {
-    fn draw(&mut self, random: &mut Random) {
+impl HostThread {
+    fn draw_pace(&mut self, random: &mut Random) {
         self.pace = PACES.get(random.below(PACES.len())).copied().unwrap_or(256);
         self.spread = SPREADS.get(random.below(SPREADS.len())).copied().unwrap_or(1);
     }
 
     /// One of the instances that it is at, of so many, with the number of the next of their operations; none where all are done with.
-    fn chosen(&mut self, operations: usize, instances: u32, random: &mut Random) -> Option<(u32, usize)> {
-        let next = |thread: &Thread, instance: u32| {
+    fn choose_operation(
+        &mut self,
+        operations: usize,
+        instances: u32,
+        random: &mut Random,
+    ) -> Option<(u32, usize)> {
+        let next = |thread: &HostThread, instance: u32| {
             let next = thread.operations.get(instance as usize).copied();
             next.filter(|next| instance < instances && *next < operations).map(|next| (instance, next))
         };
@@ -94,7 +99,7 @@ impl Thread {
 
 /// How a batch stands.
 #[derive(Clone, Copy, Debug, Default)]
-struct Batch {
+struct BatchState {
     begun: bool,
     ended: bool,
     /// The phase that it is at.
@@ -103,15 +108,15 @@ struct Batch {
 
 /// The threads of the host in a submission.
 #[derive(Clone, Debug)]
-pub(crate) struct Host {
+pub(crate) struct HostMachine {
     hosts: Hosts,
     play: HostPlay,
     fault: Fault,
     coherent: bool,
     /// The address of the first word that they reach.
     first: u32,
-    threads: Vec<Thread>,
-    batches: Vec<Batch>,
+    threads: Vec<HostThread>,
+    batches: Vec<BatchState>,
     /// The queue of each batch.
     queues: Vec<QueueId>,
     /// Batches that were submitted and have not ended, in order.
@@ -119,11 +124,11 @@ pub(crate) struct Host {
     /// What semaphores have reached.
     reached: BTreeMap<SemaphoreId, u32>,
     /// The host domain.
-    domain: BTreeMap<u32, Line>,
+    domain: BTreeMap<u32, HostLine>,
     /// What the device domain had when the host domain last fetched or wrote back a word.
     known: BTreeMap<u32, u32>,
     /// The cache of memory that is not coherent, by address and name.
-    cache: BTreeMap<(u32, u32), Line>,
+    cache: BTreeMap<(u32, u32), HostLine>,
     places: Vec<HostPlace>,
     /// How often, of 256, something happens of its own accord.
     events: u32,
@@ -131,7 +136,7 @@ pub(crate) struct Host {
     pub reported: Vec<u32>,
 }
 
-impl Host {
+impl HostMachine {
     /// The threads before their first act.
     pub fn new(
         hosts: &Hosts,
@@ -139,7 +144,7 @@ impl Host {
         play: HostPlay,
         (first, coherent): (u32, bool),
         fault: Fault,
-    ) -> Host {
+    ) -> HostMachine {
         let mut places: Vec<HostPlace> = Vec::new();
         for act in hosts.threads.iter().flat_map(|thread| &thread.acts) {
             let HostAct::Each(operations) = act else { continue };
@@ -152,7 +157,7 @@ impl Host {
         places.sort_unstable();
         places.dedup();
         let words = hosts.threads.iter().map(|thread| thread.reports.len()).sum::<usize>();
-        Host {
+        HostMachine {
             play,
             fault,
             coherent,
@@ -160,13 +165,13 @@ impl Host {
             threads: hosts
                 .threads
                 .iter()
-                .map(|thread| Thread {
+                .map(|thread| HostThread {
                     registers: vec![0; (play.instances * thread.registers) as usize],
                     operations: vec![0; play.instances as usize],
-                    ..Thread::default()
+                    ..HostThread::default()
                 })
                 .collect(),
-            batches: vec![Batch::default(); hosts.batches.len()],
+            batches: vec![BatchState::default(); hosts.batches.len()],
             queues,
             submitted: VecDeque::new(),
             reached: BTreeMap::new(),
@@ -181,10 +186,10 @@ impl Host {
     }
 
     /// Begins: caches fetch what they like, and batches are submitted that no thread submits.
-    pub fn begin(&mut self, memory: &mut Memory, random: &mut Random) {
+    pub fn begin_submission(&mut self, memory: &mut Memory, random: &mut Random) {
         let warm = [0, 64, 160, 256][random.below(4)];
         self.events = [0, 16, 64, 128][random.below(4)];
-        self.threads.iter_mut().for_each(|thread| thread.draw(random));
+        self.threads.iter_mut().for_each(|thread| thread.draw_pace(random));
         for instance in 0..self.play.instances {
             for place in 0..self.places.len() {
                 if random.chance(warm) {
@@ -204,7 +209,7 @@ impl Host {
 
     /// The batches that queues may go on with: of each queue the first that has not ended, where it does not wait. `waits` says what the
     /// phase of a batch waits for.
-    pub fn ready(&self, waits: impl Fn(u32, usize) -> Option<(SemaphoreId, u32)>) -> Vec<u32> {
+    pub fn ready_batches(&self, waits: impl Fn(u32, usize) -> Option<(SemaphoreId, u32)>) -> Vec<u32> {
         let mut kept_back: Vec<QueueId> = Vec::new();
         let mut ready = Vec::new();
         for number in self.submitted.iter().copied() {
@@ -221,7 +226,7 @@ impl Host {
     }
 
     /// The batches whose dispatches may run with those that a batch is at: the next ones, too, of queues whose batches end with what runs.
-    pub fn beside(
+    pub fn concurrent_batches(
         &self,
         number: u32,
         runs: impl Fn(u32, usize) -> bool,
@@ -259,7 +264,7 @@ impl Host {
     }
 
     /// A semaphore reaches a value.
-    pub fn reach(&mut self, semaphore: SemaphoreId, value: u32) {
+    pub fn signal_semaphore(&mut self, semaphore: SemaphoreId, value: u32) {
         let own = self.reached.entry(semaphore).or_default();
         *own = value.max(*own);
     }
@@ -295,13 +300,13 @@ impl Host {
     }
 
     /// Some thread goes on, or something happens of its own accord; false where every thread waits, or is slow and the device goes on.
-    pub fn step(&mut self, memory: &mut Memory, random: &mut Random, device_goes_on: bool) -> bool {
+    pub fn step_threads(&mut self, memory: &mut Memory, random: &mut Random, device_goes_on: bool) -> bool {
         if random.chance(self.events) {
-            self.event(memory, random);
+            self.perform_cache_event(memory, random);
         }
         if random.below(DRAWN_ANEW) == 0 {
             let chosen = random.below(self.threads.len());
-            self.threads.iter_mut().skip(chosen).take(1).for_each(|thread| thread.draw(random));
+            self.threads.iter_mut().skip(chosen).take(1).for_each(|thread| thread.draw_pace(random));
         }
         // Mostly who is behind: threads meet where they are at one instance.
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
@@ -313,24 +318,25 @@ impl Host {
         let (quick, slow): (Vec<usize>, Vec<usize>) = order
             .into_iter()
             .partition(|number| self.threads.get(*number).is_some_and(|thread| random.chance(thread.pace)));
-        quick.into_iter().any(|number| self.go(number, memory, random))
-            || !device_goes_on && slow.into_iter().any(|number| self.go(number, memory, random))
+        quick.into_iter().any(|number| self.advance_thread(number, memory, random))
+            || !device_goes_on && slow.into_iter().any(|number| self.advance_thread(number, memory, random))
     }
 
     /// One step of a thread; false where it waits or has ended.
-    fn go(&mut self, number: usize, memory: &mut Memory, random: &mut Random) -> bool {
+    fn advance_thread(&mut self, number: usize, memory: &mut Memory, random: &mut Random) -> bool {
         let Some(code) = self.hosts.threads.get(number) else { return false };
         let Some(thread) = self.threads.get_mut(number) else { return false };
         let Some(act) = code.acts.get(thread.act) else { return false };
         match act {
             HostAct::Each(operations) => {
-                let chosen = thread.chosen(operations.len(), self.play.instances, random);
+                let chosen = thread.choose_operation(operations.len(), self.play.instances, random);
                 let Some((instance, next)) = chosen else {
                     self.next_act(number);
                     return true;
                 };
                 let Some(operation) = operations.get(next).cloned() else { return false };
-                let over = self.operate(At { thread: number, instance }, &operation, memory);
+                let over =
+                    self.perform_operation(OperationSite { thread: number, instance }, &operation, memory);
                 let thread = self.threads.get_mut(number);
                 if let Some(next) = thread.and_then(|thread| thread.operations.get_mut(instance as usize)) {
                     *next += 1 + over as usize;
@@ -338,8 +344,8 @@ impl Host {
             }
             HostAct::Submit(batch) => {
                 let batch = *batch;
-                self.release(number, None);
-                self.submit(memory);
+                self.release_lines(number, None);
+                self.make_host_writes_available(memory);
                 self.submitted.push_back(batch);
                 if let Some(batch) = self.batches.get_mut(batch as usize) {
                     batch.begun = true;
@@ -351,20 +357,20 @@ impl Host {
                 if !(batch.ended || batch.begun && self.fault == Fault::FenceWaitTooEarly) {
                     return false;
                 }
-                self.acquire(number, None);
+                self.acquire_lines(number, None);
                 self.next_act(number);
             }
             HostAct::Signal { semaphore, value } => {
                 let (semaphore, value) = (*semaphore, *value);
-                self.release(number, None);
-                self.reach(semaphore, value);
+                self.release_lines(number, None);
+                self.signal_semaphore(semaphore, value);
                 self.next_act(number);
             }
             HostAct::Await { semaphore, value } => {
                 if !self.has_reached(*semaphore, *value) {
                     return false;
                 }
-                self.acquire(number, None);
+                self.acquire_lines(number, None);
                 self.next_act(number);
             }
         }
@@ -376,12 +382,12 @@ impl Host {
         (thread.act, thread.instance) = (thread.act + 1, 0);
         thread.operations.fill(0);
         if self.hosts.threads.get(number).is_some_and(|code| thread.act == code.acts.len()) {
-            self.report(number);
+            self.record_report(number);
         }
     }
 
     /// What a thread has in its registers at its end.
-    fn report(&mut self, number: usize) {
+    fn record_report(&mut self, number: usize) {
         let instances = self.play.instances as usize;
         let before: usize = self.hosts.threads.iter().take(number).map(|thread| thread.reports.len()).sum();
         let Some((code, thread)) = self.hosts.threads.get(number).zip(self.threads.get(number)) else {
@@ -401,16 +407,21 @@ impl Host {
         }
     }
 
-    fn address(&self, instance: u32, place: HostPlace) -> u32 {
+    fn word_address(&self, instance: u32, place: HostPlace) -> u32 {
         self.first + self.play.word(instance, place.storage) as u32
     }
 
     /// One operation; the answer is how many are left out behind it.
-    fn operate(&mut self, at: At, operation: &HostOperation, memory: &mut Memory) -> u32 {
-        let At { thread: number, instance } = at;
+    fn perform_operation(
+        &mut self,
+        at: OperationSite,
+        operation: &HostOperation,
+        memory: &mut Memory,
+    ) -> u32 {
+        let OperationSite { thread: number, instance } = at;
         let registers = self.hosts.threads.get(number).map_or(0, |code| code.registers);
         let base = (instance * registers) as usize;
-        let value = |host: &Host, value: HostValue| {
+        let value = |host: &HostMachine, value: HostValue| {
             value.of(|register| {
                 let thread = host.threads.get(number);
                 thread.and_then(|thread| thread.registers.get(base + register as usize)).copied().unwrap_or(0)
@@ -418,14 +429,14 @@ impl Host {
         };
         match operation {
             HostOperation::Load { register, place, order } => {
-                let key = (self.address(instance, *place), place.name);
+                let key = (self.word_address(instance, *place), place.name);
                 let loaded = match order {
-                    None => self.load(at, key, memory),
+                    None => self.load_word(at, key, memory),
                     Some(order) => {
-                        self.give_up(number, key.0);
+                        self.flush_line(number, key.0);
                         let loaded = self.domain_load(key.0, memory);
                         if order.acquires() {
-                            self.acquire(number, Some(instance));
+                            self.acquire_lines(number, Some(instance));
                         }
                         loaded
                     }
@@ -438,28 +449,32 @@ impl Host {
                 }
             }
             HostOperation::Store { place, value: stored, order } => {
-                let key = (self.address(instance, *place), place.name);
+                let key = (self.word_address(instance, *place), place.name);
                 let stored = value(self, *stored);
                 match order {
-                    None => self.put(at, key, Line { value: stored, dirty: true }),
+                    None => self.insert_line(at, key, HostLine { value: stored, dirty: true }),
                     Some(order) => {
                         if order.releases() {
-                            self.release(number, Some(instance));
+                            self.release_lines(number, Some(instance));
                         }
-                        self.give_up(number, key.0);
-                        self.domain.insert(key.0, Line { value: stored, dirty: true });
+                        self.flush_line(number, key.0);
+                        self.domain.insert(key.0, HostLine { value: stored, dirty: true });
                     }
                 }
             }
-            HostOperation::Fence(order) => self.fence(at, *order),
+            HostOperation::Fence(order) => self.perform_fence(at, *order),
             HostOperation::Flush(places) => {
                 if !self.coherent && self.fault != Fault::HostFlushNothing {
-                    places.iter().for_each(|place| self.flush(number, self.address(instance, *place)));
+                    places.iter().for_each(|place| {
+                        self.flush_mapped_range(number, self.word_address(instance, *place))
+                    });
                 }
             }
             HostOperation::Invalidate(places) => {
                 if !self.coherent && self.fault != Fault::HostInvalidateNothing {
-                    places.iter().for_each(|place| self.invalidate(number, self.address(instance, *place)));
+                    places.iter().for_each(|place| {
+                        self.invalidate_mapped_range(number, self.word_address(instance, *place))
+                    });
                 }
             }
             HostOperation::Skip { condition, over } => {
@@ -471,34 +486,34 @@ impl Host {
         0
     }
 
-    fn fence(&mut self, at: At, order: HostOrder) {
+    fn perform_fence(&mut self, at: OperationSite, order: HostOrder) {
         if order.releases() {
-            self.release(at.thread, Some(at.instance));
+            self.release_lines(at.thread, Some(at.instance));
         }
         if order.acquires() {
-            self.acquire(at.thread, Some(at.instance));
+            self.acquire_lines(at.thread, Some(at.instance));
         }
     }
 
     /// A plain load.
-    fn load(&mut self, at: At, key: (u32, u32), memory: &Memory) -> u32 {
+    fn load_word(&mut self, at: OperationSite, key: (u32, u32), memory: &Memory) -> u32 {
         let lines = self.threads.get(at.thread).map(|thread| &thread.lines);
         if let Some(own) = lines.and_then(|lines| lines.iter().find(|own| own.key == key)) {
             return own.line.value;
         }
         let value = self.shared_load(key, memory);
-        self.put(at, key, Line { value, dirty: false });
+        self.insert_line(at, key, HostLine { value, dirty: false });
         value
     }
 
     /// Puts a line into those of a thread; the oldest makes room.
-    fn put(&mut self, at: At, key: (u32, u32), line: Line) {
+    fn insert_line(&mut self, at: OperationSite, key: (u32, u32), line: HostLine) {
         let Some(thread) = self.threads.get_mut(at.thread) else { return };
         if let Some(own) = thread.lines.iter_mut().find(|own| own.key == key) {
             own.line = line;
             return;
         }
-        thread.lines.push_back(Own { key, instance: at.instance, line });
+        thread.lines.push_back(ThreadLine { key, instance: at.instance, line });
         if thread.lines.len() > OWN_LINES {
             self.drop_oldest(at.thread);
         }
@@ -512,7 +527,7 @@ impl Host {
     }
 
     fn shared_store(&mut self, key: (u32, u32), value: u32) {
-        let line = Line { value, dirty: true };
+        let line = HostLine { value, dirty: true };
         if self.coherent {
             self.domain.insert(key.0, line);
         } else {
@@ -528,7 +543,7 @@ impl Host {
             return line.value;
         }
         let value = self.domain_load(key.0, memory);
-        self.cache.insert(key, Line { value, dirty: false });
+        self.cache.insert(key, HostLine { value, dirty: false });
         value
     }
 
@@ -537,18 +552,18 @@ impl Host {
         let fetch = || {
             let value = memory.peek(address);
             known.insert(address, value);
-            Line { value, dirty: false }
+            HostLine { value, dirty: false }
         };
         self.domain.entry(address).or_insert_with(fetch).value
     }
 
     /// Moves what is dirty of a thread to what all threads share, of one instance or of all.
-    fn release(&mut self, number: usize, instance: Option<u32>) {
+    fn release_lines(&mut self, number: usize, instance: Option<u32>) {
         self.move_lines(number, |own| instance.is_none_or(|instance| instance == own.instance));
     }
 
     /// Moves those dirty lines of a thread to what all threads share.
-    fn move_lines(&mut self, number: usize, which: impl Fn(&Own) -> bool) {
+    fn move_lines(&mut self, number: usize, which: impl Fn(&ThreadLine) -> bool) {
         let Some(thread) = self.threads.get_mut(number) else { return };
         let mut moved = Vec::new();
         for own in thread.lines.iter_mut().filter(|own| own.line.dirty && which(own)) {
@@ -559,31 +574,31 @@ impl Host {
     }
 
     /// Drops what is clean of a thread, of one instance or of all.
-    fn acquire(&mut self, number: usize, instance: Option<u32>) {
+    fn acquire_lines(&mut self, number: usize, instance: Option<u32>) {
         if let Some(thread) = self.threads.get_mut(number) {
-            let is_other = |own: &Own| instance.is_some_and(|instance| instance != own.instance);
+            let is_other = |own: &ThreadLine| instance.is_some_and(|instance| instance != own.instance);
             thread.lines.retain(|own| own.line.dirty || is_other(own));
         }
     }
 
     /// Before an atomic: nothing of the word stays before the host domain, where atomics are performed.
-    fn give_up(&mut self, number: usize, address: u32) {
-        self.flush(number, address);
-        self.invalidate(number, address);
+    fn flush_line(&mut self, number: usize, address: u32) {
+        self.flush_mapped_range(number, address);
+        self.invalidate_mapped_range(number, address);
     }
 
     /// Moves what is dirty of a word to the host domain.
-    fn flush(&mut self, number: usize, address: u32) {
+    fn flush_mapped_range(&mut self, number: usize, address: u32) {
         self.move_lines(number, |own| own.key.0 == address);
         let names = (address, 0)..=(address, u32::MAX);
         for (_, line) in self.cache.range_mut(names).filter(|(_, line)| line.dirty) {
             line.dirty = false;
-            self.domain.insert(address, Line { value: line.value, dirty: true });
+            self.domain.insert(address, HostLine { value: line.value, dirty: true });
         }
     }
 
     /// Drops what is clean of a word before the host domain.
-    fn invalidate(&mut self, number: usize, address: u32) {
+    fn invalidate_mapped_range(&mut self, number: usize, address: u32) {
         if let Some(thread) = self.threads.get_mut(number) {
             thread.lines.retain(|own| own.key.0 != address || own.line.dirty);
         }
@@ -599,7 +614,7 @@ impl Host {
     }
 
     /// A submission: the host domain goes to the device domain, and that becomes visible to the device.
-    fn submit(&mut self, memory: &mut Memory) {
+    fn make_host_writes_available(&mut self, memory: &mut Memory) {
         if self.fault != Fault::SubmissionDropsHostWrites {
             self.write_back_domain(memory);
         }
@@ -622,12 +637,12 @@ impl Host {
     }
 
     /// All that the host wrote goes to memory.
-    pub fn end(&mut self, memory: &mut Memory) {
+    pub fn end_submission(&mut self, memory: &mut Memory) {
         for number in 0..self.threads.len() {
-            self.release(number, None);
+            self.release_lines(number, None);
         }
         for ((address, _), line) in self.cache.iter_mut().filter(|(_, line)| line.dirty) {
-            self.domain.insert(*address, Line { value: line.value, dirty: true });
+            self.domain.insert(*address, HostLine { value: line.value, dirty: true });
             line.dirty = false;
         }
         // A write of the device that the host domain never came to know arrives behind that of the host.
@@ -639,12 +654,12 @@ impl Host {
 
     fn prefetch(&mut self, instance: u32, place: usize, memory: &Memory) {
         if let Some(place) = self.places.get(place).copied() {
-            self.shared_load((self.address(instance, place), place.name), memory);
+            self.shared_load((self.word_address(instance, place), place.name), memory);
         }
     }
 
     /// Something that a cache does of its own accord.
-    fn event(&mut self, memory: &mut Memory, random: &mut Random) {
+    fn perform_cache_event(&mut self, memory: &mut Memory, random: &mut Random) {
         if self.places.is_empty() || self.threads.is_empty() || self.play.instances == 0 {
             return;
         }
@@ -658,7 +673,7 @@ impl Host {
             random.below(self.play.instances as usize) as u32
         };
         let Some(place) = self.places.get(random.below(self.places.len())).copied() else { return };
-        let key = (self.address(instance, place), place.name);
+        let key = (self.word_address(instance, place), place.name);
         match choice % 8 {
             0 => {
                 if let Some(line) = self.domain.get_mut(&key.0).filter(|line| line.dirty) {
@@ -677,7 +692,7 @@ impl Host {
             3 => {
                 if let Some(line) = self.cache.get_mut(&key).filter(|line| line.dirty) {
                     line.dirty = false;
-                    self.domain.insert(key.0, Line { value: line.value, dirty: true });
+                    self.domain.insert(key.0, HostLine { value: line.value, dirty: true });
                 }
             }
             4 => {
@@ -686,7 +701,7 @@ impl Host {
                 }
             }
             5 => self.drop_oldest(number),
-            _ => drop(self.load(At { thread: number, instance }, key, memory)),
+            _ => drop(self.load_word(OperationSite { thread: number, instance }, key, memory)),
         }
     }
 }

@@ -33,20 +33,20 @@
 //! schedule so, and it makes the threads of a test meet. All lanes of a wave share some choices: what is independent is
 //! a round, not an instance.
 
-mod ahead;
-mod buffer;
 mod device;
 mod fault;
 mod host;
+mod legalize;
 mod lower;
 mod machine;
 mod memory;
 mod module;
 mod order;
-mod plain;
 mod program;
 mod progress;
 mod random;
+mod read_ahead;
+mod store_buffer;
 mod wave;
 
 use rspirv::spirv::Op;
@@ -54,7 +54,7 @@ use rspirv::spirv::Op;
 pub use device::SimDevice;
 pub use fault::{Expect, FAULTS, Fault, Row, UnknownFault};
 pub use module::LoadError;
-pub use progress::{Progress, Promise, UnknownProgress};
+pub use progress::{ProgressGuarantee, ProgressModel, UnknownProgressModel};
 
 /// Every instruction that the machine executes, and those that say nothing to it.
 pub const OPCODES: &[Op] = &[

@@ -9,10 +9,10 @@ mod beside;
 #[cfg(test)]
 mod tests;
 
-use crate::ahead::Ahead;
-use crate::buffer::Buffers;
 use crate::fault::Fault;
 use crate::program::{INVOCATION, LEVELS};
+use crate::read_ahead::Ahead;
+use crate::store_buffer::Buffers;
 use beside::Beside;
 
 /// The caches on the way from an invocation to memory.

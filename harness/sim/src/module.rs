@@ -10,7 +10,7 @@ use rspirv::spirv::{
     BuiltIn, Decoration, Dim, ExecutionMode, ExecutionModel, ImageFormat, MemoryModel, Op, StorageClass,
 };
 
-use crate::plain::plain;
+use crate::legalize::legalize;
 use crate::program::Stage;
 
 const HEADER_WORDS: usize = 5;
@@ -34,52 +34,52 @@ pub enum LoadError {
 }
 
 /// An error at a word.
-pub(crate) fn malformed(word: usize, what: impl Into<String>) -> LoadError {
+pub(crate) fn malformed_module(word: usize, what: impl Into<String>) -> LoadError {
     LoadError::Malformed { word, what: what.into() }
 }
 
 /// An instruction and the word that it starts at.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct LocatedInstruction {
     pub word: usize,
     pub instruction: Instruction,
 }
 
-impl Placed {
-    pub fn op(&self) -> Op {
+impl LocatedInstruction {
+    pub fn opcode(&self) -> Op {
         self.instruction.class.opcode
     }
 
     /// The result's id.
-    pub fn result(&self) -> Result<u32, LoadError> {
-        self.instruction.result_id.ok_or_else(|| malformed(self.word, "no result id"))
+    pub fn result_id(&self) -> Result<u32, LoadError> {
+        self.instruction.result_id.ok_or_else(|| malformed_module(self.word, "no result id"))
     }
 
     /// The result's type.
-    pub fn result_type(&self) -> Result<u32, LoadError> {
-        self.instruction.result_type.ok_or_else(|| malformed(self.word, "no result type"))
+    pub fn result_type_id(&self) -> Result<u32, LoadError> {
+        self.instruction.result_type.ok_or_else(|| malformed_module(self.word, "no result type"))
     }
 
     /// The id that is operand number `index`.
-    pub fn id(&self, index: usize) -> Result<u32, LoadError> {
+    pub fn id_operand(&self, index: usize) -> Result<u32, LoadError> {
         match self.instruction.operands.get(index) {
             Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
-            _ => Err(malformed(self.word, format!("operand {index} is no id"))),
+            _ => Err(malformed_module(self.word, format!("operand {index} is no id"))),
         }
     }
 
     /// The number that is operand number `index`.
-    pub fn literal(&self, index: usize) -> Result<u32, LoadError> {
+    pub fn literal_operand(&self, index: usize) -> Result<u32, LoadError> {
         match self.instruction.operands.get(index) {
             Some(Operand::LiteralBit32(number)) => Ok(*number),
-            _ => Err(malformed(self.word, format!("operand {index} is no number"))),
+            _ => Err(malformed_module(self.word, format!("operand {index} is no number"))),
         }
     }
 }
 
 /// What an id means outside functions.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Type {
+pub(crate) enum SpirvType {
     Void,
     Bool,
     /// An integer or a floating-point number of this many bits.
@@ -129,8 +129,8 @@ pub(crate) struct Variable {
 
 /// A module.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Module {
-    pub types: HashMap<u32, Type>,
+pub(crate) struct LoadedModule {
+    pub types: HashMap<u32, SpirvType>,
     /// Numbers and booleans: type and bits.
     pub constants: HashMap<u32, (u32, u64)>,
     /// Values of zeros that are no numbers: ids and types.
@@ -167,13 +167,13 @@ pub(crate) struct Module {
     /// Whether interlocked sections keep the order of the primitives, where the entry point says so.
     pub sections: Option<bool>,
     /// The instructions of the one function, from its first label on.
-    pub body: Vec<Placed>,
+    pub body: Vec<LocatedInstruction>,
 }
 
 #[derive(Default)]
-struct Collector(Vec<Instruction>);
+struct InstructionCollector(Vec<Instruction>);
 
-impl Consumer for Collector {
+impl Consumer for InstructionCollector {
     fn initialize(&mut self) -> ParseAction {
         ParseAction::Continue
     }
@@ -193,14 +193,14 @@ impl Consumer for Collector {
 }
 
 /// Reads the words.
-pub(crate) fn read(words: &[u32]) -> Result<Vec<Placed>, LoadError> {
-    check_counts(words)?;
-    let mut collector = Collector::default();
-    parse_words(legible(words), &mut collector).map_err(|state| parse_error(words, &state))?;
+pub(crate) fn parse_module(words: &[u32]) -> Result<Vec<LocatedInstruction>, LoadError> {
+    check_word_counts(words)?;
+    let mut collector = InstructionCollector::default();
+    parse_words(normalize_words(words), &mut collector).map_err(|state| parse_error(words, &state))?;
     let mut word = HEADER_WORDS;
     let mut placed = Vec::with_capacity(collector.0.len());
     for instruction in collector.0 {
-        placed.push(Placed { word, instruction });
+        placed.push(LocatedInstruction { word, instruction });
         word += (words.get(word).copied().unwrap_or(0) >> 16).max(1) as usize;
     }
     Ok(placed)
@@ -219,7 +219,7 @@ const TEXT: [(Op, usize); 7] = [
 
 /// The words with question marks in debug information for what is not ASCII. Compilers leave broken UTF-8 there (glslang 12 of a
 /// source with an accent in a comment), which rspirv's reader refuses.
-fn legible(words: &[u32]) -> Vec<u32> {
+fn normalize_words(words: &[u32]) -> Vec<u32> {
     let mut words = words.to_vec();
     let mut word = HEADER_WORDS;
     while let Some(first) = words.get(word).copied() {
@@ -238,15 +238,18 @@ fn legible(words: &[u32]) -> Vec<u32> {
 }
 
 /// Instructions end where the module does: rspirv's reader relies on it.
-fn check_counts(words: &[u32]) -> Result<(), LoadError> {
+fn check_word_counts(words: &[u32]) -> Result<(), LoadError> {
     let mut word = HEADER_WORDS;
     while let Some(first) = words.get(word) {
         let (count, left) = ((first >> 16) as usize, words.len() - word);
         if count == 0 {
-            return Err(malformed(word, "zero word count"));
+            return Err(malformed_module(word, "zero word count"));
         }
         if count > left {
-            return Err(malformed(word, format!("an instruction of {count} words where {left} are left")));
+            return Err(malformed_module(
+                word,
+                format!("an instruction of {count} words where {left} are left"),
+            ));
         }
         word += count;
     }
@@ -268,13 +271,13 @@ fn parse_error(words: &[u32], state: &ParseState) -> LoadError {
         | ParseState::TypeUnsupported(byte, _)
         | ParseState::SpecConstantOpIntegerIncorrect(byte, _) => *byte,
         // The decoder's own errors say in many variants where they are; the last instruction that is whole is before.
-        ParseState::OperandError(_) => last_start(words) * 4,
+        ParseState::OperandError(_) => last_instruction_offset(words) * 4,
     };
-    malformed(byte / 4, state.to_string())
+    malformed_module(byte / 4, state.to_string())
 }
 
 /// Where the last instruction starts that the counts of words lead to.
-fn last_start(words: &[u32]) -> usize {
+fn last_instruction_offset(words: &[u32]) -> usize {
     let mut word = HEADER_WORDS;
     while let Some(first) = words.get(word) {
         let next = word + (first >> 16).max(1) as usize;
@@ -287,7 +290,7 @@ fn last_start(words: &[u32]) -> usize {
 }
 
 /// What the invocations of an entry point are.
-fn stage(entry: &Placed) -> Result<Stage, LoadError> {
+fn entry_point_stage(entry: &LocatedInstruction) -> Result<Stage, LoadError> {
     match entry.instruction.operands.first() {
         Some(Operand::ExecutionModel(ExecutionModel::GLCompute)) => Ok(Stage::Compute),
         Some(Operand::ExecutionModel(ExecutionModel::Vertex)) => Ok(Stage::Vertex),
@@ -295,69 +298,70 @@ fn stage(entry: &Placed) -> Result<Stage, LoadError> {
         Some(Operand::ExecutionModel(ExecutionModel::MeshEXT)) => Ok(Stage::Mesh),
         Some(Operand::ExecutionModel(ExecutionModel::TaskEXT)) => Ok(Stage::Task),
         Some(Operand::ExecutionModel(other)) => Err(LoadError::Lacks(format!("the stage {other:?}"))),
-        _ => Err(malformed(entry.word, "an entry point of no stage")),
+        _ => Err(malformed_module(entry.word, "an entry point of no stage")),
     }
 }
 
-impl Module {
+impl LoadedModule {
     /// Reads declarations, and keeps the body.
-    pub fn new(words: &[u32], interface: Option<&Interface>) -> Result<Module, LoadError> {
-        let mut module = Module::default();
+    pub fn new(words: &[u32], interface: Option<&Interface>) -> Result<LoadedModule, LoadError> {
+        let mut module = LoadedModule::default();
         let mut entry = None;
         let mut function = None;
         let placed = match interface {
-            Some(interface) => plain(read(words)?, interface)?,
-            None => read(words)?,
+            Some(interface) => legalize(parse_module(words)?, interface)?,
+            None => parse_module(words)?,
         };
         for placed in placed {
-            if !crate::OPCODES.contains(&placed.op()) {
-                return Err(LoadError::Lacks(format!("Op{:?}", placed.op())));
+            if !crate::OPCODES.contains(&placed.opcode()) {
+                return Err(LoadError::Lacks(format!("Op{:?}", placed.opcode())));
             }
-            match placed.op() {
+            match placed.opcode() {
                 Op::EntryPoint => {
-                    module.stage = stage(&placed)?;
-                    if entry.replace(placed.id(1)?).is_some() {
+                    module.stage = entry_point_stage(&placed)?;
+                    if entry.replace(placed.id_operand(1)?).is_some() {
                         return Err(LoadError::Lacks("several entry points".into()));
                     }
                 }
                 Op::Function => {
-                    if function.replace(placed.result()?).is_some() {
+                    if function.replace(placed.result_id()?).is_some() {
                         return Err(LoadError::Lacks("several functions".into()));
                     }
                 }
                 Op::FunctionEnd => {}
                 _ if function.is_some() => module.body.push(placed),
-                _ => module.declare(&placed)?,
+                _ => module.add_declaration(&placed)?,
             }
         }
         if entry.is_none() || entry != function {
-            return Err(malformed(words.len(), "no function is the entry point"));
+            return Err(malformed_module(words.len(), "no function is the entry point"));
         }
         Ok(module)
     }
 
-    fn declare(&mut self, placed: &Placed) -> Result<(), LoadError> {
+    fn add_declaration(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let operands = &placed.instruction.operands;
-        match placed.op() {
+        match placed.opcode() {
             Op::Name => {
-                if let (Ok(id), Some(Operand::LiteralString(name))) = (placed.id(0), operands.get(1)) {
+                if let (Ok(id), Some(Operand::LiteralString(name))) = (placed.id_operand(0), operands.get(1))
+                {
                     self.names.insert(id, name.clone());
                 }
             }
-            Op::Decorate => self.decorate(placed)?,
+            Op::Decorate => self.add_decoration(placed)?,
             Op::MemoryModel => match operands.get(1) {
                 Some(Operand::MemoryModel(MemoryModel::Vulkan)) => self.vulkan = true,
                 Some(Operand::MemoryModel(MemoryModel::GLSL450)) => {}
                 _ => return Err(LoadError::Lacks("this memory model".into())),
             },
             Op::MemberDecorate => {
-                let member = (placed.id(0)?, placed.literal(1)?);
+                let member = (placed.id_operand(0)?, placed.literal_operand(1)?);
                 match operands.get(2) {
                     Some(Operand::Decoration(Decoration::Offset)) => {
-                        self.offsets.insert(member, placed.literal(3)?);
+                        self.offsets.insert(member, placed.literal_operand(3)?);
                     }
                     Some(Operand::Decoration(Decoration::MatrixStride)) => {
-                        self.matrices.entry(member).or_default().0 = placed.literal(3)?;
+                        self.matrices.entry(member).or_default().0 = placed.literal_operand(3)?;
                     }
                     Some(Operand::Decoration(Decoration::Coherent | Decoration::Volatile)) => {
                         self.coherent_members.insert(member);
@@ -368,10 +372,11 @@ impl Module {
                     _ => {}
                 }
             }
-            Op::ConstantNull | Op::Undef => self.nulls.push((placed.result()?, placed.result_type()?)),
+            Op::ConstantNull | Op::Undef => self.nulls.push((placed.result_id()?, placed.result_type_id()?)),
             Op::ExecutionMode => match operands.get(1) {
                 Some(Operand::ExecutionMode(ExecutionMode::LocalSize)) => {
-                    let size = [placed.literal(2)?, placed.literal(3)?, placed.literal(4)?];
+                    let size =
+                        [placed.literal_operand(2)?, placed.literal_operand(3)?, placed.literal_operand(4)?];
                     self.workgroup_size = Some(size);
                 }
                 Some(Operand::ExecutionMode(ExecutionMode::MaximallyReconvergesKHR)) => {
@@ -387,9 +392,9 @@ impl Module {
                 _ => {}
             },
             Op::Constant => {
-                let ty = placed.result_type()?;
+                let ty = placed.result_type_id()?;
                 let bits = match self.types.get(&ty) {
-                    Some(Type::Number { bits, .. }) => *bits,
+                    Some(SpirvType::Number { bits, .. }) => *bits,
                     _ => return Err(LoadError::Lacks("OpConstant of this type".into())),
                 };
                 let value = match (bits, operands.first()) {
@@ -397,33 +402,35 @@ impl Module {
                     (0..=32, Some(Operand::LiteralBit32(number))) => {
                         (*number & (u32::MAX >> (32 - bits))).into()
                     }
-                    _ => return Err(malformed(placed.word, "a constant of another size than its type")),
+                    _ => {
+                        return Err(malformed_module(placed.word, "a constant of another size than its type"));
+                    }
                 };
-                self.constants.insert(placed.result()?, (ty, value));
+                self.constants.insert(placed.result_id()?, (ty, value));
             }
             Op::ConstantTrue => {
-                self.constants.insert(placed.result()?, (placed.result_type()?, 1));
+                self.constants.insert(placed.result_id()?, (placed.result_type_id()?, 1));
             }
             Op::ConstantFalse => {
-                self.constants.insert(placed.result()?, (placed.result_type()?, 0));
+                self.constants.insert(placed.result_id()?, (placed.result_type_id()?, 0));
             }
             Op::Variable => {
                 let Some(Operand::StorageClass(class)) = operands.first() else {
-                    return Err(malformed(placed.word, "a variable without a storage class"));
+                    return Err(malformed_module(placed.word, "a variable without a storage class"));
                 };
                 self.variables.push(Variable {
-                    id: placed.result()?,
-                    pointer: placed.result_type()?,
+                    id: placed.result_id()?,
+                    pointer: placed.result_type_id()?,
                     class: *class,
                     initialized: operands.len() > 1,
                     word: placed.word,
                 });
             }
             op => {
-                if let Some(ty) = self.type_of(op, placed)? {
-                    self.check_inner(&ty, placed.word)?;
-                    if self.types.insert(placed.result()?, ty).is_some() {
-                        return Err(malformed(placed.word, "a type that is there already"));
+                if let Some(ty) = self.parse_type(op, placed)? {
+                    self.check_member_type(&ty, placed.word)?;
+                    if self.types.insert(placed.result_id()?, ty).is_some() {
+                        return Err(malformed_module(placed.word, "a type that is there already"));
                     }
                 }
             }
@@ -431,24 +438,24 @@ impl Module {
         Ok(())
     }
 
-    fn decorate(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let id = placed.id(0)?;
+    fn add_decoration(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let id = placed.id_operand(0)?;
         match placed.instruction.operands.get(1) {
             Some(Operand::Decoration(Decoration::Binding)) => {
-                self.bindings.insert(id, placed.literal(2)?);
+                self.bindings.insert(id, placed.literal_operand(2)?);
             }
-            Some(Operand::Decoration(Decoration::DescriptorSet)) if placed.literal(2)? != 0 => {
+            Some(Operand::Decoration(Decoration::DescriptorSet)) if placed.literal_operand(2)? != 0 => {
                 return Err(LoadError::Lacks("descriptor sets other than 0".into()));
             }
             Some(Operand::Decoration(Decoration::ArrayStride)) => {
-                self.strides.insert(id, placed.literal(2)?);
+                self.strides.insert(id, placed.literal_operand(2)?);
             }
             Some(Operand::Decoration(Decoration::Block)) => self.blocks.push(id),
             Some(Operand::Decoration(Decoration::Aliased)) => self.aliased.push(id),
             Some(Operand::Decoration(Decoration::Restrict)) => self.restrict.push(id),
             Some(Operand::Decoration(Decoration::Coherent | Decoration::Volatile)) => self.coherent.push(id),
             Some(Operand::Decoration(Decoration::Location)) => {
-                self.locations.insert(id, placed.literal(2)?);
+                self.locations.insert(id, placed.literal_operand(2)?);
             }
             Some(Operand::Decoration(Decoration::BuiltIn)) => {
                 if let Some(Operand::BuiltIn(built_in)) = placed.instruction.operands.get(2) {
@@ -460,16 +467,16 @@ impl Module {
         Ok(())
     }
 
-    fn type_of(&self, op: Op, placed: &Placed) -> Result<Option<Type>, LoadError> {
+    fn parse_type(&self, op: Op, placed: &LocatedInstruction) -> Result<Option<SpirvType>, LoadError> {
         Ok(Some(match op {
-            Op::TypeVoid => Type::Void,
-            Op::TypeBool => Type::Bool,
-            Op::TypeInt => match placed.literal(0)? {
-                bits @ (8 | 16 | 32 | 64) => Type::Number { bits, float: false },
+            Op::TypeVoid => SpirvType::Void,
+            Op::TypeBool => SpirvType::Bool,
+            Op::TypeInt => match placed.literal_operand(0)? {
+                bits @ (8 | 16 | 32 | 64) => SpirvType::Number { bits, float: false },
                 width => return Err(LoadError::Lacks(format!("OpTypeInt {width}"))),
             },
-            Op::TypeFloat => match placed.literal(0)? {
-                bits @ (16 | 32 | 64) => Type::Number { bits, float: true },
+            Op::TypeFloat => match placed.literal_operand(0)? {
+                bits @ (16 | 32 | 64) => SpirvType::Number { bits, float: true },
                 width => return Err(LoadError::Lacks(format!("OpTypeFloat {width}"))),
             },
             Op::TypeImage => {
@@ -478,8 +485,8 @@ impl Module {
                     Some(Operand::Dim(Dim::Dim2D)) => 2,
                     _ => return Err(LoadError::Lacks("OpTypeImage of this dimension".into())),
                 };
-                let texel = self.types.get(&placed.id(0)?);
-                let storage = (2..6).map(|at| placed.literal(at)).collect::<Result<Vec<_>, _>>()?;
+                let texel = self.types.get(&placed.id_operand(0)?);
+                let storage = (2..6).map(|at| placed.literal_operand(at)).collect::<Result<Vec<_>, _>>()?;
                 let one = [ImageFormat::R32f, ImageFormat::R32i, ImageFormat::R32ui, ImageFormat::Unknown];
                 let format = match placed.instruction.operands.get(6) {
                     Some(Operand::ImageFormat(format)) if !one.contains(format) => {
@@ -490,38 +497,38 @@ impl Module {
                     _ => None,
                 };
                 match (texel, storage[..].last()) {
-                    (Some(Type::Number { bits: 32, .. }), Some(2)) if storage[..3] == [0, 0, 0] => {
-                        Type::Image { dimensions, format }
+                    (Some(SpirvType::Number { bits: 32, .. }), Some(2)) if storage[..3] == [0, 0, 0] => {
+                        SpirvType::Image { dimensions, format }
                     }
                     _ => return Err(LoadError::Lacks("OpTypeImage of this kind".into())),
                 }
             }
-            Op::TypeVector => match placed.literal(1)? {
-                count @ 2..=4 => Type::Vector { element: placed.id(0)?, count },
-                count => return Err(malformed(placed.word, format!("a vector of {count}"))),
+            Op::TypeVector => match placed.literal_operand(1)? {
+                count @ 2..=4 => SpirvType::Vector { element: placed.id_operand(0)?, count },
+                count => return Err(malformed_module(placed.word, format!("a vector of {count}"))),
             },
-            Op::TypeMatrix => match placed.literal(1)? {
-                count @ 2..=4 => Type::Matrix { column: placed.id(0)?, count },
-                count => return Err(malformed(placed.word, format!("a matrix of {count} columns"))),
+            Op::TypeMatrix => match placed.literal_operand(1)? {
+                count @ 2..=4 => SpirvType::Matrix { column: placed.id_operand(0)?, count },
+                count => return Err(malformed_module(placed.word, format!("a matrix of {count} columns"))),
             },
-            Op::TypeRuntimeArray => Type::Array { element: placed.id(0)?, count: None },
+            Op::TypeRuntimeArray => SpirvType::Array { element: placed.id_operand(0)?, count: None },
             Op::TypeArray => {
-                let count = self.constants.get(&placed.id(1)?).map_or(0, |(_, count)| *count as u32);
-                Type::Array { element: placed.id(0)?, count: Some(count) }
+                let count = self.constants.get(&placed.id_operand(1)?).map_or(0, |(_, count)| *count as u32);
+                SpirvType::Array { element: placed.id_operand(0)?, count: Some(count) }
             }
             Op::TypeStruct => {
                 let count = placed.instruction.operands.len();
-                Type::Struct {
-                    members: (0..count).map(|member| placed.id(member)).collect::<Result<_, _>>()?,
+                SpirvType::Struct {
+                    members: (0..count).map(|member| placed.id_operand(member)).collect::<Result<_, _>>()?,
                 }
             }
             Op::TypePointer => {
                 let Some(Operand::StorageClass(class)) = placed.instruction.operands.first() else {
-                    return Err(malformed(placed.word, "a pointer without a storage class"));
+                    return Err(malformed_module(placed.word, "a pointer without a storage class"));
                 };
-                Type::Pointer { class: *class, to: placed.id(1)? }
+                SpirvType::Pointer { class: *class, to: placed.id_operand(1)? }
             }
-            Op::TypeFunction => Type::Function,
+            Op::TypeFunction => SpirvType::Function,
             _ => return Ok(None),
         }))
     }
@@ -529,14 +536,14 @@ impl Module {
     /// Bytes of a type; 0 for arrays of no fixed length.
     pub fn bytes_of(&self, ty: u32) -> u32 {
         match self.types.get(&ty) {
-            Some(Type::Number { bits, .. }) => bits / 8,
-            Some(Type::Bool) => 4,
-            Some(Type::Vector { element, count }) => self.bytes_of(*element).saturating_mul(*count),
-            Some(Type::Array { element, count }) => {
+            Some(SpirvType::Number { bits, .. }) => bits / 8,
+            Some(SpirvType::Bool) => 4,
+            Some(SpirvType::Vector { element, count }) => self.bytes_of(*element).saturating_mul(*count),
+            Some(SpirvType::Array { element, count }) => {
                 self.stride_of(ty, *element).saturating_mul(count.unwrap_or(0))
             }
-            Some(Type::Matrix { column, count }) => self.bytes_of(*column).saturating_mul(*count),
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Matrix { column, count }) => self.bytes_of(*column).saturating_mul(*count),
+            Some(SpirvType::Struct { members }) => {
                 let end = |(member, inner): (u32, &u32)| {
                     let bytes = match self.matrices.get(&(ty, member)) {
                         // With its strides a matrix takes no more than so many columns, or rows.
@@ -554,14 +561,14 @@ impl Module {
     /// Registers that hold a value of a type: a word each, the low one first; none for what no register holds.
     pub fn registers_of(&self, ty: u32) -> Option<u32> {
         match self.types.get(&ty) {
-            Some(Type::Number { bits: 64, .. }) => Some(2),
-            Some(Type::Number { .. } | Type::Bool) => Some(1),
+            Some(SpirvType::Number { bits: 64, .. }) => Some(2),
+            Some(SpirvType::Number { .. } | SpirvType::Bool) => Some(1),
             Some(
-                Type::Vector { element: inner, count }
-                | Type::Matrix { column: inner, count }
-                | Type::Array { element: inner, count: Some(count) },
+                SpirvType::Vector { element: inner, count }
+                | SpirvType::Matrix { column: inner, count }
+                | SpirvType::Array { element: inner, count: Some(count) },
             ) => self.registers_of(*inner)?.checked_mul(*count).filter(|words| *words <= MOST_WORDS),
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Struct { members }) => {
                 let sum =
                     members.iter().try_fold(0u32, |sum, member| sum.checked_add(self.registers_of(*member)?));
                 sum.filter(|words| *words <= MOST_WORDS)
@@ -571,19 +578,19 @@ impl Module {
     }
 
     /// What a type is made of comes before it: no type holds itself.
-    fn check_inner(&self, ty: &Type, word: usize) -> Result<(), LoadError> {
+    fn check_member_type(&self, ty: &SpirvType, word: usize) -> Result<(), LoadError> {
         let known = |id: &u32| self.types.contains_key(id);
         let sound = match ty {
-            Type::Vector { element: inner, .. }
-            | Type::Array { element: inner, .. }
-            | Type::Matrix { column: inner, .. } => known(inner),
-            Type::Struct { members } => members.iter().all(known),
+            SpirvType::Vector { element: inner, .. }
+            | SpirvType::Array { element: inner, .. }
+            | SpirvType::Matrix { column: inner, .. } => known(inner),
+            SpirvType::Struct { members } => members.iter().all(known),
             _ => true,
         };
-        sound.then_some(()).ok_or_else(|| malformed(word, "a type made of what is not there"))
+        sound.then_some(()).ok_or_else(|| malformed_module(word, "a type made of what is not there"))
     }
 
-    fn sum(&self, members: &[u32]) -> u32 {
+    fn sum_of_sizes(&self, members: &[u32]) -> u32 {
         members.iter().fold(0, |bytes: u32, member| bytes.saturating_add(self.bytes_of(*member)))
     }
 
@@ -598,7 +605,9 @@ impl Module {
             return *bytes;
         }
         match self.types.get(&structure) {
-            Some(Type::Struct { members }) => self.sum(members.get(..member as usize).unwrap_or(members)),
+            Some(SpirvType::Struct { members }) => {
+                self.sum_of_sizes(members.get(..member as usize).unwrap_or(members))
+            }
             _ => 0,
         }
     }

@@ -4,11 +4,11 @@
 //! depend on values, so that they are computed once for each pair of operations of a kernel.
 
 use crate::fault::Fault;
-use crate::program::{Kind, MemoryOp, Wait};
+use crate::program::{MemoryOp, MemoryOpKind, Wait};
 
 /// How `later` waits for `earlier`.
-pub(crate) fn wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
-    if always(earlier, later, fault) {
+pub(crate) fn required_wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
+    if is_always_ordered(earlier, later, fault) {
         return Wait::Always;
     }
     if !earlier.is_access() || !later.is_access() {
@@ -16,41 +16,52 @@ pub(crate) fn wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
     }
     let both = |kind| earlier.kind == kind && later.kind == kind;
     let broken = match fault {
-        Fault::PlainLoadsReordered => both(Kind::PlainLoad),
-        Fault::PlainStoresReordered => both(Kind::PlainStore),
-        Fault::AtomicLoadsReordered => both(Kind::AtomicLoad),
-        Fault::StoreHoistedOverLoad => earlier.kind == Kind::PlainLoad && later.kind == Kind::PlainStore,
-        Fault::LoadMissesOwnStore => earlier.kind == Kind::PlainStore && later.kind == Kind::PlainLoad,
+        Fault::PlainLoadsReordered => both(MemoryOpKind::PlainLoad),
+        Fault::PlainStoresReordered => both(MemoryOpKind::PlainStore),
+        Fault::AtomicLoadsReordered => both(MemoryOpKind::AtomicLoad),
+        Fault::StoreHoistedOverLoad => {
+            earlier.kind == MemoryOpKind::PlainLoad && later.kind == MemoryOpKind::PlainStore
+        }
+        Fault::LoadMissesOwnStore => {
+            earlier.kind == MemoryOpKind::PlainStore && later.kind == MemoryOpKind::PlainLoad
+        }
         Fault::AliasStoreHoisted => {
-            earlier.is_read() && later.kind == Kind::PlainStore && earlier.reference != later.reference
+            earlier.is_read()
+                && later.kind == MemoryOpKind::PlainStore
+                && earlier.reference != later.reference
         }
-        Fault::RmwPassesStore => earlier.kind == Kind::AtomicStore && matches!(later.kind, Kind::Rmw(_)),
+        Fault::RmwPassesStore => {
+            earlier.kind == MemoryOpKind::AtomicStore && matches!(later.kind, MemoryOpKind::Rmw(_))
+        }
         Fault::AtomicStoreHoistedOverLoad => {
-            earlier.kind == Kind::AtomicLoad && later.kind == Kind::AtomicStore
+            earlier.kind == MemoryOpKind::AtomicLoad && later.kind == MemoryOpKind::AtomicStore
         }
-        Fault::AtomicLoadPassesStore => earlier.kind == Kind::AtomicStore && later.kind == Kind::AtomicLoad,
+        Fault::AtomicLoadPassesStore => {
+            earlier.kind == MemoryOpKind::AtomicStore && later.kind == MemoryOpKind::AtomicLoad
+        }
         _ => false,
     };
     // A store and a later access through another reference to the same memory are not ordered.
     let ordered =
-        earlier.reference == later.reference || earlier.kind != Kind::PlainStore && earlier.is_read();
+        earlier.reference == later.reference || earlier.kind != MemoryOpKind::PlainStore && earlier.is_read();
     if ordered && !broken { Wait::SameAddress } else { Wait::Never }
 }
 
 /// Whether the order holds whatever the addresses.
-fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
+fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     let classes = |op: &MemoryOp| if op.is_access() { 1 << op.class } else { 0 };
     let met = |op: &MemoryOp, mask: u8| mask & (classes(op) | op.mask) != 0;
     let (e, l) = (earlier, later);
 
-    let plain_store_sinks = fault == Fault::StoreSinksBelowRelease && e.kind == Kind::PlainStore;
-    let atomic_sinks = fault == Fault::AtomicStoreSinksBelowRelease && e.kind == Kind::AtomicStore;
-    let plain_load_hoisted = fault == Fault::LoadHoistedOverAcquire && l.kind == Kind::PlainLoad;
-    let atomic_load_hoisted = fault == Fault::AtomicLoadHoistedOverAcquire && l.kind == Kind::AtomicLoad;
+    let plain_store_sinks = fault == Fault::StoreSinksBelowRelease && e.kind == MemoryOpKind::PlainStore;
+    let atomic_sinks = fault == Fault::AtomicStoreSinksBelowRelease && e.kind == MemoryOpKind::AtomicStore;
+    let plain_load_hoisted = fault == Fault::LoadHoistedOverAcquire && l.kind == MemoryOpKind::PlainLoad;
+    let atomic_load_hoisted =
+        fault == Fault::AtomicLoadHoistedOverAcquire && l.kind == MemoryOpKind::AtomicLoad;
     let store_hoisted = fault == Fault::StoreHoistedOverAcquire && l.is_write();
-    let load_sinks = fault == Fault::LoadSinksBelowRelease && e.kind == Kind::PlainLoad;
-    let unordered_fence =
-        fault == Fault::FenceOrdersNothing && (e.kind == Kind::Fence || l.kind == Kind::Fence);
+    let load_sinks = fault == Fault::LoadSinksBelowRelease && e.kind == MemoryOpKind::PlainLoad;
+    let unordered_fence = fault == Fault::FenceOrdersNothing
+        && (e.kind == MemoryOpKind::Fence || l.kind == MemoryOpKind::Fence);
     let unordered_barrier = fault == Fault::BarrierOrdersNothing && (e.is_whole() || l.is_whole());
     let compiler = plain_store_sinks || load_sinks || atomic_sinks;
     let compiler_after = plain_load_hoisted || store_hoisted || atomic_load_hoisted;
@@ -85,13 +96,16 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     {
         return true;
     }
-    if e.kind == Kind::ReleasePart && l.kind == Kind::AtomicStore && fault == Fault::FlagOvertakesFlush {
+    if e.kind == MemoryOpKind::ReleasePart
+        && l.kind == MemoryOpKind::AtomicStore
+        && fault == Fault::FlagOvertakesFlush
+    {
         return false;
     }
     // Links of a chain of availability and visibility are joined by program order alone, whatever the classes.
     let writes_non_private = l.is_write() && !l.private;
     // An arrival lets later atomic loads go ahead of it: what it makes available they could see by another name alone.
-    let ahead = e.split && !e.among_aliases && l.kind == Kind::AtomicLoad;
+    let ahead = e.split && !e.among_aliases && l.kind == MemoryOpKind::AtomicLoad;
     let reads_visibly = l.visible || l.is_atomic() && l.is_read() && !ahead;
     if ordering
         && e.make_available
@@ -104,7 +118,7 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
         return true;
     }
     // A section ends where it has begun.
-    if matches!(e.kind, Kind::SectionBegin { .. }) && l.kind == Kind::SectionEnd {
+    if matches!(e.kind, MemoryOpKind::SectionBegin { .. }) && l.kind == MemoryOpKind::SectionEnd {
         return true;
     }
     // Barriers among themselves, and the two halves of one operation.
@@ -112,6 +126,7 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
         return true;
     }
     let same = e.reference == l.reference && e.scope == l.scope && e.mask == l.mask;
-    let halves = |first: Kind, second: Kind| e.kind == first && l.kind == second && same;
-    halves(Kind::ReleasePart, Kind::AtomicStore) || halves(Kind::AtomicLoad, Kind::AcquirePart)
+    let halves = |first: MemoryOpKind, second: MemoryOpKind| e.kind == first && l.kind == second && same;
+    halves(MemoryOpKind::ReleasePart, MemoryOpKind::AtomicStore)
+        || halves(MemoryOpKind::AtomicLoad, MemoryOpKind::AcquirePart)
 }

@@ -121,7 +121,7 @@ pub(crate) struct Reference {
     /// The name that the module gives it, or its binding: what tells the references to one location apart.
     pub name: String,
     /// Where it lies.
-    pub place: Place,
+    pub place: ReferencePlace,
     /// Which bit of memory semantics covers it: 0 buffers, 1 workgroup memory, 2 images, 3 outputs.
     pub class: u8,
     /// The lowest cache level that an access may leave it in.
@@ -140,7 +140,7 @@ pub(crate) struct Reference {
 
 /// Where a variable lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ReferencePlace {
     /// The buffer of a binding.
     Binding(u32),
     /// The image of a binding.
@@ -346,7 +346,7 @@ impl BallotKind {
 
 /// What a memory operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MemoryOpKind {
     /// A load that is not atomic.
     PlainLoad,
     /// A store that is not atomic.
@@ -396,7 +396,7 @@ pub(crate) enum Rmw {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryOp {
     /// What it does.
-    pub kind: Kind,
+    pub kind: MemoryOpKind,
     /// Index into [`Program::references`]; 0 for operations without an address.
     pub reference: u16,
     /// The reference's class.
@@ -443,7 +443,7 @@ impl Program {
             |number: u16| self.references.get(usize::from(number)).is_some_and(|reference| reference.apart);
         let forgets = fault == Fault::ReadOnlyKernel && { stores }.all(is_result);
         for op in &mut self.memory {
-            op.read_only = op.kind == Kind::PlainLoad && !writes.contains(&op.reference);
+            op.read_only = op.kind == MemoryOpKind::PlainLoad && !writes.contains(&op.reference);
             if forgets {
                 (op.acquire, op.make_visible) = (false, false);
             }
@@ -459,27 +459,27 @@ impl MemoryOp {
 
     /// Whether it reads.
     pub fn is_read(&self) -> bool {
-        matches!(self.kind, Kind::PlainLoad | Kind::AtomicLoad | Kind::Rmw(_))
+        matches!(self.kind, MemoryOpKind::PlainLoad | MemoryOpKind::AtomicLoad | MemoryOpKind::Rmw(_))
     }
 
     /// Whether it writes.
     pub fn is_write(&self) -> bool {
-        matches!(self.kind, Kind::PlainStore | Kind::AtomicStore | Kind::Rmw(_))
+        matches!(self.kind, MemoryOpKind::PlainStore | MemoryOpKind::AtomicStore | MemoryOpKind::Rmw(_))
     }
 
     /// Whether it is atomic.
     pub fn is_atomic(&self) -> bool {
-        matches!(self.kind, Kind::AtomicLoad | Kind::AtomicStore | Kind::Rmw(_))
+        matches!(self.kind, MemoryOpKind::AtomicLoad | MemoryOpKind::AtomicStore | MemoryOpKind::Rmw(_))
     }
 
     /// Whether it is a barrier, or half of one.
     pub fn is_fence(&self) -> bool {
-        matches!(self.kind, Kind::Fence | Kind::Arrive | Kind::Leave)
+        matches!(self.kind, MemoryOpKind::Fence | MemoryOpKind::Arrive | MemoryOpKind::Leave)
     }
 
     /// Whether it is one half of a control barrier, a split one or not.
     pub fn is_control(&self) -> bool {
-        matches!(self.kind, Kind::Arrive | Kind::Leave)
+        matches!(self.kind, MemoryOpKind::Arrive | MemoryOpKind::Leave)
     }
 
     /// Whether it is one half of a control barrier that is one instruction.

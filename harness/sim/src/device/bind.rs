@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use plan::{BufferId, DeviceError, ImageShape, Kernel, Plan, Step};
 
 use super::SUBGROUP_SIZE;
-use super::shade::Shaded;
+use super::rasterize::Shaded;
 use crate::fault::Fault;
 use crate::machine::Machine;
 use crate::memory::{Path, Shape};
-use crate::program::{DEVICE, LANES, MEMORY, Place, Program, SUBGROUP, Stage, WORKGROUP};
+use crate::program::{DEVICE, LANES, MEMORY, Program, ReferencePlace, SUBGROUP, Stage, WORKGROUP};
 use crate::random::Random;
-use crate::wave::{Bound, Dispatch, Wave};
+use crate::wave::{BoundReference, DispatchState, Wave};
 
 /// Invocations of a dispatch at most.
 const MOST_INVOCATIONS: u32 = 1 << 26;
@@ -77,23 +77,23 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
     let first_address = kernel.push_constant_bytes / 4;
     for reference in &mut program.references {
         reference.place = match reference.place {
-            Place::Image(binding) => {
+            ReferencePlace::Image(binding) => {
                 let number = binding.checked_sub(kernel.bindings);
                 let id = number.and_then(|number| kernel.images.get(number as usize)).copied();
                 let image = id.and_then(|id| Some((id, plan.images.get(id.0 as usize)?)));
                 let (id, image) = image.ok_or_else(|| wrong("an image"))?;
                 let own = plan.buffers.len() as u32 + id.0;
                 match image.shape {
-                    ImageShape::Texels(buffer) => Place::Fixed { memory: buffer.0, width: 0 },
-                    ImageShape::OneDimensional { .. } => Place::Fixed { memory: own, width: 0 },
-                    ImageShape::TwoDimensional { width, .. } => Place::Fixed { memory: own, width },
+                    ImageShape::Texels(buffer) => ReferencePlace::Fixed { memory: buffer.0, width: 0 },
+                    ImageShape::OneDimensional { .. } => ReferencePlace::Fixed { memory: own, width: 0 },
+                    ImageShape::TwoDimensional { width, .. } => ReferencePlace::Fixed { memory: own, width },
                 }
             }
-            Place::Address(word) => {
+            ReferencePlace::Address(word) => {
                 let number = word.checked_sub(first_address).map(|words| words / 2);
                 let buffer = number.and_then(|number| kernel.addresses.get(number as usize));
                 let buffer = buffer.ok_or_else(|| wrong("an address"))?;
-                Place::Fixed { memory: buffer.0, width: 0 }
+                ReferencePlace::Fixed { memory: buffer.0, width: 0 }
             }
             other => other,
         };
@@ -102,11 +102,13 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
 }
 
 /// The memory of a reference, by number, and the texels of a row; none for workgroup memory.
-fn memory_of(place: Place, bindings: &[plan::BufferId]) -> Option<(u32, u32)> {
+fn memory_of(place: ReferencePlace, bindings: &[plan::BufferId]) -> Option<(u32, u32)> {
     match place {
-        Place::Binding(binding) => Some((bindings.get(binding as usize).map_or(0, |buffer| buffer.0), 0)),
-        Place::Fixed { memory, width } => Some((memory, width)),
-        Place::Image(_) | Place::Address(_) | Place::Workgroup(..) => None,
+        ReferencePlace::Binding(binding) => {
+            Some((bindings.get(binding as usize).map_or(0, |buffer| buffer.0), 0))
+        }
+        ReferencePlace::Fixed { memory, width } => Some((memory, width)),
+        ReferencePlace::Image(_) | ReferencePlace::Address(_) | ReferencePlace::Workgroup(..) => None,
     }
 }
 
@@ -121,9 +123,9 @@ pub(super) fn bind(
     (buffers, host_visible): (&[(u32, u32)], &[bool]),
     machine: &mut Machine,
     seed: u64,
-) -> Result<(Vec<Dispatch>, Layout), DeviceError> {
+) -> Result<(Vec<DispatchState>, Layout), DeviceError> {
     let mut layout = Layout::default();
-    let mut dispatches: Vec<Dispatch> = Vec::new();
+    let mut dispatches: Vec<DispatchState> = Vec::new();
     // A reference is what a buffer is called: kernels that call it by one name mean one reference.
     let mut references: BTreeMap<(u32, String), usize> = BTreeMap::new();
     let (mut homes, mut lowest, mut classes) = (Vec::new(), Vec::new(), Vec::new());
@@ -202,10 +204,10 @@ pub(super) fn bind(
                     layout.parents[1].push(workgroups + group);
                 }
             }
-            dispatches.push(Dispatch {
+            dispatches.push(DispatchState {
                 program,
                 parameters: parameters.clone(),
-                bound: Vec::new(),
+                bindings: Vec::new(),
                 first_workgroup: workgroups,
                 workgroups: along,
             });
@@ -227,7 +229,7 @@ pub(super) fn bind(
                         let (base, words) = buffers.get(buffer as usize).copied().unwrap_or((0, 0));
                         (buffer, base, words, 0, MEMORY, width)
                     }
-                    (None, Place::Workgroup(first, words)) => (
+                    (None, ReferencePlace::Workgroup(first, words)) => (
                         u32::MAX - dispatch.first_workgroup,
                         next + first,
                         words,
@@ -260,7 +262,14 @@ pub(super) fn bind(
             if !direct && reference.lowest == 0 {
                 cached.push(global);
             }
-            dispatch.bound.push(Bound { reference: global, base, each_workgroup, words, width, direct });
+            dispatch.bindings.push(BoundReference {
+                reference: global,
+                base,
+                each_workgroup,
+                words,
+                width,
+                direct,
+            });
         }
         next = program
             .workgroup_words
@@ -287,13 +296,13 @@ pub(super) fn bind(
         classes,
         wide: programs.iter().any(|program| program.memory.iter().any(|op| op.bytes == 8)),
     };
-    machine.begin(subgroups as usize, workgroups as usize, seed);
+    machine.begin_submission(subgroups as usize, workgroups as usize, seed);
     machine.memory.words.resize(next as usize, 0);
     machine.memory.reshape(shape, invocations as usize);
     for (dispatch, launch) in dispatches.iter().zip(&layout.launches) {
         let sections = programs.get(dispatch.program).is_some_and(|program| program.sections.is_some());
         if let Some(shaded) = launch.shaded.as_ref().filter(|_| sections) {
-            machine.sections.add(shaded.in_order(launch.first_invocation).into_iter());
+            machine.sections.add_fragments(shaded.in_order(launch.first_invocation).into_iter());
         }
     }
     for (dispatch, launch) in dispatches.iter().zip(&layout.launches) {
@@ -306,12 +315,12 @@ pub(super) fn bind(
 /// Workgroup memory holds anything when a workgroup begins, except where its module says that it is zero.
 fn begin_workgroups(
     program: &Program,
-    dispatch: &Dispatch,
+    dispatch: &DispatchState,
     workgroups: u32,
     machine: &mut Machine,
     random: &mut Random,
 ) {
-    for (reference, bound) in program.references.iter().zip(&dispatch.bound) {
+    for (reference, bound) in program.references.iter().zip(&dispatch.bindings) {
         if bound.each_workgroup == 0 {
             continue;
         }
@@ -330,7 +339,7 @@ impl Layout {
         &self,
         steps: &[usize],
         programs: &[Program],
-        dispatches: &[Dispatch],
+        dispatches: &[DispatchState],
         machine: &mut Machine,
         most: usize,
     ) -> Vec<Wave> {
@@ -342,7 +351,7 @@ impl Layout {
             let all = self.invocations(number, dispatch, machine);
             if program.sections.is_some() {
                 // None waits for another fragment of its own wave.
-                let before = |who: &Invocation| machine.sections.before(who.0[0]);
+                let before = |who: &Invocation| machine.sections.count_predecessors(who.0[0]);
                 let mut all: Vec<_> = all.into_iter().map(|who| (before(&who), who)).collect();
                 all.sort_by_key(|(before, _)| *before);
                 for same in all.chunk_by(|left, right| left.0 == right.0) {
@@ -354,7 +363,7 @@ impl Layout {
                 let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
                 for some in all.chunks(LANES) {
                     let mut wave = wave(number, program, some, machine.fault());
-                    let keys = wave.keys(&mut machine.surroundings(program, dispatch));
+                    let keys = wave.collect_role_keys(&mut machine.wave_context(program, dispatch));
                     keyed.extend(keys.into_iter().zip(some.iter().copied()));
                 }
                 keyed.sort_by(|left, right| left.0.cmp(&right.0));
@@ -372,18 +381,18 @@ impl Layout {
     }
 
     /// Path and place of every invocation of a dispatch.
-    fn invocations(&self, number: usize, dispatch: &Dispatch, machine: &mut Machine) -> Vec<Invocation> {
+    fn invocations(&self, number: usize, dispatch: &DispatchState, machine: &mut Machine) -> Vec<Invocation> {
         let Some(launch) = self.launches.get(number) else { return Vec::new() };
         let mut all = Vec::with_capacity(launch.invocations as usize);
         for group in 0..launch.workgroups() {
             let workgroup = dispatch.first_workgroup + group;
             let size = launch.size.min(launch.invocations - group * launch.size);
-            machine.meet(WORKGROUP, workgroup, size);
+            machine.add_barrier_group(WORKGROUP, workgroup, size);
             for local in 0..size {
                 let subgroup = launch.first_subgroup + group * launch.in_each() + local / SUBGROUP_SIZE;
                 let lane = local % SUBGROUP_SIZE;
                 if lane == 0 {
-                    machine.meet(SUBGROUP, subgroup, (size - local).min(SUBGROUP_SIZE));
+                    machine.add_barrier_group(SUBGROUP, subgroup, (size - local).min(SUBGROUP_SIZE));
                 }
                 let family = self.parents[2].get(workgroup as usize).copied().unwrap_or(0);
                 let number = group * launch.size + local;
@@ -399,8 +408,8 @@ impl Layout {
     }
 
     /// Puts garbage into some memory that kernels read; a fault.
-    pub fn spoil(&self, dispatches: &[Dispatch], machine: &mut Machine) {
-        for bound in dispatches.iter().flat_map(|dispatch| &dispatch.bound) {
+    pub fn spoil(&self, dispatches: &[DispatchState], machine: &mut Machine) {
+        for bound in dispatches.iter().flat_map(|dispatch| &dispatch.bindings) {
             if bound.direct || bound.each_workgroup > 0 {
                 continue;
             }

@@ -1,10 +1,10 @@
 //! What only the whole kernel tells: what its references are, which loops are outermost, which operations wait for which.
 
-use super::{Lowering, Meaning};
+use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::module::LoadError;
 use crate::order;
-use crate::program::{DEVICE, MemoryOp, Op, Place, Program, Wait};
+use crate::program::{DEVICE, MemoryOp, Op, Program, ReferencePlace, Wait};
 
 impl Lowering<'_> {
     /// The program, once all of the kernel is known.
@@ -27,7 +27,7 @@ impl Lowering<'_> {
             let is_among = |decorated: &[u32]| {
                 self.module.variables.iter().any(|variable| {
                     decorated.contains(&variable.id)
-                        && matches!(self.meanings.get(&variable.id), Some(Meaning::Whole { reference, .. }) if usize::from(*reference) == number)
+                        && matches!(self.meanings.get(&variable.id), Some(LoweredValue::Whole { reference, .. }) if usize::from(*reference) == number)
                 })
             };
             let declared_alone = !is_among(&self.module.aliased);
@@ -35,7 +35,7 @@ impl Lowering<'_> {
             let plain = |op: &&MemoryOp| {
                 !op.is_read() && !op.is_atomic() && op.private && !op.available && op.bytes == 4
             };
-            let binding = matches!(reference.place, Place::Binding(_));
+            let binding = matches!(reference.place, ReferencePlace::Binding(_));
             reference.write_only = declared_alone && binding && own.iter().all(plain);
             reference.aliased = self.indices.iter().any(|(id, own)| {
                 usize::from(*own) == number
@@ -48,7 +48,7 @@ impl Lowering<'_> {
             .map(|pair| {
                 let (earlier, later) = (program.memory.get(pair / count), program.memory.get(pair % count));
                 match (earlier, later) {
-                    (Some(earlier), Some(later)) => order::wait(earlier, later, fault),
+                    (Some(earlier), Some(later)) => order::required_wait(earlier, later, fault),
                     _ => Wait::Always,
                 }
             })

@@ -6,7 +6,7 @@ use rspirv::spirv::{GlslStd450Op, GroupOperation, Op as SpirvOp, Scope};
 
 use super::Lowering;
 use crate::device::SUBGROUP_SIZE;
-use crate::module::{LoadError, Placed, malformed};
+use crate::module::{LoadError, LocatedInstruction, malformed_module};
 use crate::program::{BallotKind, Binary, Group, GroupKind, GroupSpan, NONE, Op, Reduction, Register};
 
 /// Whether an instruction is a subgroup operation that the machine has.
@@ -80,38 +80,44 @@ impl Lowering<'_> {
     }
 
     /// A subgroup operation on words.
-    pub(super) fn group(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let lacks = |what: &str| LoadError::Lacks(format!("Op{:?} {what}", placed.op()));
-        if self.constant(placed, placed.id(0)?)? != Scope::Subgroup as u32 {
+    pub(super) fn group(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let lacks = |what: &str| LoadError::Lacks(format!("Op{:?} {what}", placed.opcode()));
+        if self.constant(placed, placed.id_operand(0)?)? != Scope::Subgroup as u32 {
             return Err(lacks("of another scope than the subgroup's"));
         }
-        let to = self.late(placed, placed.result()?)?;
-        if ballot(placed.op()) {
+        let to = self.late(placed, placed.result_id()?)?;
+        if ballot(placed.opcode()) {
             return self.ballot(placed, to);
         }
         let operands = placed.instruction.operands.len();
-        let (kind, first) = match reduction(placed.op()) {
+        let (kind, first) = match reduction(placed.opcode()) {
             Some(of) => {
                 let span = match placed.instruction.operands.get(1) {
                     Some(Operand::GroupOperation(GroupOperation::Reduce)) => GroupSpan::Reduce,
                     Some(Operand::GroupOperation(GroupOperation::InclusiveScan)) => GroupSpan::Inclusive,
                     Some(Operand::GroupOperation(GroupOperation::ExclusiveScan)) => GroupSpan::Exclusive,
                     Some(Operand::GroupOperation(GroupOperation::ClusteredReduce)) => {
-                        GroupSpan::Clustered(self.constant(placed, placed.id(3)?)?)
+                        GroupSpan::Clustered(self.constant(placed, placed.id_operand(3)?)?)
                     }
                     _ => return Err(lacks("over partitions")),
                 };
-                let shape =
-                    self.types.get(&placed.id(2)?).and_then(|ty| self.module.shapes(*ty).first().copied());
+                let shape = self
+                    .types
+                    .get(&placed.id_operand(2)?)
+                    .and_then(|ty| self.module.shapes(*ty).first().copied());
                 let shape = shape.ok_or_else(|| lacks("of what is no number"))?;
                 (GroupKind::Scan(span, Reduction { of, shape }), 2)
             }
-            None => (simple(placed.op()).ok_or_else(|| malformed(placed.word, "no subgroup operation"))?, 1),
+            None => (
+                simple(placed.opcode())
+                    .ok_or_else(|| malformed_module(placed.word, "no subgroup operation"))?,
+                1,
+            ),
         };
-        let value = if operands > first { Some(placed.id(first)?) } else { None };
+        let value = if operands > first { Some(placed.id_operand(first)?) } else { None };
         let mut argument = NONE;
         if operands > first + 1 && !matches!(kind, GroupKind::Scan(..)) {
-            let id = placed.id(first + 1)?;
+            let id = placed.id_operand(first + 1)?;
             if self.width_of(id) != 1 {
                 return Err(lacks("with such an argument"));
             }
@@ -119,7 +125,7 @@ impl Lowering<'_> {
         }
         let kind = match kind {
             GroupKind::Rotate { .. } if operands > 3 => {
-                GroupKind::Rotate { cluster: self.constant(placed, placed.id(3)?)? }
+                GroupKind::Rotate { cluster: self.constant(placed, placed.id_operand(3)?)? }
             }
             GroupKind::Rotate { .. } => GroupKind::Rotate { cluster: SUBGROUP_SIZE },
             kind => kind,
@@ -149,9 +155,9 @@ impl Lowering<'_> {
     }
 
     /// What a lane does with a ballot.
-    fn ballot(&mut self, placed: &Placed, to: Register) -> Result<(), LoadError> {
-        let counts = placed.op() == SpirvOp::GroupNonUniformBallotBitCount;
-        let kind = match (placed.op(), placed.instruction.operands.get(1)) {
+    fn ballot(&mut self, placed: &LocatedInstruction, to: Register) -> Result<(), LoadError> {
+        let counts = placed.opcode() == SpirvOp::GroupNonUniformBallotBitCount;
+        let kind = match (placed.opcode(), placed.instruction.operands.get(1)) {
             (SpirvOp::GroupNonUniformInverseBallot, _) => BallotKind::Inverse,
             (SpirvOp::GroupNonUniformBallotBitExtract, _) => BallotKind::Bit,
             (SpirvOp::GroupNonUniformBallotFindLSB, _) => BallotKind::Lowest,
@@ -159,11 +165,12 @@ impl Lowering<'_> {
             (_, Some(Operand::GroupOperation(GroupOperation::Reduce))) => BallotKind::Count,
             (_, Some(Operand::GroupOperation(GroupOperation::InclusiveScan))) => BallotKind::CountUpTo,
             (_, Some(Operand::GroupOperation(GroupOperation::ExclusiveScan))) => BallotKind::CountBefore,
-            _ => return Err(malformed(placed.word, "a count of another kind")),
+            _ => return Err(malformed_module(placed.word, "a count of another kind")),
         };
         let at = if counts { 2 } else { 1 };
-        let ballot = self.value(placed, placed.id(at)?)?;
-        let argument = if kind == BallotKind::Bit { self.value(placed, placed.id(at + 1)?)? } else { NONE };
+        let ballot = self.value(placed, placed.id_operand(at)?)?;
+        let argument =
+            if kind == BallotKind::Bit { self.value(placed, placed.id_operand(at + 1)?)? } else { NONE };
         self.program.ops.push(Op::Ballot { kind, to, ballot, argument });
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use rspirv::spirv::StorageClass;
 
-use super::{Lowering, Meaning};
-use crate::module::{LoadError, Placed, Type, malformed};
+use super::{LoweredValue, Lowering};
+use crate::module::{LoadError, LocatedInstruction, SpirvType, malformed_module};
 use crate::program::{Binary, NONE, Op, Register};
 
 /// Bytes from one column, or row, of a matrix to the next; and whether they are rows.
@@ -19,7 +19,7 @@ pub(super) struct Leaf {
 
 /// The way from a variable to a part of it.
 #[derive(Clone, Debug, Default)]
-struct Way {
+struct AccessPath {
     ty: u32,
     strided: Strided,
     /// Whether a member on the way is coherent.
@@ -49,21 +49,21 @@ impl Lowering<'_> {
         let module = self.module;
         let words = |ty: &u32| module.registers_of(*ty).unwrap_or(1);
         match module.types.get(&ty) {
-            Some(Type::Vector { element, count }) => {
+            Some(SpirvType::Vector { element, count }) => {
                 let each = strided.map_or_else(|| module.bytes_of(*element), |(stride, _)| stride);
                 for number in 0..*count {
                     let register = register + number * words(element);
                     self.add_leaves(*element, None, register, offset.wrapping_add(number * each), all);
                 }
             }
-            Some(Type::Matrix { column, count }) => {
+            Some(SpirvType::Matrix { column, count }) => {
                 for number in 0..*count {
                     let (bytes, inner) = self.column(*column, strided);
                     let register = register + number * words(column);
                     self.add_leaves(*column, inner, register, offset.wrapping_add(number * bytes), all);
                 }
             }
-            Some(Type::Array { element, count }) => {
+            Some(SpirvType::Array { element, count }) => {
                 let each = module.stride_of(ty, *element);
                 for number in 0..count.unwrap_or(0) {
                     let register = register + number * words(element);
@@ -71,7 +71,7 @@ impl Lowering<'_> {
                     self.add_leaves(*element, strided, register, offset, all);
                 }
             }
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Struct { members }) => {
                 let mut register = register;
                 for (member, inner) in (0..).zip(members) {
                     let offset = offset.wrapping_add(module.offset_of(ty, member));
@@ -86,7 +86,7 @@ impl Lowering<'_> {
 
     /// Bytes from one column of a matrix to the next, and how the numbers of a column lie.
     fn column(&self, column: u32, strided: Strided) -> (u32, Strided) {
-        let Some(Type::Vector { element, .. }) = self.module.types.get(&column) else {
+        let Some(SpirvType::Vector { element, .. }) = self.module.types.get(&column) else {
             return (self.module.bytes_of(column), None);
         };
         match strided {
@@ -99,10 +99,10 @@ impl Lowering<'_> {
     /// Whether some member of a structure, or of what it holds, is coherent: accesses of all of it are then.
     pub(super) fn holds_coherent(&self, ty: u32) -> bool {
         match self.module.types.get(&ty) {
-            Some(Type::Struct { members }) => (0..).zip(members).any(|(member, inner)| {
+            Some(SpirvType::Struct { members }) => (0..).zip(members).any(|(member, inner)| {
                 self.module.coherent_members.contains(&(ty, member)) || self.holds_coherent(*inner)
             }),
-            Some(Type::Array { element, .. }) => self.holds_coherent(*element),
+            Some(SpirvType::Array { element, .. }) => self.holds_coherent(*element),
             _ => false,
         }
     }
@@ -113,19 +113,19 @@ impl Lowering<'_> {
     }
 
     /// What a pointer points to.
-    pub(super) fn pointee(&self, placed: &Placed, pointer: u32) -> Result<u32, LoadError> {
+    pub(super) fn pointee(&self, placed: &LocatedInstruction, pointer: u32) -> Result<u32, LoadError> {
         let global = || self.module.variables.iter().find(|own| own.id == pointer).map(|own| own.pointer);
         let ty = self.types.get(&pointer).copied().or_else(global);
         match ty.and_then(|ty| self.module.types.get(&ty)) {
-            Some(Type::Pointer { to, .. }) => Ok(*to),
-            _ => Err(malformed(placed.word, format!("%{pointer} is no pointer"))),
+            Some(SpirvType::Pointer { to, .. }) => Ok(*to),
+            _ => Err(malformed_module(placed.word, format!("%{pointer} is no pointer"))),
         }
     }
 
     /// The part that literal indices lead to: its type, and its words from the first of the whole.
     pub(super) fn part(
         &self,
-        placed: &Placed,
+        placed: &LocatedInstruction,
         mut ty: u32,
         path: impl Iterator<Item = u32>,
     ) -> Result<(u32, u32), LoadError> {
@@ -138,32 +138,32 @@ impl Lowering<'_> {
         Ok((ty, words))
     }
 
-    fn inner(&self, placed: &Placed, ty: u32, index: u32) -> Result<(u32, u32), LoadError> {
-        let none = || malformed(placed.word, "no such part");
+    fn inner(&self, placed: &LocatedInstruction, ty: u32, index: u32) -> Result<(u32, u32), LoadError> {
+        let none = || malformed_module(placed.word, "no such part");
         let words = |ty: u32| self.module.registers_of(ty).unwrap_or(1);
         match self.module.types.get(&ty) {
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Struct { members }) => {
                 let inner = members.get(index as usize).copied().ok_or_else(none)?;
                 let before = members.iter().take(index as usize).map(|member| words(*member)).sum();
                 Ok((inner, before))
             }
             Some(
-                Type::Array { element: inner, count: Some(count) }
-                | Type::Vector { element: inner, count }
-                | Type::Matrix { column: inner, count },
+                SpirvType::Array { element: inner, count: Some(count) }
+                | SpirvType::Vector { element: inner, count }
+                | SpirvType::Matrix { column: inner, count },
             ) => (index < *count).then(|| (*inner, index * words(*inner))).ok_or_else(none),
             _ => Err(none()),
         }
     }
 
-    fn way(&self, placed: &Placed, base: u32) -> Result<Way, LoadError> {
+    fn way(&self, placed: &LocatedInstruction, base: u32) -> Result<AccessPath, LoadError> {
         let module = self.module;
-        let mut way = Way { ty: base, ..Way::default() };
+        let mut way = AccessPath { ty: base, ..AccessPath::default() };
         for position in 1..placed.instruction.operands.len() {
-            let id = placed.id(position)?;
+            let id = placed.id_operand(position)?;
             let known = module.constants.get(&id).map(|(_, index)| *index as u32);
             let (inner, bytes) = match module.types.get(&way.ty) {
-                Some(Type::Struct { members }) => {
+                Some(SpirvType::Struct { members }) => {
                     let member = self.constant(placed, id)?;
                     way.bytes = way.bytes.wrapping_add(module.offset_of(way.ty, member));
                     way.strided = module.matrices.get(&(way.ty, member)).copied();
@@ -171,16 +171,16 @@ impl Lowering<'_> {
                     let before = members.iter().take(member as usize);
                     way.words += before.map(|ty| module.registers_of(*ty).unwrap_or(0)).sum::<u32>();
                     let inner = members.get(member as usize).copied();
-                    way.ty = inner.ok_or_else(|| malformed(placed.word, "no such member"))?;
+                    way.ty = inner.ok_or_else(|| malformed_module(placed.word, "no such member"))?;
                     continue;
                 }
-                Some(Type::Array { element, .. }) => (*element, module.stride_of(way.ty, *element)),
-                Some(Type::Matrix { column, .. }) => {
+                Some(SpirvType::Array { element, .. }) => (*element, module.stride_of(way.ty, *element)),
+                Some(SpirvType::Matrix { column, .. }) => {
                     let (bytes, inner) = self.column(*column, way.strided);
                     way.strided = inner;
                     (*column, bytes)
                 }
-                Some(Type::Vector { element, .. }) => {
+                Some(SpirvType::Vector { element, .. }) => {
                     let bytes = way.strided.map_or_else(|| module.bytes_of(*element), |(stride, _)| stride);
                     way.strided = None;
                     (*element, bytes)
@@ -203,7 +203,7 @@ impl Lowering<'_> {
     /// The register of a sum of computed indices, each times what is chosen of it.
     fn sum_of(
         &mut self,
-        placed: &Placed,
+        placed: &LocatedInstruction,
         computed: &[(u32, u32, u32)],
         each: impl Fn(&(u32, u32, u32)) -> u32,
     ) -> Result<Register, LoadError> {
@@ -234,11 +234,11 @@ impl Lowering<'_> {
         register
     }
 
-    pub(super) fn access_chain(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let base = placed.id(0)?;
-        let result = placed.result()?;
+    pub(super) fn access_chain(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let base = placed.id_operand(0)?;
+        let result = placed.result_id()?;
         let whole = match self.meaning(placed, base)? {
-            Meaning::Whole { ty, .. } => ty,
+            LoweredValue::Whole { ty, .. } => ty,
             _ => self.pointee(placed, base)?,
         };
         let way = self.way(placed, whole)?;
@@ -249,26 +249,30 @@ impl Lowering<'_> {
             self.strides.insert(result, strided);
         }
         let meaning = match self.meaning(placed, base)? {
-            Meaning::Parameters => {
+            LoweredValue::Parameters => {
                 let index = self.sum_of(placed, &way.computed, |(_, bytes, _)| *bytes)?;
-                Meaning::Parameter { bytes: way.bytes, index }
+                LoweredValue::Parameter { bytes: way.bytes, index }
             }
-            Meaning::Input(built_in) if way.computed.is_empty() => {
-                Meaning::InputPart(built_in, way.words as u8)
+            LoweredValue::Input(built_in) if way.computed.is_empty() => {
+                LoweredValue::InputPart(built_in, way.words as u8)
             }
-            Meaning::Variable(first) if way.computed.is_empty() => Meaning::Variable(first + way.words),
-            Meaning::Variable(first) => {
+            LoweredValue::Variable(first) if way.computed.is_empty() => {
+                LoweredValue::Variable(first + way.words)
+            }
+            LoweredValue::Variable(first) => {
                 let index = self.sum_of(placed, &way.computed, |(_, _, words)| *words)?;
                 let all = self.module.registers_of(whole).unwrap_or(0);
-                Meaning::Element { first, offset: way.words, index, words: all }
+                LoweredValue::Element { first, offset: way.words, index, words: all }
             }
-            Meaning::Whole { reference, .. } => {
+            LoweredValue::Whole { reference, .. } => {
                 let number = matches!(
                     self.module.types.get(&way.ty),
-                    Some(Type::Number { .. } | Type::Vector { .. } | Type::Bool)
+                    Some(SpirvType::Number { .. } | SpirvType::Vector { .. } | SpirvType::Bool)
                 );
                 let address = match self.meanings.get(&result) {
-                    Some(Meaning::Pointer { address, .. }) if way.computed.len() < 2 && number => *address,
+                    Some(LoweredValue::Pointer { address, .. }) if way.computed.len() < 2 && number => {
+                        *address
+                    }
                     _ => NONE,
                 };
                 let (index, scale) = match way.computed[..] {
@@ -284,7 +288,7 @@ impl Lowering<'_> {
                 let leaves = self.leaves_at(way.ty, way.strided, 0);
                 let bytes = leaves.iter().map(|leaf| leaf.offset + u32::from(leaf.bytes)).max().unwrap_or(0);
                 self.program.ops.push(Op::Address { to, reference, index, scale, offset: way.bytes, bytes });
-                Meaning::Pointer { reference, address: to }
+                LoweredValue::Pointer { reference, address: to }
             }
             _ => return Err(LoadError::Lacks("OpAccessChain into this variable".into())),
         };

@@ -18,7 +18,7 @@ const SLOTS: usize = 1 << 11;
 
 /// A value that was read ahead.
 #[derive(Clone, Copy, Debug, Default)]
-struct Kept {
+struct ReadAheadEntry {
     /// 0 where there is none.
     address: u32,
     reference: u32,
@@ -32,7 +32,7 @@ struct Kept {
 pub(crate) struct Ahead {
     /// The level of the caches that do; nothing is read ahead where there is none.
     level: Option<u8>,
-    slots: Vec<Kept>,
+    slots: Vec<ReadAheadEntry>,
     /// By cache: what was kept under another number is dead.
     epochs: Vec<u32>,
 }
@@ -43,7 +43,7 @@ impl Ahead {
         (mixed >> 21) as usize % SLOTS
     }
 
-    fn find(&mut self, path: &Path, reference: usize, address: u32) -> Option<&mut Kept> {
+    fn find(&mut self, path: &Path, reference: usize, address: u32) -> Option<&mut ReadAheadEntry> {
         let cache = path[usize::from(self.level?)];
         let epoch = self.epochs.get(cache as usize)?;
         let kept = self.slots.get_mut(Ahead::slot(cache, reference, address))?;
@@ -65,7 +65,7 @@ impl Memory {
             self.ahead.slots.clear();
         }
         if level.is_some() {
-            self.ahead.slots.resize(SLOTS, Kept::default());
+            self.ahead.slots.resize(SLOTS, ReadAheadEntry::default());
         }
     }
 
@@ -85,7 +85,7 @@ impl Memory {
         let cache = path[usize::from(level)];
         let epoch = self.ahead.epochs.get(cache as usize).copied().unwrap_or(0);
         if let Some(kept) = self.ahead.slots.get_mut(Ahead::slot(cache, reference, address)) {
-            *kept = Kept { address, reference: reference as u32, cache, epoch, value };
+            *kept = ReadAheadEntry { address, reference: reference as u32, cache, epoch, value };
         }
     }
 

@@ -9,7 +9,7 @@ use super::SUBGROUP_SIZE;
 use crate::machine::Machine;
 use crate::program::{LANES, NONE, Program};
 use crate::random::Random;
-use crate::wave::{Dispatch, Wave};
+use crate::wave::{DispatchState, Wave};
 
 /// How often, of 256, an invocation is launched again: drawn for each draw.
 const AGAIN: [u32; 4] = [0, 0, 16, 64];
@@ -73,18 +73,19 @@ fn fragments(
     machine: &mut Machine,
 ) -> Vec<(u32, [u32; 4])> {
     let parameters = parameters.to_vec();
-    let dispatch = Dispatch { program: 0, parameters, bound: Vec::new(), first_workgroup: 0, workgroups: 1 };
+    let dispatch =
+        DispatchState { program: 0, parameters, bindings: Vec::new(), first_workgroup: 0, workgroups: 1 };
     let mut all = Vec::new();
     let vertices: Vec<u32> = (0..drawing.points).collect();
     for some in vertices.chunks(LANES) {
         let places = some.iter().map(|vertex| [*vertex, 0, 0, 0]).collect();
         let mut wave = Wave::new(0, positions, vec![[0; 5]; some.len()], places);
-        wave.run_without_memory(&mut machine.surroundings(positions, &dispatch));
+        wave.run_without_memory(&mut machine.wave_context(positions, &dispatch));
         for (lane, vertex) in some.iter().enumerate() {
             let [position, size, handed] = positions.outputs.map(|output| output.unwrap_or(NONE));
-            let held = |register: u32| f32::from_bits(wave.held(register, lane));
+            let held = |register: u32| f32::from_bits(wave.register_value(register, lane));
             let at = [0, 1, 2, 3].map(|component| held(position.saturating_add(component)));
-            let handed = wave.held(handed, lane);
+            let handed = wave.register_value(handed, lane);
             let fragments = point(at, held(size), drawing.extent);
             all.extend(fragments.into_iter().map(|[x, y, helper, _]| (*vertex, [x, y, helper, handed])));
         }

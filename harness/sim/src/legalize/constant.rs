@@ -4,10 +4,10 @@ use arithmetic::{Instruction as Computation, Kind, NumberShape, Operand as Given
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
-use super::{Plain, id_of, instruction};
-use crate::module::{LoadError, malformed};
+use super::{Legalizer, id_of, instruction};
+use crate::module::{LoadError, malformed_module};
 
-impl Plain<'_> {
+impl Legalizer<'_> {
     /// A constant of its numbers.
     pub(super) fn constant(&mut self, ty: Word, result: Word, numbers: &[u64]) -> Result<(), LoadError> {
         let of = self.types.get(&ty).map(|of| of.class.opcode);
@@ -47,7 +47,7 @@ impl Plain<'_> {
         let (Some(ty), Some(result), Some(Operand::LiteralSpecConstantOpInteger(op))) =
             (own.result_type, own.result_id, own.operands.first())
         else {
-            return Err(malformed(word, "an odd constant"));
+            return Err(malformed_module(word, "an odd constant"));
         };
         let lacks = || LoadError::Lacks(format!("OpSpecConstantOp {op:?} of this type"));
         let ids: Vec<Word> = own

@@ -9,7 +9,7 @@ use plan::Interface;
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, GlslStd450Op, Op, StorageClass, Word};
 
-use crate::module::{LoadError, Placed, malformed};
+use crate::module::{LoadError, LocatedInstruction, malformed_module};
 
 /// Calls in calls at most; SPIR-V has no recursion.
 const MAX_DEPTH: u32 = 32;
@@ -36,7 +36,7 @@ struct Function {
     code: Vec<Instruction>,
 }
 
-struct Plain<'m> {
+struct Legalizer<'m> {
     interface: &'m Interface,
     bound: Word,
     head: Vec<Instruction>,
@@ -66,14 +66,19 @@ fn instruction(op: Op, ty: Option<Word>, result: Option<Word>, operands: Vec<Ope
 fn id_of(instruction: &Instruction, index: usize) -> Result<Word, LoadError> {
     match instruction.operands.get(index) {
         Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
-        _ => Err(malformed(0, format!("operand {index} of Op{:?} is no id", instruction.class.opcode))),
+        _ => {
+            Err(malformed_module(0, format!("operand {index} of Op{:?} is no id", instruction.class.opcode)))
+        }
     }
 }
 
 /// The module in plain form, for an interface.
-pub(crate) fn plain(all: Vec<Placed>, interface: &Interface) -> Result<Vec<Placed>, LoadError> {
+pub(crate) fn legalize(
+    all: Vec<LocatedInstruction>,
+    interface: &Interface,
+) -> Result<Vec<LocatedInstruction>, LoadError> {
     let ids = all.iter().filter_map(|placed| placed.instruction.result_id);
-    let mut plain = Plain {
+    let mut plain = Legalizer {
         interface,
         bound: ids.max().unwrap_or(0) + 1,
         head: Vec::new(),
@@ -95,21 +100,25 @@ pub(crate) fn plain(all: Vec<Placed>, interface: &Interface) -> Result<Vec<Place
     let mut code = plain.head;
     code.extend(body);
     // Places in the words are gone; the order is what lowering looks at.
-    Ok(code.into_iter().enumerate().map(|(word, instruction)| Placed { word, instruction }).collect())
+    Ok(code
+        .into_iter()
+        .enumerate()
+        .map(|(word, instruction)| LocatedInstruction { word, instruction })
+        .collect())
 }
 
-impl Plain<'_> {
+impl Legalizer<'_> {
     fn fresh(&mut self) -> Word {
         self.bound += 1;
         self.bound - 1
     }
 
     /// Reads declarations and functions; gives the function of the entry point.
-    fn read(&mut self, all: Vec<Placed>) -> Result<Word, LoadError> {
+    fn read(&mut self, all: Vec<LocatedInstruction>) -> Result<Word, LoadError> {
         let mut entry = None;
         let mut function: Option<(Word, Function)> = None;
         let mut modes = Vec::new();
-        for Placed { word, instruction: own } in all {
+        for LocatedInstruction { word, instruction: own } in all {
             let op = own.class.opcode;
             if let (Op::ExtInstImport, Some(Operand::LiteralString(name))) = (op, own.operands.first()) {
                 match name.as_str() {
@@ -123,7 +132,8 @@ impl Plain<'_> {
             }
             match (op, &mut function) {
                 (Op::Function, _) => {
-                    let id = own.result_id.ok_or_else(|| malformed(word, "a function without an id"))?;
+                    let id =
+                        own.result_id.ok_or_else(|| malformed_module(word, "a function without an id"))?;
                     function = Some((id, Function::default()));
                 }
                 (Op::FunctionEnd, _) => {
@@ -145,7 +155,7 @@ impl Plain<'_> {
             }
         }
         let entry =
-            entry.ok_or_else(|| malformed(0, format!("no entry point `{}`", self.interface.entry)))?;
+            entry.ok_or_else(|| malformed_module(0, format!("no entry point `{}`", self.interface.entry)))?;
         for own in modes {
             self.mode(own, entry)?;
         }
@@ -174,12 +184,12 @@ impl Plain<'_> {
             },
             Op::Constant | Op::SpecConstant => {
                 let (Some(ty), Some(result)) = (ty, result) else {
-                    return Err(malformed(word, "an odd constant"));
+                    return Err(malformed_module(word, "an odd constant"));
                 };
                 let mut words = match own.operands.first() {
                     Some(Operand::LiteralBit32(low)) => vec![*low],
                     Some(Operand::LiteralBit64(number)) => vec![*number as u32, (*number >> 32) as u32],
-                    _ => return Err(malformed(word, "a constant without a number")),
+                    _ => return Err(malformed_module(word, "a constant without a number")),
                 };
                 if let Some(given) = self.given(result) {
                     words = given
@@ -193,7 +203,7 @@ impl Plain<'_> {
             Op::SpecConstantOp => return self.computed(&own, word),
             op @ (Op::ConstantTrue | Op::ConstantFalse) => {
                 let (Some(ty), Some(result)) = (ty, result) else {
-                    return Err(malformed(word, "an odd constant"));
+                    return Err(malformed_module(word, "an odd constant"));
                 };
                 return self.constant(ty, result, &[u64::from(op == Op::ConstantTrue)]);
             }
@@ -202,7 +212,7 @@ impl Plain<'_> {
                 let holds =
                     given.map_or(op == Op::SpecConstantTrue, |bytes| bytes.iter().any(|byte| *byte != 0));
                 let (Some(ty), Some(result)) = (ty, result) else {
-                    return Err(malformed(word, "an odd constant"));
+                    return Err(malformed_module(word, "an odd constant"));
                 };
                 return self.constant(ty, result, &[u64::from(holds)]);
             }
@@ -267,7 +277,7 @@ impl Plain<'_> {
             for index in 2..5 {
                 let size = self.number(id_of(&own, index)?);
                 operands.push(Operand::LiteralBit32(
-                    size.ok_or_else(|| malformed(0, "a local size that is no number"))?,
+                    size.ok_or_else(|| malformed_module(0, "a local size that is no number"))?,
                 ));
             }
             own = instruction(Op::ExecutionMode, None, None, operands);
@@ -290,7 +300,8 @@ impl Plain<'_> {
         let Some((_, _, parts)) = decorated.and_then(composite) else { return Ok(()) };
         let mut operands = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
         for part in parts {
-            let size = self.number(*part).ok_or_else(|| malformed(0, "a local size that is no number"))?;
+            let size =
+                self.number(*part).ok_or_else(|| malformed_module(0, "a local size that is no number"))?;
             operands.push(Operand::LiteralBit32(size));
         }
         self.head
@@ -381,7 +392,7 @@ impl Inlined {
     /// with the block that this comes from.
     fn put(
         &mut self,
-        plain: &mut Plain<'_>,
+        plain: &mut Legalizer<'_>,
         function: Word,
         mut names: HashMap<Word, Word>,
         depth: u32,
@@ -390,7 +401,7 @@ impl Inlined {
             return Err(LoadError::Lacks("calls so deep".into()));
         }
         let Some(own) = plain.functions.get(&function) else {
-            return Err(malformed(0, "a call of no function"));
+            return Err(malformed_module(0, "a call of no function"));
         };
         let code = own.code.clone();
         if depth > 0 {
@@ -519,7 +530,11 @@ struct Simple {
 }
 
 impl Simple {
-    fn all(mut self, plain: &mut Plain<'_>, code: Vec<Instruction>) -> Result<Vec<Instruction>, LoadError> {
+    fn all(
+        mut self,
+        plain: &mut Legalizer<'_>,
+        code: Vec<Instruction>,
+    ) -> Result<Vec<Instruction>, LoadError> {
         let mut simple = Vec::with_capacity(code.len());
         for own in code {
             self.one(plain, own, &mut simple)?;
@@ -529,7 +544,7 @@ impl Simple {
 
     fn one(
         &mut self,
-        plain: &mut Plain<'_>,
+        plain: &mut Legalizer<'_>,
         own: Instruction,
         simple: &mut Vec<Instruction>,
     ) -> Result<(), LoadError> {
@@ -571,7 +586,7 @@ impl Simple {
             Op::CopyMemory => {
                 let (to, from) = (id_of(&own, 0)?, id_of(&own, 1)?);
                 let ty = plain.pointee.get(&from).copied();
-                let ty = ty.ok_or_else(|| malformed(0, "OpCopyMemory of what is no pointer"))?;
+                let ty = ty.ok_or_else(|| malformed_module(0, "OpCopyMemory of what is no pointer"))?;
                 let value = plain.fresh();
                 let access = own.operands.get(2..).unwrap_or_default();
                 let with = |ids: Vec<Operand>| ids.into_iter().chain(access.iter().cloned()).collect();
@@ -582,7 +597,7 @@ impl Simple {
             }
             Op::CopyLogical => simple.push(instruction(Op::CopyObject, ty, result, own.operands)),
             op @ (Op::AtomicIIncrement | Op::AtomicIDecrement) => {
-                let ty = ty.ok_or_else(|| malformed(0, "an atomic without a type"))?;
+                let ty = ty.ok_or_else(|| malformed_module(0, "an atomic without a type"))?;
                 let one = plain.fresh();
                 plain.constant(ty, one, &[1])?;
                 let mut operands = own.operands.clone();

@@ -1,14 +1,14 @@
 //! What surrounds a wave while its front end runs.
 
-use super::Dispatch;
+use super::DispatchState;
 use crate::memory::Memory;
 use crate::program::{MemoryOp, Program};
 use crate::random::Random;
 
 /// What the front end needs besides the wave.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct WaveContext<'a> {
     pub program: &'a Program,
-    pub dispatch: &'a Dispatch,
+    pub dispatch: &'a DispatchState,
     pub memory: &'a mut Memory,
     pub random: &'a mut Random,
     /// In how many of 256 cases a line is fetched as soon as its pointer is known.
@@ -25,14 +25,14 @@ pub(crate) struct Surroundings<'a> {
     pub garbage: bool,
 }
 
-impl<'a> Surroundings<'a> {
+impl<'a> WaveContext<'a> {
     /// Those of who looks ahead, on what is left of a budget, and stores nothing.
     pub fn new(
-        (program, dispatch): (&'a Program, &'a Dispatch),
+        (program, dispatch): (&'a Program, &'a DispatchState),
         (memory, random): (&'a mut Memory, &'a mut Random),
         (budget, stored): (&'a mut u64, &'a mut bool),
-    ) -> Surroundings<'a> {
-        Surroundings {
+    ) -> WaveContext<'a> {
+        WaveContext {
             program,
             dispatch,
             memory,
@@ -47,7 +47,7 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Whether what a load reads can be fetched before it: an atomic load's only where loads go ahead.
-    pub(super) fn fetches(&self, memory: u16) -> bool {
+    pub(super) fn can_prefetch(&self, memory: u16) -> bool {
         let atomic = self.program.memory.get(usize::from(memory)).is_some_and(MemoryOp::is_atomic);
         !atomic || self.memory.reads_ahead()
     }

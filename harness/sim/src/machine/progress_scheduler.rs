@@ -12,11 +12,11 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Machine, Mood, State};
-use crate::program::{Application, Kind, MemoryOp, NONE, Op, Program, Register};
-use crate::progress::{Progress, Standing};
+use super::{Machine, PhaseStatus, SchedulerWeights};
+use crate::program::{Application, MemoryOp, MemoryOpKind, NONE, Op, Program, Register};
+use crate::progress::{ProgressModel, Schedulability};
 use crate::random::lanes;
-use crate::wave::Dispatch;
+use crate::wave::DispatchState;
 
 /// Steps after which a walk is given up.
 const MOST_STEPS: usize = 50_000;
@@ -31,9 +31,9 @@ const SLOTS: usize = 32;
 
 /// A walk through one phase.
 #[derive(Debug)]
-pub(super) struct Walk {
-    promises: Progress,
-    who: Vec<Who>,
+pub(super) struct ProgressScheduler {
+    promises: ProgressModel,
+    who: Vec<InvocationProgress>,
     /// Queue family, workgroup, subgroup, lane of those that play something, sorted.
     places: Vec<[u32; 4]>,
     /// Waves in that order.
@@ -44,7 +44,7 @@ pub(super) struct Walk {
     shared: Vec<Vec<bool>>,
     /// When each state was first seen.
     seen: HashMap<u64, usize>,
-    steps: Vec<Step>,
+    steps: Vec<SchedulerStep>,
     /// The way that is repeated, and how far it has been gone this time.
     round: Option<(usize, usize)>,
     /// How often steps are taken out of order, in 256.
@@ -54,7 +54,7 @@ pub(super) struct Walk {
 
 /// An invocation.
 #[derive(Clone, Debug)]
-struct Who {
+struct InvocationProgress {
     plays: bool,
     /// It has run up to its first step.
     begun: bool,
@@ -71,14 +71,14 @@ struct Who {
 
 /// What was chosen: an invocation, and which of its steps; none for going round.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct SchedulerStep {
     wave: usize,
     pick: Option<usize>,
 }
 
-impl Walk {
-    pub fn new(promises: Progress, shared: Vec<Vec<bool>>, disorder: u32) -> Walk {
-        Walk {
+impl ProgressScheduler {
+    pub fn new(promises: ProgressModel, shared: Vec<Vec<bool>>, disorder: u32) -> ProgressScheduler {
+        ProgressScheduler {
             promises,
             who: Vec::new(),
             places: Vec::new(),
@@ -97,13 +97,13 @@ impl Walk {
     fn is_step(&self, dispatch: usize, op: &MemoryOp) -> bool {
         let shared = self.shared.get(dispatch).and_then(|shared| shared.get(usize::from(op.reference)));
         match op.kind {
-            Kind::Arrive => true,
-            Kind::Leave
-            | Kind::Fence
-            | Kind::ReleasePart
-            | Kind::AcquirePart
-            | Kind::SectionBegin { .. }
-            | Kind::SectionEnd => false,
+            MemoryOpKind::Arrive => true,
+            MemoryOpKind::Leave
+            | MemoryOpKind::Fence
+            | MemoryOpKind::ReleasePart
+            | MemoryOpKind::AcquirePart
+            | MemoryOpKind::SectionBegin { .. }
+            | MemoryOpKind::SectionEnd => false,
             _ => !shared.copied().unwrap_or(false),
         }
     }
@@ -111,24 +111,25 @@ impl Walk {
 
 impl Machine {
     /// Begins a walk through the phase that was just started. Each wave is one invocation.
-    pub fn walk(
+    pub fn begin_scheduled_phase(
         &mut self,
-        promises: Progress,
+        promises: ProgressModel,
         shared: Vec<Vec<bool>>,
         programs: &[Program],
-        dispatches: &[Dispatch],
+        dispatches: &[DispatchState],
     ) {
         // A walk in order, and one wholly out of it, find what a mixture hardly does.
         let disorder = [0, 128, 256][self.random.below(3)];
-        let mut walk = Walk::new(promises, shared, disorder);
-        self.mood = Mood::STILL;
+        let mut walk = ProgressScheduler::new(promises, shared, disorder);
+        self.weights = SchedulerWeights::STILL;
         self.memory.begin_ahead(None);
         self.last_round = u32::MAX;
-        walk.deciding =
-            (0..programs.len()).map(|program| deciding(programs, program, dispatches, &walk)).collect();
+        walk.deciding = (0..programs.len())
+            .map(|program| deciding_registers(programs, program, dispatches, &walk))
+            .collect();
         for wave in 0..self.waves.len() {
-            let plays = self.plays(wave, programs, dispatches);
-            walk.who.push(Who {
+            let plays = self.takes_part(wave, programs, dispatches);
+            walk.who.push(InvocationProgress {
                 plays,
                 begun: !plays,
                 started: false,
@@ -153,7 +154,7 @@ impl Machine {
         // What an invocation notes down before its first step it notes when it takes that.
         for wave in 0..self.waves.len() {
             if !walk.who[wave].plays {
-                self.settle(&mut walk, wave, programs, dispatches);
+                self.run_to_next_step(&mut walk, wave, programs, dispatches);
             }
         }
         self.walk = Some(Box::new(walk));
@@ -173,14 +174,14 @@ impl Machine {
     }
 
     /// Whether an invocation plays a role: some selector of its first block is a case of its switches.
-    fn plays(&mut self, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+    fn takes_part(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) -> bool {
         let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return true };
         let Some(program) = programs.get(dispatch.program) else { return true };
         if program.keys.is_empty() {
             return true;
         }
         let mut look = self.waves[wave].clone();
-        let keys = look.keys(&mut self.surroundings(program, dispatch));
+        let keys = look.collect_role_keys(&mut self.wave_context(program, dispatch));
         let keys = keys.first().cloned().unwrap_or_default();
         program.ops.iter().any(|op| match op {
             Op::Switch { selector, cases, .. } => {
@@ -194,21 +195,25 @@ impl Machine {
     }
 
     /// Goes on until all have ended or a way is found that can be gone for ever; then goes it for a while.
-    pub(super) fn advance_walk(&mut self, programs: &[Program], dispatches: &[Dispatch]) -> State {
-        let Some(mut walk) = self.walk.take() else { return State::Ended };
+    pub(super) fn advance_scheduler(
+        &mut self,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> PhaseStatus {
+        let Some(mut walk) = self.walk.take() else { return PhaseStatus::Ended };
         let state = loop {
             if self.waves.iter().all(|wave| wave.ended && !wave.is_busy()) {
-                break State::Ended;
+                break PhaseStatus::Ended;
             }
             if let Some((from, _)) = walk.round {
                 let length = walk.steps.len() - from;
                 for _ in 0..length * ROUNDS {
-                    self.repeat(&mut walk, programs, dispatches);
+                    self.replay_cycle(&mut walk, programs, dispatches);
                 }
-                break State::Running;
+                break PhaseStatus::Running;
             }
             if walk.steps.len() >= MOST_STEPS || !self.choose_step(&mut walk, programs, dispatches) {
-                break State::OutOfBudget;
+                break PhaseStatus::OutOfBudget;
             }
         };
         self.walk = Some(walk);
@@ -216,9 +221,14 @@ impl Machine {
     }
 
     /// One step of anybody; false where nobody can take one.
-    fn choose_step(&mut self, walk: &mut Walk, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+    fn choose_step(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> bool {
         if !walk.released {
-            self.look_back(walk, programs, dispatches);
+            self.detect_cycle(walk, programs, dispatches);
             if walk.round.is_some() {
                 return true;
             }
@@ -232,7 +242,7 @@ impl Machine {
             .players
             .iter()
             .copied()
-            .filter(|wave| self.is_able(walk, *wave, programs, dispatches))
+            .filter(|wave| self.can_step(walk, *wave, programs, dispatches))
             .collect();
         let weight = |wave: &usize| if walk.released { 1 } else { walk.who[*wave].weight };
         let mut whole: usize = able.iter().map(weight).sum();
@@ -250,32 +260,43 @@ impl Machine {
         let Some(wave) = chosen.copied() else { return false };
         if !walk.who[wave].begun {
             walk.who[wave].begun = true;
-            self.settle(walk, wave, programs, dispatches);
+            self.run_to_next_step(walk, wave, programs, dispatches);
         }
-        let ready = self.steps_of(walk, wave, programs, dispatches).len();
+        let ready = self.available_steps(walk, wave, programs, dispatches).len();
         let choices = ready + usize::from(walk.who[wave].spins);
         let pick = if self.random.chance(walk.disorder) { self.random.below(choices) } else { 0 };
-        let step = Step { wave, pick: (pick < ready).then_some(pick) };
-        self.take(walk, step, programs, dispatches);
+        let step = SchedulerStep { wave, pick: (pick < ready).then_some(pick) };
+        self.take_step(walk, step, programs, dispatches);
         walk.steps.push(step);
         true
     }
 
     /// Takes the next step of a way that repeats.
-    fn repeat(&mut self, walk: &mut Walk, programs: &[Program], dispatches: &[Dispatch]) {
+    fn replay_cycle(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) {
         let Some((from, at)) = walk.round else { return };
         let length = walk.steps.len() - from;
         if let Some(step) = walk.steps.get(from + at).copied() {
-            self.take(walk, step, programs, dispatches);
+            self.take_step(walk, step, programs, dispatches);
         }
         walk.round = Some((from, (at + 1) % length.max(1)));
     }
 
-    fn take(&mut self, walk: &mut Walk, step: Step, programs: &[Program], dispatches: &[Dispatch]) {
+    fn take_step(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        step: SchedulerStep,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) {
         let wave = step.wave;
         let now = walk.steps.len();
         if let Some(pick) = step.pick {
-            let ready = self.steps_of(walk, wave, programs, dispatches);
+            let ready = self.available_steps(walk, wave, programs, dispatches);
             let Some((slot, mask)) = ready.get(pick).copied() else { return };
             walk.who[wave].issued[usize::from(slot)] = None;
             self.perform_one(wave, slot, mask, programs, dispatches);
@@ -284,34 +305,43 @@ impl Machine {
         who.started = true;
         who.last = now + 1;
         if step.pick.is_none() && !walk.released {
-            self.front(wave, programs, dispatches);
-            self.eager(walk, wave, programs, dispatches);
+            self.run_front_end(wave, programs, dispatches);
+            self.perform_invisible(walk, wave, programs, dispatches);
             return;
         }
-        self.settle(walk, wave, programs, dispatches);
+        self.run_to_next_step(walk, wave, programs, dispatches);
         // Others may leave a barrier now.
         for other in 0..self.waves.len() {
-            if other != wave && walk.who[other].begun && self.eager(walk, other, programs, dispatches) {
-                self.settle(walk, other, programs, dispatches);
+            if other != wave
+                && walk.who[other].begun
+                && self.perform_invisible(walk, other, programs, dispatches)
+            {
+                self.run_to_next_step(walk, other, programs, dispatches);
             }
         }
     }
 
     /// Whether an invocation can take a step.
-    fn is_able(&mut self, walk: &Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+    fn can_step(
+        &mut self,
+        walk: &ProgressScheduler,
+        wave: usize,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> bool {
         let who = &walk.who[wave];
-        !who.begun || who.spins || !self.steps_of(walk, wave, programs, dispatches).is_empty()
+        !who.begun || who.spins || !self.available_steps(walk, wave, programs, dispatches).is_empty()
     }
 
     /// The steps that an invocation can take now.
-    fn steps_of(
+    fn available_steps(
         &mut self,
-        walk: &Walk,
+        walk: &ProgressScheduler,
         wave: usize,
         programs: &[Program],
-        dispatches: &[Dispatch],
+        dispatches: &[DispatchState],
     ) -> Vec<(u8, u64)> {
-        self.ready_now(wave, programs, dispatches);
+        self.collect_performable(wave, programs, dispatches);
         let dispatch = self.waves[wave].dispatch;
         let Some(program) = dispatches.get(dispatch).and_then(|d| programs.get(d.program)) else {
             return Vec::new();
@@ -321,9 +351,9 @@ impl Machine {
         self.ready.iter().copied().filter(|(slot, _)| is_step(*slot)).collect()
     }
 
-    fn ready_now(&mut self, wave: usize, programs: &[Program], dispatches: &[Dispatch]) {
+    fn collect_performable(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) {
         let mut ready = std::mem::take(&mut self.ready);
-        self.waves[wave].ready(&mut ready);
+        self.waves[wave].collect_ready(&mut ready);
         self.ready = ready;
         let of = dispatches.get(self.waves[wave].dispatch).and_then(|d| programs.get(d.program));
         if let Some(program) = of {
@@ -338,26 +368,32 @@ impl Machine {
         slot: u8,
         mask: u64,
         programs: &[Program],
-        dispatches: &[Dispatch],
+        dispatches: &[DispatchState],
     ) {
         let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return };
         let Some(program) = programs.get(dispatch.program) else { return };
-        self.perform(wave, slot, mask, program, dispatch);
+        self.perform_operation(wave, slot, mask, program, dispatch);
     }
 
-    fn front(&mut self, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+    fn run_front_end(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) -> bool {
         let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return false };
         let Some(program) = programs.get(dispatch.program) else { return false };
         self.idle_budget = self.limits.idle;
         self.budget = self.limits.idle;
-        self.waves[wave].may_run(self.last_round) && self.run_front(wave, program, dispatch)
+        self.waves[wave].is_within_round(self.last_round) && self.run_wave(wave, program, dispatch)
     }
 
     /// Performs whatever is no step of the program; true where there was anything.
-    fn eager(&mut self, walk: &mut Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+    fn perform_invisible(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        wave: usize,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> bool {
         let mut any = false;
         loop {
-            self.ready_now(wave, programs, dispatches);
+            self.collect_performable(wave, programs, dispatches);
             let dispatch = self.waves[wave].dispatch;
             let Some(program) = dispatches.get(dispatch).and_then(|d| programs.get(d.program)) else {
                 return any;
@@ -376,17 +412,23 @@ impl Machine {
     }
 
     /// Runs an invocation until it comes to a step that it can take, waits, or has ended; or goes round without one.
-    fn settle(&mut self, walk: &mut Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) {
+    fn run_to_next_step(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        wave: usize,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) {
         walk.who[wave].spins = false;
         let mut turns = 0;
-        let mut steps_under_way = self.under_way(walk, wave, programs, dispatches);
+        let mut steps_under_way = self.count_in_flight(walk, wave, programs, dispatches);
         loop {
-            let ran = self.front(wave, programs, dispatches);
-            let performed = self.eager(walk, wave, programs, dispatches);
+            let ran = self.run_front_end(wave, programs, dispatches);
+            let performed = self.perform_invisible(walk, wave, programs, dispatches);
             if !ran && !performed {
                 break;
             }
-            let now = self.under_way(walk, wave, programs, dispatches);
+            let now = self.count_in_flight(walk, wave, programs, dispatches);
             if now != steps_under_way {
                 steps_under_way = now;
                 turns = 0;
@@ -398,7 +440,7 @@ impl Machine {
             }
         }
         let now = walk.steps.len();
-        let slots = self.waves[wave].slots();
+        let slots = self.waves[wave].occupied_slots();
         for (slot, issued) in walk.who[wave].issued.iter_mut().enumerate() {
             *issued = match slots >> slot & 1 {
                 0 => None,
@@ -408,27 +450,38 @@ impl Machine {
     }
 
     /// How many steps an invocation has issued and not performed.
-    fn under_way(&self, walk: &Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> usize {
+    fn count_in_flight(
+        &self,
+        walk: &ProgressScheduler,
+        wave: usize,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> usize {
         let own = &self.waves[wave];
         let Some(program) = dispatches.get(own.dispatch).and_then(|d| programs.get(d.program)) else {
             return 0;
         };
         let is_step =
             |slot: usize| own.operation(slot as u8, program).is_some_and(|op| walk.is_step(own.dispatch, op));
-        lanes(own.slots().into()).filter(|slot| is_step(*slot)).count()
+        lanes(own.occupied_slots().into()).filter(|slot| is_step(*slot)).count()
     }
 
     /// Whether the present state was seen before, and the way since then may be gone for ever.
-    fn look_back(&mut self, walk: &mut Walk, programs: &[Program], dispatches: &[Dispatch]) {
+    fn detect_cycle(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) {
         let now = walk.steps.len();
-        let state = self.fingerprint(walk, programs, dispatches);
+        let state = self.state_fingerprint(walk, programs, dispatches);
         let first = *walk.seen.entry(state).or_insert(now);
         if first == now {
             return;
         }
         let mut standings = Vec::with_capacity(walk.players.len());
         for wave in walk.players.clone() {
-            let ready = self.is_able(walk, wave, programs, dispatches);
+            let ready = self.can_step(walk, wave, programs, dispatches);
             let who = &walk.who[wave];
             let stepped = who.last > first;
             // Writes become visible in the end: who goes on does not keep one back for ever.
@@ -436,15 +489,20 @@ impl Machine {
             if kept_back {
                 return;
             }
-            standings.push(Standing { started: who.started, ready: ready || stepped, served: stepped });
+            standings.push(Schedulability { started: who.started, ready: ready || stepped, served: stepped });
         }
-        if walk.promises.kept(&walk.places, &standings) {
+        if walk.promises.is_satisfied(&walk.places, &standings) {
             walk.round = Some((first, 0));
         }
     }
 
     /// Everything that decides what can happen from now on.
-    fn fingerprint(&self, walk: &Walk, programs: &[Program], dispatches: &[Dispatch]) -> u64 {
+    fn state_fingerprint(
+        &self,
+        walk: &ProgressScheduler,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> u64 {
         let mut hasher = DefaultHasher::new();
         for wave in &walk.players {
             let own = &self.waves[*wave];
@@ -453,7 +511,7 @@ impl Machine {
             (who.begun, who.started, who.spins).hash(&mut hasher);
             own.fingerprint(deciding.map_or(&[][..], Vec::as_slice), &mut hasher);
             if let Some(program) = programs.get(dispatch.program) {
-                for (reference, bound) in dispatch.bound.iter().enumerate() {
+                for (reference, bound) in dispatch.bindings.iter().enumerate() {
                     let shared = walk.shared.get(own.dispatch).and_then(|shared| shared.get(reference));
                     if shared.copied().unwrap_or(false) || program.references.get(reference).is_none() {
                         continue;
@@ -471,7 +529,12 @@ impl Machine {
 
 /// Registers whose values reach a branch, an address, or memory that the host does not share. A counter that is only noted
 /// down makes no new state.
-fn deciding(programs: &[Program], number: usize, dispatches: &[Dispatch], walk: &Walk) -> Vec<Register> {
+fn deciding_registers(
+    programs: &[Program],
+    number: usize,
+    dispatches: &[DispatchState],
+    walk: &ProgressScheduler,
+) -> Vec<Register> {
     let Some(program) = programs.get(number) else { return Vec::new() };
     let mut decides = vec![false; program.registers];
     let mut mark = |register: Register| match decides.get_mut(register as usize) {
