@@ -1,11 +1,14 @@
-//! Threads of the host: their caches, the host domain, and what moves between that and the memory of the device.
+//! Host threads: their caches, the host domain, and transfers between the host domain and device memory.
 //!
-//! Memory is the device domain. The host domain lies before it like a cache: what is dirty there is written back by a
-//! submission, or by a dependency with HOST_WRITE in its source; what is clean there is dropped by a dependency with a host
-//! access in its destination. Memory that is not coherent has a cache between threads and the host domain, a line for each
-//! *name*, which flushes and invalidations move. Each thread has a few lines of its own, which its release and acquire
-//! operations move: they are its store buffer and what it has read ahead. All of these fetch, write back and evict of their
-//! own accord.
+//! The machine's memory is the device domain. The host domain acts as a cache in front of it (Vulkan
+//! specification, "Host Access Types" and "Availability, Visibility, and Domain Operations"). A submission,
+//! or a dependency with HOST_WRITE in its source, writes back its dirty words. A dependency with a host
+//! access in its destination drops its clean words.
+//!
+//! Non-coherent memory adds a cache between threads and the host domain, with a line for each *name*; flushes
+//! and invalidations of mapped ranges move these lines. Each thread has a few private lines, which its
+//! release and acquire operations move: they model its store buffer and its speculative loads. All of these
+//! caches fetch, write back and evict spontaneously.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,53 +21,53 @@ use crate::fault::Fault;
 use crate::memory::Memory;
 use crate::random::Random;
 
-/// Lines of a thread.
+/// The number of private lines of a thread.
 const OWN_LINES: usize = 6;
-/// How often, of 256, a thread that may go on does so where somebody else may, too: one of them is drawn for each thread, time and
-/// again. Who polls while another thread waits for a queue is to meet what comes behind that wait.
+/// Rates, of 256, at which a runnable thread runs while others are runnable; each thread draws one
+/// repeatedly. A slow poller gets to see the state after another thread's wait for a queue.
 const PACES: [u32; 4] = [256, 256, 48, 6];
-/// How many instances a thread is at, at once: drawn with its pace. Nothing orders an instance and another one, and threads meet in
-/// more of them where each is at many.
+/// The numbers of instances that a thread executes at once, drawn with its pace. Instances are unordered, and
+/// threads overlap in more of them if each has many open.
 const SPREADS: [usize; 4] = [1, 8, usize::MAX, usize::MAX];
-/// Steps, on average, after which pace and spread of a thread are drawn anew.
+/// The average number of steps after which a thread redraws its pace and spread.
 const DRAWN_ANEW: usize = 64;
 
-/// A word in a cache of the host.
+/// A word in a host cache.
 #[derive(Clone, Copy, Debug)]
 struct HostLine {
     value: u32,
     dirty: bool,
 }
 
-/// A thread of the host, on its way.
+/// The state of a host thread.
 #[derive(Clone, Debug, Default)]
 struct HostThread {
     act: usize,
-    /// The first instance that it has not done with.
+    /// The first instance that is not finished.
     instance: u32,
-    /// By instance the next of its operations.
+    /// The next operation of each instance.
     operations: Vec<usize>,
-    /// By instance and register.
+    /// The registers of each instance.
     registers: Vec<u32>,
-    /// Its own lines, the oldest first.
+    /// The private lines, oldest first.
     lines: VecDeque<ThreadLine>,
-    /// Of [`PACES`].
+    /// One of [`PACES`].
     pace: u32,
-    /// Of [`SPREADS`].
+    /// One of [`SPREADS`].
     spread: usize,
 }
 
-/// A line of a thread.
+/// A private line of a thread.
 #[derive(Clone, Copy, Debug)]
 struct ThreadLine {
     /// The address and the name.
     key: (u32, u32),
-    /// Whose word it is: releases and acquires of other instances leave it alone.
+    /// The instance of the word: releases and acquires of other instances do not affect it.
     instance: u32,
     line: HostLine,
 }
 
-/// What an operation is of: a thread and an instance.
+/// The thread and the instance that an operation belongs to.
 #[derive(Clone, Copy, Debug)]
 struct OperationSite {
     thread: usize,
@@ -77,7 +80,7 @@ impl HostThread {
         self.spread = SPREADS.get(random.below(SPREADS.len())).copied().unwrap_or(1);
     }
 
-    /// One of the instances that it is at, of so many, with the number of the next of their operations; none where all are done with.
+    /// Returns an open instance and its next operation, or `None` if all instances are finished.
     fn choose_operation(
         &mut self,
         operations: usize,
@@ -92,28 +95,29 @@ impl HostThread {
             self.instance += 1;
         }
         let left = instances.saturating_sub(self.instance) as usize;
+        // The spread bounds how far a thread runs ahead of its oldest open instance.
         let far = self.instance + random.below(self.spread.min(left)) as u32;
         next(self, far).or_else(|| next(self, self.instance))
     }
 }
 
-/// How a batch stands.
+/// The state of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 struct BatchState {
     begun: bool,
     ended: bool,
-    /// The phase that it is at.
+    /// The current phase.
     phase: usize,
 }
 
-/// The threads of the host in a submission.
+/// The host threads of a submission.
 #[derive(Clone, Debug)]
 pub(crate) struct HostMachine {
     hosts: Hosts,
     play: HostPlay,
     fault: Fault,
     coherent: bool,
-    /// The address of the first word that they reach.
+    /// The address of the first word that the threads can access.
     first: u32,
     threads: Vec<HostThread>,
     batches: Vec<BatchState>,
@@ -121,23 +125,23 @@ pub(crate) struct HostMachine {
     queues: Vec<QueueId>,
     /// Batches that were submitted and have not ended, in order.
     submitted: VecDeque<u32>,
-    /// What semaphores have reached.
+    /// The values that semaphores have reached.
     reached: BTreeMap<SemaphoreId, u32>,
     /// The host domain.
     domain: BTreeMap<u32, HostLine>,
-    /// What the device domain had when the host domain last fetched or wrote back a word.
+    /// The device-domain value of each word when the host domain last fetched or wrote it back.
     known: BTreeMap<u32, u32>,
-    /// The cache of memory that is not coherent, by address and name.
+    /// The cache of non-coherent memory, by address and name.
     cache: BTreeMap<(u32, u32), HostLine>,
     places: Vec<HostPlace>,
-    /// How often, of 256, something happens of its own accord.
+    /// The rate, of 256, of spontaneous cache events.
     events: u32,
-    /// What threads have reported.
+    /// The values that threads have reported.
     pub reported: Vec<u32>,
 }
 
 impl HostMachine {
-    /// The threads before their first act.
+    /// Creates the threads before their first act.
     pub fn new(
         hosts: &Hosts,
         queues: Vec<QueueId>,
@@ -185,7 +189,7 @@ impl HostMachine {
         }
     }
 
-    /// Begins: caches fetch what they like, and batches are submitted that no thread submits.
+    /// Begins a submission: caches prefetch at random, and batches that no thread submits are submitted.
     pub fn begin_submission(&mut self, memory: &mut Memory, random: &mut Random) {
         let warm = [0, 64, 160, 256][random.below(4)];
         self.events = [0, 16, 64, 128][random.below(4)];
@@ -207,8 +211,8 @@ impl HostMachine {
         }
     }
 
-    /// The batches that queues may go on with: of each queue the first that has not ended, where it does not wait. `waits` says what the
-    /// phase of a batch waits for.
+    /// Returns the first unfinished batch of each queue unless it waits. `waits` gives the semaphore wait of
+    /// a phase of a batch.
     pub fn ready_batches(&self, waits: impl Fn(u32, usize) -> Option<(SemaphoreId, u32)>) -> Vec<u32> {
         let mut kept_back: Vec<QueueId> = Vec::new();
         let mut ready = Vec::new();
@@ -225,7 +229,8 @@ impl HostMachine {
         ready
     }
 
-    /// The batches whose dispatches may run with those that a batch is at: the next ones, too, of queues whose batches end with what runs.
+    /// Returns the batches whose dispatches may run with those of the current one, including later batches of
+    /// queues whose current batch ends with these dispatches.
     pub fn concurrent_batches(
         &self,
         number: u32,
@@ -250,7 +255,7 @@ impl HostMachine {
         together
     }
 
-    /// Whether the wait of a queue for a semaphore has ended.
+    /// Returns true if the semaphore has reached the value, which ends the wait.
     fn ends(&self, (semaphore, value): (SemaphoreId, u32)) -> bool {
         let of_host =
             |act: &HostAct| matches!(act, HostAct::Signal { semaphore: own, .. } if *own == semaphore);
@@ -263,30 +268,30 @@ impl HostMachine {
         self.reached.get(&semaphore).is_some_and(|reached| *reached >= value)
     }
 
-    /// A semaphore reaches a value.
+    /// Raises a semaphore to a value.
     pub fn signal_semaphore(&mut self, semaphore: SemaphoreId, value: u32) {
         let own = self.reached.entry(semaphore).or_default();
         *own = value.max(*own);
     }
 
-    /// The phase that a batch is at.
+    /// Returns the current phase of a batch.
     pub fn phase_of(&self, number: u32) -> usize {
         self.batches.get(number as usize).map_or(0, |batch| batch.phase)
     }
 
-    /// The phase of a batch has ended.
+    /// Ends the current phase of a batch.
     pub fn end_phase(&mut self, number: u32) {
         if let Some(batch) = self.batches.get_mut(number as usize) {
             batch.phase += 1;
         }
     }
 
-    /// Whether all that was submitted has ended.
+    /// Returns true if all submitted batches have ended.
     pub fn is_idle(&self) -> bool {
         self.submitted.is_empty()
     }
 
-    /// A batch has ended.
+    /// Ends a batch.
     pub fn end_batch(&mut self, number: u32) {
         self.submitted.retain(|queued| *queued != number);
         if let Some(batch) = self.batches.get_mut(number as usize) {
@@ -294,12 +299,13 @@ impl HostMachine {
         }
     }
 
-    /// Whether all threads have ended.
+    /// Returns true if all threads have ended.
     pub fn has_ended(&self) -> bool {
         self.threads.iter().zip(&self.hosts.threads).all(|(thread, code)| thread.act >= code.acts.len())
     }
 
-    /// Some thread goes on, or something happens of its own accord; false where every thread waits, or is slow and the device goes on.
+    /// Advances some thread, or performs a cache event. Returns false if every thread waits, or is slow while
+    /// the device can advance.
     pub fn step_threads(&mut self, memory: &mut Memory, random: &mut Random, device_goes_on: bool) -> bool {
         if random.chance(self.events) {
             self.perform_cache_event(memory, random);
@@ -308,7 +314,7 @@ impl HostMachine {
             let chosen = random.below(self.threads.len());
             self.threads.iter_mut().skip(chosen).take(1).for_each(|thread| thread.draw_pace(random));
         }
-        // Mostly who is behind: threads meet where they are at one instance.
+        // Prefer threads that lag: threads interact where they are at the same instance.
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
         let count = order.len().max(1);
         order.rotate_left(random.below(count));
@@ -322,7 +328,7 @@ impl HostMachine {
             || !device_goes_on && slow.into_iter().any(|number| self.advance_thread(number, memory, random))
     }
 
-    /// One step of a thread; false where it waits or has ended.
+    /// Advances a thread by one step; returns false if it waits or has ended.
     fn advance_thread(&mut self, number: usize, memory: &mut Memory, random: &mut Random) -> bool {
         let Some(code) = self.hosts.threads.get(number) else { return false };
         let Some(thread) = self.threads.get_mut(number) else { return false };
@@ -386,7 +392,7 @@ impl HostMachine {
         }
     }
 
-    /// What a thread has in its registers at its end.
+    /// Reports the final register values of a thread.
     fn record_report(&mut self, number: usize) {
         let instances = self.play.instances as usize;
         let before: usize = self.hosts.threads.iter().take(number).map(|thread| thread.reports.len()).sum();
@@ -411,7 +417,7 @@ impl HostMachine {
         self.first + self.play.word(instance, place.storage) as u32
     }
 
-    /// One operation; the answer is how many are left out behind it.
+    /// Performs one operation; returns the number of following operations to skip.
     fn perform_operation(
         &mut self,
         at: OperationSite,
@@ -495,7 +501,7 @@ impl HostMachine {
         }
     }
 
-    /// A plain load.
+    /// Performs a non-atomic load.
     fn load_word(&mut self, at: OperationSite, key: (u32, u32), memory: &Memory) -> u32 {
         let lines = self.threads.get(at.thread).map(|thread| &thread.lines);
         if let Some(own) = lines.and_then(|lines| lines.iter().find(|own| own.key == key)) {
@@ -506,7 +512,7 @@ impl HostMachine {
         value
     }
 
-    /// Puts a line into those of a thread; the oldest makes room.
+    /// Inserts a private line; evicts the oldest if there is no room.
     fn insert_line(&mut self, at: OperationSite, key: (u32, u32), line: HostLine) {
         let Some(thread) = self.threads.get_mut(at.thread) else { return };
         if let Some(own) = thread.lines.iter_mut().find(|own| own.key == key) {
@@ -557,12 +563,12 @@ impl HostMachine {
         self.domain.entry(address).or_insert_with(fetch).value
     }
 
-    /// Moves what is dirty of a thread to what all threads share, of one instance or of all.
+    /// Publishes the dirty lines of a thread, of one instance or of all, to the state that threads share.
     fn release_lines(&mut self, number: usize, instance: Option<u32>) {
         self.move_lines(number, |own| instance.is_none_or(|instance| instance == own.instance));
     }
 
-    /// Moves those dirty lines of a thread to what all threads share.
+    /// Publishes the selected dirty lines of a thread to the state that threads share.
     fn move_lines(&mut self, number: usize, which: impl Fn(&ThreadLine) -> bool) {
         let Some(thread) = self.threads.get_mut(number) else { return };
         let mut moved = Vec::new();
@@ -573,7 +579,7 @@ impl HostMachine {
         moved.into_iter().for_each(|(key, value)| self.shared_store(key, value));
     }
 
-    /// Drops what is clean of a thread, of one instance or of all.
+    /// Drops the clean lines of a thread, of one instance or of all.
     fn acquire_lines(&mut self, number: usize, instance: Option<u32>) {
         if let Some(thread) = self.threads.get_mut(number) {
             let is_other = |own: &ThreadLine| instance.is_some_and(|instance| instance != own.instance);
@@ -581,13 +587,14 @@ impl HostMachine {
         }
     }
 
-    /// Before an atomic: nothing of the word stays before the host domain, where atomics are performed.
+    /// Flushes a word in front of an atomic, so that no private copy remains: atomics execute in the host
+    /// domain.
     fn flush_line(&mut self, number: usize, address: u32) {
         self.flush_mapped_range(number, address);
         self.invalidate_mapped_range(number, address);
     }
 
-    /// Moves what is dirty of a word to the host domain.
+    /// Moves the dirty lines of a word to the host domain.
     fn flush_mapped_range(&mut self, number: usize, address: u32) {
         self.move_lines(number, |own| own.key.0 == address);
         let names = (address, 0)..=(address, u32::MAX);
@@ -597,7 +604,7 @@ impl HostMachine {
         }
     }
 
-    /// Drops what is clean of a word before the host domain.
+    /// Drops the clean lines of a word in front of the host domain.
     fn invalidate_mapped_range(&mut self, number: usize, address: u32) {
         if let Some(thread) = self.threads.get_mut(number) {
             thread.lines.retain(|own| own.key.0 != address || own.line.dirty);
@@ -613,7 +620,8 @@ impl HostMachine {
         }
     }
 
-    /// A submission: the host domain goes to the device domain, and that becomes visible to the device.
+    /// Writes the host domain back to the device domain and makes it visible to the device, as a submission
+    /// does.
     fn make_host_writes_available(&mut self, memory: &mut Memory) {
         if self.fault != Fault::SubmissionDropsHostWrites {
             self.write_back_domain(memory);
@@ -621,7 +629,7 @@ impl HostMachine {
         memory.invalidate_all();
     }
 
-    /// Moves what is dirty in the host domain to the device domain.
+    /// Writes the dirty words of the host domain back to the device domain.
     pub fn write_back_domain(&mut self, memory: &mut Memory) {
         for (address, line) in self.domain.iter_mut().filter(|(_, line)| line.dirty) {
             memory.poke(*address, line.value);
@@ -636,7 +644,7 @@ impl HostMachine {
         self.known.clear();
     }
 
-    /// All that the host wrote goes to memory.
+    /// Writes everything that the host wrote to memory.
     pub fn end_submission(&mut self, memory: &mut Memory) {
         for number in 0..self.threads.len() {
             self.release_lines(number, None);
@@ -645,7 +653,7 @@ impl HostMachine {
             self.domain.insert(*address, HostLine { value: line.value, dirty: true });
             line.dirty = false;
         }
-        // A write of the device that the host domain never came to know arrives behind that of the host.
+        // A device write that the host domain never fetched is ordered after the host's write.
         let known = &self.known;
         self.domain
             .retain(|address, _| known.get(address).is_none_or(|known| *known == memory.peek(*address)));
@@ -658,14 +666,14 @@ impl HostMachine {
         }
     }
 
-    /// Something that a cache does of its own accord.
+    /// Performs a spontaneous cache event.
     fn perform_cache_event(&mut self, memory: &mut Memory, random: &mut Random) {
         if self.places.is_empty() || self.threads.is_empty() || self.play.instances == 0 {
             return;
         }
         let number = random.below(self.threads.len());
         let choice = random.word();
-        // About where a thread is.
+        // Pick an instance near the current one of the thread.
         let near = self.threads.get(number).map_or(0, |thread| thread.instance) + (choice >> 8) as u32 % 4;
         let instance = if choice & 0x80 == 0 {
             near.min(self.play.instances - 1)

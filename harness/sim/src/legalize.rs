@@ -1,5 +1,7 @@
-//! Modules that others wrote in the plain form that lowering takes: no debug information, constants with their values, and one
-//! function, into which all that it calls is put.
+//! Legalization: rewrites user modules into the form that lowering takes.
+//!
+//! It strips debug information, folds specialization constants, replaces instructions that lowering does not
+//! support, and inlines all calls into one function.
 
 mod constant;
 
@@ -11,12 +13,12 @@ use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, GlslStd450Op, Op, Storag
 
 use crate::module::{LoadError, LocatedInstruction, malformed_module};
 
-/// Calls in calls at most; SPIR-V has no recursion.
+/// The maximal call depth; SPIR-V has no recursion.
 const MAX_DEPTH: u32 = 32;
-/// Instructions of the one function at most.
+/// The maximal number of instructions in the inlined function.
 const MAX_BODY: usize = 100_000;
 
-/// What says nothing to the machine.
+/// Instructions that the machine ignores.
 const SILENT: [Op; 9] = [
     Op::Source,
     Op::SourceContinued,
@@ -40,20 +42,20 @@ struct Legalizer<'m> {
     interface: &'m Interface,
     bound: Word,
     head: Vec<Instruction>,
-    /// What stands in the head of scalar constants: type and words.
+    /// Type and words of scalar constants.
     constants: HashMap<Word, (Word, Vec<u32>)>,
-    /// Constants of parts, in the order of the module: ids, types and parts.
+    /// Composite constants in module order: ids, types and members.
     composites: Vec<(Word, Word, Vec<Word>)>,
-    /// Variables of the module that each invocation has for itself, with their initial values.
+    /// Private variables of an invocation with their initializers.
     own: Vec<Instruction>,
     spec_ids: HashMap<Word, u32>,
-    /// Sets of extended instructions that compute nothing.
+    /// Extended instruction sets that compute nothing.
     silent: Vec<Word>,
-    /// The sets of GLSL.std.450.
+    /// The GLSL.std.450 instruction sets.
     glsl: Vec<Word>,
     functions: HashMap<Word, Function>,
     types: HashMap<Word, Instruction>,
-    /// By pointer: the type that it points to.
+    /// The pointee type of each pointer.
     pointee: HashMap<Word, Word>,
     sets: HashMap<Word, u32>,
     bindings: HashMap<Word, u32>,
@@ -72,7 +74,7 @@ fn id_of(instruction: &Instruction, index: usize) -> Result<Word, LoadError> {
     }
 }
 
-/// The module in plain form, for an interface.
+/// Legalizes a module for an interface.
 pub(crate) fn legalize(
     all: Vec<LocatedInstruction>,
     interface: &Interface,
@@ -99,7 +101,7 @@ pub(crate) fn legalize(
     plain.place_bindings();
     let mut code = plain.head;
     code.extend(body);
-    // Places in the words are gone; the order is what lowering looks at.
+    // Word offsets are lost here; lowering only needs the order of instructions.
     Ok(code
         .into_iter()
         .enumerate()
@@ -113,7 +115,7 @@ impl Legalizer<'_> {
         self.bound - 1
     }
 
-    /// Reads declarations and functions; gives the function of the entry point.
+    /// Reads declarations and functions; returns the id of the entry point function.
     fn read(&mut self, all: Vec<LocatedInstruction>) -> Result<Word, LoadError> {
         let mut entry = None;
         let mut function: Option<(Word, Function)> = None;
@@ -253,7 +255,7 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    /// The value that the interface gives a specialization constant.
+    /// Returns the value that the interface gives a specialization constant.
     fn given(&self, result: Word) -> Option<Vec<u8>> {
         let id = self.spec_ids.get(&result)?;
         let constants = &self.interface.constants;
@@ -286,7 +288,7 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    /// A constant with the decoration goes before the mode.
+    /// Writes the workgroup size as an execution mode; a decorated constant takes precedence.
     fn workgroup_size(&mut self, entry: Word) -> Result<(), LoadError> {
         let decorated = self.head.iter().find_map(|own| match &own.operands[..] {
             [
@@ -310,14 +312,14 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    /// Bindings count in the order of the interface, all in one set.
+    /// Numbers bindings in the order of the interface, all in one set.
     fn place_bindings(&mut self) {
         let mut bindings: Vec<(Word, u32)> =
             self.bindings.iter().map(|(id, binding)| (*id, *binding)).collect();
         bindings.sort_unstable();
         for (id, binding) in bindings {
             let set = self.sets.get(&id).copied().unwrap_or(0);
-            // What is bound nowhere is not used.
+            // A variable without a binding in the interface is unused.
             let place = self.interface.position(set, binding).map_or(u32::MAX, |position| position as u32);
             let operands = vec![
                 Operand::IdRef(id),
@@ -328,7 +330,7 @@ impl Legalizer<'_> {
         }
     }
 
-    /// The one function.
+    /// Builds the inlined function.
     fn body(&mut self, entry: Word) -> Result<Vec<Instruction>, LoadError> {
         let mut inlined = Inlined::default();
         let names = HashMap::new();
@@ -380,7 +382,7 @@ impl Legalizer<'_> {
     }
 }
 
-/// The code of the entry point with what it calls.
+/// The code of the entry point with its callees inlined.
 #[derive(Default)]
 struct Inlined {
     variables: Vec<Instruction>,
@@ -388,8 +390,8 @@ struct Inlined {
 }
 
 impl Inlined {
-    /// Puts the code of a function behind what is there. Ids of its own have new names where it was called. Gives what it returns,
-    /// with the block that this comes from.
+    /// Appends the code of a function, with fresh ids if it was called. Returns its result and the block that
+    /// the result comes from.
     fn put(
         &mut self,
         plain: &mut Legalizer<'_>,
@@ -411,7 +413,7 @@ impl Inlined {
             }
         }
         let (mut block, mut returns) = (0, Vec::new());
-        // Blocks that go on under another label behind a call.
+        // After an inlined call, a block continues under another label.
         let mut tails: HashMap<Word, Word> = HashMap::new();
         let first = self.code.len();
         for mut own in code {
@@ -449,7 +451,7 @@ impl Inlined {
                     let start = self.code.len();
                     let given = self.put(plain, called, inner, depth + 1)?;
                     let after = plain.fresh();
-                    // Whoever returned goes on behind the call.
+                    // Each return of the callee becomes a branch to the code after the call.
                     for own in self.code.iter_mut().skip(start).filter(|own| own.class.opcode == Op::Return) {
                         if own.result_id == Some(RETURNED) {
                             *own = branch(after);
@@ -477,7 +479,7 @@ impl Inlined {
                             if own.class.opcode == Op::ReturnValue { Some(id_of(&own, 0)?) } else { None };
                         returns.push((block, value));
                     }
-                    // Marked, for the call to turn it into a branch.
+                    // Marked, so that the call can turn it into a branch.
                     self.code.push(Instruction {
                         result_id: Some(RETURNED),
                         ..instruction(Op::Return, None, None, Vec::new())
@@ -500,7 +502,7 @@ impl Inlined {
     }
 }
 
-/// The result of returns whose call is being put in.
+/// Marks the returns of a call that is being inlined.
 const RETURNED: Word = Word::MAX;
 
 fn branch(label: Word) -> Instruction {
@@ -522,10 +524,10 @@ fn rename(own: &mut Instruction, names: &HashMap<Word, Word>) {
     }
 }
 
-/// Instructions that lowering lacks, said by those that it has.
+/// Replaces instructions that lowering does not support by ones that it does.
 #[derive(Default)]
 struct Simple {
-    /// Pointers to parts: the variable, and the indices from there.
+    /// Access chains: the variable, and the indices from there.
     chains: HashMap<Word, (Word, Vec<Operand>)>,
 }
 
@@ -553,7 +555,7 @@ impl Simple {
             Op::ExtInst => {
                 let set = id_of(&own, 0)?;
                 if plain.glsl.contains(&set) {
-                    // What is before the point goes where a pointer leads, and what is behind it is the result.
+                    // The integer part is stored through the pointer; the fractional part is the result.
                     if own.operands.get(1) == Some(&Operand::LiteralExtInstInteger(GlslStd450Op::Modf as u32))
                     {
                         let (from, to, whole) = (id_of(&own, 2)?, id_of(&own, 3)?, plain.fresh());

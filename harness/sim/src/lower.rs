@@ -1,8 +1,8 @@
-//! From a module to a program: registers for ids, flat operations for instructions.
+//! Lowering: translates a module into flat operations on numbered registers.
 //!
-//! Every register is numbered above those that its operation reads, except what phis and variables hold; so one split
-//! of the register file gives sources and destination. Loads give their values late: an operation that needs one is
-//! preceded by a wait for it.
+//! Every register is numbered above those that its operation reads, except those of phis and variables; so
+//! one split of the register file gives sources and destination. Loads deliver their values late: an
+//! operation that needs one is preceded by a wait for it.
 
 mod finish;
 mod group;
@@ -26,7 +26,7 @@ use crate::program::{
     DEVICE, Edge, IMAGE, Op, Program, Reference, ReferencePlace, Register, Stage, WORKGROUP_MEMORY,
 };
 
-/// What an id stands for.
+/// The lowered form of an id.
 #[derive(Clone, Copy, Debug)]
 enum LoweredValue {
     /// A word, or the first of the words of a wider number or a vector.
@@ -35,28 +35,28 @@ enum LoweredValue {
     Pointer { reference: u16, address: Register },
     /// A variable of the function.
     Variable(Register),
-    /// A part of a variable of the function, at a place that is computed, in words; and the words of the variable.
+    /// An element of a function variable at a computed index, in words; and the words of the variable.
     Element { first: Register, offset: u32, index: Register, words: u32 },
-    /// A part of the push constants, so many bytes behind what an index says.
+    /// A member of the push constants, `bytes` bytes after the offset in `index`.
     Parameter { bytes: u32, index: Register },
     /// The block of push constants.
     Parameters,
     /// An input.
     Input(SpirvBuiltIn),
-    /// A word that the vertex shader handed on.
+    /// A word that the vertex shader passes to its fragments.
     Handed,
     /// A component of an input.
     InputPart(SpirvBuiltIn, u8),
-    /// A whole variable in memory that is no number.
+    /// A whole variable in memory that is not a number.
     Whole { reference: u16, ty: u32 },
     /// An image.
     Image { reference: u16, dimensions: u32, format: Option<TexelFormat> },
 }
 
-/// Makes a program of a module's words.
+/// Lowers a module's words to a program.
 ///
 /// # Errors
-/// What is wrong with the module, or what the machine lacks.
+/// Returns what is wrong with the module, or what the machine does not support.
 pub(crate) fn load(
     words: &[u32],
     interface: Option<&plan::Interface>,
@@ -99,10 +99,10 @@ pub(crate) fn load(
     lowering.finish(fault)
 }
 
-/// What a phi fills, in how many registers, and the value by the label that execution comes from.
+/// A lowered phi: the first register, the number of registers, and the value for each predecessor label.
 type Phi = (Register, u32, Vec<(u32, u32)>);
 
-/// Registers that hold what lowering itself needs.
+/// Constant registers that lowering itself needs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fixed {
     zero: Register,
@@ -116,32 +116,32 @@ struct Lowering<'m> {
     module: &'m LoadedModule,
     program: Program,
     meanings: HashMap<u32, LoweredValue>,
-    /// Number of each label's block.
+    /// The block number of each label.
     blocks: HashMap<u32, u32>,
     /// Registers that loads fill.
     loaded: Vec<Register>,
-    /// Those that this block has waited for.
+    /// Loaded registers that this block has already waited for.
     awaited: Vec<Register>,
-    /// By block: result, and value by the label that execution comes from.
+    /// The phis of each block.
     phis: HashMap<u32, Vec<Phi>>,
-    /// Ids that addresses of buffers are computed from, with the reference.
+    /// Ids that buffer addresses are computed from, with the reference.
     indices: Vec<(u32, u16)>,
     /// Types of constants and results.
     types: HashMap<u32, u32>,
-    /// Registers for the addresses of texels, by the word of the instruction.
+    /// Registers for texel addresses, by the word of the instruction.
     texels: HashMap<usize, Register>,
-    /// By coordinates: variables of images that are read there, and the register of the address. Addresses are known as
-    /// early as those of buffers, so that texels may be fetched early.
+    /// Image variables that are read at given coordinates, with the register of the address. Texel addresses
+    /// are known as early as buffer addresses, so that texels may be prefetched.
     early_texels: HashMap<u32, Vec<(u32, Register)>>,
-    /// Ids that hold the address of a buffer, and the word of the push constants that it comes from.
+    /// Ids that hold a buffer address, and the word of the push constants that it comes from.
     addresses: HashMap<u32, u32>,
-    /// By reference: under GLSL450, whether plain accesses are coherent.
+    /// By reference: under GLSL450, whether non-atomic accesses are coherent.
     coherent: Vec<bool>,
-    /// Pointers to matrices, or to rows of them, that lie in memory with strides of their own.
+    /// Pointers to matrices, or to rows of them, whose memory layout has explicit strides.
     strides: HashMap<u32, (u32, bool)>,
-    /// Under GLSL450, pointers into members that are coherent.
+    /// Under GLSL450, pointers into coherent members.
     into_coherent: HashSet<u32>,
-    /// Arithmetic of this block that nobody has needed yet.
+    /// Arithmetic of this block whose results no instruction has needed yet.
     postponed: Vec<&'m LocatedInstruction>,
     fixed: Fixed,
     block: u32,
@@ -154,7 +154,7 @@ impl Lowering<'_> {
         (self.program.registers - 1) as Register
     }
 
-    /// Constants and global variables.
+    /// Lowers constants and global variables.
     fn globals(&mut self, fault: Fault) -> Result<(), LoadError> {
         let module = self.module;
         self.program.stage = module.stage;
@@ -162,7 +162,7 @@ impl Lowering<'_> {
             Stage::Compute | Stage::Mesh | Stage::Task => {
                 module.workgroup_size.ok_or_else(|| malformed_module(0, "no LocalSize"))?
             }
-            // These have no workgroups.
+            // Vertex and fragment shaders have no workgroups.
             Stage::Vertex | Stage::Fragment => [1, 1, 1],
         };
         let size = x.checked_mul(y).and_then(|size| size.checked_mul(z)).unwrap_or(u32::MAX);
@@ -254,7 +254,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// An output: a variable that nobody but the rasterizer looks at.
+    /// Lowers an output variable, which only the rasterizer reads.
     fn output(&mut self, id: u32, ty: u32, word: usize) -> Result<LoweredValue, LoadError> {
         let number = match self.module.built_ins.get(&id) {
             Some(SpirvBuiltIn::Position) => 0,
@@ -285,7 +285,7 @@ impl Lowering<'_> {
         });
         let coherent = class == WORKGROUP_MEMORY || self.module.coherent.contains(&id);
         let references = &mut self.program.references;
-        // Several variables show numbers of several sizes through one reference.
+        // Several variables access numbers of several sizes through one reference.
         if let Some(known) = references.iter().position(|known| known.name == name && known.place == place) {
             return known as u16;
         }
@@ -304,7 +304,7 @@ impl Lowering<'_> {
         (references.len() - 1) as u16
     }
 
-    /// Registers for all results, and numbers for all blocks, in the order of the module.
+    /// Allocates registers for all results and numbers for all blocks, in module order.
     fn allocate(&mut self) -> Result<(), LoadError> {
         let module = self.module;
         let mut block = 0;
@@ -336,7 +336,7 @@ impl Lowering<'_> {
                     LoweredValue::Variable(self.registers(*to, placed)?)
                 }
                 Some(SpirvType::Pointer { class, .. }) if Self::has_no_address(*class) => continue,
-                // What a whole variable is has no address of its own.
+                // A variable of composite type has no address operand; its parts do.
                 Some(SpirvType::Pointer { to, .. })
                     if matches!(module.types.get(to), Some(SpirvType::Struct { .. })) =>
                 {
@@ -367,7 +367,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Registers for a value of a type; gives the first.
+    /// Allocates registers for a value of a type; returns the first.
     fn registers(&mut self, ty: u32, placed: &LocatedInstruction) -> Result<Register, LoadError> {
         let count = self.module.registers_of(ty);
         let count = count.ok_or_else(|| LoadError::Lacks(format!("Op{:?} of this type", placed.opcode())))?;
@@ -376,12 +376,12 @@ impl Lowering<'_> {
         Ok(first)
     }
 
-    /// Registers that hold an id's value.
+    /// Returns the number of registers that hold an id's value.
     fn width_of(&self, id: u32) -> u32 {
         self.types.get(&id).and_then(|ty| self.module.registers_of(*ty)).unwrap_or(1)
     }
 
-    /// The block that a word of the module lies in.
+    /// Returns the block that contains a word of the module.
     fn block_of(&self, word: usize) -> u32 {
         let labels = self.module.body.iter().filter(|placed| placed.opcode() == SpirvOp::Label);
         (labels.filter(|label| label.word <= word).count() as u32).saturating_sub(1)
@@ -394,7 +394,7 @@ impl Lowering<'_> {
             .ok_or_else(|| malformed_module(placed.word, format!("no value %{id} here")))
     }
 
-    /// The register of a value, without waiting for it.
+    /// Returns the register of a value without waiting for it.
     fn late(&self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
         match self.meaning(placed, id)? {
             LoweredValue::Value(register) => Ok(register),
@@ -402,7 +402,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The register of a value that is needed now.
+    /// Returns the register of a value after waiting for its load.
     fn value(&mut self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
         let register = self.late(placed, id)?;
         let ty = self.types.get(&id).copied().unwrap_or(0);
@@ -412,7 +412,7 @@ impl Lowering<'_> {
         Ok(register)
     }
 
-    /// The register of a value that is needed now, or of an address, and the reference that it leads to.
+    /// Returns the register of a value or an address, and the reference that the address points into.
     fn value_or_address(
         &mut self,
         placed: &LocatedInstruction,
@@ -439,7 +439,7 @@ impl Lowering<'_> {
     }
 
     fn body(&mut self) -> Result<(), LoadError> {
-        // What loads fill has to be known before the first use, which a loop may bring before the load.
+        // Loaded registers must be known before their first use, which a loop can place before the load.
         for placed in &self.module.body {
             if memory::loads(placed.opcode())
                 && let Ok(LoweredValue::Value(register)) = self.meaning(placed, placed.result_id()?)
@@ -457,13 +457,13 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Whether an OpLoad reads a variable of the function, an input or a push constant.
+    /// Returns true if an OpLoad reads a function variable, an input or a push constant.
     fn reads_no_memory(&self, placed: &LocatedInstruction) -> bool {
         let Ok(id) = placed.id_operand(0) else { return false };
         match self.meanings.get(&id) {
             Some(LoweredValue::Pointer { .. } | LoweredValue::Whole { .. }) => false,
             Some(_) => placed.opcode() == SpirvOp::Load,
-            // A pointer whose meaning comes with its chain.
+            // A pointer whose lowered form is set by its access chain.
             None => {
                 let class = self.types.get(&id).and_then(|ty| self.module.types.get(ty));
                 let known =
@@ -514,7 +514,7 @@ impl Lowering<'_> {
                 }
                 let to = self.destination(placed, reference)?;
                 let width = self.width_of(placed.result_id()?);
-                // One condition for all, or one for each component.
+                // The condition is one for all components, or one for each.
                 let conditions = self.width_of(placed.id_operand(0)?);
                 let each = if conditions > 1 { (width / conditions).max(1) } else { width.max(1) };
                 for word in 0..width {
@@ -556,7 +556,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Where a result goes: a value, or the address behind a pointer, which then leads to `reference`.
+    /// Returns the register of a result: of a value, or of an address that points into `reference`.
     fn destination(
         &mut self,
         placed: &LocatedInstruction,
@@ -573,7 +573,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Values come with the edges; what a pointer leads to is known here.
+    /// Lowers a phi: edges copy its values; only a pointer's reference is fixed here.
     fn phi(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         if !matches!(self.meaning(placed, placed.result_id()?)?, LoweredValue::Pointer { .. }) {
             return Ok(());
@@ -631,8 +631,8 @@ impl Lowering<'_> {
         self.program.cases.extend(ways);
         let cases = (first, self.program.cases.len() as u32);
         self.program.ops.push(Op::Switch { selector, cases, otherwise });
-        // What is computed without memory is what an invocation plays: in the first block, but for stages in which invocations
-        // that play nothing leave before.
+        // A selector that is computed without memory decides the role of an invocation. This holds in the
+        // first block, and in later ones for stages whose idle invocations leave earlier.
         let body = || self.module.body.iter();
         let end = match self.module.stage {
             Stage::Compute | Stage::Mesh | Stage::Task => {
@@ -651,7 +651,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Sees to it that the numbers of what a mesh or a task shader gives, so many, are the constant 0.
+    /// Checks that the `numbers` output counts of a mesh or task shader are the constant 0.
     fn gives_nothing(&self, placed: &LocatedInstruction, numbers: usize) -> Result<(), LoadError> {
         for number in 0..numbers {
             if self.module.constants.get(&placed.id_operand(number)?).is_none_or(|(_, value)| *value != 0) {
@@ -661,7 +661,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A way from this block to the one with this label.
+    /// Adds an edge from this block to the block with this label.
     fn edge(&mut self, placed: &LocatedInstruction, label: u32) -> Result<u32, LoadError> {
         let to = self.blocks.get(&label).copied();
         let to = to.ok_or_else(|| malformed_module(placed.word, format!("no block %{label}")))?;
@@ -680,13 +680,13 @@ impl Lowering<'_> {
         let first = self.program.copies.len() as u32;
         self.program.copies.extend(copies);
         let copies = (first, self.program.copies.len() as u32);
-        // Whether the loop is an outermost one is known when all blocks are.
+        // Outermost loops are only known once all blocks are lowered.
         self.program.edges.push(Edge { to, copies, crossing, ends_round: to <= self.block });
         Ok((self.program.edges.len() - 1) as u32)
     }
 }
 
-/// Whether an instruction is an access of memory that others may share, or a barrier.
+/// Returns true if an instruction accesses shareable memory or is a barrier.
 fn touches_memory(op: SpirvOp) -> bool {
     (memory::is_memory(op) && !matches!(op, SpirvOp::Load | SpirvOp::Store)) || image::is_image(op)
 }

@@ -1,5 +1,5 @@
-//! The scheduler: which wave goes on, which of its memory operations is performed in which lanes, and what the caches do
-//! of their own accord. Every choice comes from one seed.
+//! The scheduler: chooses which wave runs, which memory operations perform in which lanes, and spontaneous
+//! cache events. All choices come from one seed.
 
 mod group;
 mod perform;
@@ -19,64 +19,65 @@ use crate::store_buffer::GROUPS;
 use crate::wave::{DispatchState, Wave, WaveContext};
 pub(crate) use sections::InterlockQueue;
 
-/// What waves may do at most; more where there are more of them, since chance comes to each the more seldom.
+/// Step limits of a phase, scaled by the wave count because each wave is scheduled less often.
 #[derive(Clone, Copy, Debug)]
 struct StepLimits {
-    /// Blocks that all waves together may run while nothing is stored.
+    /// Blocks that all waves together may run without a store.
     idle: u64,
-    /// Blocks that all waves together may run from the start of a phase to its end.
+    /// Blocks that all waves together may run in a phase.
     whole: u64,
-    /// Choices in a row that may come to nothing.
+    /// Consecutive choices that may have no effect.
     patience: u64,
 }
 
 impl StepLimits {
-    /// For so many waves: all have the least up to 128 of them, and from there on each has its part.
+    /// Returns the limits for a number of waves; up to 128 waves get the minimum.
     fn for_waves(waves: usize) -> StepLimits {
         let waves = (waves as u64).max(128);
         StepLimits { idle: waves << 11, whole: waves << 20, patience: waves << 7 }
     }
 }
 
-/// Workgroups that may meet at once; for a fault.
+/// The number of barrier slots for workgroups; for a fault.
 const BARRIER_SLOTS: u32 = 256;
 
-/// How far a machine has come.
+/// The progress of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PhaseStatus {
     /// There is more to do.
     Running,
     /// Every invocation has ended.
     Ended,
-    /// It would go on for ever, or waits for what cannot come.
+    /// It would run for ever, or waits for an event that cannot occur.
     OutOfBudget,
 }
 
-/// What is likely for a while: a mixture of temperaments shows what none of them shows alone.
+/// Random scheduling weights, constant for a while. Mixing different settings shows outcomes that no single
+/// one shows.
 #[derive(Clone, Copy, Debug)]
 struct SchedulerWeights {
-    /// Cache events.
+    /// Rate of spontaneous cache events.
     cache_event_rate: u32,
-    /// Operations taken out of order.
+    /// Rate of operations that perform out of order.
     reorder_rate: u32,
-    /// Lines fetched as soon as their pointer is known.
+    /// Rate of prefetches as soon as a pointer is known.
     warm_up: u32,
-    /// Loads that go past clean lines.
+    /// Rate of loads that bypass clean lines.
     bypass: u32,
-    /// Staying with a wave.
+    /// Rate of continuing with the same wave.
     same_wave_rate: u32,
-    /// Steps that only some lanes take.
+    /// Rate of steps that only some lanes take.
     partial_mask_rate: u32,
-    /// Atomic stores that stay in a store buffer for a while.
+    /// Rate of atomic stores that enter a store buffer.
     buffered: u32,
-    /// Groups that share a store buffer.
+    /// The number of store buffers.
     groups: usize,
     /// The level whose caches read atomics ahead.
     ahead: Option<u8>,
 }
 
 impl SchedulerWeights {
-    /// Nothing happens of its own accord.
+    /// No spontaneous events.
     const STILL: SchedulerWeights = SchedulerWeights {
         cache_event_rate: 0,
         reorder_rate: 0,
@@ -92,7 +93,7 @@ impl SchedulerWeights {
     fn draw_weights(random: &mut Random) -> SchedulerWeights {
         let mut pick = |choices: [u32; 4]| choices[random.below(4)];
         let buffered = pick([0, 0, 128, 224]);
-        // A store that is kept back is not in memory yet, where loads that go ahead look.
+        // A buffered store is not in memory yet, but loads that are read ahead look only there.
         let ahead = [INVOCATION, SUBGROUP, WORKGROUP, QUEUE_FAMILY][pick([0, 1, 2, 3]) as usize];
         let goes_ahead = buffered == 0 && pick([0, 0, 1, 1]) == 1;
         SchedulerWeights {
@@ -109,73 +110,74 @@ impl SchedulerWeights {
     }
 }
 
-/// Invocations that meet in control barriers.
+/// Arrivals of a group of invocations at control barriers.
 #[derive(Clone, Copy, Debug, Default)]
 struct BarrierArrivals {
     size: u32,
-    /// Arrivals at all its barriers so far, those that are one instruction and split ones. Nobody is more than one ahead of
-    /// another, since who arrives again has waited for all: so a sum says which round is full.
+    /// Arrivals at all its barriers so far, at single-instruction barriers and at split ones. An invocation
+    /// that arrives again has waited for all, so none is more than one barrier ahead and the sum identifies
+    /// the barrier that is full.
     arrived: [u32; 2],
-    /// Whether it has one of the slots that barriers wait in; for a fault.
+    /// True if it occupies one of the barrier slots; for a fault.
     has_slot: bool,
 }
 
-/// A read-modify-write of which only the read was done, or a store of which only the low half was; a fault.
+/// A read-modify-write whose read alone was performed, or a store whose low half was; for a fault.
 #[derive(Clone, Copy, Debug)]
 struct HalfPerformedRmw {
     wave: usize,
     slot: u8,
     lane: usize,
-    /// The word, in words.
+    /// The address in words.
     address: u32,
     old: u64,
 }
 
-/// Dispatches that run together.
+/// The state of the simulated GPU while dispatches run together.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub memory: Memory,
     pub random: Random,
-    /// Whether the caches that dispatches share have room for all that they fetch: they drop nothing of their own accord.
+    /// True if shared caches have room for all lines and never evict spontaneously.
     pub roomy: bool,
     fault: Fault,
     waves: Vec<Wave>,
-    /// Waves that have something left.
+    /// Waves with work left.
     live: Vec<usize>,
     current: usize,
     weights: SchedulerWeights,
-    /// Whose turn it is where fragments overlap.
+    /// The turn order of overlapping fragments.
     pub sections: InterlockQueue,
     /// By wave: the group whose store buffer it uses.
     groups: Vec<u8>,
-    /// By wave: the widest level at which it holds all invocations that any of its own meets.
+    /// By wave: the widest level at which it contains all peers of its invocations.
     alone: Vec<u8>,
     last_round: u32,
-    /// By level: of the subgroups and of the workgroups.
+    /// By level: barrier arrivals of the subgroups and of the workgroups.
     meetings: [Vec<BarrierArrivals>; 2],
-    /// Of lanes that have come together to a barrier that a branch keeps others from, each once.
+    /// Barrier arrivals of reconverged lanes at a barrier in divergent control flow, each used once.
     tangled: Vec<BarrierArrivals>,
-    /// By wave, kind of barrier and level: the barriers that each lane has arrived at so far.
+    /// By wave, kind of barrier and level: the number of barriers that each lane has arrived at.
     tickets: Vec<[[[u32; LANES]; 2]; 2]>,
     ready: Vec<(u8, u64)>,
     halves: Vec<HalfPerformedRmw>,
-    /// What read-modify-writes have given vertices: by dispatch, vertex, operation and address; a fault.
+    /// Results of read-modify-writes of vertices, by dispatch, vertex, operation and address; for a fault.
     vertex_rmw_results: HashMap<(usize, u32, u16, u32), u32>,
     limits: StepLimits,
     idle: u64,
     idle_budget: u64,
     budget: u64,
-    /// Workgroups that may still meet beside those that do; for a fault.
+    /// Free barrier slots; for a fault.
     barrier_slots: u32,
-    /// Whether any line can be in a cache at all.
+    /// True if any reference can have cache lines.
     caches: bool,
     /// By dispatch: references that an invocation's own cache may hold.
     cached: Vec<Vec<usize>>,
-    /// A wave that no longer runs; a fault.
+    /// A wave that no longer runs; for a fault.
     stuck: Option<usize>,
-    /// Where a look ahead notes what it would store.
+    /// Scratch flag for a look-ahead front end, whose stores do not count.
     lookahead_stored: bool,
-    /// Who goes on where a progress model decides that.
+    /// The scheduler of a progress model, if one decides which invocation runs.
     walk: Option<Box<progress_scheduler::ProgressScheduler>>,
 }
 
@@ -217,12 +219,11 @@ impl Machine {
         }
     }
 
-    /// The fault that it has.
     pub fn fault(&self) -> Fault {
         self.fault
     }
 
-    /// Begins a submission: nobody has arrived anywhere, and the budget is full.
+    /// Begins a submission: clears all barrier arrivals and restores the budget.
     pub fn begin_submission(&mut self, subgroups: usize, workgroups: usize, seed: u64) {
         self.random = Random::new(seed);
         self.waves.clear();
@@ -236,7 +237,7 @@ impl Machine {
         self.stuck = None;
     }
 
-    /// Says how many invocations meet in a subgroup and in a workgroup.
+    /// Sets the number of invocations that a barrier of a subgroup or workgroup waits for.
     pub fn add_barrier_group(&mut self, level: u8, group: u32, size: u32) {
         let of_level = self.meetings.get_mut(usize::from(level) - 1);
         if let Some(meeting) = of_level.and_then(|meetings| meetings.get_mut(group as usize)) {
@@ -244,7 +245,7 @@ impl Machine {
         }
     }
 
-    /// Starts a phase: dispatches that nothing orders run together.
+    /// Starts a phase whose dispatches run together, unordered.
     pub fn start_phase(&mut self, waves: Vec<Wave>, cached: Vec<Vec<usize>>) {
         self.walk = None;
         self.waves = waves;
@@ -303,7 +304,7 @@ impl Machine {
         PhaseStatus::Running
     }
 
-    /// Another temperament, and other groups for store buffers, which are empty by then.
+    /// Draws new weights and store-buffer groups; all store buffers are empty here.
     fn redraw_weights(&mut self) {
         self.memory.drain_all();
         self.weights = SchedulerWeights::draw_weights(&mut self.random);
@@ -318,7 +319,7 @@ impl Machine {
         self.groups.get(number).copied().unwrap_or(0)
     }
 
-    /// One choice; false when it came to nothing.
+    /// Makes one choice; returns false if it had no effect.
     fn choose_and_perform(&mut self, programs: &[Program], dispatches: &[DispatchState]) -> bool {
         if !(self.live.contains(&self.current) && self.random.chance(self.weights.same_wave_rate)) {
             self.current = self.live[self.random.below(self.live.len())];
@@ -362,7 +363,7 @@ impl Machine {
             self.live.retain(|live| *live != number);
             moved = true;
         }
-        // Nobody else's round has ended by what this wave did.
+        // This wave's progress cannot have ended the round of another wave.
         let wave = &self.waves[number];
         if moved && (wave.ended || wave.rounds > self.last_round) {
             self.next_round();
@@ -370,7 +371,7 @@ impl Machine {
         moved
     }
 
-    /// Lets waves begin another round when all have ended theirs.
+    /// Lets waves begin the next round once all have ended theirs.
     fn next_round(&mut self) {
         let waves = self.live.iter().map(|number| &self.waves[*number]).filter(|wave| !wave.ended);
         let lowest = waves.map(|wave| wave.rounds).min().unwrap_or(self.last_round);
@@ -400,7 +401,7 @@ impl Machine {
         moved
     }
 
-    /// Takes away the lanes whose control barrier is not full yet.
+    /// Removes the lanes whose control barrier is not full yet.
     fn wait_at_barriers(&mut self, number: usize, program: &Program) {
         let wave = &self.waves[number];
         let (meetings, tangled, tickets) = (&self.meetings, &self.tangled, &self.tickets[number]);
@@ -435,6 +436,7 @@ impl Machine {
                 let meeting = meetings.get(level - 1).and_then(|meetings| meetings.get(group as usize));
                 let without_slot = |meeting: &BarrierArrivals| runs_out && !meeting.has_slot;
                 let open = meeting.is_none_or(|meeting| {
+                    // Arrival counters are never reset: all earlier barriers are full, plus the current one.
                     let before = tickets[series][level - 1][lane].saturating_sub(1);
                     without_slot(meeting)
                         || meeting.arrived[series]
@@ -471,7 +473,7 @@ impl Machine {
         }
     }
 
-    /// What a front end needs that looks ahead and stores nothing.
+    /// Returns the context of a front end that looks ahead and stores nothing.
     pub fn wave_context<'a>(
         &'a mut self,
         program: &'a Program,
@@ -481,7 +483,7 @@ impl Machine {
         WaveContext::new((program, dispatch), (&mut self.memory, &mut self.random), left)
     }
 
-    /// Something that a shared cache does of its own accord.
+    /// Performs a spontaneous event of a shared cache.
     fn perform_shared_cache_event(&mut self, number: usize) {
         let choice = self.random.word();
         let level = (choice >> 8) as usize % 4 + 1;
@@ -501,7 +503,7 @@ impl Machine {
         }
     }
 
-    /// Something that caches do of their own accord, for some lanes of a wave.
+    /// Performs a spontaneous cache event for some lanes of a wave.
     fn perform_cache_event(&mut self, number: usize, program: &Program, dispatch: &DispatchState) {
         let cached = &self.cached[self.waves[number].dispatch];
         if !self.caches {
@@ -541,7 +543,7 @@ impl Machine {
         }
     }
 
-    /// Fetches what some load reads, wherever the wave is.
+    /// Prefetches the line of some load, regardless of the wave's position.
     fn prefetch_lanes(
         &mut self,
         number: usize,
@@ -563,7 +565,7 @@ impl Machine {
     }
 }
 
-/// By wave: the widest of subgroup and workgroup all of whose invocations are in the wave, for every invocation of it.
+/// Returns, by wave, the widest of subgroup and workgroup whose invocations are all in the wave.
 fn isolation_levels(waves: &[Wave]) -> Vec<u8> {
     let within = |level: u8| {
         let level = usize::from(level);

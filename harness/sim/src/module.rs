@@ -1,4 +1,4 @@
-//! A SPIR-V module as a list of instructions with their places, and what its declarations say.
+//! Parses a SPIR-V module into located instructions and declarations.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,26 +14,26 @@ use crate::legalize::legalize;
 use crate::program::Stage;
 
 const HEADER_WORDS: usize = 5;
-/// Words of a value at most: each invocation has a register for each.
+/// The maximal number of words in a value: each invocation has a register for each.
 const MOST_WORDS: u32 = 1024;
 
-/// Why a module cannot be executed.
+/// The reason why a module cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// It is no valid module.
+    /// The words are not a valid module.
     #[error("malformed SPIR-V at word {word}: {what}")]
     Malformed {
-        /// Offset in words.
+        /// The offset in words.
         word: usize,
-        /// What is wrong there.
+        /// The error at this offset.
         what: String,
     },
-    /// It uses something that the machine does not have.
+    /// The module uses a feature that the machine does not support.
     #[error("simulated GPU lacks {0}")]
     Lacks(String),
 }
 
-/// An error at a word.
+/// Creates an error at a word.
 pub(crate) fn malformed_module(word: usize, what: impl Into<String>) -> LoadError {
     LoadError::Malformed { word, what: what.into() }
 }
@@ -50,17 +50,17 @@ impl LocatedInstruction {
         self.instruction.class.opcode
     }
 
-    /// The result's id.
+    /// Returns the result id.
     pub fn result_id(&self) -> Result<u32, LoadError> {
         self.instruction.result_id.ok_or_else(|| malformed_module(self.word, "no result id"))
     }
 
-    /// The result's type.
+    /// Returns the result type id.
     pub fn result_type_id(&self) -> Result<u32, LoadError> {
         self.instruction.result_type.ok_or_else(|| malformed_module(self.word, "no result type"))
     }
 
-    /// The id that is operand number `index`.
+    /// Returns operand number `index`, an id.
     pub fn id_operand(&self, index: usize) -> Result<u32, LoadError> {
         match self.instruction.operands.get(index) {
             Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
@@ -68,7 +68,7 @@ impl LocatedInstruction {
         }
     }
 
-    /// The number that is operand number `index`.
+    /// Returns operand number `index`, a literal.
     pub fn literal_operand(&self, index: usize) -> Result<u32, LoadError> {
         match self.instruction.operands.get(index) {
             Some(Operand::LiteralBit32(number)) => Ok(*number),
@@ -77,7 +77,7 @@ impl LocatedInstruction {
     }
 }
 
-/// What an id means outside functions.
+/// A type declaration.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SpirvType {
     Void,
@@ -87,7 +87,7 @@ pub(crate) enum SpirvType {
         bits: u32,
         float: bool,
     },
-    /// A storage image; with coordinates in this many dimensions, and where its texels are more than one number the format.
+    /// A storage image: the number of coordinates, and the format of texels with more than one number.
     Image {
         dimensions: u32,
         format: Option<TexelFormat>,
@@ -118,22 +118,22 @@ pub(crate) enum SpirvType {
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
     pub id: u32,
-    /// The type of its pointer.
+    /// The pointer type of the variable.
     pub pointer: u32,
     pub class: StorageClass,
-    /// An initializer gives it its first value: in workgroup memory a null constant.
+    /// An initializer sets its first value: in workgroup memory a null constant.
     pub initialized: bool,
-    /// Where the module says it.
+    /// The offset of the declaration in words.
     pub word: usize,
 }
 
-/// A module.
+/// The declarations of a module and the body of its function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoadedModule {
     pub types: HashMap<u32, SpirvType>,
     /// Numbers and booleans: type and bits.
     pub constants: HashMap<u32, (u32, u64)>,
-    /// Values of zeros that are no numbers: ids and types.
+    /// Null constants that are not numbers: ids and types.
     pub nulls: Vec<(u32, u32)>,
     /// The memory model is Vulkan's; GLSL450's otherwise.
     pub vulkan: bool,
@@ -142,31 +142,31 @@ pub(crate) struct LoadedModule {
     pub names: HashMap<u32, String>,
     pub bindings: HashMap<u32, u32>,
     pub built_ins: HashMap<u32, BuiltIn>,
-    /// Inputs and outputs that the stages of a draw hand on, by their location.
+    /// The locations of inputs and outputs that connect the stages of a draw.
     pub locations: HashMap<u32, u32>,
     pub aliased: Vec<u32>,
     /// Variables decorated `Restrict`.
     pub restrict: Vec<u32>,
     /// Variables that are Coherent or Volatile.
     pub coherent: Vec<u32>,
-    /// Members of structures that are.
+    /// Structure members that are Coherent or Volatile.
     pub coherent_members: HashSet<(u32, u32)>,
     /// Structures with an explicit layout.
     pub blocks: Vec<u32>,
-    /// In bytes.
+    /// Array strides in bytes.
     pub strides: HashMap<u32, u32>,
-    /// In bytes.
+    /// Member offsets in bytes.
     pub offsets: HashMap<(u32, u32), u32>,
-    /// Members that are matrices, or arrays of them: bytes from one column, or row, to the next, and whether it is rows.
+    /// Members that are matrices, or arrays of them: the matrix stride in bytes, and true for row-major.
     pub matrices: HashMap<(u32, u32), (u32, bool)>,
     pub stage: Stage,
-    /// Of compute shaders.
+    /// The workgroup size of a compute shader.
     pub workgroup_size: Option<[u32; 3]>,
-    /// Whether the entry point declares maximal reconvergence.
+    /// True if the entry point declares maximal reconvergence.
     pub reconverges: bool,
-    /// Whether interlocked sections keep the order of the primitives, where the entry point says so.
+    /// True if interlocked sections are ordered by primitive, if the entry point declares an interlock.
     pub sections: Option<bool>,
-    /// The instructions of the one function, from its first label on.
+    /// The instructions of the only function, from its first label.
     pub body: Vec<LocatedInstruction>,
 }
 
@@ -192,7 +192,7 @@ impl Consumer for InstructionCollector {
     }
 }
 
-/// Reads the words.
+/// Parses the words into instructions.
 pub(crate) fn parse_module(words: &[u32]) -> Result<Vec<LocatedInstruction>, LoadError> {
     check_word_counts(words)?;
     let mut collector = InstructionCollector::default();
@@ -206,7 +206,7 @@ pub(crate) fn parse_module(words: &[u32]) -> Result<Vec<LocatedInstruction>, Loa
     Ok(placed)
 }
 
-/// Text that says nothing to the machine, and the operands before it.
+/// Instructions whose text the machine ignores, with the number of operands before the text.
 const TEXT: [(Op, usize); 7] = [
     (Op::SourceContinued, 0),
     (Op::Source, 3),
@@ -217,8 +217,8 @@ const TEXT: [(Op, usize); 7] = [
     (Op::ModuleProcessed, 0),
 ];
 
-/// The words with question marks in debug information for what is not ASCII. Compilers leave broken UTF-8 there (glslang 12 of a
-/// source with an accent in a comment), which rspirv's reader refuses.
+/// Replaces non-ASCII text in debug information by question marks. Compilers leave broken UTF-8 there
+/// (glslang 12 of a source with an accent in a comment), which rspirv's reader refuses.
 fn normalize_words(words: &[u32]) -> Vec<u32> {
     let mut words = words.to_vec();
     let mut word = HEADER_WORDS;
@@ -237,7 +237,7 @@ fn normalize_words(words: &[u32]) -> Vec<u32> {
     words
 }
 
-/// Instructions end where the module does: rspirv's reader relies on it.
+/// Checks that instructions end where the module does, as rspirv's reader assumes.
 fn check_word_counts(words: &[u32]) -> Result<(), LoadError> {
     let mut word = HEADER_WORDS;
     while let Some(first) = words.get(word) {
@@ -270,13 +270,14 @@ fn parse_error(words: &[u32], state: &ParseState) -> LoadError {
         | ParseState::OperandExceeded(byte, _)
         | ParseState::TypeUnsupported(byte, _)
         | ParseState::SpecConstantOpIntegerIncorrect(byte, _) => *byte,
-        // The decoder's own errors say in many variants where they are; the last instruction that is whole is before.
+        // The decoder reports positions in many error variants; the last complete instruction precedes all of
+        // them.
         ParseState::OperandError(_) => last_instruction_offset(words) * 4,
     };
     malformed_module(byte / 4, state.to_string())
 }
 
-/// Where the last instruction starts that the counts of words lead to.
+/// Returns the offset of the last instruction, following the word counts.
 fn last_instruction_offset(words: &[u32]) -> usize {
     let mut word = HEADER_WORDS;
     while let Some(first) = words.get(word) {
@@ -289,7 +290,7 @@ fn last_instruction_offset(words: &[u32]) -> usize {
     word.min(words.len())
 }
 
-/// What the invocations of an entry point are.
+/// Returns the shader stage of an entry point.
 fn entry_point_stage(entry: &LocatedInstruction) -> Result<Stage, LoadError> {
     match entry.instruction.operands.first() {
         Some(Operand::ExecutionModel(ExecutionModel::GLCompute)) => Ok(Stage::Compute),
@@ -303,7 +304,7 @@ fn entry_point_stage(entry: &LocatedInstruction) -> Result<Stage, LoadError> {
 }
 
 impl LoadedModule {
-    /// Reads declarations, and keeps the body.
+    /// Parses declarations and collects the function body.
     pub fn new(words: &[u32], interface: Option<&Interface>) -> Result<LoadedModule, LoadError> {
         let mut module = LoadedModule::default();
         let mut entry = None;
@@ -382,7 +383,7 @@ impl LoadedModule {
                 Some(Operand::ExecutionMode(ExecutionMode::MaximallyReconvergesKHR)) => {
                     self.reconverges = true;
                 }
-                // Every fragment here is of one pixel, which has one sample.
+                // Every fragment covers one pixel with one sample.
                 Some(Operand::ExecutionMode(
                     ExecutionMode::PixelInterlockOrderedEXT | ExecutionMode::SampleInterlockOrderedEXT,
                 )) => self.sections = Some(true),
@@ -403,7 +404,10 @@ impl LoadedModule {
                         (*number & (u32::MAX >> (32 - bits))).into()
                     }
                     _ => {
-                        return Err(malformed_module(placed.word, "a constant of another size than its type"));
+                        return Err(malformed_module(
+                            placed.word,
+                            "a constant of another size than its type",
+                        ));
                     }
                 };
                 self.constants.insert(placed.result_id()?, (ty, value));
@@ -533,7 +537,7 @@ impl LoadedModule {
         }))
     }
 
-    /// Bytes of a type; 0 for arrays of no fixed length.
+    /// Returns the size of a type in bytes; 0 for arrays of unknown length.
     pub fn bytes_of(&self, ty: u32) -> u32 {
         match self.types.get(&ty) {
             Some(SpirvType::Number { bits, .. }) => bits / 8,
@@ -546,7 +550,7 @@ impl LoadedModule {
             Some(SpirvType::Struct { members }) => {
                 let end = |(member, inner): (u32, &u32)| {
                     let bytes = match self.matrices.get(&(ty, member)) {
-                        // With its strides a matrix takes no more than so many columns, or rows.
+                        // With an explicit stride, a matrix takes the stride for each of its columns or rows.
                         Some((stride, _)) => self.bytes_of(*inner).max(stride.saturating_mul(4)),
                         None => self.bytes_of(*inner),
                     };
@@ -558,7 +562,8 @@ impl LoadedModule {
         }
     }
 
-    /// Registers that hold a value of a type: a word each, the low one first; none for what no register holds.
+    /// Returns the number of one-word registers of a value, low word first; `None` if registers cannot hold
+    /// it.
     pub fn registers_of(&self, ty: u32) -> Option<u32> {
         match self.types.get(&ty) {
             Some(SpirvType::Number { bits: 64, .. }) => Some(2),
@@ -577,7 +582,7 @@ impl LoadedModule {
         }
     }
 
-    /// What a type is made of comes before it: no type holds itself.
+    /// Checks that a member type is declared earlier, so that no type contains itself.
     fn check_member_type(&self, ty: &SpirvType, word: usize) -> Result<(), LoadError> {
         let known = |id: &u32| self.types.contains_key(id);
         let sound = match ty {
@@ -594,12 +599,12 @@ impl LoadedModule {
         members.iter().fold(0, |bytes: u32, member| bytes.saturating_add(self.bytes_of(*member)))
     }
 
-    /// Bytes from one element of an array to the next.
+    /// Returns the stride of an array in bytes.
     pub fn stride_of(&self, array: u32, element: u32) -> u32 {
         self.strides.get(&array).copied().unwrap_or_else(|| self.bytes_of(element))
     }
 
-    /// Where a member of a structure starts, in bytes.
+    /// Returns the offset of a structure member in bytes.
     pub fn offset_of(&self, structure: u32, member: u32) -> u32 {
         if let Some(bytes) = self.offsets.get(&(structure, member)) {
             return *bytes;

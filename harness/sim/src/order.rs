@@ -1,12 +1,13 @@
-//! Program order as the machine keeps it: which later operation of an invocation waits for which earlier one.
+//! Preserved program order: which later operation of an invocation waits for which earlier one.
 //!
-//! Everything else may float. The rules are the weakest under which happens-before edges are edges in time; they do not
-//! depend on values, so that they are computed once for each pair of operations of a kernel.
+//! All other pairs may perform in any order. The rules are the weakest that make every happens-before edge an
+//! edge in time, so the machine stays sound. They do not depend on values and are computed once for each pair
+//! of operations of a kernel.
 
 use crate::fault::Fault;
 use crate::program::{MemoryOp, MemoryOpKind, Wait};
 
-/// How `later` waits for `earlier`.
+/// Returns the condition under which `later` waits for `earlier`.
 pub(crate) fn required_wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
     if is_always_ordered(earlier, later, fault) {
         return Wait::Always;
@@ -47,7 +48,7 @@ pub(crate) fn required_wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) 
     if ordered && !broken { Wait::SameAddress } else { Wait::Never }
 }
 
-/// Whether the order holds whatever the addresses.
+/// Returns true if the pair is ordered at all addresses.
 fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     let classes = |op: &MemoryOp| if op.is_access() { 1 << op.class } else { 0 };
     let met = |op: &MemoryOp, mask: u8| mask & (classes(op) | op.mask) != 0;
@@ -67,14 +68,15 @@ fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool
     let compiler_after = plain_load_hoisted || store_hoisted || atomic_load_hoisted;
     let ordering = !unordered_fence && !unordered_barrier;
 
-    // What comes before a release stays before it, what comes after an acquire stays after it.
+    // Operations do not move down over a release or up over an acquire.
     if ordering && !compiler && l.release && met(e, l.mask) {
         return true;
     }
     if ordering && !compiler_after && e.acquire && met(l, e.mask) {
         return true;
     }
-    // The atomic of a fence stays on its side: the store behind a releasing fence, the load before an acquiring one.
+    // The atomic of a fence stays on its side: a store stays after a releasing fence, a load before an
+    // acquiring one.
     let covered = |op: &MemoryOp, fence: &MemoryOp| fence.mask & (1 << op.class) != 0;
     if ordering
         && e.is_fence()
@@ -102,9 +104,10 @@ fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool
     {
         return false;
     }
-    // Links of a chain of availability and visibility are joined by program order alone, whatever the classes.
+    // Program order alone joins the links of an availability and visibility chain, whatever the classes.
     let writes_non_private = l.is_write() && !l.private;
-    // An arrival lets later atomic loads go ahead of it: what it makes available they could see by another name alone.
+    // Later atomic loads may execute before an arrival: they could observe what it makes available only
+    // through another name.
     let ahead = e.split && !e.among_aliases && l.kind == MemoryOpKind::AtomicLoad;
     let reads_visibly = l.visible || l.is_atomic() && l.is_read() && !ahead;
     if ordering
@@ -117,11 +120,11 @@ fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool
     if ordering && (e.available || e.is_atomic() && e.is_write()) && l.make_visible && !compiler {
         return true;
     }
-    // A section ends where it has begun.
+    // A section must not end before it begins.
     if matches!(e.kind, MemoryOpKind::SectionBegin { .. }) && l.kind == MemoryOpKind::SectionEnd {
         return true;
     }
-    // Barriers among themselves, and the two halves of one operation.
+    // Barriers are ordered with each other, and so are the two halves of one operation.
     if e.is_control() && (l.is_fence()) || l.is_control() && e.is_fence() {
         return true;
     }

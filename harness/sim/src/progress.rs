@@ -1,23 +1,25 @@
-//! Progress models as a scheduler takes them: whom each level of the device owes that it goes on.
+//! Progress models for the scheduler: which invocations each level of the device guarantees to advance.
 //!
-//! Written from the definitions, apart from the checker that the same names stand for: the two are compared in tests.
+//! The models are those of Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA
+//! 2021 (<https://doi.org/10.1145/3485508>). The code is independent of the checker for the same models;
+//! tests compare the two.
 
 use std::str::FromStr;
 
-/// What a group owes its members.
+/// The guarantee that a group gives its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProgressGuarantee {
-    /// All of them.
+    /// All members advance.
     Fair,
-    /// Whoever is not above a member that has taken a step, now or once.
+    /// Members not above some member that has taken a step advance (LOBE).
     Lobe,
-    /// The lowest that can go on, and whoever has taken a step.
+    /// The lowest ready member advances, and all that have taken a step.
     HsaObe,
-    /// The lowest that can go on.
+    /// The lowest ready member advances.
     Hsa,
-    /// Whoever has taken a step.
+    /// Members that have taken a step advance (occupancy-bound execution).
     Obe,
-    /// Nobody in particular.
+    /// No particular member is guaranteed to advance.
     Unfair,
 }
 
@@ -30,14 +32,15 @@ const NAMES: [(&str, ProgressGuarantee); 6] = [
     ("unfair", ProgressGuarantee::Unfair),
 ];
 
-/// A promise for each level.
+/// A progress guarantee for each level of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProgressModel {
-    /// Of the device to queue families, of these to workgroups, of these to subgroups, of these to invocations.
+    /// The guarantees of the device to queue families, of these to workgroups, then to subgroups and to
+    /// invocations.
     levels: [ProgressGuarantee; 4],
 }
 
-/// Text that is no progress model.
+/// The error for text that is not a progress model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no progress model `{0}`: expected fair, lobe, hsa-obe, hsa, obe or unfair, or one a level as in `qf=obe,sg=hsa`"
@@ -47,7 +50,7 @@ pub struct UnknownProgressModel(String);
 impl FromStr for ProgressModel {
     type Err = UnknownProgressModel;
 
-    /// One name for all levels, or one a level; levels that are not named are fair.
+    /// Parses one name for all levels, or one per level; unnamed levels are fair.
     fn from_str(text: &str) -> Result<ProgressModel, UnknownProgressModel> {
         let unknown = || UnknownProgressModel(text.to_owned());
         let named = |name: &str| NAMES.iter().find(|(known, _)| *known == name).map(|(_, promise)| *promise);
@@ -64,20 +67,21 @@ impl FromStr for ProgressModel {
     }
 }
 
-/// Where an invocation or a group of them stands.
+/// The state of an invocation or a group in the fairness check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Schedulability {
-    /// It has taken a step, or some member has.
+    /// It, or some member, has taken a step.
     pub started: bool,
-    /// It can take one now, or some member can.
+    /// It, or some member, can take a step now.
     pub ready: bool,
-    /// It goes on for ever in what is asked about, or is owed nothing.
+    /// It takes steps for ever in the examined schedule, or nothing guarantees that it does.
     pub served: bool,
 }
 
 impl ProgressGuarantee {
     fn owed_members(self, members: &[Schedulability]) -> Vec<bool> {
         let lowest = members.iter().position(|member| member.ready);
+        // LOBE: a started member guarantees progress to itself and all lower ones.
         let last_started = members.iter().rposition(|member| member.started);
         members
             .iter()
@@ -98,8 +102,8 @@ impl ProgressGuarantee {
 }
 
 impl ProgressModel {
-    /// Whether every promise is kept to the invocations at these places (queue family, workgroup, subgroup, lane, sorted)
-    /// where each stands so: `served` says that it goes on.
+    /// Returns true if an infinite schedule satisfies the guarantees. `places` (queue family, workgroup,
+    /// subgroup, lane) are sorted; `served` marks the invocations that advance in the schedule.
     pub(crate) fn is_satisfied(&self, places: &[[u32; 4]], standings: &[Schedulability]) -> bool {
         self.evaluate_level(0, places, standings).served
     }
@@ -121,9 +125,10 @@ impl ProgressModel {
             members.push(self.evaluate_level(level + 1, same, standings.get(from..to).unwrap_or_default()));
             from = to;
         }
+        // A nested group counts as one member of its parent, so guarantees compose level by level.
         let owed = promise.owed_members(&members);
         let demanded = members.iter().zip(owed).all(|(member, owed)| !owed || member.served);
-        // As long as anyone can go on, someone does.
+        // Every level makes minimal progress: if some member is ready, some ready member advances.
         let ready = members.iter().any(|member| member.ready);
         let someone = !ready || members.iter().any(|member| member.ready && member.served);
         let started = members.iter().any(|member| member.started);
@@ -159,7 +164,7 @@ mod tests {
     #[test]
     fn each_model_owes_its_members() {
         let stands = |started, ready, served| Schedulability { started, ready, served };
-        // Three workgroups: the lowest was never started, the middle one goes round, the top one has ended.
+        // Three workgroups: the lowest never started, the middle one loops, the top one has ended.
         let places = [[0, 0, 0, 0], [0, 1, 0, 0], [0, 2, 0, 0]];
         let seen = [stands(false, true, false), stands(true, true, true), stands(true, false, false)];
         let kept: Vec<&str> = NAMES
@@ -168,7 +173,7 @@ mod tests {
             .filter(|name| progress(name).is_satisfied(&places, &seen))
             .collect();
         assert_eq!(kept, ["obe", "unfair"]);
-        // Nobody goes on though two could: not even an unfair device does that.
+        // No invocation advances although two could: not even an unfair device allows that.
         let still = [stands(false, true, false), stands(true, true, false), stands(true, false, false)];
         assert!(!progress("unfair").is_satisfied(&places, &still));
     }
@@ -176,8 +181,9 @@ mod tests {
     #[test]
     fn waiting_invocations_owe_no_progress() {
         let stands = |started, ready, served| Schedulability { started, ready, served };
-        // Two lanes of a workgroup, the lower one in a barrier: the higher one is pulled along, or the workgroup does not
-        // go on; another workgroup that does is enough for an unfair queue family, and not for a fair one.
+        // Two lanes of a workgroup; the lower one waits in a barrier. Either the higher one advances, or the
+        // workgroup does not. Another workgroup that advances satisfies an unfair queue family, but not a
+        // fair one.
         let places = [[0, 0, 0, 0], [0, 0, 0, 1], [0, 1, 0, 0]];
         let seen = [stands(true, false, false), stands(false, true, false), stands(true, true, true)];
         assert!(progress("qf=unfair,sg=unfair").is_satisfied(&places, &seen));

@@ -1,8 +1,8 @@
-//! A wave: up to 64 invocations that run one program together, and the memory operations that they have under way.
+//! A wave: up to 64 invocations that execute one program in lockstep, with their memory operations in flight.
 //!
-//! The front end runs in order and hands memory operations to a window; the machine performs them out of order, lane by
-//! lane. The front end waits only where it needs a value: loads return late, stores sink. Nothing is issued past a
-//! branch whose condition is not known, so that no value comes out of thin air.
+//! The front end runs in order and issues memory operations to a window; the machine performs them out of
+//! order, lane by lane. The front end waits only for values that it needs, so loads complete late and stores
+//! sink. No operation is issued past a branch with an unknown condition, so no value appears out of thin air.
 
 mod address;
 mod arithmetic;
@@ -18,33 +18,33 @@ use crate::random::lanes;
 pub(crate) use context::WaveContext;
 pub(crate) use group::{LaneOperand, LaneStatus, group_result};
 
-/// Memory operations that a wave may have under way.
+/// The maximal number of memory operations in flight per wave.
 const WINDOW: usize = 32;
 /// Blocks that a wave runs without a break.
 const BLOCKS_AT_ONCE: u64 = 64;
 const NO_SLOT: u8 = u8::MAX;
 
-/// A memory operation under way.
+/// A memory operation in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlightOp {
-    /// Index into [`Program::memory`].
+    /// The index into [`Program::memory`].
     pub memory: u16,
-    /// Lanes that do it.
+    /// Lanes that execute it.
     pub active: u64,
-    /// Lanes that have done it.
+    /// Lanes that have performed it.
     pub done: u64,
     /// Slots that every lane waits for.
     before: u32,
     /// Slots that some lanes wait for.
     before_in: Vec<(u8, u64)>,
-    /// Where the value comes from when it was not known yet.
+    /// The register of the stored value if it was still being loaded at issue.
     late_value: Register,
-    /// What is loaded.
+    /// The destination of a load.
     to: Register,
     address: Lanes,
     value: Lanes,
     compare: Lanes,
-    /// Whether it is of eight bytes, whose high halves follow.
+    /// True for eight-byte accesses, whose high halves follow.
     wide: bool,
     high_value: Lanes,
     high_compare: Lanes,
@@ -70,85 +70,81 @@ impl InFlightOp {
     }
 }
 
-/// What a dispatch gives to its invocations.
+/// The state that a dispatch shares with its invocations.
 #[derive(Clone, Debug)]
 pub(crate) struct DispatchState {
-    /// The program.
     pub program: usize,
-    /// Push constants.
     pub parameters: Vec<u32>,
-    /// By reference of the program: the machine's reference, its first word, its size in words, whether stores go
-    /// straight to memory.
+    /// The bound reference of each reference of the program.
     pub bindings: Vec<BoundReference>,
-    /// First workgroup among all of the submission: numbers in arrays.
+    /// The first workgroup, numbered over the whole submission.
     pub first_workgroup: u32,
-    /// Workgroups in x.
+    /// The number of workgroups in x.
     pub workgroups: u32,
 }
 
-/// A reference as it is bound.
+/// A reference of a program with its memory range.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BoundReference {
-    /// Number in the caches.
+    /// The number of the reference in the caches.
     pub reference: usize,
-    /// Address of the first word.
+    /// The address of the first word.
     pub base: u32,
-    /// Words from one workgroup's copy to the next one's; 0 for buffers.
+    /// Words between the copies of consecutive workgroups; 0 for buffers.
     pub each_workgroup: u32,
-    /// Words.
+    /// The size in words.
     pub words: u32,
-    /// Texels of a row; 0 for what is no two-dimensional image.
+    /// Texels of a row; 0 unless it is a two-dimensional image.
     pub width: u32,
-    /// Stores go straight to memory.
+    /// True if stores go straight to memory.
     pub direct: bool,
 }
 
-/// Up to 64 invocations.
+/// A wave of up to 64 invocations.
 #[derive(Clone, Debug)]
 pub(crate) struct Wave {
-    /// Index of its dispatch.
     pub dispatch: usize,
-    /// Lanes that there are.
+    /// The lanes that exist.
     pub lanes: u64,
-    /// Caches of each lane.
+    /// The caches of each lane.
     pub paths: Vec<Path>,
-    /// Workgroup of each lane within its dispatch, index within the workgroup, subgroup and lane. Of a vertex: its number, then
-    /// zeros; of a fragment: x, y, and 1 for a helper.
+    /// Position of each lane: workgroup within the dispatch, index within the workgroup, subgroup, lane. A
+    /// vertex has its number and zeros; a fragment has x, y, and 1 for a helper.
     pub places: Vec<[u32; 4]>,
-    /// Lanes whose stores and atomics have no effect: helpers.
+    /// Helper lanes, whose stores and atomics have no effect.
     pub helpers: u64,
-    /// Whether its invocations are vertices.
+    /// True if its invocations are vertices.
     pub is_of_vertices: bool,
-    /// Rounds that it has made.
+    /// The number of completed rounds.
     pub rounds: u32,
-    /// Whether it waits for no other wave's rounds.
+    /// True if it does not wait for the rounds of other waves.
     alone: bool,
-    /// Of the loops that it is in, how often it has come to their heads again; where it is the wave of one invocation.
+    /// Back-edge counts of the enclosing loops, for a wave of one invocation.
     iterations: Vec<u32>,
-    /// Whether all lanes have returned.
+    /// True if all lanes have returned.
     pub ended: bool,
     registers: Vec<Lanes>,
-    /// Slot that will fill a register.
+    /// The window slot that fills each register.
     producers: Vec<u8>,
     program_counter: u32,
     execution_mask: u64,
     /// Lanes that wait at the start of a block, by block.
     divergent_lanes: Vec<(u32, u64)>,
-    /// By lane: the branches that it has taken since control flow was uniform, as one number. Lanes with one number have kept to one
-    /// path, or have come together since.
+    /// By lane: a hash of the branches taken since control flow was last uniform. Lanes with equal hashes
+    /// have taken one path or have reconverged.
     branch_histories: Vec<u64>,
     window: Vec<InFlightOp>,
-    /// Slots in use, oldest first.
+    /// Occupied slots, oldest first.
     order: Vec<u8>,
 }
 
 impl Wave {
-    /// The lanes that do what is in a slot and have not done it.
+    /// Returns the lanes of a slot that have not performed it yet.
     pub fn pending_lanes(&self, slot: u8) -> u64 {
         self.window.get(usize::from(slot)).map_or(0, |entry| entry.active & !entry.done)
     }
 
-    /// A wave at the start of its program.
+    /// Creates a wave at the start of its program.
     pub fn new(dispatch: usize, program: &Program, paths: Vec<Path>, places: Vec<[u32; 4]>) -> Wave {
         let count = places.len();
         let lanes = if count >= LANES { u64::MAX } else { (1 << count) - 1 };
@@ -166,7 +162,7 @@ impl Wave {
             helpers: 0,
             is_of_vertices: program.stage == Stage::Vertex,
             rounds: 0,
-            // Fragments wait for those of other waves that their sections come behind.
+            // Fragments wait for fragments of other waves whose sections come earlier.
             alone: program.alone || program.sections.is_some(),
             iterations: if program.alone { vec![0; program.loops.len()] } else { Vec::new() },
             ended: lanes == 0,
@@ -181,21 +177,22 @@ impl Wave {
         }
     }
 
-    /// Whether the front end has anything to do before others have caught up.
+    /// Returns true if the front end may run before other waves finish their rounds.
     pub fn is_within_round(&self, last_round: u32) -> bool {
         !self.ended && (self.alone || self.rounds <= last_round)
     }
 
-    /// Whether memory operations are under way.
+    /// Returns true if memory operations are in flight.
     pub fn is_busy(&self) -> bool {
         !self.order.is_empty()
     }
 
-    /// Runs until a value is missing, the window is full, or a round has ended. True when anything was done.
+    /// Runs until a value is missing, the window is full, or a round has ended. Returns true if it executed
+    /// anything.
     pub fn run_front_end(&mut self, surroundings: &mut WaveContext<'_>) -> bool {
         let program = surroundings.program;
         let mut moved = false;
-        // A wave that spins lets others go on, and whoever watches look at the clock.
+        // A spinning wave yields, so that others advance and the caller can check the time.
         let enough = surroundings.budget.saturating_sub(BLOCKS_AT_ONCE);
         while self.is_within_round(surroundings.last_round) && *surroundings.budget > enough {
             let Some(op) = program.ops.get(self.program_counter as usize) else {
@@ -285,8 +282,8 @@ impl Wave {
         mask
     }
 
-    /// Follows edges, each with its lanes; what is left of the mask is gone. By a branch lanes part, also where all of this wave go one
-    /// way: other lanes of the subgroup are in other waves.
+    /// Follows edges, each with its lanes; the other lanes of the mask end. A branch diverges lanes even if
+    /// this whole wave takes one edge, since other lanes of the subgroup are in other waves.
     fn branch_to(&mut self, ways: &[(u32, u64)], branches: bool, surroundings: &mut WaveContext<'_>) {
         let program = surroundings.program;
         *surroundings.budget = surroundings.budget.saturating_sub(1);
@@ -313,7 +310,7 @@ impl Wave {
         self.select_parked_lanes(surroundings);
     }
 
-    /// Counts the iterations of loops of a wave of one invocation, which goes on at a block.
+    /// Counts loop iterations when a wave of one invocation enters a block.
     fn count_iteration(&mut self, program: &Program, to: u32) {
         if self.iterations.is_empty() {
             return;
@@ -330,7 +327,7 @@ impl Wave {
         }
     }
 
-    /// Goes on with the lanes at the first block: those behind catch up before the others go on.
+    /// Selects the lanes at the first block, so that lagging lanes catch up before the others advance.
     fn select_parked_lanes(&mut self, surroundings: &mut WaveContext<'_>) {
         let lowest = self.divergent_lanes.iter().enumerate().min_by_key(|(_, (block, _))| *block);
         let Some((index, (block, mask))) = lowest.map(|(index, group)| (index, *group)) else {
@@ -344,6 +341,7 @@ impl Wave {
 
     fn apply_edge_copies(&mut self, program: &Program, edge: &Edge, mask: u64) {
         let copies = program.copies.get(edge.copies.0 as usize..edge.copies.1 as usize).unwrap_or_default();
+        // Phis read their operands in parallel: copies that overwrite each other's sources need a temporary.
         if edge.crossing {
             let values: Vec<Lanes> = copies
                 .iter()
@@ -367,6 +365,7 @@ impl Wave {
             *to = *value;
         } else {
             for (lane, (to, value)) in to.iter_mut().zip(value).enumerate() {
+                // All ones in inactive lanes: a branch-free select, which vectorizes.
                 let keep = ((mask >> lane) & 1).wrapping_sub(1) as u32;
                 *to = (*to & keep) | (*value & !keep);
             }
@@ -442,12 +441,14 @@ impl Wave {
         }
     }
 
-    /// Hands an operation to the window; false when there is no room, or a register is still in use.
+    /// Issues an operation to the window; returns false if there is no free slot, or a register is still in
+    /// use.
     fn issue_access(&mut self, access: Access, surroundings: &mut WaveContext<'_>) -> bool {
         let program = surroundings.program;
         let Some(op) = program.memory.get(usize::from(access.memory)) else { return true };
         let bound =
             surroundings.dispatch.bindings.get(usize::from(op.reference)).copied().unwrap_or_default();
+        // No other reference accesses this memory, so a direct store cannot be distinguished from a cached one.
         if bound.direct && op.kind == MemoryOpKind::PlainStore {
             if self.is_pending(access.value, self.execution_mask) {
                 return false;
@@ -456,6 +457,7 @@ impl Wave {
             return true;
         }
         let Some(slot) = (0..WINDOW as u8).find(|slot| !self.order.contains(slot)) else { return false };
+        // A second load into a register in flight could complete first (write-after-write hazard).
         let in_use = |register: Register| {
             register != NONE
                 && self.order.iter().any(|slot| {
@@ -481,10 +483,12 @@ impl Wave {
         }
         for earlier_slot in &self.order {
             let earlier = &self.window[usize::from(*earlier_slot)];
+            // Lanes that have performed the earlier operation impose no order.
             let both = earlier.active & !earlier.done & self.execution_mask;
             if both == 0 {
                 continue;
             }
+            // `order` is a dense matrix: a row for the earlier operation, a column for the later one.
             let pair = usize::from(earlier.memory) * program.memory.len() + usize::from(access.memory);
             match program.order.get(pair) {
                 Some(Wait::Always) => before |= 1 << earlier_slot,
@@ -541,6 +545,7 @@ impl Wave {
         let words = &mut surroundings.memory.words;
         for lane in lanes(self.execution_mask & !self.helpers) {
             let address = (addresses[lane] >> 2) as usize;
+            // Word 0 represents out-of-bounds addresses, whose stores are discarded.
             if let Some(word) = words.get_mut(address).filter(|_| address != 0) {
                 *word = values[lane];
                 if surroundings.garbage && surroundings.random.chance(4) {
@@ -550,7 +555,7 @@ impl Wave {
         }
     }
 
-    /// The operations under way, oldest first, each with the lanes in which it may be performed now.
+    /// Collects the operations in flight, oldest first, with the lanes that may perform now.
     pub fn collect_ready(&self, out: &mut Vec<(u8, u64)>) {
         out.clear();
         for slot in &self.order {
@@ -570,10 +575,11 @@ impl Wave {
         }
     }
 
-    /// Address in words, value and comparand of a lane.
+    /// Returns the word address, value and comparand of a lane.
     #[inline]
     pub fn word_operands(&self, slot: u8, lane: usize) -> (u32, u32, u32) {
         let entry = &self.window[usize::from(slot)];
+        // A value that was still being loaded at issue is complete by now: the window waits for its producer.
         let value = match self.registers.get(entry.late_value as usize) {
             Some(late) => late[lane],
             None => entry.value[lane],
@@ -581,7 +587,7 @@ impl Wave {
         (entry.address[lane] >> 2, value, entry.compare[lane])
     }
 
-    /// Address in bytes, value and comparand of a lane, of up to eight bytes.
+    /// Returns the byte address, value and comparand of a lane, of up to eight bytes.
     pub fn wide_operands(&self, slot: u8, lane: usize) -> (u32, u64, u64) {
         let entry = &self.window[usize::from(slot)];
         let late = entry.late_value;
@@ -597,7 +603,7 @@ impl Wave {
         (entry.address[lane], join_halves(low, high), join_halves(compare, entry.high_compare[lane]))
     }
 
-    /// Takes a loaded value.
+    /// Writes a loaded value to its register.
     #[inline]
     pub fn write_loaded(&mut self, slot: u8, lane: usize, value: u32) {
         let to = self.window[usize::from(slot)].to;
@@ -606,7 +612,7 @@ impl Wave {
         }
     }
 
-    /// Takes a loaded value of this many bytes.
+    /// Writes a loaded value of `bytes` bytes to its registers.
     pub fn write_loaded_wide(&mut self, slot: u8, lane: usize, value: u64, bytes: u8) {
         self.write_loaded(slot, lane, value as u32);
         let to = self.window[usize::from(slot)].to;
@@ -618,7 +624,7 @@ impl Wave {
         }
     }
 
-    /// Notes that an operation was performed in some lanes; where in all, its place is free again.
+    /// Marks an operation as performed in some lanes; frees its slot after the last lane.
     pub fn mark_performed(&mut self, slot: u8, mask: u64) {
         let entry = &mut self.window[usize::from(slot)];
         entry.done |= mask;
@@ -639,12 +645,13 @@ impl Wave {
         }
     }
 
-    /// Slots in use, a bit each.
+    /// Returns the occupied slots, one bit each.
     pub fn occupied_slots(&self) -> u32 {
         self.order.iter().fold(0, |slots, slot| slots | 1 << slot)
     }
 
-    /// What decides how the only invocation of a wave goes on: where it is, these registers, and what is under way.
+    /// Hashes the state that determines how the only invocation continues: position, `registers`, and
+    /// operations in flight.
     pub fn fingerprint(&self, registers: &[Register], hasher: &mut impl std::hash::Hasher) {
         use std::hash::Hash;
         (self.program_counter, self.execution_mask, self.ended).hash(hasher);
@@ -658,12 +665,12 @@ impl Wave {
         }
     }
 
-    /// Index of an entry's operation into [`Program::memory`].
+    /// Returns the index of a slot's operation in [`Program::memory`].
     pub fn operation_index(&self, slot: u8) -> u16 {
         self.window[usize::from(slot)].memory
     }
 
-    /// The machine's reference and the operation of an entry.
+    /// Returns the operation of a slot.
     pub fn operation<'p>(&self, slot: u8, program: &'p Program) -> Option<&'p MemoryOp> {
         program.memory.get(usize::from(self.window[usize::from(slot)].memory))
     }
@@ -677,7 +684,7 @@ fn join_halves(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// The lanes in which accesses of so many bytes meet in a word.
+/// Returns the lanes whose accesses share a word.
 fn overlapping_lanes(earlier: &Lanes, later: &Lanes, before: u8, after: u8) -> u64 {
     let mut same = 0;
     if before == 4 && after == 4 {

@@ -1,4 +1,5 @@
-//! What a submission needs before it starts: where references lie, which caches there are, who runs in which wave.
+//! Binds a submission: assigns memory to references, shapes the cache tree, and groups invocations into
+//! waves.
 
 use std::collections::BTreeMap;
 
@@ -13,51 +14,50 @@ use crate::program::{DEVICE, LANES, MEMORY, Program, ReferencePlace, SUBGROUP, S
 use crate::random::Random;
 use crate::wave::{BoundReference, DispatchState, Wave};
 
-/// Invocations of a dispatch at most.
+/// The maximal number of invocations in a dispatch.
 const MOST_INVOCATIONS: u32 = 1 << 26;
 
-/// Caches of an invocation, and its place, as a wave has them.
+/// The caches and the position of an invocation.
 type Invocation = (Path, [u32; 4]);
 
-/// The dispatches of a submission in the tree of caches.
+/// The position of a submission's dispatches in the cache tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
-    /// By step: numbers of its dispatches, two where vertices and fragments of a draw play.
+    /// The dispatch numbers of each step: two if both vertices and fragments of a draw take part.
     of_step: BTreeMap<usize, Vec<usize>>,
-    /// By dispatch: who is launched, and where.
+    /// The launch of each dispatch.
     launches: Vec<Launch>,
     /// By dispatch: references that an invocation's own cache may hold.
     pub cached: Vec<Vec<usize>>,
     parents: [Vec<u32>; 3],
 }
 
-/// The invocations of a dispatch or a draw in the tree of caches.
+/// The position of a dispatch or draw in the cache tree.
 #[derive(Clone, Debug, Default)]
 struct Launch {
-    /// Its step.
     step: usize,
     invocations: u32,
-    /// Invocations of a workgroup, or of what shares a cache in its stead.
+    /// Invocations of a workgroup, or of the group that shares a cache instead.
     size: u32,
     first_subgroup: u32,
     first_invocation: u32,
-    /// What is shaded, where something is drawn.
+    /// The vertices or fragments of a draw.
     shaded: Option<Shaded>,
 }
 
 impl Launch {
-    /// Workgroups, the last of which may be smaller.
+    /// Returns the number of workgroups, the last of which may be smaller.
     fn workgroups(&self) -> u32 {
         self.invocations.div_ceil(self.size)
     }
 
-    /// Subgroups of a workgroup.
+    /// Returns the number of subgroups in a workgroup.
     fn in_each(&self) -> u32 {
         self.size.div_ceil(SUBGROUP_SIZE)
     }
 }
 
-/// The kernel of a dispatch or a draw, and the buffers that it is given.
+/// Returns the kernel of a dispatch or draw, and its bound buffers.
 pub(super) fn launched(step: &Step) -> Option<(usize, &[BufferId])> {
     match step {
         Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. } => {
@@ -67,10 +67,10 @@ pub(super) fn launched(step: &Step) -> Option<(usize, &[BufferId])> {
     }
 }
 
-/// Gives the references of a program that are no buffers of bindings their memory.
+/// Resolves the memory of references other than buffer bindings.
 ///
 /// # Errors
-/// When the plan has nothing there.
+/// Returns an error if the plan has no memory for a reference.
 pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Result<(), DeviceError> {
     let wrong =
         |what: &str| DeviceError::InvalidPlan(format!("a kernel uses {what} that the plan does not bind"));
@@ -101,7 +101,7 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
     Ok(())
 }
 
-/// The memory of a reference, by number, and the texels of a row; none for workgroup memory.
+/// Returns the memory number of a reference and the texels of a row; `None` for workgroup memory.
 fn memory_of(place: ReferencePlace, bindings: &[plan::BufferId]) -> Option<(u32, u32)> {
     match place {
         ReferencePlace::Binding(binding) => {
@@ -115,7 +115,7 @@ fn memory_of(place: ReferencePlace, bindings: &[plan::BufferId]) -> Option<(u32,
 /// Binds every dispatch, shapes the caches and begins the submission.
 ///
 /// # Errors
-/// When the memory of all workgroups is too large.
+/// Returns an error if the memory of all workgroups is too large.
 pub(super) fn bind(
     steps: &[Step],
     families: &[u32],
@@ -126,15 +126,15 @@ pub(super) fn bind(
 ) -> Result<(Vec<DispatchState>, Layout), DeviceError> {
     let mut layout = Layout::default();
     let mut dispatches: Vec<DispatchState> = Vec::new();
-    // A reference is what a buffer is called: kernels that call it by one name mean one reference.
+    // A reference is identified by its buffer's name: kernels with the same name for it share one reference.
     let mut references: BTreeMap<(u32, String), usize> = BTreeMap::new();
     let (mut homes, mut lowest, mut classes) = (Vec::new(), Vec::new(), Vec::new());
-    // By reference: the one scope of its accesses, where it is calm.
+    // By reference: the scope of its accesses, if that is uniform.
     let mut calm: Vec<Option<u8>> = Vec::new();
     let mut of_host: Vec<bool> = Vec::new();
     let (mut invocations, mut subgroups, mut workgroups) = (0u32, 0u32, 0u32);
     let mut next = buffers.iter().map(|(first, words)| first + words).max().unwrap_or(1);
-    // By buffer: how many references, and whether all stay at the device's level.
+    // By buffer: the number of references, and whether all accesses are at device level.
     let mut uses: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
     for (number, step) in steps.iter().enumerate() {
         let (Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. }) = step else {
@@ -242,14 +242,15 @@ pub(super) fn bind(
             let (sharers, shallow) = uses.get(&buffer).copied().unwrap_or((1, false));
             let direct = reference.write_only && sharers == 1;
             if shallow && home == MEMORY {
-                // Only atomics of the widest scope, and no two references to one location: nothing is ever cached.
+                // Only atomics of the widest scope, and no two references to one location: nothing is ever
+                // cached.
                 home = DEVICE;
             }
             let fresh = homes.len();
             let global = *references.entry((buffer, reference.name.clone())).or_insert(fresh);
             if global == fresh {
                 homes.push(home);
-                // What goes straight to memory is in no cache.
+                // References with direct stores are in no cache.
                 lowest.push(if direct { home } else { reference.lowest });
                 classes.push(reference.class);
                 of_host.push(host_visible.get(buffer as usize) == Some(&true));
@@ -312,7 +313,7 @@ pub(super) fn bind(
     Ok((dispatches, layout))
 }
 
-/// Workgroup memory holds anything when a workgroup begins, except where its module says that it is zero.
+/// Fills workgroup memory with arbitrary values, except where the module zero-initializes it.
 fn begin_workgroups(
     program: &Program,
     dispatch: &DispatchState,
@@ -334,7 +335,7 @@ fn begin_workgroups(
 }
 
 impl Layout {
-    /// The waves of the dispatches of a phase: invocations that play the same are together, `most` of them at most.
+    /// Builds the waves of the dispatches of a phase: up to `most` invocations with the same role share one.
     pub fn waves(
         &self,
         steps: &[usize],
@@ -350,7 +351,7 @@ impl Layout {
             let most = if program.alone { 1 } else { most };
             let all = self.invocations(number, dispatch, machine);
             if program.sections.is_some() {
-                // None waits for another fragment of its own wave.
+                // Fragments of one wave must not wait for each other.
                 let before = |who: &Invocation| machine.sections.count_predecessors(who.0[0]);
                 let mut all: Vec<_> = all.into_iter().map(|who| (before(&who), who)).collect();
                 all.sort_by_key(|(before, _)| *before);
@@ -380,7 +381,7 @@ impl Layout {
         waves
     }
 
-    /// Path and place of every invocation of a dispatch.
+    /// Returns the caches and position of every invocation of a dispatch.
     fn invocations(&self, number: usize, dispatch: &DispatchState, machine: &mut Machine) -> Vec<Invocation> {
         let Some(launch) = self.launches.get(number) else { return Vec::new() };
         let mut all = Vec::with_capacity(launch.invocations as usize);
@@ -407,7 +408,7 @@ impl Layout {
         all
     }
 
-    /// Puts garbage into some memory that kernels read; a fault.
+    /// Corrupts memory that kernels read; for a fault.
     pub fn spoil(&self, dispatches: &[DispatchState], machine: &mut Machine) {
         for bound in dispatches.iter().flat_map(|dispatch| &dispatch.bindings) {
             if bound.direct || bound.each_workgroup > 0 {

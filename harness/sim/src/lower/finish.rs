@@ -1,4 +1,5 @@
-//! What only the whole kernel tells: what its references are, which loops are outermost, which operations wait for which.
+//! The last lowering pass: computes what depends on the whole kernel, such as reference properties, outermost
+//! loops and preserved program order.
 
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
@@ -7,7 +8,7 @@ use crate::order;
 use crate::program::{DEVICE, MemoryOp, Op, Program, ReferencePlace, Wait};
 
 impl Lowering<'_> {
-    /// The program, once all of the kernel is known.
+    /// Finishes the program after all of the kernel is lowered.
     pub(super) fn finish(mut self, fault: Fault) -> Result<Program, LoadError> {
         self.mark_outermost_loops();
         self.split_barriers(fault);
@@ -56,7 +57,7 @@ impl Lowering<'_> {
         Ok(self.program)
     }
 
-    /// A round ends where the loop is in no other loop.
+    /// Marks the back edges of loops that are in no other loop: they end rounds.
     fn mark_outermost_loops(&mut self) {
         let program = &self.program;
         let mut back: Vec<(u32, u32, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Subgroup operations.
+//! Lowers subgroup operations.
 
 use arithmetic::Instruction;
 use rspirv::dr::Operand;
@@ -9,12 +9,12 @@ use crate::device::SUBGROUP_SIZE;
 use crate::module::{LoadError, LocatedInstruction, malformed_module};
 use crate::program::{BallotKind, Binary, Group, GroupKind, GroupSpan, NONE, Op, Reduction, Register};
 
-/// Whether an instruction is a subgroup operation that the machine has.
+/// Returns true if an instruction is a supported subgroup operation.
 pub(super) fn is_group(op: SpirvOp) -> bool {
     simple(op).is_some() || reduction(op).is_some() || ballot(op)
 }
 
-/// What an operation without a scan is.
+/// Returns the kind of an operation that is not a scan or reduction.
 fn simple(op: SpirvOp) -> Option<GroupKind> {
     Some(match op {
         SpirvOp::GroupNonUniformElect => GroupKind::Elect,
@@ -35,7 +35,7 @@ fn simple(op: SpirvOp) -> Option<GroupKind> {
     })
 }
 
-/// Whether a lane does it by itself with the ballot of its subgroup.
+/// Returns true if a lane computes it alone from the ballot of its subgroup.
 fn ballot(op: SpirvOp) -> bool {
     matches!(
         op,
@@ -47,7 +47,7 @@ fn ballot(op: SpirvOp) -> bool {
     )
 }
 
-/// The instruction that a reduction or a scan does again and again.
+/// Returns the binary instruction that a reduction or scan repeats.
 fn reduction(op: SpirvOp) -> Option<Instruction> {
     let (core, extended) = (Instruction::Core, Instruction::Extended);
     Some(match op {
@@ -72,14 +72,15 @@ fn reduction(op: SpirvOp) -> Option<Instruction> {
 }
 
 impl Lowering<'_> {
-    /// Where lanes of a subgroup come to a barrier that others may not come to: the register with the number of their meeting.
+    /// Emits the reconvergence at a barrier in divergent control flow; returns the register with the id of
+    /// the lanes that meet.
     pub(super) fn comes_together(&mut self) -> Register {
         let to = self.register();
         self.program.ops.push(Op::Group(Group { kind: GroupKind::Meet, to, value: NONE, argument: NONE }));
         to
     }
 
-    /// A subgroup operation on words.
+    /// Lowers a subgroup operation on words.
     pub(super) fn group(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let lacks = |what: &str| LoadError::Lacks(format!("Op{:?} {what}", placed.opcode()));
         if self.constant(placed, placed.id_operand(0)?)? != Scope::Subgroup as u32 {
@@ -136,7 +137,7 @@ impl Lowering<'_> {
         };
         let (first, width) = (self.value(placed, id)?, self.width_of(id));
         if kind != GroupKind::AllEqual {
-            // Numbers are reduced whole; what is handed on is so word by word.
+            // Reductions combine whole numbers; other operations move each word on its own.
             let one = |word| Group { kind, to: to + word, value: first + word, argument };
             let step = if one(0).is_wide() { 2 } else { 1 };
             self.program.ops.extend((0..width).step_by(step).map(|word| Op::Group(one(word))));
@@ -154,7 +155,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// What a lane does with a ballot.
+    /// Lowers a ballot query.
     fn ballot(&mut self, placed: &LocatedInstruction, to: Register) -> Result<(), LoadError> {
         let counts = placed.opcode() == SpirvOp::GroupNonUniformBallotBitCount;
         let kind = match (placed.opcode(), placed.instruction.operands.get(1)) {

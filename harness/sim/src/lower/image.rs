@@ -1,4 +1,4 @@
-//! Images: texels as words behind coordinates.
+//! Lowers image operations: texels are words at coordinates.
 
 use arithmetic::{Instruction, Kind as NumberKind, NumberShape};
 use rspirv::dr::Operand;
@@ -8,21 +8,21 @@ use super::{LoweredValue, Lowering};
 use crate::module::{LoadError, LocatedInstruction, SpirvType, malformed_module};
 use crate::program::{Application, IMAGE, MemoryOp, MemoryOpKind, NONE, Op, Register};
 
-/// A texel as it lies in memory.
+/// The shape of a texel in memory.
 const WORD: NumberShape = NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 };
 
-/// A texel as shaders see it.
+/// Returns the shape of a texel in the shader.
 fn texel_shape(float: bool) -> NumberShape {
     NumberShape { kind: if float { NumberKind::Float } else { NumberKind::Integer }, rows: 4, ..WORD }
 }
 
-/// Whether an instruction is about texels.
+/// Returns true if an instruction accesses texels.
 pub(super) fn is_image(op: SpirvOp) -> bool {
     matches!(op, SpirvOp::ImageRead | SpirvOp::ImageWrite | SpirvOp::ImageTexelPointer)
 }
 
 impl Lowering<'_> {
-    /// The addresses of texels that are read at these coordinates.
+    /// Emits the addresses of texels that are read at these coordinates.
     pub(super) fn early_texels(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let Some(id) = placed.instruction.result_id else { return Ok(()) };
         for (variable, to) in self.early_texels.get(&id).cloned().unwrap_or_default() {
@@ -30,7 +30,7 @@ impl Lowering<'_> {
                 continue;
             };
             let column = self.late(placed, id)?;
-            // What is still being loaded is not known early.
+            // A coordinate that is still being loaded is not known early.
             if self.width_of(id) == dimensions && !self.loaded.contains(&column) {
                 let row = if dimensions == 2 { column + 1 } else { NONE };
                 self.program.ops.push(Op::Texel { to, reference, column, row });
@@ -39,7 +39,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A read or write of a texel, the pointer to one, or how many there are.
+    /// Lowers a texel read or write, a texel pointer, or a size query.
     pub(super) fn image(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let LoweredValue::Image { reference, dimensions, format } =
             self.meaning(placed, placed.id_operand(0)?)?
@@ -133,7 +133,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// What a format makes of a texel.
+    /// Converts a texel from or to its format.
     fn convert(
         &mut self,
         instruction: Instruction,
@@ -146,7 +146,7 @@ impl Lowering<'_> {
         self.program.ops.push(Op::Apply { number });
     }
 
-    /// Scope, whether the access is available or visible there, whether it is private.
+    /// Returns the scope, availability or visibility, and privacy of a texel access.
     fn texel_access(
         &self,
         placed: &LocatedInstruction,
@@ -159,7 +159,7 @@ impl Lowering<'_> {
             None => ImageOperands::NONE,
             Some(_) => return Err(malformed_module(placed.word, "odd image operands")),
         };
-        // Texels are as wide as the numbers of a shader: nothing is extended.
+        // Texels are as wide as shader numbers, so sign and zero extension have no effect.
         let extended = ImageOperands::SIGN_EXTEND | ImageOperands::ZERO_EXTEND;
         let known = coherent | extended | ImageOperands::NON_PRIVATE_TEXEL | ImageOperands::VOLATILE_TEXEL;
         if !known.contains(bits) {

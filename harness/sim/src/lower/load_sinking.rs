@@ -1,6 +1,6 @@
-//! What can wait: a number that comes from a load is computed where somebody needs it, and not at all from the load where it
-//! is the same whatever was loaded. So what is stored in between, or because of it, does not wait for the load, as little
-//! as it does in what compilers make of the same lines.
+//! Load sinking: arithmetic on a loaded value is lowered where its result is first needed. If its result is
+//! the same for every loaded value, it does not depend on the load at all. So stores in between, and stores
+//! of such results, do not wait for the load, as in compiled code.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::Op as SpirvOp;
@@ -10,7 +10,7 @@ use crate::module::{LoadError, LocatedInstruction, SpirvType};
 use crate::program::Register;
 
 impl<'m> Lowering<'m> {
-    /// An instruction in its turn: now, or when its result is needed.
+    /// Lowers an instruction now, or defers it until its result is needed.
     pub(super) fn in_turn(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
         if self.constant_whatever_was_loaded(placed).is_none() {
             if self.can_wait(placed) {
@@ -28,7 +28,7 @@ impl<'m> Lowering<'m> {
         self.early_texels(placed)
     }
 
-    /// Computes what was postponed.
+    /// Lowers the deferred instructions.
     fn compute_now(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
         self.postponed.retain(|postponed| postponed.word != placed.word);
         self.compute_operands(placed)?;
@@ -49,7 +49,7 @@ impl<'m> Lowering<'m> {
         self.postponed.iter().find(|placed| placed.instruction.result_id == Some(id)).copied()
     }
 
-    /// Whether it is arithmetic on what a load that is under way, or what waits itself, brings.
+    /// Returns true if it is arithmetic on a pending load or on a deferred result.
     fn can_wait(&self, placed: &LocatedInstruction) -> bool {
         let is_under_way = |id: u32| match self.late(placed, id) {
             Ok(register) => self.loaded.contains(&register) && !self.awaited.contains(&register),
@@ -59,8 +59,8 @@ impl<'m> Lowering<'m> {
             && ids(placed).any(|id| self.is_postponed(id).is_some() || is_under_way(id))
     }
 
-    /// The register of the constant that arithmetic on a word comes to whatever a load brings: `a & 0`, `a * 0`, `a ^ a`,
-    /// `a - a`, and `a + c - a`.
+    /// Returns the constant register of arithmetic that does not depend on a loaded word: `a & 0`, `a * 0`,
+    /// `a ^ a`, `a - a`, and `a + c - a`.
     pub(super) fn constant_whatever_was_loaded(&self, placed: &LocatedInstruction) -> Option<Register> {
         use SpirvOp::{BitwiseAnd, BitwiseXor, IAdd, IMul, ISub};
         if !matches!(placed.opcode(), BitwiseAnd | BitwiseXor | IMul | ISub) {

@@ -1,4 +1,4 @@
-//! Loads, stores, atomics and barriers: instructions with their scopes and semantics as memory operations.
+//! Lowers loads, stores, atomics and barriers to memory operations with scopes and semantics.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, MemoryAccess, MemorySemantics, Op as SpirvOp, Scope};
@@ -11,10 +11,10 @@ use crate::program::{
     QUEUE_FAMILY, Register, Rmw, SUBGROUP, WORKGROUP, WORKGROUP_MEMORY,
 };
 
-/// Accesses of a kernel at most.
+/// The maximal number of memory operations in a kernel.
 const MOST_ACCESSES: usize = 4096;
 
-/// Whether an instruction touches memory, or may.
+/// Returns true if an instruction accesses memory, or may.
 pub(super) fn is_memory(op: SpirvOp) -> bool {
     loads(op) && op != SpirvOp::ImageRead
         || matches!(
@@ -30,7 +30,7 @@ pub(super) fn is_memory(op: SpirvOp) -> bool {
         )
 }
 
-/// Whether an instruction's result may come from memory.
+/// Returns true if an instruction's result may come from memory.
 pub(super) fn loads(op: SpirvOp) -> bool {
     matches!(op, SpirvOp::Load | SpirvOp::AtomicLoad | SpirvOp::ImageRead) || rmw(op).is_some()
 }
@@ -55,7 +55,7 @@ fn rmw(op: SpirvOp) -> Option<Rmw> {
     })
 }
 
-/// Memory semantics as far as the machine knows them.
+/// The memory semantics that the machine implements.
 #[derive(Clone, Copy, Default)]
 struct Semantics {
     acquire: bool,
@@ -86,7 +86,7 @@ pub(super) const NOTHING: MemoryOp = MemoryOp {
     read_only: false,
 };
 
-/// Whether a fault leaves nothing of what a half of a split barrier does to memory.
+/// Returns true if a fault removes all memory effects of half of a split barrier.
 fn is_forgotten(half: &MemoryOp, fault: Fault) -> bool {
     match fault {
         Fault::SplitArrivalRelaxed => half.kind == MemoryOpKind::Arrive,
@@ -97,7 +97,7 @@ fn is_forgotten(half: &MemoryOp, fault: Fault) -> bool {
 }
 
 impl Lowering<'_> {
-    /// Says of halves of split barriers what only the whole kernel tells, and takes away what a fault forgets.
+    /// Completes the halves of split barriers after the kernel is lowered, and removes what a fault drops.
     pub(super) fn split_barriers(&mut self, fault: Fault) {
         let aliased =
             |(id, own): &(u32, u16)| self.indices.iter().any(|(other, of)| other == id && of != own);
@@ -110,7 +110,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Takes away what a fault forgets of the ends of interlocked sections.
+    /// Removes what a fault drops at the ends of interlocked sections.
     pub(super) fn sections(&mut self, fault: Fault) {
         for op in &mut self.program.memory {
             match (op.kind, fault) {
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A load, store, atomic or barrier.
+    /// Lowers a load, store, atomic or barrier.
     pub(super) fn memory(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         match placed.opcode() {
             SpirvOp::Load => self.load(placed),
@@ -131,7 +131,7 @@ impl Lowering<'_> {
             SpirvOp::MemoryBarrier => {
                 let op = MemoryOp { kind: MemoryOpKind::Fence, scope: self.scope(placed, 0)?, ..NOTHING };
                 let semantics = self.semantics(placed, 1)?;
-                // Its halves order different things: an older store may sink below a younger load.
+                // The halves order different operations: an older store may sink below a younger load.
                 if semantics.release {
                     let half = Semantics { acquire: false, make_visible: false, ..semantics };
                     self.issue(with(op, half), NONE, NONE, NONE, NONE)?;
@@ -190,7 +190,7 @@ impl Lowering<'_> {
                 let begins = op == SpirvOp::BeginInvocationInterlockEXT;
                 let kind =
                     if begins { MemoryOpKind::SectionBegin { ordered } } else { MemoryOpKind::SectionEnd };
-                // Its scope holds fragments of the draw, wherever they run.
+                // The scope covers all fragments of the draw, on any subgroup or workgroup.
                 let end = MemoryOp { kind, scope: QUEUE_FAMILY, mask: 1 | 1 << IMAGE, ..NOTHING };
                 self.issue(MemoryOp { acquire: begins, release: !begins, ..end }, NONE, NONE, NONE, NONE)?;
                 Ok(())
@@ -251,7 +251,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Loads of the numbers of a value: nothing puts them in an order.
+    /// Emits the unordered loads of the numbers of a value.
     fn load_from(
         &mut self,
         placed: &LocatedInstruction,
@@ -280,7 +280,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Words of the push constants, and parts of words.
+    /// Emits loads of whole and partial push constant words.
     fn load_parameters(
         &mut self,
         placed: &LocatedInstruction,
@@ -315,7 +315,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The address of a number behind the first.
+    /// Emits the address `bytes` after another one.
     fn address_behind(&mut self, address: Register, bytes: u32) -> Register {
         if bytes == 0 {
             return address;
@@ -325,7 +325,7 @@ impl Lowering<'_> {
         to
     }
 
-    /// Bytes of a number in memory, or of a component.
+    /// Returns the size of a number, or of a vector component, in memory.
     fn bytes_of(&self, placed: &LocatedInstruction, id: u32) -> Result<u8, LoadError> {
         let mut ty = self.types.get(&id).copied().unwrap_or(0);
         if let Some(SpirvType::Vector { element, .. }) = self.module.types.get(&ty) {
@@ -361,7 +361,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Stores of the numbers of a value.
+    /// Emits the stores of the numbers of a value.
     fn store_to(
         &mut self,
         placed: &LocatedInstruction,
@@ -407,7 +407,7 @@ impl Lowering<'_> {
             return Err(LoadError::Lacks(format!("Op{:?} of {bytes} bytes", placed.opcode())));
         }
         let op = MemoryOp { reference, class, scope, bytes, ..NOTHING };
-        // What one half of an operation orders must not bind the other.
+        // The semantics of one half must not order the other half.
         let bare = Semantics { mask: semantics.mask, ..Semantics::default() };
         match placed.opcode() {
             SpirvOp::AtomicLoad => {
@@ -476,7 +476,7 @@ impl Lowering<'_> {
         to: Register,
     ) -> Result<u16, LoadError> {
         let memory = self.program.memory.len();
-        // How each waits for each other is a table.
+        // The wait conditions form a table over all pairs of operations.
         if memory >= MOST_ACCESSES {
             return Err(LoadError::Lacks(format!(
                 "more than {MOST_ACCESSES} accesses of numbers in a kernel"
@@ -485,7 +485,7 @@ impl Lowering<'_> {
         let memory = memory as u16;
         self.program.memory.push(op);
         self.program.ops.push(Op::Memory(Access { memory, address, value, compare, to }));
-        // A new value: who used the one before has to wait again.
+        // The register gets a new value, so later uses have to wait again.
         self.awaited.retain(|register| *register != to);
         Ok(memory)
     }
@@ -494,7 +494,7 @@ impl Lowering<'_> {
         self.program.references.get(usize::from(reference)).map_or(0, |reference| reference.class)
     }
 
-    /// Scope, whether the access is available or visible there, whether it is private.
+    /// Returns the scope, availability or visibility, and privacy of a non-atomic access.
     fn plain(
         &self,
         placed: &LocatedInstruction,
@@ -516,7 +516,8 @@ impl Lowering<'_> {
         Ok(self.coherence(reference, coherent, scope, non_private))
     }
 
-    /// What a plain access is by its own operands, or, under GLSL450, by its variable and members.
+    /// Returns the coherence of a non-atomic access: from its operands, or, under GLSL450, from its variable
+    /// and members.
     pub(super) fn coherence(
         &self,
         reference: u16,
@@ -532,7 +533,7 @@ impl Lowering<'_> {
         (scope.unwrap_or(INVOCATION), scope.is_some(), !non_private)
     }
 
-    /// The level of a scope operand.
+    /// Returns the cache level of a scope operand.
     pub(super) fn scope(&self, placed: &LocatedInstruction, at: usize) -> Result<u8, LoadError> {
         let word = self.constant(placed, placed.id_operand(at)?)?;
         match Scope::from_u32(word) {
@@ -572,12 +573,12 @@ fn with(op: MemoryOp, semantics: Semantics) -> MemoryOp {
     MemoryOp { acquire, release, make_available, make_visible, mask, ..op }
 }
 
-/// What an input gives along the three axes.
+/// Returns a built-in for each of the three axes.
 fn along(what: fn(u8) -> BuiltIn) -> Option<[BuiltIn; 4]> {
     Some([what(0), what(1), what(2), BuiltIn::Zero])
 }
 
-/// What an input gives in each component.
+/// Returns the built-in of each component of an input.
 fn components(built_in: SpirvBuiltIn) -> Option<[BuiltIn; 4]> {
     let first = match built_in {
         SpirvBuiltIn::WorkgroupId => return along(BuiltIn::Workgroup),

@@ -1,4 +1,5 @@
-//! Numbers: composites are registers one behind the other; arithmetic on words is done in step, all else number by number.
+//! Lowers arithmetic. Composites are consecutive registers. Word arithmetic runs lane by lane in one
+//! operation; all other instructions run once per number.
 
 use arithmetic::{Instruction, Kind, NumberShape};
 use rspirv::dr::Operand;
@@ -9,7 +10,7 @@ use crate::module::{LoadError, LoadedModule, LocatedInstruction, SpirvType, malf
 use crate::program::{Application, Binary, Op, ReferencePlace, Register};
 
 impl Lowering<'_> {
-    /// An instruction on values.
+    /// Lowers an instruction on values.
     pub(super) fn number(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         match placed.opcode() {
             SpirvOp::CompositeExtract => {
@@ -52,7 +53,7 @@ impl Lowering<'_> {
                     let from = match index {
                         index if index < of_left => first + index * each,
                         index if index - of_left < of_right => second + (index - of_left) * each,
-                        // What is chosen of nowhere is undefined.
+                        // A selected component that does not exist is undefined.
                         _ => first,
                     };
                     self.copy(to + component * each, from, each);
@@ -103,7 +104,10 @@ impl Lowering<'_> {
                 let number = match placed.instruction.operands.get(1) {
                     Some(Operand::LiteralExtInstInteger(number)) => *number,
                     _ => {
-                        return Err(malformed_module(placed.word, "an extended instruction without a number"));
+                        return Err(malformed_module(
+                            placed.word,
+                            "an extended instruction without a number",
+                        ));
                     }
                 };
                 let op = GlslStd450Op::from_u32(number)
@@ -115,7 +119,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The type of a member of a structure, and its words from the first.
+    /// Returns the type of a structure member and its offset in words.
     fn part_type(&self, placed: &LocatedInstruction, ty: u32, member: u32) -> Result<(u32, u32), LoadError> {
         match self.module.types.get(&ty) {
             Some(SpirvType::Struct { members }) => {
@@ -126,7 +130,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The register of a computed index, in words.
+    /// Returns the register of a computed index, in words.
     fn place_of(
         &mut self,
         placed: &LocatedInstruction,
@@ -142,7 +146,7 @@ impl Lowering<'_> {
         Ok(to)
     }
 
-    /// The bits of a number, or of each component of a vector, and how many there are; 32 for a boolean.
+    /// Returns the component width in bits and the number of components; 32 bits for a boolean.
     fn bits_of_each(&self, placed: &LocatedInstruction, id: u32) -> Result<(u32, u32), LoadError> {
         let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
         match shapes[..] {
@@ -173,7 +177,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Whole numbers of as many registers.
+    /// Lowers a size conversion of integers.
     fn convert_size(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let (id, result) = (placed.id_operand(0)?, placed.result_id()?);
         let ((before, _), (after, _)) = (self.bits_of_each(placed, id)?, self.bits_of_each(placed, result)?);
@@ -227,7 +231,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// An instruction that is done number by number.
+    /// Lowers an instruction that runs once per number.
     fn apply(
         &mut self,
         placed: &LocatedInstruction,
@@ -259,7 +263,7 @@ impl Lowering<'_> {
 }
 
 impl LoadedModule {
-    /// What a type of numbers is made of: one shape, or one for each member of a structure.
+    /// Returns the shapes of a type: one, or one for each member of a structure.
     pub fn shapes(&self, ty: u32) -> Vec<NumberShape> {
         let (mut shape, element) = match self.types.get(&ty) {
             Some(SpirvType::Bool) => (NumberShape { kind: Kind::Bool, bits: 32, rows: 1, columns: 1 }, None),
@@ -286,7 +290,7 @@ impl LoadedModule {
     }
 }
 
-/// The literal numbers of an instruction from an operand on.
+/// Iterates over the literal operands of an instruction, starting at `first`.
 fn literals(placed: &LocatedInstruction, first: usize) -> impl Iterator<Item = u32> + Clone + '_ {
     placed.instruction.operands.iter().skip(first).filter_map(|operand| match operand {
         Operand::LiteralBit32(number) => Some(*number),
@@ -305,12 +309,12 @@ fn lacks_of(placed: &LocatedInstruction, instruction: Instruction) -> LoadError 
     }
 }
 
-/// Whether it is an operation on two numbers.
+/// Returns true if the instruction is an operation on two numbers.
 pub(super) fn is_arithmetic(op: SpirvOp) -> bool {
     binary(op).is_some()
 }
 
-/// The operation, and whether its operands change places.
+/// Returns the operation, and true if its operands are swapped.
 fn binary(op: SpirvOp) -> Option<(Binary, bool)> {
     use Binary as B;
     Some(match op {

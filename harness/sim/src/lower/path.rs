@@ -1,4 +1,4 @@
-//! Ways to parts: where the parts of a variable lie, in memory by bytes and in registers by words.
+//! Access paths: positions of members within a variable, in memory by bytes and in registers by words.
 
 use rspirv::spirv::StorageClass;
 
@@ -6,10 +6,10 @@ use super::{LoweredValue, Lowering};
 use crate::module::{LoadError, LocatedInstruction, SpirvType, malformed_module};
 use crate::program::{Binary, NONE, Op, Register};
 
-/// Bytes from one column, or row, of a matrix to the next; and whether they are rows.
+/// The matrix stride in bytes, and true for row-major; `None` without an explicit layout.
 pub(super) type Strided = Option<(u32, bool)>;
 
-/// A number of a value: its register, where it lies from the start of the value in memory, and its bytes there.
+/// A number inside a value: its register, and its offset and size in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
     pub register: Register,
@@ -17,28 +17,28 @@ pub(super) struct Leaf {
     pub bytes: u8,
 }
 
-/// The way from a variable to a part of it.
+/// An access path from a variable to a member.
 #[derive(Clone, Debug, Default)]
 struct AccessPath {
     ty: u32,
     strided: Strided,
-    /// Whether a member on the way is coherent.
+    /// True if a member on the path is coherent.
     coherent: bool,
     bytes: u32,
     words: u32,
-    /// Computed indices: id, bytes and words from one element to the next.
+    /// Dynamic indices: id, and the element stride in bytes and in words.
     computed: Vec<(u32, u32, u32)>,
 }
 
 impl Lowering<'_> {
-    /// The numbers of a value of a type.
+    /// Returns the numbers of a value of a type.
     pub(super) fn leaves(&self, ty: u32, first: Register) -> Vec<Leaf> {
         let mut all = Vec::new();
         self.add_leaves(ty, None, first, 0, &mut all);
         all
     }
 
-    /// The numbers of a value of a type, with where each lies in memory.
+    /// Returns the numbers of a value of a type, with their memory offsets.
     pub(super) fn leaves_at(&self, ty: u32, strided: Strided, first: Register) -> Vec<Leaf> {
         let mut all = Vec::new();
         self.add_leaves(ty, strided, first, 0, &mut all);
@@ -84,7 +84,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Bytes from one column of a matrix to the next, and how the numbers of a column lie.
+    /// Returns the stride between matrix columns, and the layout within a column.
     fn column(&self, column: u32, strided: Strided) -> (u32, Strided) {
         let Some(SpirvType::Vector { element, .. }) = self.module.types.get(&column) else {
             return (self.module.bytes_of(column), None);
@@ -96,7 +96,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether some member of a structure, or of what it holds, is coherent: accesses of all of it are then.
+    /// Returns true if a structure contains a coherent member, which makes accesses of all of it coherent.
     pub(super) fn holds_coherent(&self, ty: u32) -> bool {
         match self.module.types.get(&ty) {
             Some(SpirvType::Struct { members }) => (0..).zip(members).any(|(member, inner)| {
@@ -107,12 +107,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// How what a pointer points to lies, where that is a matrix or a row of one.
+    /// Returns the explicit layout of a pointer's target, if that is a matrix or a row of one.
     pub(super) fn strided(&self, pointer: u32) -> Strided {
         self.strides.get(&pointer).copied()
     }
 
-    /// What a pointer points to.
+    /// Returns the pointee type of a pointer.
     pub(super) fn pointee(&self, placed: &LocatedInstruction, pointer: u32) -> Result<u32, LoadError> {
         let global = || self.module.variables.iter().find(|own| own.id == pointer).map(|own| own.pointer);
         let ty = self.types.get(&pointer).copied().or_else(global);
@@ -122,7 +122,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The part that literal indices lead to: its type, and its words from the first of the whole.
+    /// Returns the type at literal indices, and its offset in words.
     pub(super) fn part(
         &self,
         placed: &LocatedInstruction,
@@ -200,7 +200,7 @@ impl Lowering<'_> {
         Ok(way)
     }
 
-    /// The register of a sum of computed indices, each times what is chosen of it.
+    /// Returns the register of the sum of dynamic indices, each scaled by the selected stride.
     fn sum_of(
         &mut self,
         placed: &LocatedInstruction,
@@ -224,7 +224,7 @@ impl Lowering<'_> {
         Ok(sum)
     }
 
-    /// A register that holds a word for ever.
+    /// Returns a constant register that holds a word.
     pub(super) fn fixed_word(&mut self, word: u32) -> Register {
         if let Some((known, _)) = self.program.constants.iter().find(|(_, value)| *value == word) {
             return *known;
@@ -296,14 +296,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The address of a whole variable in memory.
+    /// Emits the address of a whole variable in memory.
     pub(super) fn whole_address(&mut self, reference: u16, ty: u32) -> Register {
         let (to, bytes) = (self.register(), self.module.bytes_of(ty));
         self.program.ops.push(Op::Address { to, reference, index: NONE, scale: 0, offset: 0, bytes });
         to
     }
 
-    /// Whether a pointer leads to registers, to inputs or to push constants: what it is is known where it is made.
+    /// Returns true if a pointer needs no address: it leads to registers, inputs or push constants.
     pub(super) fn has_no_address(class: StorageClass) -> bool {
         matches!(
             class,

@@ -1,4 +1,4 @@
-//! Workgroup memory: where its variables lie, and what they begin as.
+//! Lowers workgroup memory: variable layout and initialization.
 
 use super::memory::NOTHING;
 use super::{LoweredValue, Lowering};
@@ -9,7 +9,7 @@ use crate::program::{
 };
 
 impl Lowering<'_> {
-    /// A variable in workgroup memory of its own.
+    /// Adds a variable in workgroup memory.
     pub(super) fn workgroup_variable(&mut self, id: u32, ty: u32) -> LoweredValue {
         let (first, words) = (self.program.workgroup_words, self.module.bytes_of(ty).div_ceil(4));
         self.program.workgroup_words = first.saturating_add(words);
@@ -30,8 +30,8 @@ impl Lowering<'_> {
         LoweredValue::Pointer { reference, address }
     }
 
-    /// A variable in workgroup memory is zero when its workgroup begins; with a fault each invocation makes it so by itself, and
-    /// nobody waits for that.
+    /// Zero-initializes a workgroup variable. With a fault, each invocation zeroes it on its own and no
+    /// barrier follows.
     pub(super) fn begin_as_zero(&mut self, variable: &LoweredValue, fault: Fault) -> Result<(), LoadError> {
         let (LoweredValue::Whole { reference, .. } | LoweredValue::Pointer { reference, .. }) = *variable
         else {
@@ -69,7 +69,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Blocks in workgroup memory all lie at its start, and are one reference.
+    /// Adds a workgroup memory block: all blocks alias at offset 0 and share one reference.
     pub(super) fn workgroup_block(&mut self, id: u32, words: u32) -> u16 {
         self.program.workgroup_words = self.program.workgroup_words.max(words);
         let known =

@@ -1,4 +1,5 @@
-//! Subgroup operations of all waves, and who meets at barriers that a branch may keep lanes of a subgroup from.
+//! Executes subgroup operations across waves, and computes which lanes meet at barriers in divergent control
+//! flow.
 
 use super::{BarrierArrivals, Machine};
 use crate::fault::Fault;
@@ -6,18 +7,19 @@ use crate::program::{GroupKind, Program};
 use crate::wave::{LaneOperand, LaneStatus, group_result};
 
 impl Machine {
-    /// Executes the subgroup operation that a wave stands at, where all lanes of its subgroups have come or will not come;
-    /// false where some may still come, or where it stands at none. Who is there goes on: nobody's memory is waited for.
+    /// Executes the subgroup operation at a wave's program counter, once no lane of its subgroups can still
+    /// arrive. Returns false if some can, or if the wave is not at such an operation. The lanes that have
+    /// arrived continue; pending memory operations do not delay them.
     pub(super) fn execute_subgroup_op(&mut self, number: usize, program: &Program) -> bool {
         let own = &self.waves[number];
         let Some(group) = own.current_group_op(program) else { return false };
-        // Lanes that are there, by subgroup; each with its wave.
+        // The arrived lanes by subgroup, each with its wave.
         let mut subgroups: Vec<u32> = own.arrived_lanes().map(|lane| own.paths[lane][1]).collect();
         subgroups.sort_unstable();
         subgroups.dedup();
         let mut there: Vec<(usize, usize)> = Vec::new();
         let mut next = 0;
-        // Whoever comes brings others of its wave, whose subgroups must be there too.
+        // Each subgroup brings other waves, whose own subgroups must have arrived, too.
         while let Some(subgroup) = subgroups.get(next).copied() {
             next += 1;
             for (other, wave) in self.waves.iter().enumerate() {
@@ -94,10 +96,10 @@ impl Machine {
         true
     }
 
-    /// Who executes an operation together, of the lanes of a subgroup that have come to it. Those that have kept to one path do.
-    /// Whether others have come together again the text leaves open where control flow is not uniform: here they do or do not, in
-    /// any groups. A subgroup that is all there is together, and so are all lanes of one way: those of shaders that declare maximal
-    /// reconvergence never part.
+    /// Partitions the arrived lanes of a subgroup into tangles, which execute the operation together. Lanes
+    /// with the same branch history are in one tangle, so lanes of shaders with maximal reconvergence never
+    /// diverge here. In non-uniform control flow the specification leaves reconvergence of other lanes open:
+    /// they reconverge at random. A complete subgroup forms one tangle.
     fn split_into_tangles(&mut self, here: Vec<LaneRef>) -> Vec<Vec<LaneRef>> {
         let way_of = |(_, wave, lane): &LaneRef| self.waves[*wave].branch_history(*lane);
         let mut ways: Vec<u64> = here.iter().map(way_of).collect();
@@ -106,7 +108,7 @@ impl Machine {
         if ways.len() < 2 || self.is_whole_subgroup(&here) {
             return vec![here];
         }
-        // By group the way that its lanes go on as, and they.
+        // By random group: the branch history that its lanes continue with, and the lanes.
         let mut groups: Vec<(usize, u64, Vec<LaneRef>)> = Vec::new();
         for way in &ways {
             let own: Vec<LaneRef> = here.iter().filter(|lane| way_of(lane) == *way).copied().collect();
@@ -127,7 +129,7 @@ impl Machine {
         tangles
     }
 
-    /// Whether these are all lanes of their subgroup.
+    /// Returns true if these are all lanes of their subgroup.
     fn is_whole_subgroup(&self, here: &[LaneRef]) -> bool {
         let Some((_, wave, lane)) = here.first() else { return true };
         let (dispatch, subgroup) = (self.waves[*wave].dispatch, self.waves[*wave].paths[*lane][1]);
@@ -137,10 +139,10 @@ impl Machine {
     }
 }
 
-/// A lane by its number in the subgroup, its wave, and its number there.
+/// A lane: its number in the subgroup, its wave, and its index there.
 type LaneRef = (u32, usize, usize);
 
-/// As if the lanes that are switched off took part with a 1.
+/// Adds the inactive lanes with operand 1; for a fault.
 fn with_all_lanes(brought: &[LaneOperand]) -> Vec<LaneOperand> {
     let value = |lane: u32| brought.iter().find(|known| known.lane == lane).map_or(1, |known| known.value);
     (0..crate::device::SUBGROUP_SIZE).map(|lane| LaneOperand { lane, value: value(lane) }).collect()

@@ -1,5 +1,5 @@
-//! A memory operation of some lanes as the machine performs it: loads, stores, read-modify-writes, and what barriers do to
-//! caches.
+//! Performs memory operations of some lanes: loads, stores, read-modify-writes, and the cache effects of
+//! barriers.
 
 use super::{HalfPerformedRmw, Machine};
 use crate::fault::Fault;
@@ -61,7 +61,8 @@ impl Machine {
                         (_, Some(value)) => value,
                         _ => self.memory.atomic_load(path, reference, address, level),
                     };
-                    // Nobody waits for ever for what is there.
+                    // A value that was read ahead is dropped in the end, so that no polling loop reads it for
+                    // ever.
                     if ahead && (early.is_none() || self.random.chance(128)) {
                         self.memory.forget_ahead(path, reference, address);
                     }
@@ -107,14 +108,14 @@ impl Machine {
                 self.perform_section(number, mask, false);
             }
         }
-        // Of words and of wider numbers; the other operations see to it themselves.
+        // Applies to words and to wider numbers; the other operations acquire on their own.
         if op.kind == MemoryOpKind::AtomicLoad && op.acquire {
             self.acquire_ahead(number, mask, &op);
         }
         self.waves[number].mark_performed(slot, done);
     }
 
-    /// What helpers store has no effect, and what atomics give them is undefined: gives the other lanes.
+    /// Discards the stores of helper lanes, whose atomics return undefined values; returns the other lanes.
     fn mask_helper_lanes(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp) -> u64 {
         let helpers = self.waves[number].helpers & mask;
         if helpers == 0 || !(op.is_write() || op.is_atomic()) {
@@ -151,9 +152,9 @@ impl Machine {
         }
     }
 
-    /// What an operation needs of the store buffer of its group before it is performed: nothing older in it of its own
-    /// location, and nothing at all before a release. Where all whom its scope reaches look into the same buffer, stores to
-    /// locations may stay that nobody looks for anywhere else.
+    /// Drains the store buffer of the group as an operation requires. An access first drains older stores to
+    /// its location; a release drains the buffer. If all invocations in its scope share that buffer, stores
+    /// to locations that only they access may stay.
     fn drain_store_buffers(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
         if self.weights.buffered == 0 {
             return;
@@ -175,7 +176,7 @@ impl Machine {
         }
     }
 
-    /// Accesses of another size than a word; gives the lanes that are done.
+    /// Performs accesses of other sizes than a word; returns the lanes that are done.
     fn perform_sized(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) -> u64 {
         let level = self.atomic_scope(op);
         let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.effective_scope(op));
@@ -282,20 +283,20 @@ impl Machine {
         done
     }
 
-    /// Two words as an atomic reads them: in one step.
+    /// Reads two words in one atomic step.
     fn atomic_load_wide(&mut self, path: &Path, reference: usize, word: u32, level: u8) -> u64 {
         let low = self.memory.atomic_load(path, reference, word, level);
         let high = self.memory.atomic_load(path, reference, word + 1, level);
         u64::from(high) << 32 | u64::from(low)
     }
 
-    /// Takes note of the first half of an operation of a lane, where it is done; a fault.
+    /// Removes and returns the first half of a lane's operation, if it was performed; for a fault.
     fn take_second_half(&mut self, wave: usize, slot: u8, lane: usize) -> Option<HalfPerformedRmw> {
         let mine = |half: &HalfPerformedRmw| half.wave == wave && half.slot == slot && half.lane == lane;
         self.halves.iter().position(mine).map(|position| self.halves.swap_remove(position))
     }
 
-    /// Read-modify-writes; gives the lanes that are done.
+    /// Performs read-modify-writes; returns the lanes that are done.
     fn read_modify_write(
         &mut self,
         number: usize,
@@ -347,7 +348,7 @@ impl Machine {
         done
     }
 
-    /// What a read-modify-write gives a vertex: the same however often it is shaded; a fault.
+    /// Returns the same read-modify-write result each time a vertex is shaded; for a fault.
     fn replay_vertex_rmw(
         &mut self,
         number: usize,
@@ -364,7 +365,7 @@ impl Machine {
         *self.vertex_rmw_results.entry(key).or_insert(found)
     }
 
-    /// The parts of a barrier, or of an atomic with semantics.
+    /// Performs the release and acquire of a barrier, or of an atomic with semantics.
     fn synchronize(&mut self, number: usize, mask: u64, op: &MemoryOp) {
         for lane in lanes(mask) {
             let path = self.waves[number].paths[lane];
@@ -389,7 +390,7 @@ impl Machine {
         self.memory.release(path, mask, level);
     }
 
-    /// What lanes have read ahead is old for whom an acquire orders behind what others did.
+    /// Drops values that an acquire makes stale: those that caches read ahead for these lanes.
     fn acquire_ahead(&mut self, number: usize, mask: u64, op: &MemoryOp) {
         if self.memory.reads_ahead() {
             let level = self.effective_scope(op);
@@ -427,7 +428,7 @@ impl Machine {
         }
     }
 
-    /// The level of the semantics of an operation.
+    /// Returns the level of an operation's semantics, with the fault applied.
     fn effective_scope(&self, op: &MemoryOp) -> u8 {
         let control = op.is_whole();
         match (self.fault, op.scope) {
@@ -440,7 +441,7 @@ impl Machine {
         }
     }
 
-    /// The level at which an atomic is performed.
+    /// Returns the level at which an atomic executes, with the fault applied.
     fn atomic_scope(&self, op: &MemoryOp) -> u8 {
         match (self.fault, op.scope) {
             (Fault::AtomicScopeDemoted, scope) => scope.min(WORKGROUP),
@@ -452,14 +453,14 @@ impl Machine {
     }
 }
 
-/// Whether a fault performs the halves of a read-modify-write apart.
+/// Returns true if a fault splits a read-modify-write into two steps.
 fn is_split_rmw(fault: Fault, change: Rmw) -> bool {
     let float = matches!(change, Rmw::FloatAdd | Rmw::FloatMin | Rmw::FloatMax);
     matches!(fault, Fault::RmwNotAtomic | Fault::RmwAmongThemselves)
         || float && fault == Fault::FloatAddNotAtomic
 }
 
-/// What a read-modify-write makes of a value.
+/// Returns the word that a read-modify-write stores, or `None` if it stores nothing.
 fn rmw_result(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
     Some(match change {
         Rmw::Exchange => value,
@@ -480,7 +481,7 @@ fn rmw_result(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
     })
 }
 
-/// The same for eight bytes.
+/// Returns the eight bytes that a read-modify-write stores, or `None` if it stores nothing.
 fn rmw_result_wide(change: Rmw, old: u64, value: u64, compare: u64) -> Option<u64> {
     Some(match change {
         Rmw::Exchange => value,

@@ -1,13 +1,18 @@
-//! A scheduler that keeps a progress model and not a bit more: it looks for a way to go on for ever.
+//! A scheduler that provides exactly the guarantees of a progress model, and looks for an infinite schedule.
 //!
-//! It walks at random, invocation by invocation and step by step. Where a state comes back, the way since then can be gone
-//! again and again; if everybody who is owed progress has taken a step on it, and every memory operation that was under
-//! way has been performed or belongs to somebody who is left alone, the promises are kept by going it for ever, which it
-//! then does. A dispatch that no promise can keep from ending so ends, since the walk goes on until it meets one or the
-//! other. A *step* is an access to memory that the host does not share, or the arrival at a control barrier: buffers
-//! that the host shares hold notes about a run. Once the host has written to such a buffer, everybody goes on.
+//! It takes random steps, one invocation at a time, and records the states that it visits. A repeated state
+//! closes a cycle that can be executed for ever. The cycle is legal under two conditions. Each invocation
+//! that the model guarantees progress has taken a step in it. Each memory operation that was in flight has
+//! been performed, or belongs to an invocation without a guarantee. The scheduler then replays a legal cycle.
+//! If the model rules out all infinite schedules, the dispatch ends, because the random steps continue until
+//! one of both happens.
 //!
-//! Invocations whose selectors are no case of any switch play nothing; what they do is no step of the program.
+//! A *step* is an access to memory that the host does not share, or the arrival at a control barrier: buffers
+//! that the host shares only record results of a run. Once the host has written to such a buffer, all
+//! invocations continue.
+//!
+//! Invocations whose selectors match no case of any switch have no role; their operations are not steps of
+//! the program.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,58 +23,58 @@ use crate::progress::{ProgressModel, Schedulability};
 use crate::random::lanes;
 use crate::wave::DispatchState;
 
-/// Steps after which a walk is given up.
+/// The maximal number of steps of a search.
 const MOST_STEPS: usize = 50_000;
-/// Runs of the front end without a step after which an invocation goes round on its own.
+/// Front-end runs without a step after which an invocation counts as spinning.
 const LOCAL_TURNS: u32 = 256;
-/// Rounds of a way that repeats between two looks of whoever watches.
+/// Replays of a cycle per call.
 const ROUNDS: usize = 2;
-/// A step out of so many draws anew who is preferred.
+/// One step in this many, on average, redraws the preferred invocations.
 const FICKLE: usize = 12;
-/// Slots of a window.
+/// The number of window slots.
 const SLOTS: usize = 32;
 
-/// A walk through one phase.
+/// The scheduler state of one phase.
 #[derive(Debug)]
 pub(super) struct ProgressScheduler {
     promises: ProgressModel,
     who: Vec<InvocationProgress>,
-    /// Queue family, workgroup, subgroup, lane of those that play something, sorted.
+    /// Queue family, workgroup, subgroup and lane of each invocation with a role, sorted.
     places: Vec<[u32; 4]>,
-    /// Waves in that order.
+    /// The waves in the order of `places`.
     players: Vec<usize>,
-    /// By program: registers that decide anything.
+    /// By program: registers that affect control flow or shared state.
     deciding: Vec<Vec<Register>>,
-    /// By dispatch and reference: the host shares it.
+    /// By dispatch and reference: true if the host shares it.
     shared: Vec<Vec<bool>>,
-    /// When each state was first seen.
+    /// The step at which each state was first visited.
     seen: HashMap<u64, usize>,
     steps: Vec<SchedulerStep>,
-    /// The way that is repeated, and how far it has been gone this time.
+    /// The cycle that is replayed, and the position in it.
     round: Option<(usize, usize)>,
-    /// How often steps are taken out of order, in 256.
+    /// The rate, of 256, of out-of-order steps.
     disorder: u32,
     released: bool,
 }
 
-/// An invocation.
+/// The scheduler state of an invocation.
 #[derive(Clone, Debug)]
 struct InvocationProgress {
     plays: bool,
-    /// It has run up to its first step.
+    /// True once it has run up to its first step.
     begun: bool,
     started: bool,
-    /// It goes round without a step.
+    /// True if it loops without taking a step.
     spins: bool,
     /// One more than the number of its last step.
     last: usize,
-    /// How likely it is chosen.
+    /// The weight with which it is chosen.
     weight: usize,
-    /// When the operation in each slot was issued; none for an empty slot.
+    /// The step at which the operation in each slot was issued; `None` for an empty slot.
     issued: [Option<usize>; SLOTS],
 }
 
-/// What was chosen: an invocation, and which of its steps; none for going round.
+/// A choice: an invocation and one of its steps, or `None` for another iteration without a step.
 #[derive(Clone, Copy, Debug)]
 struct SchedulerStep {
     wave: usize,
@@ -93,7 +98,7 @@ impl ProgressScheduler {
         }
     }
 
-    /// Whether an operation is a step of the program.
+    /// Returns true if an operation is a step of the program.
     fn is_step(&self, dispatch: usize, op: &MemoryOp) -> bool {
         let shared = self.shared.get(dispatch).and_then(|shared| shared.get(usize::from(op.reference)));
         match op.kind {
@@ -110,7 +115,7 @@ impl ProgressScheduler {
 }
 
 impl Machine {
-    /// Begins a walk through the phase that was just started. Each wave is one invocation.
+    /// Starts scheduling the phase that was just started. Each wave is one invocation.
     pub fn begin_scheduled_phase(
         &mut self,
         promises: ProgressModel,
@@ -118,7 +123,7 @@ impl Machine {
         programs: &[Program],
         dispatches: &[DispatchState],
     ) {
-        // A walk in order, and one wholly out of it, find what a mixture hardly does.
+        // Fully ordered and fully reordered schedules find cycles that mixtures rarely do.
         let disorder = [0, 128, 256][self.random.below(3)];
         let mut walk = ProgressScheduler::new(promises, shared, disorder);
         self.weights = SchedulerWeights::STILL;
@@ -151,7 +156,8 @@ impl Machine {
         };
         walk.players.sort_by_key(place);
         walk.places = walk.players.iter().map(place).collect();
-        // What an invocation notes down before its first step it notes when it takes that.
+        // Only invocations without a role run here; those with one run up to their first step when they are
+        // scheduled.
         for wave in 0..self.waves.len() {
             if !walk.who[wave].plays {
                 self.run_to_next_step(&mut walk, wave, programs, dispatches);
@@ -160,12 +166,12 @@ impl Machine {
         self.walk = Some(Box::new(walk));
     }
 
-    /// Whether a way was found that can be gone for ever.
+    /// Returns true if an infinite schedule was found.
     pub fn goes_round(&self) -> bool {
         self.walk.as_ref().is_some_and(|walk| walk.round.is_some())
     }
 
-    /// From now on everybody goes on: the host has written.
+    /// Lets all invocations continue: the host has written.
     pub fn let_go(&mut self) {
         if let Some(walk) = &mut self.walk {
             walk.released = true;
@@ -173,7 +179,8 @@ impl Machine {
         }
     }
 
-    /// Whether an invocation plays a role: some selector of its first block is a case of its switches.
+    /// Returns true if an invocation has a role: a selector of its first block matches a case of its
+    /// switches.
     fn takes_part(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) -> bool {
         let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return true };
         let Some(program) = programs.get(dispatch.program) else { return true };
@@ -194,7 +201,8 @@ impl Machine {
         })
     }
 
-    /// Goes on until all have ended or a way is found that can be gone for ever; then goes it for a while.
+    /// Advances until all invocations have ended or an infinite schedule is found; then replays that for a
+    /// while.
     pub(super) fn advance_scheduler(
         &mut self,
         programs: &[Program],
@@ -220,7 +228,7 @@ impl Machine {
         state
     }
 
-    /// One step of anybody; false where nobody can take one.
+    /// Takes one step of a random invocation; returns false if none can take one.
     fn choose_step(
         &mut self,
         walk: &mut ProgressScheduler,
@@ -246,6 +254,7 @@ impl Machine {
             .collect();
         let weight = |wave: &usize| if walk.released { 1 } else { walk.who[*wave].weight };
         let mut whole: usize = able.iter().map(weight).sum();
+        // All eligible invocations may have weight 0; then they are equally likely.
         let all_alike = whole == 0;
         if all_alike {
             whole = able.len();
@@ -264,6 +273,7 @@ impl Machine {
         }
         let ready = self.available_steps(walk, wave, programs, dispatches).len();
         let choices = ready + usize::from(walk.who[wave].spins);
+        // Step 0 is the oldest one, so it keeps program order.
         let pick = if self.random.chance(walk.disorder) { self.random.below(choices) } else { 0 };
         let step = SchedulerStep { wave, pick: (pick < ready).then_some(pick) };
         self.take_step(walk, step, programs, dispatches);
@@ -271,7 +281,7 @@ impl Machine {
         true
     }
 
-    /// Takes the next step of a way that repeats.
+    /// Takes the next step of the replayed cycle.
     fn replay_cycle(
         &mut self,
         walk: &mut ProgressScheduler,
@@ -310,7 +320,7 @@ impl Machine {
             return;
         }
         self.run_to_next_step(walk, wave, programs, dispatches);
-        // Others may leave a barrier now.
+        // The step may have completed a barrier for other invocations.
         for other in 0..self.waves.len() {
             if other != wave
                 && walk.who[other].begun
@@ -321,7 +331,7 @@ impl Machine {
         }
     }
 
-    /// Whether an invocation can take a step.
+    /// Returns true if an invocation can take a step.
     fn can_step(
         &mut self,
         walk: &ProgressScheduler,
@@ -333,7 +343,7 @@ impl Machine {
         !who.begun || who.spins || !self.available_steps(walk, wave, programs, dispatches).is_empty()
     }
 
-    /// The steps that an invocation can take now.
+    /// Returns the steps that an invocation can take now.
     fn available_steps(
         &mut self,
         walk: &ProgressScheduler,
@@ -383,7 +393,7 @@ impl Machine {
         self.waves[wave].is_within_round(self.last_round) && self.run_wave(wave, program, dispatch)
     }
 
-    /// Performs whatever is no step of the program; true where there was anything.
+    /// Performs all pending operations that are not steps; returns true if there was any.
     fn perform_invisible(
         &mut self,
         walk: &mut ProgressScheduler,
@@ -411,7 +421,7 @@ impl Machine {
         }
     }
 
-    /// Runs an invocation until it comes to a step that it can take, waits, or has ended; or goes round without one.
+    /// Runs an invocation until it reaches a step, waits, ends, or spins without a step.
     fn run_to_next_step(
         &mut self,
         walk: &mut ProgressScheduler,
@@ -449,7 +459,7 @@ impl Machine {
         }
     }
 
-    /// How many steps an invocation has issued and not performed.
+    /// Returns the number of steps that an invocation has issued but not performed.
     fn count_in_flight(
         &self,
         walk: &ProgressScheduler,
@@ -466,7 +476,7 @@ impl Machine {
         lanes(own.occupied_slots().into()).filter(|slot| is_step(*slot)).count()
     }
 
-    /// Whether the present state was seen before, and the way since then may be gone for ever.
+    /// Checks if the current state was visited before and the cycle since then is legal.
     fn detect_cycle(
         &mut self,
         walk: &mut ProgressScheduler,
@@ -484,7 +494,7 @@ impl Machine {
             let ready = self.can_step(walk, wave, programs, dispatches);
             let who = &walk.who[wave];
             let stepped = who.last > first;
-            // Writes become visible in the end: who goes on does not keep one back for ever.
+            // Writes become visible eventually: an invocation that takes steps must not delay one for ever.
             let kept_back = stepped && who.issued.iter().flatten().any(|issued| *issued < first);
             if kept_back {
                 return;
@@ -496,7 +506,7 @@ impl Machine {
         }
     }
 
-    /// Everything that decides what can happen from now on.
+    /// Hashes everything that determines the possible continuations.
     fn state_fingerprint(
         &self,
         walk: &ProgressScheduler,
@@ -527,8 +537,8 @@ impl Machine {
     }
 }
 
-/// Registers whose values reach a branch, an address, or memory that the host does not share. A counter that is only noted
-/// down makes no new state.
+/// Returns the registers whose values reach a branch, an address, or memory that the host does not share. A
+/// counter that is only recorded for the host does not make a new state.
 fn deciding_registers(
     programs: &[Program],
     number: usize,

@@ -1,7 +1,8 @@
-//! Interlocked sections: whose turn it is among the fragments of a pixel (Vulkan, "Fragment Shader Interlock").
+//! Fragment shader interlock: the turn order of fragments that cover one pixel (Vulkan specification,
+//! "Fragment Shader Interlock").
 //!
-//! A wave holds one fragment of a pixel at most, so that none of its lanes waits for another one. Where the order is open, a wave
-//! begins in all its lanes at once or in none: two waves would else wait for each other.
+//! A wave contains at most one fragment of a pixel, so none of its lanes waits for another one. If sections
+//! are unordered, a wave enters in all its lanes at once or in none. Otherwise two waves could deadlock.
 
 use std::collections::HashMap;
 
@@ -10,17 +11,17 @@ use crate::fault::Fault;
 use crate::program::{MemoryOpKind, Program};
 use crate::random::lanes;
 
-/// The sections of the draws of a submission.
+/// The interlock state of the draws of a submission.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InterlockQueue {
-    /// By invocation: its pixel; none of helpers, which nobody waits for.
+    /// The pixel of each invocation; helpers have none and are not waited for.
     pixels: HashMap<u32, usize>,
-    /// By pixel: who has not ended its section, in the order of the primitives, and who is inside.
+    /// By pixel: the fragments whose section has not ended, in primitive order, and the one inside.
     fragments: Vec<(Vec<u32>, Option<u32>)>,
 }
 
 impl InterlockQueue {
-    /// Adds the fragments of a draw: each with its pixel, in the order of the primitives.
+    /// Adds the fragments of a draw, each with its pixel, in primitive order.
     pub fn add_fragments(&mut self, fragments: impl Iterator<Item = (u32, [u32; 2])>) {
         let mut known: HashMap<[u32; 2], usize> = HashMap::new();
         for (invocation, at) in fragments {
@@ -33,7 +34,7 @@ impl InterlockQueue {
         }
     }
 
-    /// How many fragments of its pixel come before an invocation.
+    /// Returns the number of fragments of the same pixel before an invocation.
     pub fn count_predecessors(&self, invocation: u32) -> u32 {
         let pixel = self.pixels.get(&invocation).and_then(|pixel| self.fragments.get(*pixel));
         let place = pixel.and_then(|(left, _)| left.iter().position(|other| *other == invocation));
@@ -65,7 +66,7 @@ impl InterlockQueue {
 }
 
 impl Machine {
-    /// Takes away the lanes whose section may not begin yet.
+    /// Removes the lanes whose section may not begin yet.
     pub(super) fn wait_for_sections(&mut self, number: usize, program: &Program) {
         if program.sections.is_none() {
             return;

@@ -1,4 +1,4 @@
-//! Where the accesses of a wave lie, and what is fetched as soon as that is known.
+//! Address computation of a wave, and prefetches as soon as an address is known.
 
 use super::{Wave, WaveContext, register_lanes};
 use crate::program::{LANES, Register};
@@ -34,7 +34,7 @@ impl Wave {
         self.prefetch_pointer(register, surroundings);
     }
 
-    /// The addresses of another component of what lies at addresses.
+    /// Offsets addresses to another component; out-of-bounds addresses stay so.
     pub(super) fn compute_pointer(
         &mut self,
         register: Register,
@@ -51,7 +51,7 @@ impl Wave {
         self.prefetch_pointer(register, surroundings);
     }
 
-    /// The addresses of texels; 0 outside the image.
+    /// Computes texel addresses; 0 outside the image.
     pub(super) fn compute_texel_address(
         &mut self,
         register: Register,
@@ -78,7 +78,7 @@ impl Wave {
         self.prefetch_pointer(register, surroundings);
     }
 
-    /// Fetches lines as soon as their addresses are known, in some lanes.
+    /// Prefetches lines in some lanes as soon as their addresses are known.
     pub(super) fn prefetch_pointer(&mut self, register: Register, surroundings: &mut WaveContext<'_>) {
         if surroundings.warm_up > 0 {
             for (pointer, memory) in &surroundings.program.reads {

@@ -1,4 +1,4 @@
-//! What a wave computes in registers, lane by lane.
+//! Register arithmetic of a wave, lane by lane.
 
 use arithmetic::{NumberShape, Operand};
 
@@ -12,7 +12,7 @@ impl Wave {
         Some((sources, rest.first_mut()?))
     }
 
-    /// Does an instruction number by number.
+    /// Executes an instruction once per number.
     pub(super) fn apply_instruction(&mut self, application: &Application) {
         let Application { instruction, to, result, operands } = application;
         let mut numbers: Vec<Vec<u64>> = vec![Vec::new(); operands.len()];
@@ -54,7 +54,7 @@ impl Wave {
         }
     }
 
-    /// What lies in registers at a computed place; nothing beyond their end.
+    /// Reads or writes a register at a computed index; out of range it does nothing.
     pub(super) fn execute_indexed(&mut self, op: Op) {
         let word = |wave: &Wave, register: Register, lane: usize| {
             register_lanes(&wave.registers, register).map_or(0, |values| values[lane])
@@ -78,7 +78,7 @@ impl Wave {
         }
     }
 
-    /// Words of the push constants.
+    /// Loads words of the push constants.
     pub(super) fn load_push_constant(
         &mut self,
         to: Register,
@@ -95,7 +95,7 @@ impl Wave {
         }
     }
 
-    /// What a lane reads from a ballot.
+    /// Executes a ballot query in each lane.
     pub(super) fn execute_ballot(
         &mut self,
         kind: BallotKind,
@@ -160,7 +160,7 @@ impl Wave {
 }
 
 fn divide_lanes(to: &mut Lanes, left: &Lanes, right: &Lanes, by: impl Fn(u32, u32) -> u32) {
-    // Most divisors are the same in all lanes, and a power of two often enough; the processor's division is slow.
+    // Most divisors are uniform, and often powers of two; the processor's division is slow.
     for lane in 0..LANES {
         to[lane] = if right[lane] == 0 { 0 } else { by(left[lane], right[lane]) };
     }

@@ -1,5 +1,8 @@
-//! Subgroup operations: the lanes of a subgroup are in several waves, so that a wave stands at an operation until all lanes of
-//! the subgroup are there or will not come. They hand over values; nothing of their memory operations is waited for.
+//! Subgroup operations.
+//!
+//! The lanes of a subgroup are in several waves. So a wave waits at an operation until each lane of the
+//! subgroup has arrived or cannot arrive any more. Lanes exchange values; their memory operations are not
+//! waited for.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,28 +10,27 @@ use super::{Wave, join_halves};
 use crate::program::{Group, GroupKind, GroupSpan, LANES, Op, Program, Register};
 use crate::random::{Random, lanes};
 
-/// What a lane of a subgroup brings to an operation.
+/// The operand of a lane in a subgroup operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneOperand {
-    /// Its number in the subgroup.
+    /// The lane number in the subgroup.
     pub lane: u32,
-    /// Its value.
     pub value: u64,
 }
 
-/// How a lane stands to an operation.
+/// The position of a lane relative to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneStatus {
-    /// It may still come.
+    /// It may still arrive.
     Before,
-    /// It is there.
+    /// It has arrived.
     There,
-    /// It is past it, or has ended.
+    /// It has passed the operation, or has ended.
     Past,
 }
 
 impl Wave {
-    /// The operation that the front end stands at.
+    /// Returns the subgroup operation at the program counter.
     pub fn current_group_op(&self, program: &Program) -> Option<Group> {
         match program.ops.get(self.program_counter as usize) {
             Some(Op::Group(group)) if !self.ended => Some(*group),
@@ -36,8 +38,8 @@ impl Wave {
         }
     }
 
-    /// How a lane stands to the operation that another wave stands at. Blocks stand in the order in which they are executed,
-    /// but for the rounds.
+    /// Returns the position of a lane relative to the operation that another wave waits at. Within a round,
+    /// blocks execute in numeric order.
     pub fn lane_status(&self, lane: usize, other: &Wave, program: &Program) -> LaneStatus {
         let bit = 1u64 << lane;
         let place = if self.ended {
@@ -64,8 +66,8 @@ impl Wave {
         }
     }
 
-    /// How the one invocation of a wave, which is at `at`, stands to that of another: by the iterations of the loops that both are
-    /// in, from the outermost on, and then by the order of blocks.
+    /// Compares waves of one invocation each: by the iterations of their common loops, outermost first, then
+    /// by block order.
     fn lane_status_unsynchronized(&self, at: u32, other: &Wave, program: &Program) -> LaneStatus {
         let start = |block: u32| program.blocks.get(block as usize).copied().unwrap_or(u32::MAX);
         for (number, (first, last)) in program.loops.iter().enumerate() {
@@ -85,13 +87,13 @@ impl Wave {
         }
     }
 
-    /// The lanes that are there, and all lanes.
+    /// Iterates over the lanes that have arrived.
     pub fn arrived_lanes(&self) -> impl Iterator<Item = usize> + use<> {
         lanes(self.execution_mask)
     }
 
-    /// Notes that lanes go on at a block: by a branch they part from others inside selections, and where none is around the
-    /// block, control flow is uniform.
+    /// Records that lanes enter a block. A branch diverges lanes inside a selection; outside of all
+    /// selections control flow is uniform again.
     pub(super) fn diverge_lanes(&mut self, program: &Program, to: u32, mask: u64, branches: bool) {
         if self.branch_histories.is_empty() {
             return;
@@ -109,19 +111,19 @@ impl Wave {
         }
     }
 
-    /// The branches that a lane has taken since control flow was uniform.
+    /// Returns the hash of the branches that a lane took since control flow was uniform.
     pub fn branch_history(&self, lane: usize) -> u64 {
         self.branch_histories.get(lane).copied().unwrap_or(0)
     }
 
-    /// Lets a lane go on together with those of a way.
+    /// Makes a lane reconverge with the lanes of a branch history.
     pub fn reconverge_lane(&mut self, lane: usize, with: u64) {
         if let Some(way) = self.branch_histories.get_mut(lane) {
             *way = with;
         }
     }
 
-    /// What a lane brings to an operation.
+    /// Returns the operand of a lane.
     pub fn lane_operand(&self, group: &Group, lane: usize) -> u64 {
         let low = self.register_value(group.value, lane);
         if group.is_wide() {
@@ -131,12 +133,12 @@ impl Wave {
         }
     }
 
-    /// What a lane holds in a register.
+    /// Returns the value of a lane's register.
     pub fn register_value(&self, register: Register, lane: usize) -> u32 {
         self.registers.get(register as usize).map_or(0, |values| values[lane])
     }
 
-    /// Gives a lane what came of an operation, and lets the front end go on.
+    /// Writes a lane's result and lets the front end continue.
     pub fn write_result(&mut self, register: Register, lane: usize, words: &[u32]) {
         for (word, to) in words.iter().zip(register..) {
             if let Some(values) = self.registers.get_mut(to as usize) {
@@ -145,18 +147,19 @@ impl Wave {
         }
     }
 
-    /// The meeting that a lane's half of a barrier is of.
+    /// Returns the id of the barrier group of a lane.
     pub fn participant_mask(&self, slot: u8, lane: usize) -> u32 {
         self.word_operands(slot, lane).2
     }
 
-    /// Goes past the operation.
+    /// Advances past the operation.
     pub fn finish_group_op(&mut self) {
         self.program_counter += 1;
     }
 }
 
-/// What comes of an operation for a lane: a word, two of a number of 64 bits, or four of a ballot. What is undefined is something else each time.
+/// Returns the result for a lane: one word, two for a 64-bit number, or four for a ballot. Undefined results
+/// vary randomly.
 pub(crate) fn group_result(
     group: &Group,
     lane: u32,
@@ -171,7 +174,7 @@ pub(crate) fn group_result(
     let first = tangle.first().map_or(0, |brought| brought.value);
     let all = |holds: &dyn Fn(u64) -> bool| u32::from(tangle.iter().all(|brought| holds(brought.value)));
     let word = match group.kind {
-        // The machine numbers meetings.
+        // The machine numbers barrier groups itself.
         GroupKind::Meet => 0,
         GroupKind::Elect => u32::from(tangle.first().is_some_and(|lowest| lowest.lane == lane)),
         GroupKind::All => all(&|value| value != 0),

@@ -1,14 +1,14 @@
-//! What an invocation asks about itself, and what follows from that before it touches memory: which thread it plays.
+//! Built-in variables of an invocation, and its role: the thread of the test that it executes.
 
 use super::{Wave, WaveContext};
 use crate::device::SUBGROUP_SIZE;
 use crate::program::{BallotKind, BuiltIn, LaneMask, Op, Register, Stage};
 
-/// Blocks that a look ahead runs at most.
+/// The maximal number of blocks that a look-ahead runs.
 const BLOCKS_WITHOUT_MEMORY: u32 = 64;
 
 impl Wave {
-    /// The values of registers after the first block, which touches no memory: what each lane plays.
+    /// Returns the role selectors of each lane after the first block, which accesses no memory.
     pub fn collect_role_keys(&mut self, surroundings: &mut WaveContext<'_>) -> Vec<Vec<u32>> {
         let program = surroundings.program;
         match program.stage {
@@ -37,7 +37,7 @@ impl Wave {
         }
     }
 
-    /// Runs until every lane has ended or comes to memory, which it leaves alone.
+    /// Runs until every lane has ended or reaches a memory operation, which is not issued.
     pub fn run_without_memory(&mut self, surroundings: &mut WaveContext<'_>) {
         let program = surroundings.program;
         for _ in 0..BLOCKS_WITHOUT_MEMORY {
@@ -72,7 +72,7 @@ impl Wave {
         }
     }
 
-    /// Something about each invocation.
+    /// Loads a built-in variable in each lane.
     pub(super) fn load_built_in(&mut self, to: Register, built_in: BuiltIn, surroundings: &WaveContext<'_>) {
         let (own, layers) = (surroundings.program.local_size, surroundings.program.layers);
         let whole = [surroundings.dispatch.workgroups, layers[0], layers[1]];
@@ -121,7 +121,7 @@ impl Wave {
     }
 }
 
-/// The coordinate along an axis of a number in a box of this size in x and y.
+/// Returns a coordinate of a linear index in a box with this size in x and y.
 fn coordinate_on_axis(number: u32, [x, y]: [u32; 2], axis: u8) -> u32 {
     let (x, y) = (x.max(1), y.max(1));
     match axis {
