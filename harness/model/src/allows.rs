@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use litmus::{Observable, Outcome, Test};
 
-use crate::budget::{Budget, Purse};
-use crate::combine::{Combiner, Sought, ValueRules};
-use crate::explore::{Questions, Ways};
-use crate::few::Few;
+use crate::budget::{Budget, BudgetTracker};
+use crate::combine::{ExecutionGoal, OutcomeCollector, ValueRules};
+use crate::explore::{ExecutionQueries, ExplorationStrategy};
+use crate::few::BruteForce;
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
 use crate::refute::Shown;
-use crate::search::Ground;
+use crate::search::StaticBounds;
 use crate::skeleton::Skeleton;
 use crate::valuation::ValueDomain;
 use crate::{Model, Options, PredictError, predict};
@@ -58,19 +58,19 @@ enum AnyGround {
 /// Where the question begins.
 #[derive(Debug)]
 enum Start<M: Matrix> {
-    Few(Few<M>),
-    Many(Box<Ground<M>>),
+    Few(BruteForce<M>),
+    Many(Box<StaticBounds<M>>),
 }
 
 impl<M: Matrix> Start<M> {
     fn new(
         skeleton: &Skeleton,
         prepared: &Prepared,
-        combiner: &Combiner<'_>,
+        combiner: &OutcomeCollector<'_>,
     ) -> Result<Start<M>, PredictError> {
-        Ok(match Few::new(skeleton, prepared, combiner)? {
+        Ok(match BruteForce::new(skeleton, prepared, combiner)? {
             Some(few) => Start::Few(few),
-            None => Start::Many(Box::new(Ground::new(skeleton, prepared)?)),
+            None => Start::Many(Box::new(StaticBounds::new(skeleton, prepared)?)),
         })
     }
 
@@ -78,15 +78,15 @@ impl<M: Matrix> Start<M> {
         &self,
         skeleton: &Skeleton,
         prepared: &Prepared,
-        combiner: &Combiner<'_>,
-        sought: Sought<'_>,
+        combiner: &OutcomeCollector<'_>,
+        sought: ExecutionGoal<'_>,
     ) -> Option<bool> {
         match self {
-            Start::Few(few) => Some(few.finds(skeleton, prepared, combiner, sought)),
+            Start::Few(few) => Some(few.has_execution(skeleton, prepared, combiner, sought)),
             Start::Many(ground) => {
-                let alone = Ways::USUAL.alone;
-                let mut questions = Questions::new(skeleton, prepared, ground, combiner, alone);
-                questions.find(sought, None).map(|shown| shown != Shown::Never)
+                let alone = ExplorationStrategy::FULL.decide_steps;
+                let mut questions = ExecutionQueries::new(skeleton, prepared, ground, combiner, alone);
+                questions.find_match(sought, None).map(|shown| shown != Shown::Never)
             }
         }
     }
@@ -105,14 +105,14 @@ impl<'t> OutcomeQuestion<'t> {
         let compiled = model.compiled_for(test)?;
         let semantic = model.semantic();
         let (observables, domain) = (test.observables(), ValueDomain::new(test));
-        let free = Purse::new(Budget::UNLIMITED);
+        let free = BudgetTracker::new(Budget::UNLIMITED);
         let (mut grounds, mut cut) = (Vec::new(), false);
         predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
             cut |= skeleton.cut;
             if skeleton.terminated {
                 let prepared = compiled.prepared(&skeleton);
                 let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
-                let combiner = Combiner::new(test, &observables, &skeleton, rules, &free);
+                let combiner = OutcomeCollector::new(test, &observables, &skeleton, rules, &free);
                 let ground = match skeleton.len() {
                     0..=8 => AnyGround::Of8(Start::new(&skeleton, &prepared, &combiner)?),
                     9..=16 => AnyGround::Of16(Start::new(&skeleton, &prepared, &combiner)?),
@@ -131,19 +131,19 @@ impl<'t> OutcomeQuestion<'t> {
     /// Whether the outcome is allowed; `None` when the budget was used up before that was known, or runs are cut off at the bound of loops and none of
     /// the others shows it. An outcome of another length than [`Test::observables`] is none of the test's.
     pub fn allows(&self, outcome: &Outcome, options: &Options) -> Option<bool> {
-        self.allows_within(outcome, &Purse::new(options.budget))
+        self.allows_within(outcome, &BudgetTracker::new(options.budget))
     }
 
     /// The same out of a purse.
-    pub(crate) fn allows_within(&self, outcome: &Outcome, purse: &Purse<'_>) -> Option<bool> {
+    pub(crate) fn allows_within(&self, outcome: &Outcome, purse: &BudgetTracker<'_>) -> Option<bool> {
         if outcome.0.len() != self.observables.len() {
             return Some(false);
         }
-        let sought = Sought::Outcome(outcome);
+        let sought = ExecutionGoal::Outcome(outcome);
         let mut answer = (!self.cut).then_some(false);
         for (skeleton, prepared, ground) in &self.grounds {
             let rules = ValueRules { out_of_thin_air: self.out_of_thin_air, domain: &self.domain };
-            let combiner = Combiner::new(self.test, &self.observables, skeleton, rules, purse);
+            let combiner = OutcomeCollector::new(self.test, &self.observables, skeleton, rules, purse);
             let shown = match ground {
                 AnyGround::Of8(start) => start.finds(skeleton, prepared, &combiner, sought),
                 AnyGround::Of16(start) => start.finds(skeleton, prepared, &combiner, sought),

@@ -49,20 +49,20 @@ impl fmt::Debug for Budget<'_> {
 }
 
 /// Steps between two questions to the closure.
-const PERIOD: u64 = 32;
+const STOP_POLL_INTERVAL: u64 = 32;
 
 /// What is spent of a budget, for everything that belongs to one answer.
 #[derive(Debug)]
-pub(crate) struct Purse<'b> {
+pub(crate) struct BudgetTracker<'b> {
     budget: Budget<'b>,
     /// All steps once the closure has said stop.
     spent: Cell<u64>,
 }
 
-impl<'b> Purse<'b> {
-    pub(crate) fn new(budget: Budget<'b>) -> Purse<'b> {
-        let purse = Purse { budget, spent: Cell::new(0) };
-        purse.ask();
+impl<'b> BudgetTracker<'b> {
+    pub(crate) fn new(budget: Budget<'b>) -> BudgetTracker<'b> {
+        let purse = BudgetTracker { budget, spent: Cell::new(0) };
+        purse.poll_stop();
         purse
     }
 
@@ -71,23 +71,23 @@ impl<'b> Purse<'b> {
         let before = self.spent.get();
         let after = before.saturating_add(steps);
         self.spent.set(after);
-        if before / PERIOD != after / PERIOD {
-            self.ask();
+        if before / STOP_POLL_INTERVAL != after / STOP_POLL_INTERVAL {
+            self.poll_stop();
         }
-        self.is_empty()
+        self.is_exhausted()
     }
 
     /// Whether the budget is used up.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.spent.get() >= self.budget.steps
     }
 
     /// What is left of it.
-    pub(crate) fn rest(&self) -> Budget<'b> {
+    pub(crate) fn remaining(&self) -> Budget<'b> {
         self.budget.at_most(self.budget.steps.saturating_sub(self.spent.get()))
     }
 
-    fn ask(&self) {
+    fn poll_stop(&self) {
         if self.budget.stop.is_some_and(|stop| stop()) {
             self.spent.set(u64::MAX);
         }
@@ -98,27 +98,27 @@ impl<'b> Purse<'b> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use super::{Budget, PERIOD, Purse};
+    use super::{Budget, BudgetTracker, STOP_POLL_INTERVAL};
 
     #[test]
-    fn steps_are_spent_and_the_rest_is_what_is_left() {
-        let purse = Purse::new(Budget::steps(10));
-        assert!(!purse.spend(9) && !purse.is_empty());
-        assert!(!Purse::new(purse.rest()).is_empty());
-        assert!(purse.spend(1) && purse.is_empty());
-        assert!(Purse::new(purse.rest()).is_empty());
-        assert!(!Purse::new(Budget::UNLIMITED).spend(1 << 40));
+    fn remaining_budget_excludes_spent_steps() {
+        let purse = BudgetTracker::new(Budget::steps(10));
+        assert!(!purse.spend(9) && !purse.is_exhausted());
+        assert!(!BudgetTracker::new(purse.remaining()).is_exhausted());
+        assert!(purse.spend(1) && purse.is_exhausted());
+        assert!(BudgetTracker::new(purse.remaining()).is_exhausted());
+        assert!(!BudgetTracker::new(Budget::UNLIMITED).spend(1 << 40));
     }
 
     #[test]
-    fn a_closure_is_asked_before_the_first_step_and_now_and_then() {
+    fn stop_closure_is_polled_first_and_periodically() {
         let asked = AtomicU32::new(0);
         let stop = || asked.fetch_add(1, Ordering::Relaxed) == 2;
-        let purse = Purse::new(Budget::until(&stop));
+        let purse = BudgetTracker::new(Budget::until(&stop));
         assert_eq!(asked.load(Ordering::Relaxed), 1);
         let taken = (1..).find(|_| purse.spend(1)).unwrap();
-        assert_eq!((taken, asked.load(Ordering::Relaxed)), (2 * PERIOD, 3));
+        assert_eq!((taken, asked.load(Ordering::Relaxed)), (2 * STOP_POLL_INTERVAL, 3));
         // What was said stands.
-        assert!(purse.is_empty() && Purse::new(purse.rest()).is_empty());
+        assert!(purse.is_exhausted() && BudgetTracker::new(purse.remaining()).is_exhausted());
     }
 }

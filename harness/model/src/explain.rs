@@ -9,7 +9,7 @@ mod strengthen;
 
 use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
 
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::{Budget, Model, Options, PredictError, predict, predict_growing};
 use examine::Search;
 use mend::Goal;
@@ -255,7 +255,7 @@ pub fn executions(
     most: usize,
 ) -> Result<Executions, PredictError> {
     let (asked, condition) = asking(test, options);
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let unroll = options.unroll.unwrap_or(1).max(1);
     let search = Search::new(&asked, model, options, unroll, &purse)?;
     let mut found = Vec::new();
@@ -317,7 +317,7 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
         Some(_) => predict(&asked, model, &verdict)?,
         None => predict_growing(&asked, model, &verdict)?,
     };
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let mut search = Search::new(&asked, model, options, prediction.bound, &purse)?;
     let answer = match search.answer(&condition, prediction.meets)? {
         // What runs show that were cut off at the bound of loops is not known.

@@ -2,9 +2,9 @@
 
 use litmus::{Prediction, Race, Test};
 
-use crate::budget::Purse;
-use crate::explore::Ways;
-use crate::predict::predict_out_of;
+use crate::budget::BudgetTracker;
+use crate::explore::ExplorationStrategy;
+use crate::predict::predict_with_tracker;
 use crate::{Model, Options, PredictError};
 
 /// The largest bound that is tried.
@@ -17,12 +17,12 @@ const LARGEST: u32 = 8;
 /// As for [`predict`](crate::predict). A program that is beyond the bounds of the engine at a larger bound of loops is
 /// answered at the largest one that it is not beyond.
 pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
-    let purse = Purse::new(options.budget);
-    let predict = |unroll| predict_out_of(test, model, unroll, Ways::USUAL, &purse);
+    let purse = BudgetTracker::new(options.budget);
+    let predict = |unroll| predict_with_tracker(test, model, unroll, ExplorationStrategy::FULL, &purse);
     let mut prediction = predict(options.unroll.max(1))?;
-    while prediction.cut > 0 && prediction.bound < LARGEST && !purse.is_empty() {
+    while prediction.cut > 0 && prediction.bound < LARGEST && !purse.is_exhausted() {
         let Ok(next) = predict(prediction.bound * 2) else { break };
-        if purse.is_empty() {
+        if purse.is_exhausted() {
             keep_found(&mut prediction, &next);
             break;
         }

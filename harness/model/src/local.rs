@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use litmus::LocationId;
 
 use crate::activity::Activity;
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::cat::{Node, NodeId, Value};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
@@ -200,7 +200,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
     }
 
     /// All solutions, as far as the budget and `limit`, a number of steps, reach.
-    pub(crate) fn solve(&self, purse: &Purse<'_>, limit: u64) -> Solved {
+    pub(crate) fn solve(&self, purse: &BudgetTracker<'_>, limit: u64) -> Solved {
         match self.events.len() {
             0..=8 => self.solve_with::<Matrix8>(purse, limit),
             9..=16 => self.solve_with::<Matrix16>(purse, limit),
@@ -211,7 +211,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         }
     }
 
-    fn solve_with<L: Matrix>(&self, purse: &Purse<'_>, limit: u64) -> Solved {
+    fn solve_with<L: Matrix>(&self, purse: &BudgetTracker<'_>, limit: u64) -> Solved {
         let mut bounds: Bounds<L> = Bounds::new(self.prepared, self.events.len());
         for id in self.local.constants.iter().chain(&self.prepared.rf).chain(&self.prepared.co) {
             let must = self.project::<L>(self.bounds.must(*id));
@@ -312,7 +312,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
 
 struct Solver<'p, 'a, M: Matrix, L: Matrix> {
     problem: &'p LocalProblem<'a, M>,
-    purse: &'p Purse<'p>,
+    purse: &'p BudgetTracker<'p>,
     limit: u64,
     solutions: Vec<Solution>,
     /// For each solution the orders already counted, as far as the model can tell them apart.

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test, Undefinedness};
 
 use crate::cat::{self, BaseProvider, CompiledModel};
-use crate::combine::{Findings, Standing};
+use crate::combine::{Findings, OutcomeStatus};
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
 use crate::search::Flags;
 use crate::skeleton::{Semantic, Skeleton, Tags};
@@ -82,17 +82,17 @@ fn enumerate_as(
         }
     }
     let raised = found.raised;
-    let of = |is: &dyn Fn(Standing) -> bool| {
+    let of = |is: &dyn Fn(OutcomeStatus) -> bool| {
         let those = found.outcomes.iter().filter(|(_, standing)| is(*standing));
         those.map(|(outcome, _)| outcome.clone()).collect()
     };
     Ok(Some(NaiveAnswer {
         allowed: of(&|standing| standing.is_allowed()),
-        thin_air: of(&|standing| standing == Standing::OutOfThinAir),
+        thin_air: of(&|standing| standing == OutcomeStatus::OutOfThinAir),
         race: if raised.is_race() { Race::Racy } else { Race::Free },
         race_thin_air: raised.is_race() && !found.grounded.is_race(),
         uninitialised_read: raised.uninitialised,
-        level: raised.level(&plan, true),
+        level: raised.undefinedness(&plan, true),
     }))
 }
 
@@ -203,7 +203,7 @@ fn enumerate_one<M: Matrix>(
             return Ok(());
         }
         let mut flagged = Flags::default();
-        axioms(true).filter(holds).for_each(|axiom| flagged.raise(axiom));
+        axioms(true).filter(holds).for_each(|axiom| flagged.raise_axiom(axiom));
         for Valuation { values, thin_air } in values {
             let finals = skeleton.finals.iter();
             let outcome = Outcome(
@@ -212,10 +212,10 @@ fn enumerate_one<M: Matrix>(
             let kept =
                 test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &test.observables(), filter));
             if kept {
-                found.raise(flagged, *thin_air);
+                found.raise_flags(flagged, *thin_air);
             }
             if skeleton.terminated {
-                found.outcomes.allow(outcome, *thin_air);
+                found.outcomes.record_allowed(outcome, *thin_air);
             }
         }
         Ok(())

@@ -2,11 +2,11 @@
 
 use litmus::{QueryTerm, Test};
 
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::cat::{CompiledModel, NodeId, Size};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
-use crate::search::{Ground, Search};
+use crate::search::{Search, StaticBounds};
 use crate::skeleton::Skeleton;
 use crate::valuation::is_plain;
 use crate::{Model, Options, PredictError, predict};
@@ -29,7 +29,7 @@ pub fn answer_queries(
     without_chains: Option<&Model>,
     options: &Options,
 ) -> Result<Vec<Option<bool>>, PredictError> {
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let Some(khronos) = &test.khronos else { return Ok(Vec::new()) };
     khronos
         .queries
@@ -89,7 +89,7 @@ fn races(plan: &CompiledModel) -> Option<NodeId> {
 fn satisfiable(
     skeleton: &Skeleton,
     plan: &Prepared,
-    purse: &Purse<'_>,
+    purse: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
     match skeleton.len() {
         0..=8 => search::<Matrix8>(skeleton, plan, purse),
@@ -104,8 +104,8 @@ fn satisfiable(
 fn search<M: Matrix>(
     skeleton: &Skeleton,
     plan: &Prepared,
-    purse: &Purse<'_>,
+    purse: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
-    let ground = Ground::<M>::new(skeleton, plan)?;
+    let ground = StaticBounds::<M>::new(skeleton, plan)?;
     Ok(Search::new(skeleton, plan, &ground, Vec::new(), purse).satisfiable())
 }

@@ -17,15 +17,15 @@ use litmus::{LocationId, Value as Number};
 pub(crate) use self::question::{Shown, comparisons, known};
 pub(crate) use self::values::Domains;
 use crate::cat::{Axiom, AxiomKind, Node, NodeId, Value};
-use crate::combine::Combiner;
+use crate::combine::OutcomeCollector;
 use crate::interval::{Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
 use crate::quick::QuickMap;
 use crate::sat::{Literal, Solver};
-use crate::search::Ground;
+use crate::search::StaticBounds;
 use crate::skeleton::{Skeleton, Tags};
-use crate::symmetry::Alike;
+use crate::symmetry::SymmetryBreaking;
 
 /// Events that one cycle may run through at most: an order of them has a clause for each three.
 const LARGEST_CYCLE: usize = 160;
@@ -34,7 +34,7 @@ const LARGEST_CYCLE: usize = 160;
 pub(crate) struct Refuter<'a, M: Matrix, S> {
     skeleton: &'a Skeleton,
     prepared: &'a Prepared,
-    ground: &'a Ground<M>,
+    ground: &'a StaticBounds<M>,
     domains: Rc<Domains>,
     solver: S,
     known: QuickMap<(u32, u16, u16), Term>,
@@ -81,7 +81,7 @@ impl std::ops::Not for Term {
 }
 
 /// Whether clauses say what the axioms of a model do: closures and fixpoints that are asked for are so from below alone.
-pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &Ground<M>) -> bool {
+pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &StaticBounds<M>) -> bool {
     let plan = &prepared.plan;
     let asked =
         plan.axioms.iter().map(|axiom| Wanted { node: axiom.node, must: !axiom.negated, may: axiom.negated });
@@ -104,9 +104,9 @@ pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &Ground<M>) -
 impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     /// The axioms as clauses. Whoever asks has made sure that they [are](is_refutable).
     pub(crate) fn new(
-        combiner: &Combiner<'a>,
+        combiner: &OutcomeCollector<'a>,
         prepared: &'a Prepared,
-        ground: &'a Ground<M>,
+        ground: &'a StaticBounds<M>,
         domains: Rc<Domains>,
         solver: S,
     ) -> Refuter<'a, M, S> {
@@ -157,12 +157,12 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
 
     /// Where one of several executions that are alike is enough, demands the one in which threads that do the same come in
     /// their order.
-    fn demand_first(&mut self, alike: &Alike) {
-        if alike.ordered.is_empty() {
+    fn demand_first(&mut self, alike: &SymmetryBreaking) {
+        if alike.ordered_writes.is_empty() {
             return;
         }
         let first = self.solver.variable();
-        for (earlier, later) in &alike.ordered {
+        for (earlier, later) in &alike.ordered_writes {
             let ordered = self.ordered(*earlier, *later);
             self.implies(&[Term::If(first)], ordered);
         }

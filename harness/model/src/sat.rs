@@ -2,7 +2,7 @@
 
 use batsat::{Callbacks, Solver as Minisat, SolverInterface, SolverOpts, Var, lbool};
 
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 
 /// A variable or its negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub(crate) trait Solver {
 }
 
 /// Spends a step for each choice of the solver.
-struct Spending<'a>(&'a Purse<'a>);
+struct Spending<'a>(&'a BudgetTracker<'a>);
 
 impl Callbacks for Spending<'_> {
     fn stop(&self) -> bool {
@@ -49,12 +49,12 @@ impl Callbacks for Spending<'_> {
 /// A descendant of MiniSat. Its choices depend on nothing but the clauses.
 pub(crate) struct Batsat<'a> {
     solver: Minisat<Spending<'a>>,
-    purse: &'a Purse<'a>,
+    purse: &'a BudgetTracker<'a>,
     clause: Vec<batsat::Lit>,
 }
 
 impl<'a> Batsat<'a> {
-    pub(crate) fn new(purse: &'a Purse<'a>) -> Batsat<'a> {
+    pub(crate) fn new(purse: &'a BudgetTracker<'a>) -> Batsat<'a> {
         Batsat { solver: Minisat::new(SolverOpts::default(), Spending(purse)), purse, clause: Vec::new() }
     }
 }
@@ -75,7 +75,7 @@ impl Solver for Batsat<'_> {
     }
 
     fn is_spent(&self) -> bool {
-        self.purse.is_empty()
+        self.purse.is_exhausted()
     }
 
     fn clause(&mut self, literals: &[Literal]) {

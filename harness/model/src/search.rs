@@ -12,7 +12,7 @@ use litmus::{LocationId, Undefinedness};
 
 use crate::PredictError;
 use crate::activity::Activity;
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::cat::{Axiom, AxiomKind, Base, CompiledModel, NodeId, NodeKind, Size, Value};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::local::{LocalPlan, LocalProblem, Solution};
@@ -40,7 +40,7 @@ impl Flags {
     pub(crate) const UNINITIALISED: &'static str = "uninitialised-read";
 
     /// Adds a flag that is raised.
-    pub(crate) fn raise(&mut self, axiom: &Axiom) {
+    pub(crate) fn raise_axiom(&mut self, axiom: &Axiom) {
         match axiom.name.as_deref() {
             Some(Flags::UNDEFINED) => self.undefined = true,
             Some(Flags::UNINITIALISED) => self.uninitialised = true,
@@ -60,14 +60,14 @@ impl Flags {
     }
 
     /// Whether `other` has a flag that is not here.
-    pub(crate) fn misses(self, other: Flags) -> bool {
+    pub(crate) fn lacks_any_of(self, other: Flags) -> bool {
         other.race && !self.race
             || other.undefined && !self.undefined
             || other.uninitialised && !self.uninitialised
     }
 
     /// The level of undefinedness, for a model that has such levels; `None` also where it is not known.
-    pub(crate) fn level(self, plan: &CompiledModel, complete: bool) -> Option<Undefinedness> {
+    pub(crate) fn undefinedness(self, plan: &CompiledModel, complete: bool) -> Option<Undefinedness> {
         let has_levels = plan.axioms.iter().any(|a| a.flag && a.name.as_deref() == Some(Flags::UNDEFINED));
         match self {
             _ if !has_levels => None,
@@ -87,25 +87,25 @@ pub(crate) struct Leaf {
 }
 
 /// What a search is for.
-pub(crate) trait Goal {
+pub(crate) trait LeafVisitor {
     /// Whether executions are wanted that raise at most these flags and in which the reads read from what is chosen so far,
     /// by event number.
-    fn wants(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool;
+    fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool;
 
     /// Takes a group of consistent executions, of which it looks at so many at most where each must be looked at. How many it
     /// looked at.
-    fn take(&mut self, leaf: Leaf, most: u64) -> u64;
+    fn take_leaf(&mut self, leaf: Leaf, most: u64) -> u64;
 }
 
 /// Any consistent execution will do.
-struct First(bool);
+struct AnyExecution(bool);
 
-impl Goal for First {
-    fn wants(&mut self, _: Flags, _: &[Option<u16>]) -> bool {
+impl LeafVisitor for AnyExecution {
+    fn wants_executions(&mut self, _: Flags, _: &[Option<u16>]) -> bool {
         !self.0
     }
 
-    fn take(&mut self, _: Leaf, _: u64) -> u64 {
+    fn take_leaf(&mut self, _: Leaf, _: u64) -> u64 {
         self.0 = true;
         1
     }
@@ -120,7 +120,7 @@ pub(crate) struct ReadChoice {
 
 /// What the program alone decides of a skeleton's executions.
 #[derive(Debug)]
-pub(crate) struct Ground<M: Matrix> {
+pub(crate) struct StaticBounds<M: Matrix> {
     pub(crate) bounds: Bounds<M>,
     activity: Activity<M>,
     /// What is evaluated after each choice.
@@ -135,7 +135,7 @@ pub(crate) struct Ground<M: Matrix> {
 pub(crate) struct Search<'a, M: Matrix> {
     skeleton: &'a Skeleton,
     prepared: &'a Prepared,
-    ground: &'a Ground<M>,
+    ground: &'a StaticBounds<M>,
     /// Every read with the writes that are tried for it.
     reads: Cow<'a, [ReadChoice]>,
     /// Where each read reads from, as far as that is chosen.
@@ -145,29 +145,29 @@ pub(crate) struct Search<'a, M: Matrix> {
     /// Whether one solution of a location stands for all that agree in the last write.
     any_solution: bool,
     /// Pairs of writes of which executions alone are looked at in which the first comes before the second.
-    in_order: &'a [(usize, usize)],
-    purse: &'a Purse<'a>,
+    set_write_order: &'a [(usize, usize)],
+    purse: &'a BudgetTracker<'a>,
     memo: QuickMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
     /// Whether the locations may have to be solved more than once.
     branches: bool,
     steps: u64,
     /// The steps after which the search gives up.
-    limit: u64,
+    set_step_limit: u64,
     gave_up: bool,
     timed_out: bool,
 }
 
 /// What is chosen at one level of the search.
-enum Step {
+enum SearchStep {
     /// Where a read reads from: index into `reads`.
     ReadsFrom(usize),
     /// The modification order of these writes.
     Order(Vec<usize>),
 }
 
-impl<M: Matrix> Ground<M> {
+impl<M: Matrix> StaticBounds<M> {
     /// Evaluates what the program alone decides.
-    pub(crate) fn new(skeleton: &Skeleton, prepared: &Prepared) -> Result<Ground<M>, PredictError> {
+    pub(crate) fn new(skeleton: &Skeleton, prepared: &Prepared) -> Result<StaticBounds<M>, PredictError> {
         let n = skeleton.len();
         let plan = &prepared.plan;
         let mut bounds: Bounds<M> = Bounds::new(prepared, n);
@@ -199,7 +199,7 @@ impl<M: Matrix> Ground<M> {
         let sizes = plan.sizes.iter().map(|size| both(size.node));
         let constants = local.constants.iter().map(|id| both(*id));
         let wanted = wanted_for(prepared, asked.chain(sizes).chain(constants), |id| activity.is_active(id));
-        Ok(Ground { bounds, activity, wanted, local, reads, storages: skeleton.storages() })
+        Ok(StaticBounds { bounds, activity, wanted, local, reads, storages: skeleton.storages() })
     }
 }
 
@@ -208,9 +208,9 @@ impl<'a, M: Matrix> Search<'a, M> {
     pub(crate) fn new(
         skeleton: &'a Skeleton,
         prepared: &'a Prepared,
-        ground: &'a Ground<M>,
+        ground: &'a StaticBounds<M>,
         observed: Vec<LocationId>,
-        purse: &'a Purse<'a>,
+        purse: &'a BudgetTracker<'a>,
     ) -> Search<'a, M> {
         Search {
             skeleton,
@@ -220,12 +220,12 @@ impl<'a, M: Matrix> Search<'a, M> {
             reads_from: vec![None; skeleton.len()],
             observed,
             any_solution: false,
-            in_order: &[],
+            set_write_order: &[],
             purse,
             memo: QuickMap::default(),
             branches: true,
             steps: 0,
-            limit: u64::MAX,
+            set_step_limit: u64::MAX,
             gave_up: false,
             timed_out: false,
         }
@@ -233,7 +233,7 @@ impl<'a, M: Matrix> Search<'a, M> {
 
     /// Tries for each read only some of its writes; the reads stand as in [`Ground::reads`]. Where `alike` says that all
     /// of them show the same, one solution of a location stands for all that agree in its last write.
-    pub(crate) fn restrict(&mut self, reads: Vec<ReadChoice>, alike: bool) {
+    pub(crate) fn restrict_reads(&mut self, reads: Vec<ReadChoice>, alike: bool) {
         self.reads = Cow::Owned(reads);
         self.any_solution = alike;
     }
@@ -242,12 +242,12 @@ impl<'a, M: Matrix> Search<'a, M> {
     /// before anything else is chosen, and what the axioms [leave](crate::narrow) of the reads is followed after each choice: of writes
     /// by read-modify-writes each reads from the one before it.
     pub(crate) fn in_order(&mut self, pairs: &'a [(usize, usize)]) {
-        self.in_order = pairs;
+        self.set_write_order = pairs;
     }
 
     /// Gives up after so many steps.
     pub(crate) fn limit(&mut self, steps: u64) {
-        self.limit = steps;
+        self.set_step_limit = steps;
     }
 
     /// Whether the search ended because of its limit.
@@ -257,17 +257,20 @@ impl<'a, M: Matrix> Search<'a, M> {
 
     /// Hands every group of consistent executions that is wanted to the goal. Returns false when the time or the limit
     /// were used up before the end.
-    pub(crate) fn run(&mut self, goal: &mut impl Goal) -> bool {
+    pub(crate) fn run(&mut self, goal: &mut impl LeafVisitor) -> bool {
         // A path that no value allows has a read without candidates.
         if self.reads.iter().any(|choice| choice.candidates.is_empty()) {
             return true;
         }
         let mut steps = Vec::new();
-        let mut first: Vec<LocationId> =
-            self.in_order.iter().filter_map(|(write, _)| self.skeleton.events[*write].storage).collect();
+        let mut first: Vec<LocationId> = self
+            .set_write_order
+            .iter()
+            .filter_map(|(write, _)| self.skeleton.events[*write].storage)
+            .collect();
         first.sort_unstable();
         first.dedup();
-        steps.extend(first.iter().map(|storage| Step::Order(self.ordered_writes(*storage, false))));
+        steps.extend(first.iter().map(|storage| SearchStep::Order(self.ordered_writes(*storage, false))));
         for (index, choice) in self.reads.iter().enumerate() {
             let mut column = M::Set::empty();
             column.insert(choice.read);
@@ -280,7 +283,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             });
             match choice.candidates.as_slice() {
                 [write] => self.reads_from[choice.read] = Some(*write as u16),
-                _ if active => steps.push(Step::ReadsFrom(index)),
+                _ if active => steps.push(SearchStep::ReadsFrom(index)),
                 _ => {}
             }
         }
@@ -288,7 +291,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             let writes = self.ordered_writes(storage, true);
             if !writes.is_empty() && !first.contains(&storage) {
                 // The whole order of the location is chosen once any of it matters globally.
-                steps.push(Step::Order(self.ordered_writes(storage, false)));
+                steps.push(SearchStep::Order(self.ordered_writes(storage, false)));
             }
         }
         let mut bounds = self.ground.bounds.clone();
@@ -304,13 +307,13 @@ impl<'a, M: Matrix> Search<'a, M> {
             bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
         }
         self.branches = !steps.is_empty();
-        if !self.in_order.is_empty() {
+        if !self.set_write_order.is_empty() {
             let n = bounds.n;
-            let pairs = M::from_pairs(n, self.in_order.iter().copied());
+            let pairs = M::from_pairs(n, self.set_write_order.iter().copied());
             self.prepared.co.iter().for_each(|id| order(&mut bounds, *id, &pairs, n));
             bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
         }
-        if self.possible_here(&mut bounds) {
+        if self.narrow_and_check(&mut bounds) {
             self.descend(&steps, &mut bounds, goal);
         }
         !self.timed_out && !self.gave_up
@@ -318,7 +321,7 @@ impl<'a, M: Matrix> Search<'a, M> {
 
     /// Whether there is a consistent execution; `None` when the time was up before the end.
     pub(crate) fn satisfiable(&mut self) -> Option<bool> {
-        let mut first = First(false);
+        let mut first = AnyExecution(false);
         let complete = self.run(&mut first);
         (first.0 || complete).then_some(first.0)
     }
@@ -346,23 +349,23 @@ impl<'a, M: Matrix> Search<'a, M> {
             .collect()
     }
 
-    fn descend(&mut self, steps: &[Step], bounds: &mut Bounds<M>, goal: &mut impl Goal) {
+    fn descend(&mut self, steps: &[SearchStep], bounds: &mut Bounds<M>, goal: &mut impl LeafVisitor) {
         if self.out_of_time() {
             return;
         }
         let flags = self.raised(bounds);
-        if !goal.wants(flags, &self.reads_from) {
+        if !goal.wants_executions(flags, &self.reads_from) {
             return;
         }
         let Some((step, rest)) = steps.split_first() else {
-            self.leaf(bounds, flags, goal);
+            self.visit_leaf(bounds, flags, goal);
             return;
         };
         let prepared = self.prepared;
         match step {
-            Step::ReadsFrom(index) => {
+            SearchStep::ReadsFrom(index) => {
                 let ReadChoice { read, mut candidates } = self.reads[*index].clone();
-                if !self.in_order.is_empty() {
+                if !self.set_write_order.is_empty() {
                     candidates.retain(|write| may_read(prepared, bounds, *write, read));
                     if candidates.len() == 1 {
                         // Chosen already.
@@ -376,7 +379,7 @@ impl<'a, M: Matrix> Search<'a, M> {
                         fix_read(bounds, *id, read, write);
                     }
                     bounds.evaluate(&prepared.plan, &self.ground.wanted);
-                    if self.possible_here(bounds) {
+                    if self.narrow_and_check(bounds) {
                         self.reads_from[read] = Some(write as u16);
                         self.descend(rest, bounds, goal);
                         self.reads_from[read] = None;
@@ -384,12 +387,18 @@ impl<'a, M: Matrix> Search<'a, M> {
                     self.restore(bounds, &saved);
                 }
             }
-            Step::Order(writes) => self.order(writes, rest, bounds, goal),
+            SearchStep::Order(writes) => self.order(writes, rest, bounds, goal),
         }
     }
 
     /// Places the writes of one storage one after the other.
-    fn order(&mut self, open: &[usize], rest: &[Step], bounds: &mut Bounds<M>, goal: &mut impl Goal) {
+    fn order(
+        &mut self,
+        open: &[usize],
+        rest: &[SearchStep],
+        bounds: &mut Bounds<M>,
+        goal: &mut impl LeafVisitor,
+    ) {
         if open.is_empty() {
             self.descend(rest, bounds, goal);
             return;
@@ -401,7 +410,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             remaining.remove(index);
             if remaining
                 .iter()
-                .any(|other| !self.in_order.is_empty() && comes_first(prepared, bounds, *other, write))
+                .any(|other| !self.set_write_order.is_empty() && comes_first(prepared, bounds, *other, write))
             {
                 continue;
             }
@@ -410,7 +419,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             }
             let mut possible = true;
             let mut placed = remaining.is_empty();
-            if !self.in_order.is_empty() {
+            if !self.set_write_order.is_empty() {
                 placed |= remaining.iter().all(|other| comes_first(prepared, bounds, write, *other));
             }
             if !placed {
@@ -418,7 +427,8 @@ impl<'a, M: Matrix> Search<'a, M> {
                     fix_next(bounds, *id, write, &remaining);
                 }
                 bounds.evaluate(&prepared.plan, &self.ground.wanted);
-                possible = self.possible_here(bounds) && goal.wants(self.raised(bounds), &self.reads_from);
+                possible = self.narrow_and_check(bounds)
+                    && goal.wants_executions(self.raised(bounds), &self.reads_from);
             }
             if possible {
                 self.order(&remaining, rest, bounds, goal);
@@ -431,12 +441,12 @@ impl<'a, M: Matrix> Search<'a, M> {
 
     /// Whether no axiom is broken by what is certain, and, where writes are in order, by what follows from it: then where reads read
     /// from is noted as far as it is left one choice.
-    fn possible_here(&mut self, bounds: &mut Bounds<M>) -> bool {
-        if self.in_order.is_empty() {
-            return self.possible(bounds);
+    fn narrow_and_check(&mut self, bounds: &mut Bounds<M>) -> bool {
+        if self.set_write_order.is_empty() {
+            return self.is_possible(bounds);
         }
         loop {
-            if !self.possible(bounds) {
+            if !self.is_possible(bounds) {
                 return false;
             }
             match narrow(self.prepared, bounds, &self.reads) {
@@ -469,7 +479,7 @@ impl<'a, M: Matrix> Search<'a, M> {
     fn restore(&mut self, bounds: &mut Bounds<M>, [rf, co]: &[Vec<(Value<M>, Value<M>)>; 2]) {
         bounds.restore(&self.prepared.rf, rf);
         bounds.restore(&self.prepared.co, co);
-        if !self.in_order.is_empty() {
+        if !self.set_write_order.is_empty() {
             self.note_sources(bounds);
         }
     }
@@ -478,12 +488,12 @@ impl<'a, M: Matrix> Search<'a, M> {
     fn out_of_time(&mut self) -> bool {
         self.timed_out |= self.purse.spend(1);
         self.steps = self.steps.saturating_add(1);
-        self.gave_up |= self.steps > self.limit;
+        self.gave_up |= self.steps > self.set_step_limit;
         self.timed_out || self.gave_up
     }
 
     /// Whether no axiom is broken by what is certain.
-    fn possible(&self, bounds: &Bounds<M>) -> bool {
+    fn is_possible(&self, bounds: &Bounds<M>) -> bool {
         let plan = &self.prepared.plan;
         plan.axioms.iter().filter(|axiom| !axiom.flag).all(|axiom| axiom_possible(axiom, bounds))
             && plan.sizes.iter().all(|size| size_possible(size, bounds))
@@ -494,13 +504,13 @@ impl<'a, M: Matrix> Search<'a, M> {
         let mut flags = Flags::default();
         for axiom in self.prepared.plan.axioms.iter().filter(|axiom| axiom.flag) {
             if axiom_possible(axiom, bounds) {
-                flags.raise(axiom);
+                flags.raise_axiom(axiom);
             }
         }
         flags
     }
 
-    fn leaf(&mut self, bounds: &Bounds<M>, flagged: Flags, goal: &mut impl Goal) {
+    fn visit_leaf(&mut self, bounds: &Bounds<M>, flagged: Flags, goal: &mut impl LeafVisitor) {
         let mut locations = Vec::with_capacity(self.ground.storages.len());
         for index in 0..self.ground.storages.len() {
             let solutions = self.solve_location(index, bounds);
@@ -509,9 +519,9 @@ impl<'a, M: Matrix> Search<'a, M> {
             }
             locations.push(solutions);
         }
-        let left = self.limit.saturating_sub(self.steps);
-        self.steps = self.steps.saturating_add(goal.take(Leaf { flagged, locations }, left));
-        self.gave_up |= self.steps > self.limit;
+        let left = self.set_step_limit.saturating_sub(self.steps);
+        self.steps = self.steps.saturating_add(goal.take_leaf(Leaf { flagged, locations }, left));
+        self.gave_up |= self.steps > self.set_step_limit;
     }
 
     fn solve_location(&mut self, index: usize, bounds: &Bounds<M>) -> Arc<Vec<Solution>> {
@@ -534,7 +544,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         {
             return known.clone();
         }
-        let left = self.limit.saturating_sub(self.steps);
+        let left = self.set_step_limit.saturating_sub(self.steps);
         let solved = problem.solve(self.purse, left);
         self.steps = self.steps.saturating_add(solved.steps);
         if !solved.complete {
@@ -605,9 +615,9 @@ pub(crate) fn fix_next<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, write: usi
 pub(crate) fn axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bool {
     if axiom.negated {
         // The demand that something is there fails only when nothing can be.
-        return !plain(axiom.kind, bounds.may(axiom.node));
+        return !has_plain_value(axiom.kind, bounds.may(axiom.node));
     }
-    plain(axiom.kind, bounds.must(axiom.node))
+    has_plain_value(axiom.kind, bounds.must(axiom.node))
 }
 
 /// Whether some completion may have the size.
@@ -620,7 +630,7 @@ fn size_possible<M: Matrix>(size: &Size, bounds: &Bounds<M>) -> bool {
     (count(must)..=count(may)).any(|n| size.comparison.holds(n, size.number))
 }
 
-fn plain<M: Matrix>(kind: AxiomKind, value: &Value<M>) -> bool {
+fn has_plain_value<M: Matrix>(kind: AxiomKind, value: &Value<M>) -> bool {
     match (kind, value) {
         (AxiomKind::Acyclic, Value::Relation(relation)) => relation.is_acyclic(),
         (AxiomKind::Irreflexive, Value::Relation(relation)) => relation.is_irreflexive(),

@@ -16,7 +16,7 @@ use litmus::{
 
 use std::cell::{Cell, OnceCell, RefCell};
 
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::cells::Extent;
 use crate::predict::value_domain;
 use crate::quick::QuickSet;
@@ -41,7 +41,7 @@ struct Choices {
 
 impl Choices {
     /// Does something in every way in which its choices may go; whether all were tried.
-    fn each(&self, purse: &Purse<'_>, mut act: impl FnMut()) -> bool {
+    fn each(&self, purse: &BudgetTracker<'_>, mut act: impl FnMut()) -> bool {
         self.taken.borrow_mut().clear();
         loop {
             self.asked.set(0);
@@ -218,7 +218,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The outcomes of all runs that end, and whether all runs were tried.
-    pub(crate) fn outcomes(&mut self, turns: Turns, purse: &Purse<'_>) -> (QuickSet<Outcome>, bool) {
+    pub(crate) fn outcomes(&mut self, turns: Turns, purse: &BudgetTracker<'_>) -> (QuickSet<Outcome>, bool) {
         self.turns = turns;
         let mut outcomes = QuickSet::default();
         let mut seen: QuickSet<Box<[u64]>> = QuickSet::default();

@@ -3,7 +3,7 @@
 use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
 use crate::allows::OutcomeQuestion;
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::sequential::{Machine, Turns};
 use crate::{Model, Options, PredictError};
 
@@ -30,7 +30,7 @@ pub fn settle<'o>(
     if prediction.race == Race::Unknown || prediction.cut > 0 || !sound || test.dialect == Dialect::Hsa {
         return Ok(None);
     }
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let Some(Ok(sequential)) = Model::shipped("sc") else { return Ok(None) };
     let allowed = OutcomeQuestion::new(test, model, options)?;
     let strong = OutcomeQuestion::new(test, &sequential, options)?;

@@ -27,22 +27,22 @@ use litmus::{
     Placement, Scope, Semantics, StorageClassSet, Term, Test, ThreadId,
 };
 
-use self::names::{Aside, Names};
-pub(crate) use self::tellings::Tellings;
-use crate::line::Taken;
+use self::names::{IgnoredNames, NameMatching};
+pub(crate) use self::tellings::ConditionOrbit;
+use crate::line::PathChoice;
 use crate::path::{Path, StepKind};
 use crate::quick::QuickSet;
 use crate::skeleton::{Owner, Semantic, Skeleton, Tags};
 
 /// Steps of all paths at most that are compared.
-const MOST_STEPS: usize = 4_000;
+const MAX_COMPARED_STEPS: usize = 4_000;
 
 /// The symmetries of a test.
 #[derive(Debug, Default)]
 pub(crate) struct Symmetry {
     swaps: Vec<Swap>,
     /// Whether the condition of the question says the same of what is swapped.
-    condition: bool,
+    preserves_condition: bool,
 }
 
 /// Two blocks of threads that may change places, thread by thread.
@@ -56,23 +56,23 @@ struct Swap {
 /// What the symmetries of a test leave of those of one skeleton: pairs of writes to one storage, of which the first may be
 /// demanded to come before the second.
 #[derive(Debug, Default)]
-pub(crate) struct Alike {
-    pub(crate) ordered: Vec<(usize, usize)>,
+pub(crate) struct SymmetryBreaking {
+    pub(crate) ordered_writes: Vec<(usize, usize)>,
     /// Whether the condition of the question says the same of what is swapped.
-    pub(crate) condition: bool,
+    pub(crate) preserves_condition: bool,
 }
 
 impl Symmetry {
     /// The symmetries of a test whose threads have these paths. What the model says nothing of does not count.
     pub(crate) fn new(test: &Test, paths: &[Vec<Path>], semantic: Semantic) -> Symmetry {
-        let mut symmetry = Symmetry { swaps: Vec::new(), condition: true };
+        let mut symmetry = Symmetry { swaps: Vec::new(), preserves_condition: true };
         // A lane's number counts, so that lanes may not change places.
         let is_plain = |path: &Path| {
             path.steps.iter().all(|step| !matches!(step.kind, StepKind::System | StepKind::Subgroup(_)))
         };
         let plain = test.system_sync.is_empty() && test.khronos.is_none();
         let steps: usize = paths.iter().flatten().map(|path| path.steps.len() + 1).sum();
-        if !plain || steps > MOST_STEPS || !paths.iter().flatten().all(is_plain) {
+        if !plain || steps > MAX_COMPARED_STEPS || !paths.iter().flatten().all(is_plain) {
             return symmetry;
         }
         let mut places: Vec<Placement> = Vec::new();
@@ -83,7 +83,7 @@ impl Symmetry {
             }
         }
         if semantic.placed_by_scope {
-            let narrowest = narrowest(test, paths);
+            let narrowest = narrowest_scope(test, paths);
             for place in &mut places {
                 place.workgroup = if narrowest > Scope::Workgroup { 0 } else { place.workgroup };
                 place.subgroup = if narrowest > Scope::Subgroup { 0 } else { place.subgroup };
@@ -98,7 +98,7 @@ impl Symmetry {
             &|thread| [places[thread].queue_family, places[thread].workgroup, 0, 0],
             &|thread| [places[thread].queue_family, 0, 0, 0],
         ];
-        let aside = Aside::new(test, paths, semantic);
+        let aside = IgnoredNames::new(test, paths, semantic);
         for (level, key) in keys.iter().enumerate() {
             let mut units: BTreeMap<[u32; 4], Vec<usize>> = BTreeMap::new();
             (0..places.len()).for_each(|thread| units.entry(key(thread)).or_default().push(thread));
@@ -107,7 +107,7 @@ impl Symmetry {
             for unit in units.into_values() {
                 let parent = keys.get(level + 1).and_then(|key| Some(key(*unit.first()?)));
                 let swap = classes.iter_mut().filter(|(other, _)| *other == parent).find_map(|(_, last)| {
-                    let swap = swap(test, paths, (&places, &aside), last, &unit)?;
+                    let swap = find_swap(test, paths, (&places, &aside), last, &unit)?;
                     *last = unit.clone();
                     Some(swap)
                 });
@@ -118,9 +118,11 @@ impl Symmetry {
             }
         }
         let observed: Vec<Observable> = test.observables();
-        symmetry.swaps.retain(|swap| swap.keeps(test.filter.as_ref()) && swap.keeps_observed(&observed));
+        symmetry.swaps.retain(|swap| {
+            swap.preserves_condition(test.filter.as_ref()) && swap.preserves_observed(&observed)
+        });
         let condition = test.question.as_ref().map(|question| &question.condition);
-        symmetry.condition = symmetry.swaps.iter().all(|swap| swap.keeps(condition));
+        symmetry.preserves_condition = symmetry.swaps.iter().all(|swap| swap.preserves_condition(condition));
         symmetry
     }
 
@@ -130,7 +132,7 @@ impl Symmetry {
     }
 
     /// Threads that may change places one by one, each with the one before it.
-    fn rows(&self) -> Vec<Vec<usize>> {
+    fn interchangeable_rows(&self) -> Vec<Vec<usize>> {
         let mut rows: Vec<Vec<usize>> = Vec::new();
         for Swap { blocks, .. } in &self.swaps {
             if let [[left], [right]] = blocks.each_ref().map(Vec::as_slice) {
@@ -145,13 +147,13 @@ impl Symmetry {
 
     /// Visits combinations of paths of which each stands for all that are alike by threads that change places one by one, with their
     /// number, as long as `visit` says so: `many` says how many paths each thread has, and `may_take` which combinations there are.
-    pub(crate) fn for_each_first<E>(
+    pub(crate) fn for_each_representative<E>(
         &self,
         many: &[usize],
-        may_take: &dyn Fn(&[Taken]) -> bool,
+        may_take: &dyn Fn(&[PathChoice]) -> bool,
         visit: &mut impl FnMut(&[usize], u64) -> Result<bool, E>,
     ) -> Result<(), E> {
-        let mut rows = self.rows();
+        let mut rows = self.interchangeable_rows();
         for thread in 0..many.len() {
             if !rows.iter().flatten().any(|known| *known == thread) {
                 rows.push(vec![thread]);
@@ -162,13 +164,13 @@ impl Symmetry {
             .flat_map(|row| row.iter().enumerate().map(|(at, thread)| (*thread, at + 1 == row.len())))
             .collect();
         // One thread after the other takes a path; those behind it in its row take the same or a later one.
-        let mut taken = vec![Taken::From(0); many.len()];
+        let mut taken = vec![PathChoice::From(0); many.len()];
         let mut at = 0;
         let mut next = 0;
         loop {
             let Some(&(thread, ends)) = order.get(at) else {
-                let chosen: Vec<usize> = taken.iter().map(|taken| taken.least()).collect();
-                let count = rows.iter().fold(1u64, |all, row| all.saturating_mul(orders(row, &chosen)));
+                let chosen: Vec<usize> = taken.iter().map(|taken| taken.first_path()).collect();
+                let count = rows.iter().fold(1u64, |all, row| all.saturating_mul(count_orders(row, &chosen)));
                 if !visit(&chosen, count)? || at == 0 {
                     return Ok(());
                 }
@@ -181,8 +183,8 @@ impl Symmetry {
                 None => Vec::new(),
             };
             let path = (next..many[thread]).find(|path| {
-                taken[thread] = Taken::Path(*path);
-                behind.iter().for_each(|other| taken[*other] = Taken::From(*path));
+                taken[thread] = PathChoice::Path(*path);
+                behind.iter().for_each(|other| taken[*other] = PathChoice::From(*path));
                 may_take(&taken)
             });
             match path {
@@ -191,18 +193,18 @@ impl Symmetry {
                     next = if ends { 0 } else { path };
                 }
                 None => {
-                    taken[thread] = Taken::From(0);
-                    behind.iter().for_each(|other| taken[*other] = Taken::From(0));
+                    taken[thread] = PathChoice::From(0);
+                    behind.iter().for_each(|other| taken[*other] = PathChoice::From(0));
                     let Some(before) = at.checked_sub(1) else { return Ok(()) };
                     at = before;
-                    next = taken[order[at].0].least() + 1;
+                    next = taken[order[at].0].first_path() + 1;
                 }
             }
         }
     }
 
     /// The combinations of paths that are alike, this one first, until `visit` has enough.
-    pub(crate) fn for_each_alike<E>(
+    pub(crate) fn for_each_in_orbit<E>(
         &self,
         chosen: &[usize],
         visit: &mut impl FnMut(&[usize]) -> Result<bool, E>,
@@ -226,7 +228,7 @@ impl Symmetry {
     }
 
     /// The first of the combinations of paths, by number, that are alike.
-    pub(crate) fn first_alike(&self, chosen: &[usize]) -> Vec<usize> {
+    pub(crate) fn orbit_representative(&self, chosen: &[usize]) -> Vec<usize> {
         let mut first = chosen.to_vec();
         let mut changed = true;
         while changed {
@@ -243,7 +245,7 @@ impl Symmetry {
     }
 
     /// What is alike in a skeleton whose threads take these paths.
-    pub(crate) fn alike(&self, chosen: &[usize], skeleton: &Skeleton) -> Alike {
+    pub(crate) fn breaking_for(&self, chosen: &[usize], skeleton: &Skeleton) -> SymmetryBreaking {
         let mut ordered = Vec::new();
         for Swap { blocks: [left, right], names } in &self.swaps {
             if !left.iter().zip(right).all(|(a, b)| chosen[*a] == chosen[*b]) {
@@ -266,12 +268,12 @@ impl Symmetry {
             let modifies = stays.iter().find(|(a, _)| skeleton.events[*a].tags.has(Tags::RMW));
             ordered.extend(modifies.or(stays.first()));
         }
-        Alike { ordered, condition: self.condition }
+        SymmetryBreaking { ordered_writes: ordered, preserves_condition: self.preserves_condition }
     }
 }
 
 /// In how many orders threads take the paths that are chosen for them.
-fn orders(row: &[usize], chosen: &[usize]) -> u64 {
+fn count_orders(row: &[usize], chosen: &[usize]) -> u64 {
     let mut paths: Vec<usize> = row.iter().map(|thread| chosen[*thread]).collect();
     paths.sort_unstable();
     // One kind of path after the other takes some of the places that are left.
@@ -285,16 +287,16 @@ fn orders(row: &[usize], chosen: &[usize]) -> u64 {
     u64::try_from(orders).unwrap_or(u64::MAX)
 }
 
-impl Alike {
+impl SymmetryBreaking {
     /// Whether something may change places, and the condition of the question says the same of it.
-    pub(crate) fn is_said_of_all(&self) -> bool {
-        self.condition && !self.ordered.is_empty()
+    pub(crate) fn can_break_symmetry(&self) -> bool {
+        self.preserves_condition && !self.ordered_writes.is_empty()
     }
 }
 
 impl Swap {
     /// Whether of two names that change places both are observed in the end, or none.
-    fn keeps_observed(&self, observed: &[Observable]) -> bool {
+    fn preserves_observed(&self, observed: &[Observable]) -> bool {
         observed.iter().all(|observable| match observable {
             Observable::Location(name, component) => {
                 let other = *self.names.get(name).unwrap_or(name);
@@ -305,36 +307,38 @@ impl Swap {
     }
 
     /// Whether a condition says the same after the swap.
-    fn keeps(&self, condition: Option<&Condition>) -> bool {
+    fn preserves_condition(&self, condition: Option<&Condition>) -> bool {
         let Some(condition) = condition else { return true };
         let same = |term: &Term| term.clone();
-        form(condition, &same) == form(condition, &|term| self.swapped(term))
+        canonical_form(condition, &same) == canonical_form(condition, &|term| self.swap_term(term))
     }
 
-    fn swapped(&self, term: &Term) -> Term {
+    fn swap_term(&self, term: &Term) -> Term {
         match term {
-            Term::Register(thread, register) => Term::Register(self.other(*thread), *register),
-            Term::Location(location, component) => Term::Location(self.name(*location), *component),
+            Term::Register(thread, register) => Term::Register(self.swap_thread(*thread), *register),
+            Term::Location(location, component) => Term::Location(self.swap_location(*location), *component),
             Term::Address(_) | Term::Constant(_) => term.clone(),
         }
     }
 
     /// What stands in the place of an observable after the swap.
-    fn moved(&self, observable: &Observable) -> Observable {
+    fn swap_observable(&self, observable: &Observable) -> Observable {
         match observable {
-            Observable::Register(thread, register) => Observable::Register(self.other(*thread), *register),
+            Observable::Register(thread, register) => {
+                Observable::Register(self.swap_thread(*thread), *register)
+            }
             Observable::Location(location, component) => {
-                Observable::Location(self.name(*location), *component)
+                Observable::Location(self.swap_location(*location), *component)
             }
         }
     }
 
-    fn name(&self, name: LocationId) -> LocationId {
+    fn swap_location(&self, name: LocationId) -> LocationId {
         *self.names.get(&name).unwrap_or(&name)
     }
 
     /// The thread in the place of another.
-    fn other(&self, thread: ThreadId) -> ThreadId {
+    fn swap_thread(&self, thread: ThreadId) -> ThreadId {
         let [left, right] = &self.blocks;
         let index = usize::from(thread.0);
         let other = left.iter().zip(right).find_map(|(a, b)| match index {
@@ -347,14 +351,14 @@ impl Swap {
 }
 
 /// A condition over other terms as text, the same for all orders of its parts.
-fn form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String {
+fn canonical_form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String {
     fn parts(condition: &Condition, and: bool, term: &dyn Fn(&Term) -> Term, all: &mut Vec<String>) {
         match (condition, and) {
             (Condition::And(left, right), true) | (Condition::Or(left, right), false) => {
                 parts(left, and, term, all);
                 parts(right, and, term, all);
             }
-            _ => all.push(form(condition, term)),
+            _ => all.push(canonical_form(condition, term)),
         }
     }
     match condition {
@@ -374,22 +378,22 @@ fn form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String {
             all.sort_unstable();
             format!("{}({})", if and { "and" } else { "or" }, all.join(", "))
         }
-        Condition::Not(inner) => format!("not {}", form(inner, term)),
+        Condition::Not(inner) => format!("not {}", canonical_form(inner, term)),
     }
 }
 
 /// The swap of two blocks of threads, where it is a symmetry of the program.
-fn swap(
+fn find_swap(
     test: &Test,
     paths: &[Vec<Path>],
-    (places, aside): (&[Placement], &Aside),
+    (places, aside): (&[Placement], &IgnoredNames),
     left: &[usize],
     right: &[usize],
 ) -> Option<Swap> {
-    if left.len() != right.len() || groups(places, left) != groups(places, right) {
+    if left.len() != right.len() || group_membership(places, left) != group_membership(places, right) {
         return None;
     }
-    let mut names = Names::new(test, aside);
+    let mut names = NameMatching::new(test, aside);
     for thread in 0..paths.len() {
         let other = |from: &[usize], to: &[usize]| {
             from.iter().position(|t| *t == thread).and_then(|at| to.get(at).copied())
@@ -425,7 +429,7 @@ fn swap(
 }
 
 /// The narrowest scope that counts for where threads are: that of an invocation where something hangs on that.
-fn narrowest(test: &Test, paths: &[Vec<Path>]) -> Scope {
+fn narrowest_scope(test: &Test, paths: &[Vec<Path>]) -> Scope {
     let mut narrowest = Scope::CrossDevice;
     let mut classes: Vec<StorageClassSet> = Vec::new();
     let mut note = |scope: Scope, semantics: Option<&Semantics>| {
@@ -468,7 +472,7 @@ fn narrowest(test: &Test, paths: &[Vec<Path>]) -> Scope {
 }
 
 /// Which of some threads share a workgroup, and which a subgroup.
-fn groups(places: &[Placement], threads: &[usize]) -> Vec<[bool; 2]> {
+fn group_membership(places: &[Placement], threads: &[usize]) -> Vec<[bool; 2]> {
     let shares = |one: usize, other: usize| {
         [Scope::Workgroup, Scope::Subgroup]
             .map(|scope| places[one].instance(scope) == places[other].instance(scope))
@@ -508,7 +512,7 @@ mod tests {
             .swaps
             .iter()
             .map(|swap| format!("{}-{}", block(&swap.blocks[0]), block(&swap.blocks[1])));
-        swaps.collect::<Vec<_>>().join(" ") + if symmetry.condition { "" } else { " |" }
+        swaps.collect::<Vec<_>>().join(" ") + if symmetry.preserves_condition { "" } else { " |" }
     }
 
     const ALL: &str = "exists (x == 7)";

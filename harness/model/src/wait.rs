@@ -15,23 +15,23 @@
 
 use litmus::{Access, Place, Placement, Scope, Test};
 
-use crate::line::Taken;
+use crate::line::PathChoice;
 use crate::path::{Memory, Path, Step, StepKind};
 use crate::symbolic::{Constraint, LocalRead};
 
 /// The paths of a test for races alone, and for final states alone.
 #[derive(Debug)]
-pub(crate) struct Waits {
+pub(crate) struct SpinLoopReduction {
     /// For each thread its paths, and first where it waits the one that ends before its last load.
-    pub(crate) before: Vec<Vec<Path>>,
+    pub(crate) stuck_paths: Vec<Vec<Path>>,
     /// For each thread its paths that come past the loop, all where it has none.
-    pub(crate) behind: Vec<Vec<Path>>,
-    waiting: Vec<bool>,
+    pub(crate) exited_paths: Vec<Vec<Path>>,
+    is_spinning: Vec<bool>,
 }
 
-impl Waits {
+impl SpinLoopReduction {
     /// Where several threads wait so.
-    pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> Option<Waits> {
+    pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> Option<SpinLoopReduction> {
         let plain = test.filter.is_none()
             && !test.has_undefined()
             && test.system_sync.is_empty()
@@ -43,33 +43,39 @@ impl Waits {
         if !plain || !paths.iter().flatten().all(is_plain) {
             return None;
         }
-        let mut waits = Waits { before: Vec::new(), behind: Vec::new(), waiting: Vec::new() };
+        let mut waits =
+            SpinLoopReduction { stuck_paths: Vec::new(), exited_paths: Vec::new(), is_spinning: Vec::new() };
         for thread in 0..paths.len() {
-            let stands = stands(test, thread, paths);
+            let stands = split_at_last_load(test, thread, paths);
             let paths = &paths[thread];
-            waits.waiting.push(stands.is_some());
+            waits.is_spinning.push(stands.is_some());
             match stands {
                 Some((stands, behind)) => {
-                    waits.before.push([stands].into_iter().chain(behind.iter().cloned()).collect());
-                    waits.behind.push(behind);
+                    waits.stuck_paths.push([stands].into_iter().chain(behind.iter().cloned()).collect());
+                    waits.exited_paths.push(behind);
                 }
                 None => {
-                    waits.before.push(paths.clone());
-                    waits.behind.push(paths.clone());
+                    waits.stuck_paths.push(paths.clone());
+                    waits.exited_paths.push(paths.clone());
                 }
             }
         }
-        (waits.waiting.iter().filter(|waiting| **waiting).count() > 1).then_some(waits)
+        (waits.is_spinning.iter().filter(|waiting| **waiting).count() > 1).then_some(waits)
     }
 
     /// Whether at most one of those who wait has come past its loop.
-    pub(crate) fn may_take(&self, taken: &[Taken]) -> bool {
-        self.waiting.iter().zip(taken).filter(|(waiting, taken)| **waiting && taken.least() > 0).count() <= 1
+    pub(crate) fn can_choose(&self, taken: &[PathChoice]) -> bool {
+        self.is_spinning
+            .iter()
+            .zip(taken)
+            .filter(|(waiting, taken)| **waiting && taken.first_path() > 0)
+            .count()
+            <= 1
     }
 }
 
 /// The path of a thread that ends before its last load, and those past the loop, where these only read.
-fn stands(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option<(Path, Vec<Path>)> {
+fn split_at_last_load(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option<(Path, Vec<Path>)> {
     let (ended, stopped): (Vec<&Path>, Vec<&Path>) =
         paths.get(thread)?.iter().partition(|path| path.terminated);
     let [stopped] = stopped.as_slice() else { return None };
@@ -90,11 +96,11 @@ fn stands(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option<(Path, Vec<
         !matches!(memory.access, Access::Atomic { .. }) && !step.cooperative && !step.continues
     };
     let only_reads = |path: &&Path| {
-        let same = path.steps.iter().zip(&stopped.steps).all(|(one, other)| is_same(one, other))
+        let same = path.steps.iter().zip(&stopped.steps).all(|(one, other)| is_same_step(one, other))
             && path.constraints.iter().filter(known).eq(stopped.constraints.iter().filter(known));
         same && path.steps.get(stopped.steps.len()..).is_some_and(|behind| behind.iter().all(reads))
     };
-    let ordered = !load.cooperative && is_ordered(test, (thread, *scope), memory, paths);
+    let ordered = !load.cooperative && is_mutually_ordered(test, (thread, *scope), memory, paths);
     if !ordered || ended.is_empty() || !ended.iter().all(only_reads) {
         return None;
     }
@@ -105,7 +111,12 @@ fn stands(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option<(Path, Vec<
 }
 
 /// Whether an atomic access of a thread is mutually ordered with all that writes its storage.
-fn is_ordered(test: &Test, (thread, scope): (usize, Scope), memory: &Memory, paths: &[Vec<Path>]) -> bool {
+fn is_mutually_ordered(
+    test: &Test,
+    (thread, scope): (usize, Scope),
+    memory: &Memory,
+    paths: &[Vec<Path>],
+) -> bool {
     let place = |thread: usize| -> Option<Placement> {
         match test.threads.get(thread)?.place {
             Place::Device(place) => Some(place),
@@ -132,7 +143,7 @@ fn is_ordered(test: &Test, (thread, scope): (usize, Scope), memory: &Memory, pat
 }
 
 /// Whether two paths of one thread make the same step: the same turn of the same instruction, of the same values.
-fn is_same(one: &Step, other: &Step) -> bool {
+fn is_same_step(one: &Step, other: &Step) -> bool {
     let stored = |step: &Step| match &step.kind {
         StepKind::Write(_, stored) => Some(stored.clone()),
         StepKind::Rmw(_, stored) => stored.clone(),

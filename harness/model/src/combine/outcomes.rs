@@ -2,11 +2,11 @@
 
 use litmus::Outcome;
 
-use super::{Choice, Combiner, all_choices};
+use super::{LocationChoice, OutcomeCollector, all_choices};
 use crate::search::Leaf;
 use crate::valuation::{Valuation, Values, constraints_met, stored_value, valuations};
 
-impl Combiner<'_> {
+impl OutcomeCollector<'_> {
     /// Visits the outcomes of a leaf's executions, each with whether values of it come out of thin air, until `visit` has enough, and not
     /// many more than `most` of them. How many were looked at; `None` when the time was up.
     pub(crate) fn outcomes(
@@ -19,16 +19,16 @@ impl Combiner<'_> {
             true => self.observed_choices(solutions),
             false => all_choices(solutions),
         });
-        let choices: Vec<Vec<Choice>> = choices.collect();
+        let choices: Vec<Vec<LocationChoice>> = choices.collect();
         let mut looked_at = 0;
         let mut rf = vec![None; self.skeleton.len()];
-        let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
+        let complete = self.for_each_choice(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
             let values = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
             let shown = values.iter().filter(|shown| constraints_met(self.skeleton, &shown.values));
             looked_at += 1;
             let mut going = looked_at <= most;
             for Valuation { values, thin_air } in shown {
-                going = going && visit(&self.outcome(values, last), *thin_air);
+                going = going && visit(&self.to_outcome(values, last), *thin_air);
             }
             going
         });

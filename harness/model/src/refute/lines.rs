@@ -3,7 +3,7 @@
 use litmus::Value;
 
 use super::{Refuter, Term};
-use crate::line::Line;
+use crate::line::RmwChain;
 use crate::matrix::Matrix;
 use crate::sat::Solver;
 use crate::valuation::stored_value;
@@ -17,14 +17,14 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     pub(super) fn demand_lines(&mut self) {
         let domains = self.domains.clone();
         for line in &domains.lines {
-            for (read, write) in &line.links {
+            for (read, write) in &line.rmw_events {
                 for (source, reads) in self.sources_of(*read) {
                     if source != line.initial {
                         let before = self.ordered(source, *write);
                         self.implies(&[reads], before);
                     }
                     for (_, other) in
-                        line.links.iter().filter(|(_, other)| other != write && *other != source)
+                        line.rmw_events.iter().filter(|(_, other)| other != write && *other != source)
                     {
                         let behind =
                             if source == line.initial { Term::Yes } else { self.ordered(source, *other) };
@@ -39,11 +39,11 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
 
     /// Where every write is at least what was read, and the more the more that was, whoever comes later finds at least what the earlier
     /// one wrote: by induction over those between them. So a number that needs all others before it has them there.
-    fn demand_rising(&mut self, line: &Line) {
+    fn demand_rising(&mut self, line: &RmwChain) {
         let Some(rises) = self.rises(line) else { return };
         self.demand_each(line, &rises);
         let mut at_least: Vec<Vec<(Value, Term)>> = Vec::new();
-        for ((read, _), rises) in line.links.iter().zip(&rises) {
+        for ((read, _), rises) in line.rmw_events.iter().zip(&rises) {
             let returned = self.returned(*read);
             let mut terms = Vec::new();
             let mut above = Term::No;
@@ -56,8 +56,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             terms.reverse();
             at_least.push(terms);
         }
-        for (one, (_, first)) in line.links.iter().enumerate() {
-            for (other, (_, second)) in line.links.iter().enumerate() {
+        for (one, (_, first)) in line.rmw_events.iter().enumerate() {
+            for (other, (_, second)) in line.rmw_events.iter().enumerate() {
                 if one == other {
                     continue;
                 }
@@ -72,15 +72,17 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     }
 
     /// Where every write adds the same, every number on the way is found by somebody.
-    fn demand_each(&mut self, line: &Line, rises: &[Rises]) {
+    fn demand_each(&mut self, line: &RmwChain, rises: &[Rises]) {
         let steps = rises.iter().flatten().map(|(found, written)| written.0 - found.0);
         let (least, most) =
             steps.fold((u64::MAX, 0), |(least, most), step| (least.min(step), most.max(step)));
         let first = stored_value(self.skeleton, line.initial, &vec![None; self.skeleton.len()]);
         let Some(Value(first)) = first.filter(|_| least == most && least > 0) else { return };
-        for number in (first..).step_by(usize::try_from(least).unwrap_or(usize::MAX)).take(line.links.len()) {
+        for number in
+            (first..).step_by(usize::try_from(least).unwrap_or(usize::MAX)).take(line.rmw_events.len())
+        {
             let mut finders = Vec::new();
-            for (read, _) in &line.links {
+            for (read, _) in &line.rmw_events {
                 let returned = self.returned(*read);
                 finders.extend(returned.iter().filter(|(value, _)| value.0 == number).map(|(_, term)| *term));
             }
@@ -90,9 +92,9 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     }
 
     /// What each link makes of what it may find; `None` where something does not rise.
-    fn rises(&self, line: &Line) -> Option<Vec<Rises>> {
+    fn rises(&self, line: &RmwChain) -> Option<Vec<Rises>> {
         let mut known = vec![None; self.skeleton.len()];
-        let each = line.links.iter().map(|(read, write)| {
+        let each = line.rmw_events.iter().map(|(read, write)| {
             let mut found = self.domains.returned(*read).to_vec();
             found.sort_unstable();
             let mut rises = Rises::new();

@@ -5,7 +5,7 @@ use litmus::{Outcome, ResolvedCondition, Side, Value};
 use super::values::Domains;
 use super::{Refuter, Term};
 use crate::cat::Axiom;
-use crate::combine::{Combiner, Demand, Sought};
+use crate::combine::{ExecutionGoal, OutcomeCollector, ValueConstraint};
 use crate::matrix::Matrix;
 use crate::prepared::Prepared;
 use crate::sat::{Literal, Solver};
@@ -65,7 +65,7 @@ fn observed(sides: [Side; 2]) -> Vec<usize> {
 
 impl Domains {
     /// Whether every question about the final values can be put to clauses.
-    pub(crate) fn can_ask(&self, skeleton: &Skeleton, combiner: &Combiner<'_>) -> bool {
+    pub(crate) fn can_ask(&self, skeleton: &Skeleton, combiner: &OutcomeCollector<'_>) -> bool {
         let reads = |index: usize| match skeleton.finals.get(index) {
             Some(FinalValue::Expression(expression)) => reads_of(expression),
             _ => Vec::new(),
@@ -85,8 +85,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     /// Looks for a consistent execution, with `flag` for one that raises it; `None` when the budget was used up.
     fn look(
         &mut self,
-        combiner: &Combiner<'_>,
-        sought: Sought<'_>,
+        combiner: &OutcomeCollector<'_>,
+        sought: ExecutionGoal<'_>,
         flag: Option<(usize, Literal)>,
     ) -> Option<Shown> {
         let holds = self.sought(combiner, sought);
@@ -98,9 +98,9 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             Term::If(literal) => assumed.push(literal),
         }
         let any_alike = match sought {
-            Sought::Any | Sought::Kept => true,
-            Sought::Answer(_) => combiner.alike.condition,
-            Sought::Misses(_) | Sought::Outcome(_) => false,
+            ExecutionGoal::Any | ExecutionGoal::InFilter => true,
+            ExecutionGoal::ConditionIs(_) => combiner.alike.preserves_condition,
+            ExecutionGoal::Violates(_) | ExecutionGoal::Outcome(_) => false,
         };
         assumed.extend(self.first_alike.filter(|_| any_alike));
         if self.solver.is_spent() {
@@ -136,8 +136,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     /// than these, and what they raise is added, each with what it rests on. `None` when the budget was used up.
     pub(crate) fn ask(
         &mut self,
-        combiner: &Combiner<'_>,
-        sought: Sought<'_>,
+        combiner: &OutcomeCollector<'_>,
+        sought: ExecutionGoal<'_>,
         raised: Option<&mut Vec<(Flags, Shown)>>,
     ) -> Option<Shown> {
         // What was made past the budget is not all.
@@ -148,8 +148,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         let mut best = Shown::Never;
         for flag in self.flags.clone() {
             let mut more = Flags::default();
-            more.raise(&self.prepared.plan.axioms[flag.0]);
-            if known(raised).misses(more) {
+            more.raise_axiom(&self.prepared.plan.axioms[flag.0]);
+            if known(raised).lacks_any_of(more) {
                 let shown = self.look(combiner, sought, Some(flag))?;
                 if shown > Shown::Never {
                     raised.push((more, shown));
@@ -171,7 +171,12 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
 
     /// Whether the execution that the solver found is consistent, raises the flag, and is looked for, by the plan itself and
     /// the values that flow in it. `None` where the values are none of those that are tried.
-    fn shows(&self, combiner: &Combiner<'_>, sought: Sought<'_>, flag: Option<usize>) -> Option<Shown> {
+    fn shows(
+        &self,
+        combiner: &OutcomeCollector<'_>,
+        sought: ExecutionGoal<'_>,
+        flag: Option<usize>,
+    ) -> Option<Shown> {
         let Prepared { plan, rf, co, .. } = self.prepared;
         let mut bounds = self.ground.bounds.clone();
         let mut reads_from = vec![None; self.skeleton.len()];
@@ -213,33 +218,33 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         let shown = values
             .iter()
             .filter(|shown| constraints_met(self.skeleton, &shown.values))
-            .filter(|shown| combiner.is_sought(sought, &combiner.outcome(&shown.values, &last)));
+            .filter(|shown| combiner.is_goal_met(sought, &combiner.to_outcome(&shown.values, &last)));
         shown.map(|v| if v.thin_air { Shown::OutOfThinAir } else { Shown::Grounded }).max()
     }
 
     /// A term that holds only where what is looked for does.
-    fn sought(&mut self, combiner: &Combiner<'_>, sought: Sought<'_>) -> Term {
+    fn sought(&mut self, combiner: &OutcomeCollector<'_>, sought: ExecutionGoal<'_>) -> Term {
         let mut terms = Vec::new();
-        if !matches!(sought, Sought::Any | Sought::Outcome(_)) {
+        if !matches!(sought, ExecutionGoal::Any | ExecutionGoal::Outcome(_)) {
             terms.push(self.condition(&combiner.filter, true));
         }
         match sought {
-            Sought::Any | Sought::Kept => {}
-            Sought::Answer(wanted) => terms.push(self.condition(&combiner.condition, wanted)),
-            Sought::Misses(part) => terms.push(match combiner.missed_part(part) {
+            ExecutionGoal::Any | ExecutionGoal::InFilter => {}
+            ExecutionGoal::ConditionIs(wanted) => terms.push(self.condition(&combiner.condition, wanted)),
+            ExecutionGoal::Violates(part) => terms.push(match combiner.negated_conjunct(part) {
                 Some((index, demand)) => self.demanded(index, demand),
                 None => Term::No,
             }),
-            Sought::Outcome(Outcome(values)) => {
+            ExecutionGoal::Outcome(Outcome(values)) => {
                 for (index, value) in values.iter().enumerate() {
-                    terms.push(self.demanded(index, Demand::Value(*value)));
+                    terms.push(self.demanded(index, ValueConstraint::Value(*value)));
                 }
             }
         }
         self.all(&terms)
     }
 
-    fn demanded(&mut self, index: usize, demand: Demand) -> Term {
+    fn demanded(&mut self, index: usize, demand: ValueConstraint) -> Term {
         self.finals_meet(&[index], &|values| values.first().is_some_and(|value| demand.allows(*value)))
     }
 

@@ -7,7 +7,7 @@ use litmus::Value;
 
 use super::{Refuter, Term};
 use crate::combine::ValueRules;
-use crate::line::Line;
+use crate::line::RmwChain;
 use crate::matrix::Matrix;
 use crate::sat::{Literal, Solver};
 use crate::search::ReadChoice;
@@ -34,7 +34,7 @@ pub(crate) struct Domains {
     /// Whether reads may take their values from each other in a circle.
     pub(super) circular: bool,
     /// The storages whose values go along the order of their writes.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<RmwChain>,
 }
 
 impl Domains {
@@ -43,7 +43,7 @@ impl Domains {
         skeleton: &Skeleton,
         reads: &[ReadChoice],
         rules: &ValueRules<'_>,
-        lines: &[Line],
+        lines: &[RmwChain],
     ) -> Option<Domains> {
         let mut returned: Vec<Vec<Value>> = vec![Vec::new(); skeleton.len()];
         let mut stored = returned.clone();
@@ -173,15 +173,15 @@ fn for_each(reads: &[u16], values: &[Vec<Value>], visit: &mut dyn FnMut(&Known<'
 }
 
 /// Through how many writes a value may have passed that is read from a line: a read-modify-write does not read what it wrote.
-fn passed(skeleton: &Skeleton, read: usize, lines: &[Line]) -> Option<usize> {
+fn passed(skeleton: &Skeleton, read: usize, lines: &[RmwChain]) -> Option<usize> {
     let line = lines.iter().find(|line| Some(line.storage) == skeleton.events[read].storage)?;
-    let own = line.links.iter().any(|(link, _)| *link == read);
-    Some(line.links.len() - usize::from(own))
+    let own = line.rmw_events.iter().any(|(link, _)| *link == read);
+    Some(line.rmw_events.len() - usize::from(own))
 }
 
 /// For each event the reads whose values may flow into what it returns, by one read. What is read from a line flows there from nowhere
 /// else, and in no circle.
-pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice], lines: &[Line]) -> Vec<Vec<usize>> {
+pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice], lines: &[RmwChain]) -> Vec<Vec<usize>> {
     let mut depends = vec![Vec::new(); skeleton.len()];
     let is_in_line = |read: usize| passed(skeleton, read, lines).is_some();
     for choice in reads.iter().filter(|choice| !is_in_line(choice.read)) {
