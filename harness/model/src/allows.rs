@@ -1,4 +1,4 @@
-//! Whether one given outcome is allowed, without listing the others.
+//! Decides whether one given outcome is allowed, without listing the others.
 
 use std::sync::Arc;
 
@@ -16,12 +16,13 @@ use crate::skeleton::Skeleton;
 use crate::valuation::ValueDomain;
 use crate::{Model, Options, PredictError, predict};
 
-/// Whether a model allows an outcome of a test, one whose values stand in the order of [`Test::observables`]; `None` when
-/// the time was up before that was known. A test's filter plays no part in it.
+/// Decides whether a model allows one outcome of a test; `None` if the budget ran out first.
 ///
-/// Whoever has several outcomes of one test asks an [`OutcomeQuestion`].
+/// The outcome's values are in the order of [`Test::observables`]. The test's filter is ignored. For several
+/// outcomes of one test, use [`OutcomeQuestion`].
 ///
 /// # Errors
+///
 /// As for [`predict`](crate::predict).
 pub fn allows(
     test: &Test,
@@ -32,7 +33,7 @@ pub fn allows(
     Ok(OutcomeQuestion::new(test, model, options)?.allows(outcome, options))
 }
 
-/// A test and a model, ready to be asked about outcomes one by one.
+/// A test and a model, prepared for queries about single outcomes.
 #[derive(Debug)]
 pub struct OutcomeQuestion<'t> {
     test: &'t Test,
@@ -40,11 +41,11 @@ pub struct OutcomeQuestion<'t> {
     out_of_thin_air: bool,
     domain: ValueDomain<'t>,
     grounds: Vec<(Skeleton, Arc<Prepared>, AnyGround)>,
-    /// Whether the bound of loops ends a thread on some path.
+    /// True if the loop bound ends a thread on some path.
     cut: bool,
 }
 
-/// What is known of a skeleton, on matrices of the smallest size that holds it.
+/// The static bounds of an event structure, on the smallest matrix type that holds it.
 #[derive(Debug)]
 enum AnyGround {
     Of8(Start<Matrix8>),
@@ -55,7 +56,7 @@ enum AnyGround {
     Of256(Start<Matrix256>),
 }
 
-/// Where the question begins.
+/// The prepared start state of a query on one event structure.
 #[derive(Debug)]
 enum Start<M: Matrix> {
     Few(BruteForce<M>),
@@ -93,9 +94,10 @@ impl<M: Matrix> Start<M> {
 }
 
 impl<'t> OutcomeQuestion<'t> {
-    /// Works out what the program alone decides. Of `options` only the unrolling of loops matters here.
+    /// Computes the static bounds of the test's event structures. Only the loop bound of `options` is used.
     ///
     /// # Errors
+    ///
     /// As for [`predict`](crate::predict).
     pub fn new(
         test: &'t Test,
@@ -128,8 +130,10 @@ impl<'t> OutcomeQuestion<'t> {
         Ok(OutcomeQuestion { test, observables, out_of_thin_air: semantic.values_free, domain, grounds, cut })
     }
 
-    /// Whether the outcome is allowed; `None` when the budget was used up before that was known, or runs are cut off at the bound of loops and none of
-    /// the others shows it. An outcome of another length than [`Test::observables`] is none of the test's.
+    /// Decides whether the outcome is allowed; `None` if unknown.
+    ///
+    /// The answer is unknown if the budget ran out, or if the loop bound cut some runs off and no complete
+    /// run shows the outcome. An outcome whose length differs from [`Test::observables`] is not allowed.
     pub fn allows(&self, outcome: &Outcome, options: &Options) -> Option<bool> {
         self.allows_within(outcome, &BudgetTracker::new(options.budget))
     }

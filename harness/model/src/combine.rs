@@ -1,4 +1,4 @@
-//! From solved locations to outcomes and races.
+//! Combines the solutions of single locations to outcomes and races of one event structure.
 
 mod candidates;
 mod findings;
@@ -22,39 +22,39 @@ use crate::valuation::{
     Valuation, ValueDomain, Values, constraints_met, final_value, is_plain, reads_of, valuations,
 };
 
-/// Outcomes that are listed at most, of each kind.
+/// Limit of listed outcomes, of each kind.
 const MAX_LISTED_OUTCOMES: usize = 1 << 16;
 
-/// How values work in the model and which of them exist.
+/// The value semantics of a model: whether values may be self-justifying, and their domain.
 pub(crate) struct ValueRules<'a> {
-    /// Values may depend on themselves.
+    /// If set, values may depend on themselves.
     pub(crate) out_of_thin_air: bool,
-    /// The values that may appear from nowhere.
+    /// The values that may appear out of thin air.
     pub(crate) domain: &'a ValueDomain<'a>,
 }
 
-/// Which executions are looked for.
+/// The executions that a query looks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ExecutionGoal<'o> {
-    /// All of them.
+    /// Any consistent execution.
     Any,
-    /// Those that the filter keeps.
+    /// Executions that satisfy the filter.
     InFilter,
-    /// Those of them of which the question's condition says this.
+    /// Executions inside the filter in which the question's condition has this value.
     ConditionIs(bool),
-    /// Those of them that miss this part of a condition that is a conjunction.
+    /// Executions inside the filter that violate this conjunct of the condition.
     Violates(usize),
-    /// Those with this outcome, whatever the filter says.
+    /// Executions with this outcome, regardless of the filter.
     Outcome(&'o Outcome),
 }
 
-/// What is demanded of a final value.
+/// A constraint on one final value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ValueConstraint {
     Value(Value),
-    /// That it is this number, as a signed value of the type.
+    /// The value is this number, read as a signed value of the type.
     Number(ScalarType, i64),
-    /// That it is another.
+    /// The value differs from this number, read as a signed value of the type.
     NotNumber(ScalarType, i64),
 }
 
@@ -68,7 +68,8 @@ impl ValueConstraint {
     }
 }
 
-/// Adds what a condition demands of single values; false where it demands more than that.
+/// Adds the constraints that a conjunction puts on single values; false if the condition requires more than
+/// these.
 fn collect_value_constraints(
     condition: &ResolvedCondition,
     demands: &mut Vec<(usize, ValueConstraint)>,
@@ -91,29 +92,29 @@ fn collect_value_constraints(
     }
 }
 
-/// Collects the findings of one skeleton.
+/// Collects the findings of one event structure.
 pub(crate) struct OutcomeCollector<'a> {
     pub(crate) skeleton: &'a Skeleton,
     pub(crate) rules: ValueRules<'a>,
     pub(crate) purse: &'a BudgetTracker<'a>,
     pub(crate) plain: bool,
     observed: Vec<u16>,
-    /// The test's filter, true where there is none.
+    /// The test's filter; true if it has none.
     pub(crate) filter: ResolvedCondition,
-    /// The condition of the test's question, true where there is none.
+    /// The condition of the test's question; true if it has none.
     pub(crate) condition: ResolvedCondition,
-    /// What is alike in the skeleton.
+    /// Symmetry breaking for this event structure.
     pub(crate) alike: SymmetryBreaking,
-    /// What of the skeleton is only counted on.
+    /// The RMW chains of this event structure.
     pub(crate) rmw_chains: Vec<RmwChain>,
-    /// How the condition may be told of threads that have changed places, where these ways are few enough.
+    /// The variants of the condition under the thread symmetries, if they are few enough.
     pub(crate) condition_orbit: Option<&'a ConditionOrbit>,
 }
 
-/// The value of the last write to a location, as far as it is known, where it is observed.
+/// The value of the last write to a location if it is observed, as far as it is known.
 type LastValue = Option<Option<Value>>;
 
-/// One way of solving a location, with its weight.
+/// One solution of a location: reads-from pairs, the last write and the weight.
 type LocationChoice = (Vec<(u16, u16)>, Option<u16>, u64);
 
 impl<'a> OutcomeCollector<'a> {
@@ -156,7 +157,8 @@ impl<'a> OutcomeCollector<'a> {
         }
     }
 
-    /// The same for a skeleton that has this alike, of a test whose condition may be told in these ways.
+    /// Returns the collector with the symmetry breaking of its event structure and the test's condition
+    /// orbit.
     pub(crate) fn with_symmetry(
         self,
         alike: SymmetryBreaking,
@@ -165,29 +167,29 @@ impl<'a> OutcomeCollector<'a> {
         OutcomeCollector { alike, condition_orbit: tellings, ..self }
     }
 
-    /// The same for a skeleton of which this is only counted on.
+    /// Returns the collector with the RMW chains of its event structure.
     pub(crate) fn with_rmw_chains(self, lines: Vec<RmwChain>) -> OutcomeCollector<'a> {
         OutcomeCollector { rmw_chains: lines, ..self }
     }
 
-    /// The goal of a search that adds to the findings.
+    /// Returns a search visitor that adds to the findings.
     pub(crate) fn findings_visitor<'s>(&'s self, findings: &'s mut Findings) -> FindingsVisitor<'s, 'a> {
         FindingsVisitor { combiner: self, findings }
     }
 
-    /// Whether executions that read like this can add to the findings.
+    /// Returns true if executions with these reads-from edges can add to the findings.
     fn wants(&self, flags: Flags, reads_from: &[Option<u16>], findings: &Findings) -> bool {
         if findings.grounded.lacks_any_of(flags) {
             return true;
         }
         if !self.skeleton.terminated {
-            // Only races count, and the number of executions as long as all are counted.
+            // Cut-off runs contribute only races, and the number of executions while all are counted.
             return !findings.unlisted;
         }
         if !findings.unlisted {
             return true;
         }
-        // What is left are an outcome that meets the condition and one that misses it.
+        // Two findings remain open: an outcome that satisfies the condition and one that violates it.
         let possible = |condition: &ResolvedCondition, wanted: bool| {
             self.partial_condition(condition, reads_from, &[]).is_none_or(|holds| holds == wanted)
         };
@@ -196,8 +198,8 @@ impl<'a> OutcomeCollector<'a> {
                 || !findings.has_mismatch && possible(&self.condition, false))
     }
 
-    /// Adds the executions of one leaf of the search, not many more than `most` where each must be looked at; how many were
-    /// looked at.
+    /// Adds the executions of one leaf and returns the number visited, about `most` at most if each must be
+    /// visited.
     fn add_leaf(&self, leaf: &Leaf, most: u64, findings: &mut Findings) -> u64 {
         if self.plain {
             let count = leaf.locations.iter().fold(1u64, |product, solutions| {
@@ -248,9 +250,11 @@ impl<'a> OutcomeCollector<'a> {
         looked_at
     }
 
-    /// Whether there is an outcome inside the filter, one that meets the question's condition, and one that misses it,
-    /// without listing all outcomes: the values of one location say nothing about those of another, so that a condition
-    /// is decided as soon as the values it depends on are.
+    /// Decides the filter and the question's condition for a leaf without listing its outcomes.
+    ///
+    /// It looks for an outcome inside the filter, one that satisfies the condition and one that violates it.
+    /// The values of different locations are independent here, so that a condition is decided once the values
+    /// that it reads are.
     fn decide_leaf(&self, choices: &[Vec<LocationChoice>], flagged: Flags, findings: &mut Findings) {
         let search = |sought: ExecutionGoal<'_>| {
             let mut rf = vec![None; self.skeleton.len()];
@@ -267,7 +271,8 @@ impl<'a> OutcomeCollector<'a> {
         findings.has_mismatch = findings.has_mismatch || search(ExecutionGoal::ConditionIs(false));
     }
 
-    /// Whether some combination of the choices meets what `decided` says of them, as soon as it can tell.
+    /// Returns true if some combination of choices satisfies `decided`, which is evaluated on partial choices
+    /// too.
     fn satisfiable(
         &self,
         decided: &impl Fn(&[Option<u16>], &[u16]) -> Option<bool>,
@@ -309,7 +314,7 @@ impl<'a> OutcomeCollector<'a> {
         condition.decided(&mut |index| self.partial_final_value(index, rf, last))
     }
 
-    /// The value of an observable, as far as it is known.
+    /// Returns the value of an observable, as far as it is known.
     fn partial_final_value(&self, index: usize, rf: &[Option<u16>], last: &[u16]) -> Option<Value> {
         let stored = |write: u16| {
             self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())
@@ -325,7 +330,7 @@ impl<'a> OutcomeCollector<'a> {
         }
     }
 
-    /// Whether executions that read like this are looked for, as far as that is known.
+    /// Evaluates the goal on partial reads-from edges; `None` while it is undecided.
     pub(crate) fn partial_match(
         &self,
         sought: ExecutionGoal<'_>,
@@ -387,13 +392,13 @@ impl<'a> OutcomeCollector<'a> {
         }
     }
 
-    /// How many parts the condition has where it is a conjunction of demands on single values.
+    /// Returns the number of conjuncts if the condition is a conjunction of constraints on single values.
     pub(crate) fn conjunct_count(&self) -> Option<usize> {
         let mut demands = Vec::new();
         collect_value_constraints(&self.condition, &mut demands).then_some(demands.len())
     }
 
-    /// What misses a part of the condition.
+    /// Returns the constraint that violates one conjunct of the condition.
     pub(crate) fn negated_conjunct(&self, part: usize) -> Option<(usize, ValueConstraint)> {
         let mut demands = Vec::new();
         collect_value_constraints(&self.condition, &mut demands);
@@ -405,7 +410,7 @@ impl<'a> OutcomeCollector<'a> {
         }
     }
 
-    /// Whether one of the executions is looked for; `None` when the time was up before that was known.
+    /// Returns true if one of the leaf's executions meets the goal; `None` if the budget ran out first.
     pub(crate) fn leaf_meets_goal(&self, leaf: &Leaf, sought: ExecutionGoal<'_>) -> Option<bool> {
         let mut rf = vec![None; self.skeleton.len()];
         if self.plain {
@@ -427,8 +432,11 @@ impl<'a> OutcomeCollector<'a> {
         (found.get() || complete).then_some(found.get())
     }
 
-    /// The reads with those writes that an execution which is looked for may read from, and whether all of these serve
-    /// alike; `None` where there is no such execution. Every value that is written must be known.
+    /// Restricts each read to the writes that an execution of the goal may read from; `None` if there is no
+    /// such execution.
+    ///
+    /// The flag is true if all of these writes serve the goal equally. The value of every write must be
+    /// known.
     pub(crate) fn restrict_sources(
         &self,
         reads: &[ReadChoice],
@@ -478,7 +486,7 @@ impl<'a> OutcomeCollector<'a> {
         reads.iter().all(|choice| !choice.candidates.is_empty()).then_some((reads, alike))
     }
 
-    /// The distinct values of what is observed of a location, each by one example.
+    /// Returns the distinct observable results of a location, each with one example.
     fn observed_choices(&self, solutions: &[Solution]) -> Vec<LocationChoice> {
         let mut seen: QuickSet<(Vec<Option<Value>>, LastValue)> = QuickSet::default();
         let mut choices = Vec::new();
@@ -524,7 +532,7 @@ impl<'a> OutcomeCollector<'a> {
         choices
     }
 
-    /// Visits every combination of the choices until `visit` has enough; false when the time was up.
+    /// Visits every combination of the choices until `visit` returns false; false if the budget ran out.
     fn for_each_choice(
         &self,
         choices: &[Vec<LocationChoice>],
@@ -612,7 +620,8 @@ impl<'a> OutcomeCollector<'a> {
         }
     }
 
-    /// Adds one execution of a plain skeleton: a candidate, and what it shows where it is consistent and raises `flags`.
+    /// Adds one execution of a plain event structure: a candidate, and its findings if it is consistent and
+    /// raises `flags`.
     pub(crate) fn add_execution(
         &self,
         rf: &[Option<u16>],
@@ -661,7 +670,7 @@ impl<'a> OutcomeCollector<'a> {
     }
 }
 
-/// A combiner with what it adds to.
+/// A search visitor that adds each leaf to the findings.
 pub(crate) struct FindingsVisitor<'s, 'a> {
     combiner: &'s OutcomeCollector<'a>,
     findings: &'s mut Findings,
@@ -677,7 +686,7 @@ impl LeafVisitor for FindingsVisitor<'_, '_> {
     }
 }
 
-/// How many executions a solution stands for.
+/// Returns the number of executions that a solution represents.
 fn solution_weight(solution: &Solution) -> u64 {
     solution
         .reads_from
@@ -685,7 +694,7 @@ fn solution_weight(solution: &Solution) -> u64 {
         .fold(solution.orders, |product, (_, source)| product.saturating_mul(source.writes().len() as u64))
 }
 
-/// Every choice of a location with its reads spelled out.
+/// Returns every choice of a location, with the source of each read.
 fn all_choices(solutions: &[Solution]) -> Vec<LocationChoice> {
     let mut choices = Vec::new();
     for solution in solutions {

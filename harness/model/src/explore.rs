@@ -1,5 +1,7 @@
-//! What is found out about one skeleton, and in which way: all of its executions where these are few enough, otherwise one
-//! question after the other, each only until it is answered.
+//! Strategy selection for one event structure: exhaustive search while it is small, else one query per
+//! question.
+//!
+//! All strategies give the same answers. A query that exceeds its budget stays undecided.
 
 use std::rc::Rc;
 
@@ -16,30 +18,30 @@ use crate::search::{Flags, Leaf, LeafVisitor, Search, StaticBounds};
 use crate::skeleton::Skeleton;
 use crate::symmetry::ConditionOrbit;
 
-/// In which ways a skeleton may be explored.
+/// The enabled strategies and their step limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExplorationStrategy {
-    /// Whether few executions are evaluated one by one.
+    /// If set, evaluates few executions one by one.
     brute_force: bool,
-    /// How many steps the search for all executions may take before single questions are asked instead.
+    /// Step limit of the search for all executions, before it falls back to single queries.
     steps: u64,
-    /// How many steps the search for one answer may take before a solver is asked that learns from conflicts.
+    /// Step limit of the search for one answer, before it falls back to the SAT solver.
     pub(crate) decide_steps: u64,
-    /// How many steps the search may take in which threads that do the same come in their order, for each two of them. Of others than
-    /// threads that count it makes little: locks are left to the solver.
+    /// Step limit, per pair of symmetric threads, of the search with ordered threads. It pays off only for
+    /// threads that count; locks are left to the SAT solver.
     pub(crate) ordered_steps: u64,
-    /// Whether outcomes are listed.
+    /// If set, lists outcomes.
     pub(crate) lists_outcomes: bool,
-    /// Whether threads may change places.
+    /// If set, uses thread symmetry.
     pub(crate) symmetry: bool,
-    /// Whether storages that are only counted on are known as such.
+    /// If set, uses RMW chains of counters.
     pub(crate) rmw_chains: bool,
-    /// Whether threads that wait and then only read come past their loops one at a time.
+    /// If set, reduces spin loops that are followed only by reads.
     pub(crate) spin_loops: bool,
 }
 
 impl ExplorationStrategy {
-    /// Every way, each where it is quickest.
+    /// Every strategy, each with the limit at which it is fastest.
     pub(crate) const FULL: ExplorationStrategy = ExplorationStrategy {
         brute_force: true,
         steps: 20_000,
@@ -51,24 +53,24 @@ impl ExplorationStrategy {
         spin_loops: true,
     };
 
-    /// The same without a list of outcomes.
+    /// As [`FULL`](Self::FULL), without a list of outcomes.
     pub(crate) const DECIDE_ONLY: ExplorationStrategy =
         ExplorationStrategy { lists_outcomes: false, ..ExplorationStrategy::FULL };
 }
 
-/// Outcomes that are asked for one by one at most.
+/// Limit of outcomes that are queried one by one.
 const MAX_OUTCOME_QUERIES: usize = 1 << 13;
 
-/// What is known of a skeleton.
+/// The result of exploring an event structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExplorationResult {
-    /// Whether it has executions, as far as that is known.
+    /// True if it is known to have a consistent execution.
     pub(crate) has_execution: bool,
-    /// Whether what was found is so of every skeleton that is alike.
+    /// True if the findings hold for every event structure of its orbit.
     pub(crate) covers_orbit: bool,
 }
 
-/// Adds what the executions of a skeleton show.
+/// Adds the findings of all executions of an event structure.
 pub(crate) fn explore_skeleton<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &Prepared,
@@ -76,7 +78,7 @@ pub(crate) fn explore_skeleton<M: Matrix>(
     ways: ExplorationStrategy,
     findings: &mut Findings,
 ) -> Result<ExplorationResult, PredictError> {
-    // Counted anew: a sum that has come to its end would hide that there are more.
+    // Counted from zero: a sum that has saturated would hide further executions.
     let before = std::mem::take(&mut findings.consistent_executions);
     let asked = explore_uncounted::<M>(skeleton, prepared, combiner, ways, findings);
     let has_some = findings.consistent_executions > 0;
@@ -85,7 +87,7 @@ pub(crate) fn explore_skeleton<M: Matrix>(
     Ok(ExplorationResult { has_execution: asked.has_execution || has_some, ..asked })
 }
 
-/// Adds what the executions show. Whether there may be some that were not counted.
+/// Adds the findings of the executions; the result says if uncounted executions may exist.
 fn explore_uncounted<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &Prepared,
@@ -111,7 +113,7 @@ fn explore_uncounted<M: Matrix>(
         return Ok(explored);
     }
     let mut questions = ExecutionQueries::new(skeleton, prepared, &ground, combiner, ways.decide_steps);
-    // Where outcomes are not listed, all executions are too many from the start.
+    // Without a list of outcomes, the exhaustive search is too expensive from the start.
     let one_by_one = combiner.plain || questions.domains.is_some();
     if !findings.unlisted || !one_by_one {
         let mut search =
@@ -128,7 +130,7 @@ fn explore_uncounted<M: Matrix>(
             return Ok(explored);
         }
     }
-    // From here on executions are no longer counted.
+    // From here on executions are not counted.
     let conflicts = questions.domains.is_some();
     let mut raised = vec![(findings.grounded, Shown::Grounded)];
     let mut timed_out = false;
@@ -145,8 +147,8 @@ fn explore_uncounted<M: Matrix>(
     if skeleton.terminated {
         findings.has_match |=
             findings.has_match || ask(ExecutionGoal::ConditionIs(true), None) != Shown::Never;
-        // A conjunction is missed where one of its parts is. Where threads may change places, the whole says the same of all of them
-        // and a part need not.
+        // A conjunction is violated if one of its conjuncts is. Under thread symmetry the whole condition is
+        // invariant, but a single conjunct may not be.
         let parts = combiner.conjunct_count().filter(|_| !(conflicts && combiner.alike.can_break_symmetry()));
         findings.has_mismatch |= findings.has_mismatch
             || match parts {
@@ -166,7 +168,7 @@ fn explore_uncounted<M: Matrix>(
                 match questions.find_match(ExecutionGoal::Outcome(&outcome), None) {
                     Some(Shown::Never) => {}
                     Some(shown) => findings.outcomes.record_allowed(outcome, shown == Shown::OutOfThinAir),
-                    // What was asked before stands.
+                    // Earlier answers stay valid.
                     None => {
                         findings.unlisted = true;
                         break;
@@ -179,13 +181,16 @@ fn explore_uncounted<M: Matrix>(
     Ok(one(has_some || timed_out))
 }
 
-/// Adds what is shown by the executions in which threads that do the same come in their order, the condition told of them in every way;
-/// `None` where nothing is alike or that was not answered.
+/// Adds the findings of the executions in which symmetric threads are ordered, for every variant of the
+/// condition.
 ///
-/// Every execution is alike one of these: whoever changes places with another does so with all that he does, so that threads may be put
-/// in the order in which their writes come, those of a group first, then the groups. What an execution shows of the condition, one that
-/// is alike shows of it as it is told with these threads in each other's places, so that the condition in every such way asks these
-/// executions what it asks of all. Races do not hang on names of threads, nor does the filter, which only swaps that keep it are taken from.
+/// Returns `None` if there is no symmetry or the query was not answered.
+///
+/// Every execution is symmetric to one of these: a swap exchanges threads with all of their events. So
+/// threads can be sorted by the order of their writes, first within a group, then the groups. If an execution
+/// satisfies the condition, its symmetric image satisfies the permuted condition. So all variants of the
+/// condition on the ordered executions cover the condition on all executions. Races do not depend on thread
+/// names. Neither does the filter, since only swaps that preserve it are used.
 fn explore_in_order<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &Prepared,
@@ -214,12 +219,12 @@ fn explore_in_order<M: Matrix>(
         .then_some(ExplorationResult { has_execution: found || !answered, covers_orbit: answered })
 }
 
-/// All that is asked of a skeleton, of the executions in which threads come in their order.
+/// Visitor that collects all findings of the executions with ordered threads.
 struct OrderedVisitor<'f, 'c, 'a> {
     combiner: &'c OutcomeCollector<'a>,
     tellings: &'c ConditionOrbit,
     findings: &'f mut Findings,
-    /// Whether there is an execution.
+    /// True if a consistent execution was found.
     found: bool,
     timed_out: bool,
 }
@@ -251,17 +256,17 @@ impl LeafVisitor for OrderedVisitor<'_, '_, '_> {
     }
 }
 
-/// A skeleton that is asked one question after the other.
+/// Answers queries about one event structure, by search first and then by the SAT solver.
 pub(crate) struct ExecutionQueries<'a, M: Matrix> {
     skeleton: &'a Skeleton,
     prepared: &'a Prepared,
     ground: &'a StaticBounds<M>,
     combiner: &'a OutcomeCollector<'a>,
-    /// The steps of the search after which the solver is asked.
+    /// Step limit of the search, before it falls back to the SAT solver.
     alone: u64,
-    /// What the solver needs to know of values, where it can be asked.
+    /// The value domains of the SAT encoding, if it applies.
     domains: Option<Rc<Domains>>,
-    /// Made for the first question that it is asked.
+    /// The SAT encoding, built for the first query that needs it.
     refuter: Option<Refuter<'a, M, Batsat<'a>>>,
 }
 
@@ -281,9 +286,10 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
         ExecutionQueries { skeleton, prepared, ground, combiner, alone, domains, refuter: None }
     }
 
-    /// What is shown of the executions of the skeleton that are looked for; `None` when the budget was used up before that
-    /// was known. With `raised` those are looked for that raise other flags than these, and what they raise is added, with
-    /// what it rests on.
+    /// Finds the strongest evidence for an execution that meets the goal; `None` if the budget ran out first.
+    ///
+    /// With `raised`, it looks only for executions that raise further flags, and adds these flags with their
+    /// evidence.
     pub(crate) fn find_match(
         &mut self,
         sought: ExecutionGoal<'_>,
@@ -291,7 +297,7 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
     ) -> Option<Shown> {
         let ExecutionQueries { skeleton, prepared, ground, combiner, .. } = *self;
         let mut found = false;
-        // Where values depend on each other the search tries too much.
+        // If values depend on each other, the search enumerates too many of them.
         if combiner.plain || self.domains.is_none() {
             let observed = skeleton.observed_storages();
             let mut search = Search::new(skeleton, prepared, ground, observed, combiner.purse);

@@ -1,4 +1,7 @@
-//! Skeletons with few executions: each is evaluated as a whole, without the bounds that a search needs.
+//! Brute-force evaluation of event structures with few executions, without the bounds of the search.
+//!
+//! Exact, both ways. It applies if only reads-from is open, every value depends on at most one read, and
+//! there are at most [`MAX_EXECUTIONS`] candidates.
 
 use crate::PredictError;
 use crate::cat::{self, CompiledModel, Node, Value, apply_to};
@@ -8,26 +11,26 @@ use crate::prepared::Prepared;
 use crate::search::{Flags, ReadChoice, base_value, initial_order};
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 
-/// Executions that are evaluated one by one at most.
+/// Limit of executions that are evaluated one by one.
 const MAX_EXECUTIONS: usize = 64;
 
-/// A skeleton in which nothing but reads-from is open, and that not much.
+/// An event structure in which only reads-from is open, with few candidates.
 #[derive(Debug)]
 pub(crate) struct BruteForce<M: Matrix> {
     /// The values of the nodes that the program alone decides; the others are empty.
     values: Vec<Value<M>>,
-    /// Every read with all writes that it may read from.
+    /// Every read with all of its candidate writes.
     pub(crate) reads: Vec<ReadChoice>,
-    /// The last write of each storage whose last write is observed.
+    /// The last write of each storage whose final value is observed.
     last: Vec<u16>,
 }
 
-/// What is done with an execution: where each read reads from, and the flags that are raised where it is consistent.
+/// Callback for one execution: the source of each read, and the raised flags if it is consistent.
 type VisitExecution<'v> = dyn FnMut(&[Option<u16>], Option<Flags>) -> bool + 'v;
 
 impl<M: Matrix> BruteForce<M> {
-    /// Evaluates what the program alone decides. `None` where there are too many executions, or an order of writes is
-    /// open, or values depend on each other.
+    /// Evaluates the static nodes. Returns `None` if there are too many executions, if a write order is open,
+    /// or if values depend on each other.
     pub(crate) fn new(
         skeleton: &Skeleton,
         prepared: &Prepared,
@@ -77,8 +80,9 @@ impl<M: Matrix> BruteForce<M> {
         Ok(Some(BruteForce { values, reads, last }))
     }
 
-    /// Visits every way in which the reads may read from their candidates, with the flags that are raised where the
-    /// execution is consistent, until `visit` has enough.
+    /// Visits every assignment of reads to their candidates until `visit` returns false.
+    ///
+    /// The flags are `None` for an inconsistent execution.
     fn for_each_execution(
         values: &mut [Value<M>],
         skeleton: &Skeleton,
@@ -126,7 +130,7 @@ impl<M: Matrix> BruteForce<M> {
         }
     }
 
-    /// Adds everything that the executions show, candidates before the axioms included.
+    /// Adds the findings of all executions, including those of inconsistent candidates.
     pub(crate) fn add_findings(
         mut self,
         skeleton: &Skeleton,
@@ -146,7 +150,7 @@ impl<M: Matrix> BruteForce<M> {
         );
     }
 
-    /// Whether some consistent execution is looked for.
+    /// Returns true if some consistent execution meets the goal.
     pub(crate) fn has_execution(
         &self,
         skeleton: &Skeleton,
@@ -171,7 +175,7 @@ impl<M: Matrix> BruteForce<M> {
     }
 }
 
-/// Evaluates the nodes of a range on one execution; the bases among them are set.
+/// Evaluates a range of nodes on one execution; its base nodes are already set.
 fn evaluate_nodes<M: Matrix>(
     plan: &CompiledModel,
     start: usize,

@@ -1,4 +1,4 @@
-//! From a test and a model to a prediction.
+//! Computes the prediction of a test under a model.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -27,12 +27,12 @@ use crate::valuation::ValueDomain;
 use crate::wait::SpinLoopReduction;
 use crate::{Budget, Model, PredictError};
 
-/// How to predict.
+/// Options of a prediction.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'b> {
-    /// Past this the answer is given as far as it goes: race `Unknown`, `complete` false.
+    /// If exceeded, the answer is partial: race `Unknown`, `complete` false.
     pub budget: Budget<'b>,
-    /// How often a loop body is run at most (at least 1).
+    /// Limit of executions of a loop body, at least 1.
     pub unroll: u32,
 }
 
@@ -45,20 +45,24 @@ impl Default for Options<'_> {
 /// Predicts the outcomes of a test under a model.
 ///
 /// # Errors
-/// When the test is beyond the bounds (256 events, 64 threads) or uses what the model has no account of.
+///
+/// If the test exceeds the limits (256 events, 64 threads) or uses features that the model does not define.
 pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
     predict_with_strategy(test, model, options, ExplorationStrategy::FULL)
 }
 
-/// Predicts race and answer alone: the same as [`predict`] without a list of outcomes, and quicker where these are many.
+/// Predicts only races and the answer to the question.
+///
+/// As [`predict`], without a list of outcomes; faster if there are many.
 ///
 /// # Errors
+///
 /// As for [`predict`].
 pub fn decide(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
     predict_with_strategy(test, model, options, ExplorationStrategy::DECIDE_ONLY)
 }
 
-/// [`predict`] in given ways.
+/// [`predict`] with a given exploration strategy.
 pub(crate) fn predict_with_strategy(
     test: &Test,
     model: &Model,
@@ -68,7 +72,7 @@ pub(crate) fn predict_with_strategy(
     predict_with_tracker(test, model, options.unroll.max(1), ways, &BudgetTracker::new(options.budget))
 }
 
-/// [`predict`] with what is left in a purse.
+/// [`predict`] with the remaining budget of a tracker.
 pub(crate) fn predict_with_tracker(
     test: &Test,
     model: &Model,
@@ -87,7 +91,7 @@ pub(crate) fn predict_with_tracker(
         observables,
         outcomes,
         race: race_status(&findings),
-        // Where the search was cut short, another race may be there.
+        // If the search was cut short, another race may exist.
         race_thin_air: exhausted && race_status(&findings) == Race::Racy && !findings.grounded.is_race(),
         uninitialised_read: if test.has_undefined() {
             answer(findings.raised.uninitialised)
@@ -106,20 +110,21 @@ pub(crate) fn predict_with_tracker(
     })
 }
 
-/// What tells models apart on a test: less than a [`Prediction`], and quicker to find.
+/// The results that distinguish models on a test: less than a [`Prediction`], and faster to compute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Whether the program races; `Unknown` when time ran out, and then nothing may be concluded from the rest.
+    /// Race status of the program. If it is `Unknown`, time ran out and the other results are not final.
     pub race: Race,
-    /// HSA's level of undefinedness.
+    /// The level of undefinedness of HSA.
     pub level: Option<Undefinedness>,
     /// The outcomes that some consistent execution shows.
     pub allowed: BTreeSet<Outcome>,
 }
 
-/// The verdict of a model on a test.
+/// Returns the verdict of a model on a test.
 ///
 /// # Errors
+///
 /// As for [`predict`].
 pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Summary, PredictError> {
     let purse = BudgetTracker::new(options.budget);
@@ -151,15 +156,15 @@ fn race_status(findings: &Findings) -> Race {
     }
 }
 
-/// From how many threads on symmetries are looked for.
+/// Thread symmetry is computed only for tests with at least this many threads.
 const MIN_SYMMETRIC_THREADS: usize = 3;
 
-/// Combinations of paths at most of which outcomes are listed, where fewer have to be looked at without a list.
+/// Outcomes are listed for at most this many combinations of paths, if a reduction applies without a list.
 const MAX_LISTED_COMBINATIONS: usize = 1 << 12;
-/// The same where threads wait and then only read.
+/// The same limit for tests with reducible spin loops.
 const MAX_LISTED_SPIN_COMBINATIONS: usize = 1 << 6;
 
-/// What the executions of a test show under a model.
+/// Finds the outcomes and races of a test under a model.
 fn find_outcomes(
     test: &Test,
     model: &Model,
@@ -190,7 +195,7 @@ fn find_outcomes(
     findings.unlisted |=
         combinations > if waits.is_some() { MAX_LISTED_SPIN_COMBINATIONS } else { MAX_LISTED_COMBINATIONS };
     if !findings.unlisted {
-        // What was found of the first of combinations that are alike, where no outcome is listed of them.
+        // The counts of the first combination of each orbit, if it lists no outcome.
         let mut first: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
         for_each_combination(&paths, &mut |chosen, combination| {
             let alike = symmetry.orbit_representative(chosen);
@@ -230,7 +235,7 @@ fn find_outcomes(
     Ok(findings)
 }
 
-/// What all who look at combinations of paths of a test need.
+/// The inputs shared by all explorations of a test.
 struct PredictionContext<'a> {
     compiled: &'a Compiled,
     ways: ExplorationStrategy,
@@ -239,7 +244,7 @@ struct PredictionContext<'a> {
     domain: &'a ValueDomain<'a>,
 }
 
-/// What makes combinations of paths alike, and what keeps threads from taking some.
+/// The reductions of a test's path combinations: thread symmetry and counter locations.
 struct PathReductions {
     symmetry: Symmetry,
     lines: CounterLocations,
@@ -257,7 +262,7 @@ impl PathReductions {
     }
 }
 
-/// What looks at the combinations of paths of a test.
+/// Explores the path combinations of a test.
 struct PathExplorer<'a> {
     test: &'a Test,
     compiled: &'a Compiled,
@@ -295,8 +300,7 @@ impl<'a> PathExplorer<'a> {
         }
     }
 
-    /// Adds what the executions show in which threads take these paths: what was counted, and whether the same is so of every combination
-    /// that is alike.
+    /// Explores one path combination. Returns its counts, and whether the result holds for its whole orbit.
     fn explore_combination(
         &self,
         chosen: &[usize],
@@ -345,8 +349,9 @@ impl<'a> PathExplorer<'a> {
         Ok((findings.to_counts().difference_from(before, terminated), of_all))
     }
 
-    /// Adds what the executions of all combinations show, of those that are alike by the first alone where what is found of it is so of
-    /// all. Outcomes are not listed, and combinations left out that `wanted` does not want.
+    /// Explores all path combinations, of each orbit only the first if its result holds for the whole orbit.
+    ///
+    /// Outcomes are not listed. Combinations for which `wanted` returns false are skipped.
     fn explore_representatives(
         &self,
         paths: &[Vec<Path>],
@@ -359,7 +364,7 @@ impl<'a> PathExplorer<'a> {
         let many: Vec<usize> = paths.iter().map(Vec::len).collect();
         let symmetry = self.symmetry;
         let mut known: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
-        // Combinations that nothing takes are not even counted: there may be more of them than can be visited.
+        // Excluded combinations are not counted: there may be too many of them to visit.
         let may_take = |taken: &[PathChoice]| wanted(taken) && self.lines.can_choose(taken);
         symmetry.for_each_representative(&many, &may_take, &mut |chosen, alike| {
             if symmetry.is_empty() {
@@ -378,7 +383,7 @@ impl<'a> PathExplorer<'a> {
             if of_all || findings.timed_out {
                 return Ok(!findings.timed_out);
             }
-            // The condition tells these apart, and was asked of one.
+            // The condition distinguishes these combinations, and only one of them was checked.
             let mut others = Findings { unlisted: true, needs_full_order: true, ..Findings::default() };
             symmetry.for_each_in_orbit(chosen, &mut |other| {
                 if other != chosen {
@@ -394,7 +399,7 @@ impl<'a> PathExplorer<'a> {
     }
 }
 
-/// The outcomes with what is said of each, and whether these are all; nothing where they are too many to list.
+/// Returns the outcomes with their status, and if the list is complete; empty if there are too many to list.
 fn list(
     test: &Test,
     observables: &[Observable],
@@ -425,8 +430,9 @@ fn list(
     (outcomes.collect(), !findings.timed_out && sequential_complete && serial_complete)
 }
 
-/// The outcomes of sequential consistency, and whether these are all, where lanes may come together in several ways: the machine has
-/// them together at once.
+/// Returns the sequentially consistent outcomes, and if they are complete.
+///
+/// Used if lanes may reconverge in several ways, since the sequential machine reconverges them immediately.
 fn sequentially_consistent(
     test: &Test,
     observables: &[Observable],
@@ -475,13 +481,13 @@ pub(crate) fn for_each_skeleton(
     })
 }
 
-/// The paths of each thread.
+/// Returns the paths of each thread.
 fn supported_paths(test: &Test, semantic: Semantic, unroll: u32) -> Result<Vec<Vec<Path>>, PredictError> {
     check_supported(test, semantic)?;
     (0..test.threads.len()).map(|thread| paths(test, ThreadId(thread as u16), unroll)).collect()
 }
 
-/// Visits every combination of one path for each thread, with their numbers, as long as `visit` says so.
+/// Visits every combination of one path per thread, with the path indices, while `visit` returns true.
 fn for_each_combination(
     all: &[Vec<Path>],
     visit: &mut impl FnMut(&[usize], &[&Path]) -> Result<bool, PredictError>,
@@ -505,7 +511,7 @@ fn for_each_combination(
     }
 }
 
-/// Refuses what no candidate execution is built for, and what the model has no account of.
+/// Refuses tests that the engine cannot execute or that use features the model does not define.
 fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> {
     if test.threads.len() > MAX_THREADS {
         return Err(PredictError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
@@ -534,7 +540,7 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
         }
         for instruction in &thread.instructions {
             let kind = &instruction.kind;
-            // The invocation that performs them takes every step of the thread's control flow with it.
+            // The performing invocation follows the control flow of the thread.
             if cooperative && !is_uniform_in_subgroup(kind) {
                 return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
             }
@@ -591,7 +597,8 @@ fn check_one_class_per_name(test: &Test) -> Result<(), PredictError> {
     Ok(())
 }
 
-/// Whether an invocation of the same subgroup that executes the same code executes this instruction uniformly.
+/// Returns true if another invocation of the subgroup that runs the same code executes the instruction
+/// uniformly.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the caller refuses by name")]
 fn is_uniform_in_subgroup(kind: &InstructionKind) -> bool {
     match kind {
@@ -599,13 +606,15 @@ fn is_uniform_in_subgroup(kind: &InstructionKind) -> bool {
         InstructionKind::Flow(flow) => matches!(flow, Flow::Label(_) | Flow::BranchIf { .. }),
         InstructionKind::System(operation) => operation.is_unmasked(),
         InstructionKind::ControlBarrier(barrier) => barrier.quorum.is_none(),
-        // What is not known to be uniform is refused.
+        // Instructions not known to be uniform are refused.
         _ => false,
     }
 }
 
-/// The constants of program and conditions: the values that may appear out of thin air, and those that reads of undefined
-/// initial values may return.
+/// Returns the constants of program and conditions.
+///
+/// These are the values that may appear out of thin air, and that reads of undefined initial values may
+/// return.
 pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
     let mut constants: Vec<i64> = vec![0];
     for thread in &test.threads {

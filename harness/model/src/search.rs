@@ -1,9 +1,11 @@
-//! The consistent executions of one skeleton.
+//! Search for the consistent executions of one event structure.
 //!
-//! What can matter across locations (reads-from of the reads that may synchronize, the modification orders that release
-//! sequences live in) is chosen first, read by read and order by order, and cut off as soon as an axiom is broken by what
-//! is already certain. What is left concerns one location at a time: each is solved alone on matrices of its own size, and
-//! the solutions are multiplied. The cost is the sum over the locations, not their product.
+//! First it chooses the edges that can matter across locations: reads-from of reads that may synchronize, and
+//! modification orders that release sequences use. It prunes a branch once a certain pair violates an axiom.
+//! The rest concerns one location at a time. Each location is solved alone, on matrices of its own size, and
+//! the solutions are multiplied. So the cost is the sum over the locations, not their product.
+//!
+//! The search is exact: it prunes only what the bounds of [`interval`](crate::interval) exclude.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,24 +24,24 @@ use crate::prepared::Prepared;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
 
-/// What the flags of a model say of an execution.
+/// The flags that an execution raises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags {
     /// It races.
     pub(crate) race: bool,
-    /// It is undefined as a whole.
+    /// The execution is undefined as a whole.
     pub(crate) undefined: bool,
-    /// An initial value is read that is undefined.
+    /// The execution reads an undefined initial value.
     pub(crate) uninitialised: bool,
 }
 
 impl Flags {
-    /// The name of the flag that says that an execution is undefined as a whole; every flag but these two is a race.
+    /// The flag of an execution that is undefined as a whole; every flag except these two is a race.
     pub(crate) const UNDEFINED: &'static str = "undefined-execution";
-    /// The name of the flag that every model has for tests with undefined initial values.
+    /// The flag that every model has for tests with undefined initial values.
     pub(crate) const UNINITIALISED: &'static str = "uninitialised-read";
 
-    /// Adds a flag that is raised.
+    /// Adds the flag of an axiom.
     pub(crate) fn raise_axiom(&mut self, axiom: &Axiom) {
         match axiom.name.as_deref() {
             Some(Flags::UNDEFINED) => self.undefined = true,
@@ -54,19 +56,19 @@ impl Flags {
         self.uninitialised |= other.uninitialised;
     }
 
-    /// Whether there is a race, or the execution is undefined as a whole.
+    /// Returns true if the execution races or is undefined as a whole.
     pub(crate) fn is_race(&self) -> bool {
         self.race || self.undefined
     }
 
-    /// Whether `other` has a flag that is not here.
+    /// Returns true if `other` has a flag that `self` lacks.
     pub(crate) fn lacks_any_of(self, other: Flags) -> bool {
         other.race && !self.race
             || other.undefined && !self.undefined
             || other.uninitialised && !self.uninitialised
     }
 
-    /// The level of undefinedness, for a model that has such levels; `None` also where it is not known.
+    /// Returns the level of undefinedness if the model defines levels; `None` also if it is unknown.
     pub(crate) fn undefinedness(self, plan: &CompiledModel, complete: bool) -> Option<Undefinedness> {
         let has_levels = plan.axioms.iter().any(|a| a.flag && a.name.as_deref() == Some(Flags::UNDEFINED));
         match self {
@@ -78,26 +80,25 @@ impl Flags {
     }
 }
 
-/// The consistent executions that share their global choices.
+/// The consistent executions that share one set of global choices.
 pub(crate) struct Leaf {
-    /// The flags that are raised in them.
+    /// The flags that they raise.
     pub(crate) flagged: Flags,
-    /// For each accessed storage its solutions, none of them empty.
+    /// The solutions of each accessed storage, each non-empty.
     pub(crate) locations: Vec<Arc<Vec<Solution>>>,
 }
 
-/// What a search is for.
+/// Receives the executions that a search finds, and prunes it.
 pub(crate) trait LeafVisitor {
-    /// Whether executions are wanted that raise at most these flags and in which the reads read from what is chosen so far,
-    /// by event number.
+    /// Returns false to skip executions that raise at most these flags and extend these reads-from edges,
+    /// indexed by event.
     fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool;
 
-    /// Takes a group of consistent executions, of which it looks at so many at most where each must be looked at. How many it
-    /// looked at.
+    /// Receives a group of consistent executions and returns the number that it visited, at most `most`.
     fn take_leaf(&mut self, leaf: Leaf, most: u64) -> u64;
 }
 
-/// Any consistent execution will do.
+/// Stops at any consistent execution.
 struct AnyExecution(bool);
 
 impl LeafVisitor for AnyExecution {
@@ -118,12 +119,12 @@ pub(crate) struct ReadChoice {
     pub(crate) candidates: Vec<usize>,
 }
 
-/// What the program alone decides of a skeleton's executions.
+/// Bounds on every relation before any `rf` or `co` choice, and the analyses that follow from them.
 #[derive(Debug)]
 pub(crate) struct StaticBounds<M: Matrix> {
     pub(crate) bounds: Bounds<M>,
     activity: Activity<M>,
-    /// What is evaluated after each choice.
+    /// The bounds to evaluate after each choice.
     wanted: Vec<Wanted>,
     local: LocalPlan,
     /// Every read with all writes that it may read from.
@@ -136,30 +137,30 @@ pub(crate) struct Search<'a, M: Matrix> {
     skeleton: &'a Skeleton,
     prepared: &'a Prepared,
     ground: &'a StaticBounds<M>,
-    /// Every read with the writes that are tried for it.
+    /// Every read with the writes to try.
     reads: Cow<'a, [ReadChoice]>,
-    /// Where each read reads from, as far as that is chosen.
+    /// The chosen source of each read.
     reads_from: Vec<Option<u16>>,
-    /// Storages whose last write must be told apart.
+    /// Storages whose last write must be distinguished.
     observed: Vec<LocationId>,
-    /// Whether one solution of a location stands for all that agree in the last write.
+    /// If set, one solution of a location represents all that agree in the last write.
     any_solution: bool,
-    /// Pairs of writes of which executions alone are looked at in which the first comes before the second.
+    /// If set, only executions in which the first write of each pair precedes the second.
     set_write_order: &'a [(usize, usize)],
     purse: &'a BudgetTracker<'a>,
     memo: QuickMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
-    /// Whether the locations may have to be solved more than once.
+    /// If set, the locations may have to be solved more than once.
     branches: bool,
     steps: u64,
-    /// The steps after which the search gives up.
+    /// Step limit of the search.
     set_step_limit: u64,
     gave_up: bool,
     timed_out: bool,
 }
 
-/// What is chosen at one level of the search.
+/// One level of the search tree.
 enum SearchStep {
-    /// Where a read reads from: index into `reads`.
+    /// The source of a read: index into `reads`.
     ReadsFrom(usize),
     /// The modification order of these writes.
     Order(Vec<usize>),
@@ -204,7 +205,8 @@ impl<M: Matrix> StaticBounds<M> {
 }
 
 impl<'a, M: Matrix> Search<'a, M> {
-    /// A search for everything. `observed` are the storages whose last write must be told apart.
+    /// Creates a search for all executions; `observed` are the storages whose last write must be
+    /// distinguished.
     pub(crate) fn new(
         skeleton: &'a Skeleton,
         prepared: &'a Prepared,
@@ -231,34 +233,37 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
     }
 
-    /// Tries for each read only some of its writes; the reads stand as in [`Ground::reads`]. Where `alike` says that all
-    /// of them show the same, one solution of a location stands for all that agree in its last write.
+    /// Restricts each read to some of its writes, in the order of [`StaticBounds::reads`].
+    ///
+    /// If `alike` is set, all of them lead to the same results, and one solution of a location represents all
+    /// that agree in its last write.
     pub(crate) fn restrict_reads(&mut self, reads: Vec<ReadChoice>, alike: bool) {
         self.reads = Cow::Owned(reads);
         self.any_solution = alike;
     }
 
-    /// Looks at those executions alone in which of each of these pairs of writes the first comes before the second. The writes are placed
-    /// before anything else is chosen, and what the axioms [leave](crate::narrow) of the reads is followed after each choice: of writes
-    /// by read-modify-writes each reads from the one before it.
+    /// Restricts the search to executions in which the first write of each pair precedes the second.
+    ///
+    /// The writes are ordered before any other choice. After each choice the bounds of the reads are
+    /// [narrowed](crate::narrow), since each RMW reads from its predecessor.
     pub(crate) fn in_order(&mut self, pairs: &'a [(usize, usize)]) {
         self.set_write_order = pairs;
     }
 
-    /// Gives up after so many steps.
+    /// Sets the step limit of the search.
     pub(crate) fn limit(&mut self, steps: u64) {
         self.set_step_limit = steps;
     }
 
-    /// Whether the search ended because of its limit.
+    /// Returns true if the search ended at its step limit.
     pub(crate) fn gave_up(&self) -> bool {
         self.gave_up && !self.timed_out
     }
 
-    /// Hands every group of consistent executions that is wanted to the goal. Returns false when the time or the limit
-    /// were used up before the end.
+    /// Passes every wanted group of consistent executions to the visitor; false if the budget or step limit
+    /// was exceeded.
     pub(crate) fn run(&mut self, goal: &mut impl LeafVisitor) -> bool {
-        // A path that no value allows has a read without candidates.
+        // On an infeasible path, some read has no candidates.
         if self.reads.iter().any(|choice| choice.candidates.is_empty()) {
             return true;
         }
@@ -290,7 +295,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         for &storage in &self.ground.storages {
             let writes = self.ordered_writes(storage, true);
             if !writes.is_empty() && !first.contains(&storage) {
-                // The whole order of the location is chosen once any of it matters globally.
+                // If any pair of the location's order matters globally, the whole order is chosen.
                 steps.push(SearchStep::Order(self.ordered_writes(storage, false)));
             }
         }
@@ -319,14 +324,14 @@ impl<'a, M: Matrix> Search<'a, M> {
         !self.timed_out && !self.gave_up
     }
 
-    /// Whether there is a consistent execution; `None` when the time was up before the end.
+    /// Returns true if a consistent execution exists; `None` if the budget ran out first.
     pub(crate) fn satisfiable(&mut self) -> Option<bool> {
         let mut first = AnyExecution(false);
         let complete = self.run(&mut first);
         (first.0 || complete).then_some(first.0)
     }
 
-    /// The writes of a storage whose order can matter: globally, or at all.
+    /// Returns the writes of a storage whose order can matter: globally, or at all.
     fn ordered_writes(&self, storage: LocationId, global_only: bool) -> Vec<usize> {
         let mut involved = M::Set::empty();
         for id in &self.prepared.co {
@@ -391,7 +396,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
     }
 
-    /// Places the writes of one storage one after the other.
+    /// Orders the writes of one storage one after the other.
     fn order(
         &mut self,
         open: &[usize],
@@ -439,8 +444,9 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
     }
 
-    /// Whether no axiom is broken by what is certain, and, where writes are in order, by what follows from it: then where reads read
-    /// from is noted as far as it is left one choice.
+    /// Returns true if the certain pairs violate no axiom.
+    ///
+    /// If writes are ordered, the bounds are narrowed first, and reads with one source left are recorded.
     fn narrow_and_check(&mut self, bounds: &mut Bounds<M>) -> bool {
         if self.set_write_order.is_empty() {
             return self.is_possible(bounds);
@@ -459,7 +465,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         true
     }
 
-    /// Notes where each read reads from, where it is left one choice.
+    /// Records the source of each read that has one candidate left.
     fn note_sources(&mut self, bounds: &Bounds<M>) {
         for ReadChoice { read, candidates } in self.reads.iter() {
             let mut left = candidates.iter().filter(|write| may_read(self.prepared, bounds, **write, *read));
@@ -470,12 +476,12 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
     }
 
-    /// What a choice may change of the leaves.
+    /// Saves the bounds of the leaves before a choice.
     fn save(&self, bounds: &Bounds<M>) -> [Vec<(Value<M>, Value<M>)>; 2] {
         [&self.prepared.rf, &self.prepared.co].map(|leaves| bounds.save(leaves))
     }
 
-    /// Takes a choice back, with what followed from it.
+    /// Undoes a choice and its consequences.
     fn restore(&mut self, bounds: &mut Bounds<M>, [rf, co]: &[Vec<(Value<M>, Value<M>)>; 2]) {
         bounds.restore(&self.prepared.rf, rf);
         bounds.restore(&self.prepared.co, co);
@@ -484,7 +490,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
     }
 
-    /// Spends a step; whether there are no more.
+    /// Spends a step; returns true if none is left.
     fn out_of_time(&mut self) -> bool {
         self.timed_out |= self.purse.spend(1);
         self.steps = self.steps.saturating_add(1);
@@ -492,14 +498,14 @@ impl<'a, M: Matrix> Search<'a, M> {
         self.timed_out || self.gave_up
     }
 
-    /// Whether no axiom is broken by what is certain.
+    /// Returns true if the certain pairs violate no axiom.
     fn is_possible(&self, bounds: &Bounds<M>) -> bool {
         let plan = &self.prepared.plan;
         plan.axioms.iter().filter(|axiom| !axiom.flag).all(|axiom| axiom_possible(axiom, bounds))
             && plan.sizes.iter().all(|size| size_possible(size, bounds))
     }
 
-    /// The flags that may be raised; where every choice that matters to them is made, those that are.
+    /// Returns the flags that may be raised. Exact once every relevant choice is made.
     fn raised(&self, bounds: &Bounds<M>) -> Flags {
         let mut flags = Flags::default();
         for axiom in self.prepared.plan.axioms.iter().filter(|axiom| axiom.flag) {
@@ -560,12 +566,12 @@ impl<'a, M: Matrix> Search<'a, M> {
     }
 }
 
-/// Whether a read may still read from a write.
+/// Returns true if a read may still read from a write.
 fn may_read<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>, write: usize, read: usize) -> bool {
     prepared.rf.iter().all(|id| bounds.may(*id).relation().is_none_or(|may| may.contains(write, read)))
 }
 
-/// Whether it is certain that one write comes before another.
+/// Returns true if one write certainly precedes another.
 fn comes_first<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>, one: usize, other: usize) -> bool {
     prepared.co.iter().any(|id| bounds.must(*id).relation().is_some_and(|must| must.contains(one, other)))
 }
@@ -610,17 +616,17 @@ pub(crate) fn fix_next<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, write: usi
     }
 }
 
-/// Whether some completion may keep the axiom, or raise the flag. Where every choice that matters to it is made, whether it
-/// is so.
+/// Returns true if some completion may satisfy the axiom, or raise the flag. Exact once every relevant choice
+/// is made.
 pub(crate) fn axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bool {
     if axiom.negated {
-        // The demand that something is there fails only when nothing can be.
+        // A non-emptiness axiom fails only if no pair is possible.
         return !has_plain_value(axiom.kind, bounds.may(axiom.node));
     }
     has_plain_value(axiom.kind, bounds.must(axiom.node))
 }
 
-/// Whether some completion may have the size.
+/// Returns true if some completion may have the size.
 fn size_possible<M: Matrix>(size: &Size, bounds: &Bounds<M>) -> bool {
     let count = |value: &Value<M>| match value {
         Value::Set(set) => set.len(),
@@ -638,7 +644,7 @@ fn has_plain_value<M: Matrix>(kind: AxiomKind, value: &Value<M>) -> bool {
     }
 }
 
-/// The value of a base that the program alone decides.
+/// Returns the value of a static base.
 pub(crate) fn base_value<M: Matrix>(
     plan: &CompiledModel,
     skeleton: &Skeleton,
@@ -670,7 +676,7 @@ fn rf_must<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
     )
 }
 
-/// What is certain and what is possible of `co`: initial writes first, in the order of their names.
+/// Returns the must and may bounds of `co`: initial writes first, in the order of their names.
 pub(crate) fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
     use crate::skeleton::Tags;
     let n = skeleton.len();

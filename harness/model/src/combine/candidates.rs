@@ -1,4 +1,4 @@
-//! The outcomes of candidate executions, before any axiom.
+//! Outcomes of candidate executions, without the axioms.
 
 use litmus::LocationId;
 
@@ -9,7 +9,7 @@ use super::{
 use crate::skeleton::{FinalValue, Tags};
 
 impl OutcomeCollector<'_> {
-    /// Adds the outcomes of all candidate executions, before any axiom.
+    /// Adds the outcomes of all candidate executions, without the axioms.
     pub(crate) fn add_candidates(&self, findings: &mut Findings) {
         let reads: Vec<usize> =
             (0..self.skeleton.len()).filter(|&e| self.skeleton.events[e].tags.has(Tags::R)).collect();
@@ -26,7 +26,7 @@ impl OutcomeCollector<'_> {
         if !self.skeleton.terminated || findings.unlisted {
             return;
         }
-        // Reads that no final value and no condition depends on are left out.
+        // Skip reads that no final value and no condition depends on.
         let relevant = self.relevant_reads(&reads, &candidates);
         let mut choices: Vec<Vec<LocationChoice>> = Vec::new();
         for (read, writes) in reads.iter().zip(&candidates) {

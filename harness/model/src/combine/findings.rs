@@ -1,48 +1,48 @@
-//! What the executions of a test show.
+//! The findings of a test: outcomes, raised flags and counts.
 
 use litmus::Outcome;
 
 use crate::quick::QuickMap;
 use crate::search::Flags;
 
-/// What was found so far, over all skeletons of a test.
+/// The findings so far, over all event structures of a test.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) outcomes: OutcomeTable,
-    /// What some consistent execution inside the filter raises.
+    /// The flags that some consistent execution inside the filter raises.
     pub(crate) raised: Flags,
-    /// What one of them raises that has no value out of thin air.
+    /// The flags that such an execution raises without out-of-thin-air values.
     pub(crate) grounded: Flags,
     pub(crate) candidate_executions: u64,
     pub(crate) consistent_executions: u64,
-    /// Some allowed outcome inside the filter meets the condition of the question.
+    /// Some allowed outcome inside the filter satisfies the condition of the question.
     pub(crate) has_match: bool,
-    /// Some allowed outcome inside the filter misses it.
+    /// Some allowed outcome inside the filter violates it.
     pub(crate) has_mismatch: bool,
     pub(crate) timed_out: bool,
-    /// The combinations of paths that some consistent execution takes.
+    /// The path combinations that some consistent execution takes.
     pub(crate) path_combinations: u64,
-    /// Those of them in which the bound of loops ended a thread.
+    /// Those of them in which the loop bound ended a thread.
     pub(crate) cut_combinations: u64,
-    /// There are more outcomes than are listed.
+    /// The outcomes are not listed, or not all of them.
     pub(crate) unlisted: bool,
-    /// To look at threads that do the same in their order was not enough once.
+    /// The search with ordered threads was insufficient for some event structure.
     pub(crate) needs_full_order: bool,
 }
 
-/// What of the findings is counted.
+/// The counters of the findings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExecutionCounts {
     candidate_executions: u64,
     consistent_executions: u64,
     runs: u64,
     cut: u64,
-    /// Whether outcomes were among what was counted.
+    /// True if outcomes were among the counted results.
     pub(crate) terminated: bool,
 }
 
 impl ExecutionCounts {
-    /// What has been counted since.
+    /// Returns the difference to earlier counts.
     pub(crate) fn difference_from(self, before: ExecutionCounts, terminated: bool) -> ExecutionCounts {
         ExecutionCounts {
             candidate_executions: self.candidate_executions.saturating_sub(before.candidate_executions),
@@ -65,7 +65,7 @@ impl Findings {
         }
     }
 
-    /// Adds what was found of races alone.
+    /// Adds the findings of a race-only exploration.
     pub(crate) fn add_races(&mut self, races: &Findings) {
         self.raised.add(races.raised);
         self.grounded.add(races.grounded);
@@ -73,7 +73,7 @@ impl Findings {
         self.timed_out |= races.timed_out;
     }
 
-    /// Counts what was counted before so many times more.
+    /// Adds earlier counts again, `times` times.
     pub(crate) fn add_counts(&mut self, again: ExecutionCounts, times: u64) {
         let add = |sum: &mut u64, once: u64| *sum = sum.saturating_add(once.saturating_mul(times));
         add(&mut self.candidate_executions, again.candidate_executions);
@@ -82,7 +82,7 @@ impl Findings {
         add(&mut self.cut_combinations, again.cut);
     }
 
-    /// Notes what a consistent execution inside the filter raises.
+    /// Records the flags of a consistent execution inside the filter.
     pub(crate) fn raise_flags(&mut self, flags: Flags, thin_air: bool) {
         self.raised.add(flags);
         if !thin_air {
@@ -91,14 +91,14 @@ impl Findings {
     }
 }
 
-/// Which executions show an outcome: the ones that can, from the weakest to the strongest.
+/// The strongest evidence for an outcome, from the weakest to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum OutcomeStatus {
-    /// Candidates that no axiom was asked about.
+    /// Candidate executions whose axioms were not checked.
     Candidate,
-    /// Consistent ones, all of them with values out of thin air.
+    /// Consistent executions, all with out-of-thin-air values.
     OutOfThinAir,
-    /// A consistent one without.
+    /// A consistent execution without out-of-thin-air values.
     Allowed,
 }
 
@@ -108,7 +108,7 @@ impl OutcomeStatus {
     }
 }
 
-/// The outcomes that were found.
+/// The outcomes found, with their status.
 #[derive(Debug, Default)]
 pub(crate) struct OutcomeTable {
     statuses: QuickMap<Outcome, OutcomeStatus>,
@@ -116,14 +116,14 @@ pub(crate) struct OutcomeTable {
 }
 
 impl OutcomeTable {
-    /// Notes an outcome that executions of this standing show.
+    /// Records an outcome with the status of its executions.
     pub(crate) fn record_outcome(&mut self, outcome: Outcome, standing: OutcomeStatus) {
         let known = self.statuses.entry(outcome).or_insert(OutcomeStatus::Candidate);
         self.allowed_count += usize::from(standing.is_allowed() && !known.is_allowed());
         *known = standing.max(*known);
     }
 
-    /// Notes the outcome of a consistent execution.
+    /// Records the outcome of a consistent execution.
     pub(crate) fn record_allowed(&mut self, outcome: Outcome, thin_air: bool) {
         self.record_outcome(
             outcome,
@@ -131,12 +131,12 @@ impl OutcomeTable {
         );
     }
 
-    /// How many there are, those included that nothing consistent shows.
+    /// Returns the number of outcomes, including those without a consistent execution.
     pub(crate) fn len(&self) -> usize {
         self.statuses.len()
     }
 
-    /// How many of them are allowed.
+    /// Returns the number of allowed outcomes.
     pub(crate) fn allowed(&self) -> usize {
         self.allowed_count
     }

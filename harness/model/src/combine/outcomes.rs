@@ -1,4 +1,4 @@
-//! What executions show one by one, and whether control could have taken their path.
+//! Enumerates the outcomes of a leaf's executions, and checks path constraints.
 
 use litmus::Outcome;
 
@@ -7,8 +7,10 @@ use crate::search::Leaf;
 use crate::valuation::{Valuation, Values, constraints_met, stored_value, valuations};
 
 impl OutcomeCollector<'_> {
-    /// Visits the outcomes of a leaf's executions, each with whether values of it come out of thin air, until `visit` has enough, and not
-    /// many more than `most` of them. How many were looked at; `None` when the time was up.
+    /// Visits the outcomes of a leaf's executions until `visit` returns false, at most about `most` of them.
+    ///
+    /// The flag passed to `visit` is true if the outcome's values come out of thin air. Returns the number of
+    /// visited executions; `None` if the budget ran out.
     pub(crate) fn outcomes(
         &self,
         leaf: &Leaf,
@@ -35,7 +37,7 @@ impl OutcomeCollector<'_> {
         complete.then_some(looked_at)
     }
 
-    /// Whether no values of these reads let control take the skeleton's path, as far as where they read from is known.
+    /// Returns true if no values of these partial reads-from edges satisfy the path constraints.
     pub(crate) fn breaks_path(&self, reads_from: &[Option<u16>]) -> bool {
         let skeleton = self.skeleton;
         let mut values: Values = vec![None; skeleton.len()];

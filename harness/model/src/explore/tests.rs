@@ -1,4 +1,4 @@
-//! Whichever way is taken, the answers are the same.
+//! Differential tests: all exploration strategies agree with the naive enumerator.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use super::{ExplorationStrategy, random};
 use crate::predict::predict_with_strategy;
 use crate::{Budget, Model, Options, naive};
 
-/// Whichever way is taken, the answers are those of the naive enumerator.
+/// Checks that a strategy agrees with the naive enumerator.
 fn agrees(model: &str, ways: ExplorationStrategy) {
     agrees_on(&random::test(), model, ways);
 }
@@ -40,7 +40,7 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Exploration
                 fast.outcomes.iter().filter(|(_, p)| is(p)).map(|(o, _)| o.clone()).collect()
             };
             let listed = (those(&|p| p.allowed), those(&|p| p.thin_air));
-            // What was not found within the bound of loops is not known.
+            // Results that may lie beyond the loop bound are unknown.
             let known = |found: bool| (found || fast.cut == 0).then_some(found);
             let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
             // Of a test that gives every location a value it is known.
@@ -204,7 +204,8 @@ fn undefined_values_in_every_way() {
     }
 }
 
-/// A circle in which any value would do, of which two are tried: what one question cannot be met by, another may be.
+/// A cycle that permits any value, of which two are tried: a query that these cannot satisfy may be satisfied
+/// by another value.
 #[test]
 fn a_circle_of_any_values() {
     let text = "VULKAN circle\n{ x = 0; y = 0; }\n\
@@ -232,7 +233,7 @@ fn a_circle_of_any_values() {
     }
 }
 
-/// Tests in which some threads do the same, of other memory or not, in one subgroup or workgroup, or none.
+/// Tests with symmetric threads, on equal or different memory, in one subgroup or workgroup or in several.
 fn alike() -> impl Strategy<Value = Test> {
     let threads = proptest::collection::vec((0..6u32, (0..2u32, 0..2u32)), 3..5);
     (random::test(), random::test(), threads, 0..3u32).prop_map(|(mut test, other, threads, filter)| {
@@ -274,8 +275,10 @@ fn alike() -> impl Strategy<Value = Test> {
     })
 }
 
-/// Threads that count: each the same, of one word, with what follows from the number it gets; perhaps one more that looks on. The
-/// condition says the same of all of them, or tells some apart.
+/// Symmetric threads that increment a counter and branch on the value read; optionally one more thread that
+/// observes.
+///
+/// The condition is invariant under the symmetry, or distinguishes some threads.
 fn counting() -> impl Strategy<Value = Test> {
     let one = |words: &'static [&'static str]| proptest::sample::select(words);
     let operation = one(&[
@@ -348,7 +351,7 @@ fn counting() -> impl Strategy<Value = Test> {
     )
 }
 
-/// Threads that count, in their order and by every candidate execution.
+/// Counting threads: ordered search against every candidate execution.
 #[test]
 fn threads_that_count() {
     let ways = ExplorationStrategy {
@@ -364,8 +367,10 @@ fn threads_that_count() {
     agrees_on(&counting(), "vulkan", ExplorationStrategy { ordered_steps: 1, ..ways });
 }
 
-/// Threads that take numbers, each of which leads somewhere else: to an element of their own, to what others wrote before, to nothing;
-/// perhaps one more that reads the counter or spoils it.
+/// Threads that take numbers from a counter and use them as an element index, as a value to publish, or not
+/// at all.
+///
+/// Optionally one more thread reads the counter, or writes it without an RMW.
 fn taking() -> impl Strategy<Value = Test> {
     let one = |words: &'static [&'static str]| proptest::sample::select(words);
     let order = one(&["", "acq", "rel", "acq_rel"]);
@@ -428,7 +433,7 @@ fn taking() -> impl Strategy<Value = Test> {
     )
 }
 
-/// Numbers that are taken, and what follows from each, by what is known of counters and by every candidate execution.
+/// Ticket-taking threads: RMW chains against every candidate execution.
 #[test]
 fn threads_that_take_numbers() {
     let ways = ExplorationStrategy {
@@ -445,7 +450,7 @@ fn threads_that_take_numbers() {
     agrees_on(&taking(), "vulkan", ExplorationStrategy::FULL);
 }
 
-/// What is known of counters and of threads that wait changes no answer, nor does the order of threads that do the same.
+/// RMW chains, spin-loop reduction and thread order change no answer.
 #[test]
 fn counters_change_no_answer() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
@@ -492,7 +497,7 @@ fn counters_change_no_answer() {
     }
 }
 
-/// The order of plain reads of several storages beside one another counts for nothing.
+/// The order of adjacent plain reads of different storages does not matter.
 #[test]
 fn reads_beside_one_another() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
@@ -552,7 +557,7 @@ fn reads_beside_one_another() {
             let ways = ExplorationStrategy { symmetry: false, ..ExplorationStrategy::FULL };
             let says = |test: &Test| {
                 let said = predict_with_strategy(test, &model, &options, ways).unwrap();
-                // Which of them are weak is another model's matter.
+                // The weak mark depends on another model, so it is not compared.
                 let outcomes =
                     said.outcomes.into_iter().map(|(outcome, says)| (outcome, says.allowed, says.thin_air));
                 (said.race, said.race_thin_air, outcomes.collect::<HashSet<_>>(), said.consistent_executions)
@@ -568,7 +573,7 @@ fn reads_beside_one_another() {
     }
 }
 
-/// Without scopes that are narrower, and with the same storage classes in all semantics where they are given.
+/// Widens narrower scopes to `least`, and replaces the storage classes of all semantics if given.
 fn widened(mut test: Test, least: Scope, classes: Option<StorageClassSet>) -> Test {
     let wide = |scope: &mut Scope| *scope = (*scope).max(least);
     let order = |semantics: &mut Semantics| {
@@ -612,14 +617,14 @@ fn widened(mut test: Test, least: Scope, classes: Option<StorageClassSet>) -> Te
     test
 }
 
-/// How wide the scopes of a test are, and the storage classes of all semantics where they have to be the same.
+/// The scope width of a test, and the storage classes of all semantics if they must be equal.
 fn width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
     let classes = (1..4u8).prop_map(|classes| Some(StorageClassSet(classes)));
     let one = (proptest::sample::select(vec![Scope::Workgroup, Scope::QueueFamily]), classes);
     proptest::prop_oneof![one, proptest::prelude::Just((Scope::Device, None))]
 }
 
-/// Where threads are counts only as far as scopes are as narrow, and control barriers.
+/// Placement matters only as far as scopes are as narrow, and for control barriers.
 #[test]
 fn places_that_no_scope_names() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
@@ -677,7 +682,7 @@ fn places_that_no_scope_names() {
     }
 }
 
-/// What is found of one order of threads that do the same says nothing of another where the condition tells them apart.
+/// A result for one order of symmetric threads must not be reused if the condition distinguishes them.
 #[test]
 fn a_condition_that_tells_threads_apart() {
     let columns = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
@@ -694,7 +699,7 @@ fn a_condition_that_tells_threads_apart() {
     }
 }
 
-/// Whether threads change places or not, the answers are the same.
+/// The answers are the same with and without thread symmetry.
 #[test]
 fn threads_that_are_alike() {
     answers_are_the_same(&alike());
@@ -731,7 +736,7 @@ fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
                         ExplorationStrategy { symmetry, ..ways },
                     )
                     .unwrap();
-                    // Which runs have executions is known better where threads are looked at in their order.
+                    // With ordered threads, more is known about which runs have executions.
                     let known = in_order == 0;
                     let runs = known.then_some((prediction.runs, prediction.cut));
                     let counts = (runs, prediction.candidate_executions);

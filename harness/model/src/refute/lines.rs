@@ -1,4 +1,4 @@
-//! Storages that are only counted on, as clauses: what the axioms say of them at length, and what follows of their values.
+//! RMW chains as clauses: the chain form of the axioms, and the value bounds that follow from it.
 
 use litmus::Value;
 
@@ -8,12 +8,13 @@ use crate::matrix::Matrix;
 use crate::sat::Solver;
 use crate::valuation::stored_value;
 
-/// For a read-modify-write the values that it may find, ascending, with what it writes then.
+/// For an RMW: the values that it may read, in ascending order, each with the value that it then writes.
 type Rises = Vec<(Value, Value)>;
 
 impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
-    /// Says of each read-modify-write of a line that it reads what the one before it wrote. These clauses follow from the axioms, and
-    /// without them a solver finds them one order of writes after the other.
+    /// Encodes that each RMW of a chain reads from its predecessor.
+    ///
+    /// The axioms imply these clauses; without them the solver derives them order by order.
     pub(super) fn demand_lines(&mut self) {
         let domains = self.domains.clone();
         for line in &domains.lines {
@@ -37,8 +38,11 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// Where every write is at least what was read, and the more the more that was, whoever comes later finds at least what the earlier
-    /// one wrote: by induction over those between them. So a number that needs all others before it has them there.
+    /// Encodes that later RMWs read at least what earlier ones wrote, if each write is monotone and at least
+    /// the value read.
+    ///
+    /// By induction over the RMWs between two of them. So an RMW that reads a value that needs all others
+    /// comes after them.
     fn demand_rising(&mut self, line: &RmwChain) {
         let Some(rises) = self.rises(line) else { return };
         self.demand_each(line, &rises);
@@ -71,7 +75,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// Where every write adds the same, every number on the way is found by somebody.
+    /// Encodes that some RMW reads every intermediate value, if all increments are equal.
     fn demand_each(&mut self, line: &RmwChain, rises: &[Rises]) {
         let steps = rises.iter().flatten().map(|(found, written)| written.0 - found.0);
         let (least, most) =
@@ -91,7 +95,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// What each link makes of what it may find; `None` where something does not rise.
+    /// Returns the value that each RMW stores for each value that it may read; `None` if some RMW does not
+    /// increase it.
     fn rises(&self, line: &RmwChain) -> Option<Vec<Rises>> {
         let mut known = vec![None; self.skeleton.len()];
         let each = line.rmw_events.iter().map(|(read, write)| {

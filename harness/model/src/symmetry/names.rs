@@ -1,4 +1,4 @@
-//! Whether threads do the same: their paths compared step by step, up to names of memory that change places with them.
+//! Compares the paths of threads step by step, up to memory names that are swapped with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use crate::path::{Memory, Path, Step, StepKind};
 use crate::skeleton::Semantic;
 use crate::symbolic::{LocalRead, Symbolic};
 
-/// What of threads counts for nothing, so that it need not be the same.
+/// The parts of threads that need not match.
 pub(super) struct IgnoredNames {
-    /// Storages that nobody reads and nothing asks for: what is written there does not count.
+    /// Storages that no thread reads and no condition names: values written there do not matter.
     unread: BTreeSet<LocationId>,
     /// The registers that conditions name.
     named: BTreeSet<RegisterId>,
-    /// Whether reads beside one another may stand in any order.
+    /// True if adjacent reads of different storages commute.
     reads_commute: bool,
 }
 
@@ -45,7 +45,7 @@ impl IgnoredNames {
         IgnoredNames { unread, named, reads_commute: semantic.knows_text }
     }
 
-    /// Of the steps of a path those that only read, plainly, what nothing hangs on.
+    /// Returns for each step of a path if it is a plain read that nothing depends on.
     fn idle_reads(&self, path: &Path) -> Vec<bool> {
         let mut used: BTreeSet<LocalRead> = path.decisive.iter().copied().collect();
         let mut note = |value: &Symbolic<LocalRead>| {
@@ -84,7 +84,7 @@ impl IgnoredNames {
         idle.collect()
     }
 
-    /// The step behind a run of such steps that begins at one of them: reads of storages of which none comes twice.
+    /// Returns the end of the run of such reads that begins at `from`, in which no storage occurs twice.
     fn run(path: &Path, idle: &[bool], from: usize) -> usize {
         let mut storages = BTreeSet::new();
         let steps = path.steps.iter().zip(idle).skip(from);
@@ -96,16 +96,16 @@ impl IgnoredNames {
     }
 }
 
-/// Names of memory, matched as threads are compared.
+/// A partial bijection of memory names, extended while threads are compared.
 pub(super) struct NameMatching<'t> {
     test: &'t Test,
     aside: &'t IgnoredNames,
     pub(super) swapped: BTreeMap<LocationId, LocationId>,
-    /// Runs of reads, of which each has to read what the other does, in whatever order.
+    /// Runs of commuting reads; both runs of a pair must read the same storages, in any order.
     runs: Vec<[&'t [Step]; 2]>,
 }
 
-/// What of a step stands around its kind.
+/// The attributes of a step besides its kind.
 type StepContext<'s> = (u16, bool, bool, &'s [LocalRead], &'s [LocalRead]);
 
 fn step_context(step: &Step) -> StepContext<'_> {
@@ -117,7 +117,7 @@ impl<'t> NameMatching<'t> {
         NameMatching { test, aside, swapped: BTreeMap::new(), runs: Vec::new() }
     }
 
-    /// Notes that two names change places; `None` where one of them has changed places with another.
+    /// Records that two names are swapped; `None` if one of them is swapped with another name.
     fn match_names(&mut self, from: LocationId, to: LocationId) -> Option<()> {
         let there = *self.swapped.entry(from).or_insert(to);
         let back = *self.swapped.entry(to).or_insert(from);
@@ -157,7 +157,7 @@ impl<'t> NameMatching<'t> {
         Some(())
     }
 
-    /// Runs of reads, once it is known which names change places.
+    /// Matches the recorded runs of reads, once all swapped names are known.
     pub(super) fn match_runs(&mut self) -> Option<()> {
         for [run, other] in std::mem::take(&mut self.runs) {
             let mut left: Vec<&Step> = other.iter().collect();
@@ -211,13 +211,13 @@ impl<'t> NameMatching<'t> {
         self.match_names(from.location, to.location).filter(|()| is_same_access(from, to))
     }
 
-    /// Whether a value is known that nobody ever sees.
+    /// Returns true if no thread or condition can observe a known stored value.
     fn is_unread(&self, memory: &Memory, stored: &Symbolic<LocalRead>) -> bool {
         stored.known().is_some() && self.aside.unread.contains(&memory.extent.storage)
     }
 }
 
-/// Whether two accesses are the same but for the name.
+/// Returns true if two accesses differ at most in their names.
 fn is_same_access(from: &Memory, to: &Memory) -> bool {
     let part = |Extent { offset, bytes, whole, .. }: Extent| (offset, bytes, whole);
     (from.class, from.access) == (to.class, to.access) && part(from.extent) == part(to.extent)

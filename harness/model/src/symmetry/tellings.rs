@@ -1,4 +1,4 @@
-//! How a condition is told of threads that have changed places.
+//! The orbit of a condition under the thread symmetry group.
 
 use litmus::{Observable, Outcome, ResolvedCondition, Test};
 
@@ -6,21 +6,22 @@ use super::Symmetry;
 use crate::quick::QuickSet;
 use crate::refute::comparisons;
 
-/// The ways in which a condition may be told when threads have changed places: an execution shows it in one of them where one that is
-/// alike shows it as it stands.
+/// The variants of a condition under the thread symmetries.
+///
+/// If an execution satisfies a variant, a symmetric execution satisfies the original condition.
 #[derive(Debug)]
 pub(crate) struct ConditionOrbit {
     /// The observables that the condition names, by number, ascending.
     named: Vec<usize>,
-    /// For each way those that stand in their places.
+    /// For each variant, the observables that replace the named ones.
     variants: Vec<Vec<usize>>,
 }
 
-/// Ways of telling a condition at most.
+/// Limit of condition variants.
 const MAX_VARIANTS: usize = 1 << 15;
 
 impl Symmetry {
-    /// The ways to tell the condition of the question when threads have changed places; `None` where they are too many.
+    /// Returns the variants of the question's condition under the symmetries; `None` if there are too many.
     pub(crate) fn condition_orbit(&self, test: &Test, observables: &[Observable]) -> Option<ConditionOrbit> {
         let mut named = Vec::new();
         if let Some(question) = &test.question {
@@ -48,7 +49,7 @@ impl Symmetry {
             Some(Observable::Register(thread, register)) => Some(test.register_type(*thread, *register)),
             _ => None,
         };
-        // A comparison is one of the type of what it names.
+        // A comparison has the type of its observable, so swapped observables must have equal types.
         if moves.iter().any(|moved| moved.iter().enumerate().any(|(from, to)| ty(from) != ty(*to))) {
             return None;
         }
@@ -71,7 +72,7 @@ impl Symmetry {
 }
 
 impl ConditionOrbit {
-    /// Whether the outcome says this of the condition in one of the ways.
+    /// Returns true if the condition has this value on the outcome for some variant.
     pub(crate) fn any_variant_is(
         &self,
         condition: &ResolvedCondition,

@@ -1,4 +1,4 @@
-//! The random tests of threads that wait are of the shapes that are looked at here.
+//! Checks that the random spin-loop tests have shapes that the reduction accepts.
 
 use litmus::ThreadId;
 use proptest::prelude::Strategy;
