@@ -1,4 +1,5 @@
-//! Answers that explain themselves: a witness, the rule that forbids an outcome as a cycle, a race and what mends it.
+//! Explanations: a witness of an allowed outcome, a violated axiom as a cycle, or a race with its cheapest
+//! fix.
 
 mod candidate;
 mod derive;
@@ -9,31 +10,32 @@ mod strengthen;
 
 use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
 
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::{Budget, Model, Options, PredictError, predict, predict_growing};
 use examine::Search;
 use mend::Goal;
 
 pub use mend::{Change, Least, Mend};
 
-/// What is asked, and how much may be spent on it.
+/// The question to explain, and its budgets.
 #[derive(Clone, Debug)]
 pub struct ExplainOptions<'b> {
-    /// The outcome to explain; where absent, the condition of the test's question, negated under `forall`.
+    /// The outcome to explain. Default: the condition of the test's question, negated under `forall`.
     pub outcome: Option<Condition>,
-    /// How often a loop body is run at most; as often as runs are cut off, up to 8, where nothing is said.
+    /// Limit of executions of a loop body. By default it grows up to 8 while runs are cut off.
     pub unroll: Option<u32>,
-    /// How many candidate executions are looked at for each of witness, broken rule and race.
+    /// Limit of candidate executions visited for each of witness, broken axiom and race.
     pub candidates: u64,
-    /// What the verdict may cost; past it, it stays unknown.
+    /// Budget of the verdict; if it is exceeded, the verdict stays unknown.
     pub verdict: Budget<'b>,
-    /// What the executions that show why may cost besides; past it, what is not known stays unknown.
+    /// Additional budget of the executions that show the reason; if it is exceeded, the missing parts stay
+    /// unknown.
     pub budget: Budget<'b>,
-    /// Up to how many steps the cheapest mend is looked for; past them any that is not idle is taken.
+    /// Limit of steps for the cheapest fix; beyond it, any fix without idle changes is returned.
     pub mend_steps: usize,
-    /// How many changed programs are tried for the cheapest mend.
+    /// Limit of changed programs tried for the cheapest fix.
     pub mend_programs: usize,
-    /// Whether to look for what forbids the outcome as well.
+    /// If set, also searches for the cheapest change that forbids the outcome.
     pub forbid: bool,
 }
 
@@ -52,64 +54,67 @@ impl Default for ExplainOptions<'_> {
     }
 }
 
-/// Why a model allows or forbids an outcome, and where a program races.
+/// The reason that a model allows or forbids an outcome, and the program's races.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// Name of the model.
     pub model: String,
-    /// The outcome that is explained, as a condition in its canonical text.
+    /// The explained outcome, as a condition in its canonical text.
     pub outcome: String,
-    /// What the model says of it.
+    /// The model's answer.
     pub answer: Answer,
-    /// Whether the program races.
+    /// Race status of the program.
     pub race: Race,
-    /// Whether it races only by values out of thin air.
+    /// True if every race needs out-of-thin-air values.
     pub race_thin_air: bool,
-    /// Whether some read is uninitialised; `None` where that is not known.
+    /// True if some read is uninitialized; `None` if unknown.
     pub uninitialised_read: Option<bool>,
-    /// One such read, where there is one and it was found within the bounds.
+    /// An uninitialized read, if one was found within the bounds.
     pub uninitialised_found: Option<Uninitialised>,
-    /// One race, where there is one and it was found within the bounds.
+    /// A data race, if one was found within the bounds.
     pub race_found: Option<RaceFound>,
-    /// The cheapest strengthening after which nothing races and the outcome is forbidden. Looked for where that is asked, where the
-    /// outcome is allowed although threads that run one after another in any order never show it, and where what mends a race does
-    /// not forbid it already.
+    /// The cheapest strengthening that removes all races and forbids the outcome.
+    ///
+    /// It is searched only on request, if the outcome is allowed although no serial execution shows it, and
+    /// if the fix of a race does not forbid it already.
     pub forbids: Option<Mend>,
 }
 
-/// What a model says of an outcome, and why.
+/// The model's answer for an outcome, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Some consistent execution shows the outcome.
     Allowed {
-        /// One of them; `None` where none was met within the bounds.
+        /// A witness; `None` if none was found within the bounds.
         witness: Option<Execution>,
     },
-    /// Candidate executions show the outcome, and each breaks an axiom.
+    /// Candidate executions show the outcome, and each violates an axiom.
     Forbidden {
-        /// The one that breaks least, and what it breaks first.
+        /// The candidate with the fewest violations, and its first violation.
         closest: Option<(Execution, Broken)>,
-        /// How many candidate executions show the outcome, as far as they were looked at.
+        /// Number of visited candidate executions that show the outcome.
         candidates: u64,
-        /// Whether all of them were looked at.
+        /// True if all candidate executions were visited.
         complete: bool,
     },
-    /// No candidate execution shows the outcome: no value that is written, no path of the program leads to it.
+    /// No candidate execution shows the outcome: no written value and no path of the program leads to it.
     Impossible,
-    /// Not found out within the bounds.
+    /// Unknown within the bounds.
     Unknown,
 }
 
-/// An execution: events, and the edges that are worth drawing.
+/// An execution: its events, and the edges worth drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// The events: initial writes first, then thread by thread in program order, then the reads of final values.
+    /// The events: initial writes first, then thread by thread in program order, then the reads of final
+    /// values.
     pub events: Vec<Event>,
-    /// Relations between events; base relations first. Program order is left out, the order of the events tells it.
+    /// Relations between events, base relations first. Program order is omitted: the order of events implies
+    /// it.
     pub edges: Vec<Edge>,
-    /// Final values by the names of what is observed.
+    /// Final values by observable name.
     pub outcome: Vec<(String, String)>,
-    /// Whether some of its values depend on themselves: out of thin air.
+    /// True if some value depends on itself (out of thin air).
     pub thin_air: bool,
 }
 
@@ -120,21 +125,21 @@ pub struct EventId(pub u16);
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What it is called: a letter for events of threads, `x=0` for an initial write, `final x` for a final read.
+    /// Display name: a letter for events of threads, `x=0` for an initial write, `final x` for a final read.
     pub label: String,
-    /// Whom it belongs to.
+    /// The thread or other owner of the event.
     pub owner: EventOwner,
-    /// What it is, in a word or two: `read`, `write`, `memory barrier`, …
+    /// The kind of event in a word or two: `read`, `write`, `memory barrier`, …
     pub what: &'static str,
-    /// Its instruction in the canonical text; empty for events that no instruction makes.
+    /// Canonical text of its instruction; empty for events without one.
     pub text: String,
-    /// Where its instruction stands.
+    /// Source position of the instruction.
     pub span: Span,
     /// The value read or written, with its location: `x = 1`.
     pub access: Option<String>,
 }
 
-/// Whom an event belongs to.
+/// The owner of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventOwner {
     /// The initial state.
@@ -145,22 +150,22 @@ pub enum EventOwner {
     Final,
 }
 
-/// A pair of a relation, and why it is one.
+/// A pair of a relation, with its derivation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// Its source.
     pub from: EventId,
     /// Its target.
     pub to: EventId,
-    /// The relation, as the model's text or the engine names it.
+    /// Name of the relation in the model's text or the engine.
     pub relation: String,
-    /// Which of the relation's alternatives holds; empty where there is but one.
+    /// The alternative of the relation that holds; empty if it has only one.
     pub via: Option<String>,
-    /// The statement of the model that says so; `None` for what executions consist of.
+    /// The statement of the model that defines the edge; `None` for edges of the execution itself.
     pub statement: Option<Place>,
-    /// The clauses that this statement, or this part of it, cites.
+    /// The clauses that the statement, or this part of it, cites.
     pub clauses: Vec<String>,
-    /// The pairs that it is made of, a level deeper.
+    /// The pairs from which it is derived, one level deeper.
     pub because: Vec<Edge>,
 }
 
@@ -178,76 +183,78 @@ pub struct Place {
 pub struct Broken {
     /// Its text, without line breaks.
     pub text: String,
-    /// Its name, where it has one.
+    /// Name of the axiom, if it has one.
     pub name: Option<String>,
-    /// Where it stands.
+    /// Position of the axiom in the model.
     pub place: Place,
     /// The clauses that it cites.
     pub clauses: Vec<String>,
-    /// What breaks it: the edges of a cycle in order, or of a pair that must not be. Empty for an axiom that demands
-    /// that something exists.
+    /// The edges of a violating cycle or pair. Empty for an axiom that requires a non-empty relation.
     pub edges: Vec<Edge>,
-    /// Whether the edges close a cycle.
+    /// True if the edges form a cycle.
     pub cycle: bool,
-    /// The events that they join.
+    /// The events of these edges.
     pub events: Vec<EventId>,
 }
 
-/// A read of an initial value that is undefined.
+/// A read of an undefined initial value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uninitialised {
-    /// A consistent execution with it.
+    /// A consistent execution with this read.
     pub execution: Execution,
     /// The read.
     pub read: EventId,
 }
 
-/// A race in some consistent execution.
+/// A race in a consistent execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaceFound {
     /// The execution.
     pub execution: Execution,
     /// The flag that is raised.
     pub flag: Broken,
-    /// The events that race; `None` where the flag speaks of something else than a pair.
+    /// The racing events; `None` if the flag is not about a pair.
     pub pair: Option<(EventId, EventId)>,
-    /// The relations any of which would have to join the pair, in either direction.
+    /// The relations that would order the pair, in either direction.
     pub missing: Vec<String>,
-    /// The cheapest strengthening after which nothing races.
+    /// The cheapest strengthening that removes all races.
     pub mend: Mend,
 }
 
-/// Consistent executions of a test, as far as they were looked for.
+/// Consistent executions of a test, within the search bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executions {
     /// Name of the model.
     pub model: String,
-    /// What the executions are told apart by, as a condition in its canonical text.
+    /// The distinguishing condition, in its canonical text.
     pub outcome: String,
-    /// Those that show it, then the others.
+    /// The executions: first those that show the outcome, then the others.
     pub found: Vec<Consistent>,
-    /// Whether there are no more among the runs that end within the bound of loops.
+    /// True if these are all executions among the runs that end within the loop bound.
     pub complete: bool,
-    /// The bound of loops where it cut some run off.
+    /// The loop bound, if it cut some run off.
     pub cut: Option<u32>,
 }
 
 /// A consistent execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consistent {
-    /// What it is.
+    /// The execution: its events and edges.
     pub execution: Execution,
-    /// Whether it shows the outcome.
+    /// True if the execution shows the outcome.
     pub witness: bool,
-    /// Whether it raises a flag: the program races, and is undefined.
+    /// True if the execution raises a flag: a data race, hence undefined behaviour.
     pub flagged: bool,
 }
 
-/// Up to `most` consistent executions of a test whose runs end within the bound of loops; those first that show the outcome.
-/// Orders of writes that the model does not speak of are told apart.
+/// Returns up to `most` consistent executions of a test, among the runs that end within the loop bound.
+///
+/// Executions that show the outcome come first. Executions that differ only in a write order that the model
+/// ignores are listed separately.
 ///
 /// # Errors
-/// As [`predict`].
+///
+/// As for [`predict`].
 pub fn executions(
     test: &Test,
     model: &Model,
@@ -255,7 +262,7 @@ pub fn executions(
     most: usize,
 ) -> Result<Executions, PredictError> {
     let (asked, condition) = asking(test, options);
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let unroll = options.unroll.unwrap_or(1).max(1);
     let search = Search::new(&asked, model, options, unroll, &purse)?;
     let mut found = Vec::new();
@@ -276,7 +283,7 @@ pub fn executions(
     })
 }
 
-/// The test with the question about what is explained, and its condition.
+/// Returns the test with the explained outcome as its question, and the condition.
 fn asking(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
     let condition = match (&options.outcome, &test.question) {
         (Some(condition), _) => condition.clone(),
@@ -286,7 +293,7 @@ fn asking(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
         (None, Some(question)) => question.condition.clone(),
         (None, None) => Condition::True,
     };
-    // What is observed follows the question, so that locations of the outcome have a final value.
+    // Observables follow the question, so that every location of the outcome has a final value.
     let mut asked = test.clone();
     let span = test.question.as_ref().map_or(Span::default(), |question| question.span);
     asked.question = Some(Question { kind: QuestionKind::Exists, condition: condition.clone(), span });
@@ -317,10 +324,10 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
         Some(_) => predict(&asked, model, &verdict)?,
         None => predict_growing(&asked, model, &verdict)?,
     };
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let mut search = Search::new(&asked, model, options, prediction.bound, &purse)?;
     let answer = match search.answer(&condition, prediction.meets)? {
-        // What runs show that were cut off at the bound of loops is not known.
+        // The results of runs that were cut off at the loop bound are unknown.
         Answer::Forbidden { .. } | Answer::Impossible if prediction.cut > 0 => Answer::Unknown,
         answer => answer,
     };

@@ -1,17 +1,20 @@
-//! Forward progress: which programs end under which progress model.
+//! Forward progress: decides which programs terminate under which progress model.
 //!
-//! A *hang* is an infinite run that keeps every promise of the progress model, or a state in which everybody left waits.
-//! The states of the program form a finite graph (registers that no longer matter are forgotten); an infinite run ends up
-//! in a strongly connected part of it. Under weak fairness such a part is a hang if everyone who is owed progress there
-//! takes a step there or waits; under strong fairness nobody who is owed a step may be able to leave it either.
+//! A *hang* is an infinite run that satisfies the progress model, or a state in which every remaining thread
+//! waits. The states of the program form a finite graph; dead registers are dropped from them. An infinite
+//! run ends in a strongly connected subgraph. Under weak fairness, the subgraph is a hang if every thread
+//! that the model guarantees progress steps or waits in it. Under strong fairness, in addition no such thread
+//! may be able to leave it.
 //!
-//! Memory is first taken as sequentially consistent: such a hang is one under every model here, and with one shared
-//! location there is nothing weaker. Where several are shared and the program ends, the graph is made again over weak
-//! memory, and the memory model is asked whether threads may spin for ever on what its axioms let them read. Two assumptions that Vulkan does not make stand behind every answer: the progress model, and that writes become
-//! visible in the end. So an answer reads "ends under obe", never "Vulkan guarantees".
+//! Memory is first sequentially consistent. Such a hang is a hang under every model here, and with one shared
+//! location no weaker behaviour exists. If several locations are shared and the program terminates, the graph
+//! is built again over weak memory. The memory model then decides if threads may spin forever on the values
+//! that its axioms permit. Every answer rests on two assumptions that Vulkan does not make: the progress
+//! model, and that writes become visible eventually. So an answer reads "ends under obe", never "Vulkan
+//! guarantees".
 //!
-//! Sources: Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models" (OOPSLA 2021); the notion of levels
-//! follows Dartagnan's.
+//! Sources: Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models" (OOPSLA 2021); the levels
+//! follow Dartagnan.
 
 mod axioms;
 mod code;
@@ -37,18 +40,18 @@ use machine::{Flat, Machine};
 use promise::{Definition, Group};
 use relaxed::{HISTORY, Histories};
 
-/// What a promise of progress is worth.
+/// The fairness that a progress guarantee implies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fairness {
-    /// Whoever is owed progress takes infinitely many steps or ends.
+    /// A thread with guaranteed progress takes infinitely many steps or ends.
     #[default]
     Weak,
-    /// And a step that is possible again and again is taken.
+    /// As weak fairness; in addition, a step that is enabled infinitely often is taken.
     Strong,
 }
 
 impl Fairness {
-    /// Its name, as `--fairness` takes it.
+    /// Returns the name that `--fairness` takes.
     pub fn name(self) -> &'static str {
         match self {
             Fairness::Weak => "weak",
@@ -57,7 +60,7 @@ impl Fairness {
     }
 }
 
-/// The memory over which an answer was found.
+/// The memory semantics of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Memory {
     /// Sequential consistency.
@@ -82,14 +85,14 @@ impl Memory {
 /// Bounds of a search.
 #[derive(Clone, Debug)]
 pub struct Limits<'b> {
-    /// States of a graph at most.
+    /// Limit of states of a graph.
     pub states: usize,
-    /// What each graph and each question to the axioms may cost.
+    /// Budget of each graph and each query to the axioms.
     pub budget: Budget<'b>,
 }
 
 impl<'b> Limits<'b> {
-    /// The default bound on states and a budget.
+    /// The default limit of states, with a budget.
     pub fn within(budget: Budget<'b>) -> Limits<'b> {
         Limits { budget, ..Limits::default() }
     }
@@ -105,7 +108,7 @@ impl Default for Limits<'_> {
     }
 }
 
-/// Why there is no answer, or no question.
+/// The reason that a termination query has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgressError {
     /// A control barrier whose instance is computed as the program runs.
@@ -114,36 +117,36 @@ pub enum ProgressError {
         /// The id.
         id: String,
     },
-    /// Something that waits by rules of its own.
+    /// An operation that waits by rules that progress analysis does not model.
     #[error("{what} are not available with `--progress`")]
     Unsupported {
-        /// What it is.
+        /// The operation.
         what: &'static str,
     },
-    /// More threads than the bound.
+    /// More threads than the limit.
     #[error("{threads} threads, with a bound of {bound} for `--progress`")]
     TooManyThreads {
-        /// How many there are.
+        /// Number of threads.
         threads: usize,
         /// The bound.
         bound: usize,
     },
-    /// More states than the bound.
+    /// More states than the limit.
     #[error("more than {bound} states")]
     TooManyStates {
         /// The bound.
         bound: usize,
     },
-    /// A thread computes for long without a step.
+    /// A thread executes too many instructions without a step.
     #[error("more than {bound} instructions of one thread without an access to memory")]
     LongLocalLoop {
         /// The bound.
         bound: usize,
     },
-    /// A test that no parser makes: something in it refers to what is not there.
+    /// An inconsistent test that no parser produces.
     #[error("internal: {what}")]
     Internal {
-        /// What refers to nothing.
+        /// The undefined reference.
         what: &'static str,
     },
     /// The time was over.
@@ -155,23 +158,24 @@ pub enum ProgressError {
 }
 
 impl ProgressError {
-    /// Whether the test was understood and only the search was cut short.
+    /// Returns true if the test is supported and only a search bound was exceeded.
     pub fn is_bound(&self) -> bool {
         use ProgressError::{LongLocalLoop, OutOfTime, TooManyStates};
         matches!(self, TooManyStates { .. } | LongLocalLoop { .. } | OutOfTime)
     }
 }
 
-/// Whether a program ends.
+/// The answer of a termination query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Termination {
     /// The memory that decided.
     pub memory: Memory,
-    /// Whether every run ends; nothing where a bound was met first.
+    /// True if every run ends; `None` if a bound was exceeded first.
     pub terminates: Option<bool>,
-    /// How it hangs, why nothing is known, or within which bound of weak memory it ends.
+    /// The form of the hang, the reason that the answer is unknown, or the bound of weak memory within which
+    /// it ends.
     pub why: Option<String>,
-    /// A run that hangs, step by step; empty where there is none.
+    /// A run that hangs, step by step; empty if there is none.
     pub schedule: Vec<Turn>,
 }
 
@@ -186,19 +190,18 @@ pub struct Turn {
     pub read: Option<Value>,
     /// The value written.
     pub written: Option<Value>,
-    /// True for the steps that repeat for ever.
+    /// True for the steps that repeat forever.
     pub repeats: bool,
 }
 
-/// Decides whether every run of `test` ends under a progress model and a memory model. Conditions and filters have no say
-/// in it.
+/// Decides if every run of `test` terminates under a progress model and a memory model.
 ///
-/// The machine over histories stands for the models of Vulkan and HSA; it is left out under others, and under `sc` nothing
-/// weaker than interleavings is asked for.
+/// Conditions and filters have no effect. The machine over histories represents the models of Vulkan and HSA;
+/// it is not used for other models. Under `sc` only interleavings are explored.
 ///
 /// # Errors
 ///
-/// A program that cannot be asked about; a search that met a bound is no error but an answer without `terminates`.
+/// If the program is not supported. A search that exceeds a bound returns an answer without `terminates`.
 ///
 /// # Examples
 ///
@@ -237,11 +240,11 @@ pub fn terminates(
     answers.pop().ok_or(ProgressError::OutOfTime)
 }
 
-/// [`terminates`] under several progress models, which share their graphs: an answer for each, in order.
+/// Answers [`terminates`] for several progress models that share their graphs; one answer each, in order.
 ///
 /// # Errors
 ///
-/// A program that cannot be asked about.
+/// If the program is not supported.
 pub fn terminates_under(
     test: &Test,
     memory_model: &Model,
@@ -320,20 +323,20 @@ fn by_definition(
     Ok(answers.into_iter().map(|answer| answer.unwrap_or_else(bounded)).collect())
 }
 
-/// Where a thread stood while a device was watched.
+/// The position of a thread while a device was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watched {
-    /// It had taken a step before.
+    /// True if the thread had taken a step before.
     pub started: bool,
     /// It had come to its end.
     pub ended: bool,
-    /// It waited in a control barrier.
+    /// True if the thread waits in a control barrier.
     pub waits: bool,
     /// It took steps.
     pub moved: bool,
 }
 
-/// What the copies of a test are, where several run in one dispatch.
+/// The relation between several copies of a test in one dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// Workgroups of the dispatch.
@@ -344,11 +347,14 @@ pub enum Beside {
     Invocations,
 }
 
-/// Whether what was watched for a while could go on for ever under a progress model: whoever is owed progress moved, had
-/// ended or waited in a barrier. What breaks a promise for long refutes that a device keeps it.
+/// Returns true if the observed behaviour could continue forever under a progress model.
 ///
-/// `watched` has an entry for each thread of the test, in their order; one that is missing stands for a thread that ended.
-/// Where copies of the test run beside it, one of them may be who goes on where a group owes nobody in particular.
+/// Each thread with guaranteed progress must have moved, ended, or waited in a barrier. A violation that
+/// lasts refutes the guarantee for the device.
+///
+/// `watched` has one entry per thread of the test, in order; a missing entry means that the thread ended. If
+/// copies of the test run at the same time, a thread of a copy may satisfy a guarantee that a group owes to
+/// no particular thread.
 pub fn keeps_promises(
     test: &Test,
     model: &ProgressModel,
@@ -374,14 +380,14 @@ pub fn keeps_promises(
     Group::of(test).kept(model, definition, &standing, &|thread| of(thread).moved)
 }
 
-/// Whether every step of the machine over histories is one that the model allows.
+/// Returns true if the model permits every step of the machine over histories.
 fn has_histories(memory_model: &Model) -> bool {
     ["vulkan", "khronos-alloy", "dartagnan", "hsa"]
         .iter()
         .any(|name| memory_model.name().split('-').next() == name.split('-').next())
 }
 
-/// The same lack of an answer for each model.
+/// Returns the same unknown answer for each model.
 fn unknown(memory: Memory, error: ProgressError, count: usize) -> Result<Vec<Termination>, ProgressError> {
     if !error.is_bound() {
         return Err(error);
@@ -390,12 +396,13 @@ fn unknown(memory: Memory, error: ProgressError, count: usize) -> Result<Vec<Ter
     Ok(vec![answer; count])
 }
 
-/// Whether two threads or more share two storages or more: with one, coherence alone makes accesses sequential.
+/// Returns true if at least two threads share at least two storages. With one storage, coherence alone makes
+/// accesses sequential.
 fn shares_several(code: &Code) -> bool {
     code.users.iter().filter(|users| users.count_ones() > 1).count() > 1
 }
 
-/// What stays the same from graph to graph.
+/// The data shared by all graphs of a query.
 struct Asked<'a> {
     test: &'a Test,
     code: &'a Code,
@@ -414,7 +421,7 @@ impl Asked<'_> {
             return Some(Termination { memory, terminates: Some(false), why: Some(why), schedule });
         }
         let trap = graph.trap(self.threads, model, self.definition, self.fairness)?;
-        // The state that was found first is the nearest.
+        // The state found first is the nearest.
         let entry = trap.states.first().copied()?;
         let mut schedule: Vec<Turn> =
             graph.path_to(entry).iter().map(|edge| self.turn(&graph.edges[*edge as usize], false)).collect();
@@ -434,7 +441,7 @@ impl Asked<'_> {
         }
     }
 
-    /// A hang that the axioms allow. An execution has no order of steps to show.
+    /// A hang that the axioms permit. An execution has no order of steps to print.
     fn spinning(&self, spins: &[(usize, u32)]) -> Termination {
         let mut why = "may hang (loop):".to_owned();
         for (index, (thread, line)) in spins.iter().enumerate() {

@@ -1,4 +1,7 @@
-//! Candidate executions before reads-from and modification order: events and the relations that the program alone decides.
+//! Event structures: candidate executions before reads-from and modification order are chosen.
+//!
+//! An event structure has the events of one path per thread, and the relations that the program alone
+//! decides.
 
 mod barriers;
 mod build;
@@ -23,46 +26,50 @@ pub const MAX_EVENTS: usize = 256;
 /// Bound on the threads of a test.
 pub const MAX_THREADS: usize = 64;
 
-/// What a model asks of candidate executions; the options comment of its file.
+/// A model's requirements on candidate executions, from the options comment of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Semantic {
     /// A read-modify-write is one event that reads and writes.
     pub(crate) rmw_fused: bool,
     /// One initial write for each name instead of one for each storage.
     pub(crate) initial_per_name: bool,
-    /// Control barriers meet by id in any thread and never block.
+    /// Control barriers synchronize by id across all threads and never block.
     pub(crate) barriers_anywhere: bool,
-    /// Final values are what a read of the device domain after everything sees, not the last write in `co`.
+    /// Final values are read by the device domain after all events, instead of the last write in `co`.
     pub(crate) final_device_read: bool,
     /// Values may come out of thin air.
     pub(crate) values_free: bool,
-    /// It has an account of hosts, domain operations, access masks, sizes, shader calls and interlocked sections.
+    /// The model defines hosts, domain operations, access masks, sizes, shader calls and interlocked
+    /// sections.
     pub(crate) whole_language: bool,
-    /// Every byte of a storage whose accesses differ in size is a cell of its own.
+    /// If accesses to a storage differ in size, each byte of it is a separate cell.
     pub(crate) cells_of_bytes: bool,
-    /// All of a vector access is one operation.
+    /// A whole vector access is one operation.
     pub(crate) vectors_whole: bool,
-    /// Whether lanes that a branch has parted come together again behind it.
+    /// The reconvergence rule of lanes after a branch.
     pub(crate) tangling: Tangling,
-    /// Which subgroup and which workgroup a thread is in counts only for scopes that are as narrow: shown for the shipped texts of
-    /// Vulkan's model ([`crate::symmetry`]), and not known of others.
+    /// Subgroup and workgroup placement matters only for scopes that are as narrow.
+    ///
+    /// Proven for the shipped texts of Vulkan's model ([`crate::symmetry`]), and unknown for others.
     pub(crate) placed_by_scope: bool,
-    /// It is a shipped text of Vulkan's model, of which more is shown: how values go along counters ([`crate::line`]), that reads beside
-    /// one another may stand in any order ([`crate::symmetry`]), and that threads which only read behind a loop leave the others as they
-    /// are ([`crate::wait`]).
+    /// True for a shipped text of Vulkan's model, for which further reductions are proven: RMW chains
+    /// ([`crate::line`]), commuting reads ([`crate::symmetry`]) and spin loops that are followed only by
+    /// reads ([`crate::wait`]).
     pub(crate) knows_text: bool,
 }
 
-/// Which thread an event belongs to.
+/// The owner of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// The initial state.
     Initial,
     /// A thread of the test.
     Thread(ThreadId),
-    /// The unspecified invocation of a thread's subgroup that performs its cooperative access at this instruction. It
-    /// shares nothing with the thread but its barriers: any other choice has more order, so that this one stands for all
-    /// (VK-CM-01, VK-CM-02).
+    /// The unspecified invocation of a thread's subgroup that performs its cooperative access at this
+    /// instruction.
+    ///
+    /// It shares only its barriers with the thread. Any other choice has more order, so this one represents
+    /// all (VK-CM-01, VK-CM-02).
     Company(ThreadId, u16),
     /// The reader of final values.
     Final,
@@ -79,23 +86,23 @@ pub(crate) struct Event {
     pub(crate) storage: Option<LocationId>,
     /// The name through which it is accessed.
     pub(crate) reference: Option<LocationId>,
-    /// The storage, where it is accessed as a block in workgroup memory: all such names of it are one reference in the texts
-    /// that have explicit layouts (VK-LOC-06, VK-REF-05).
+    /// The storage, if it is accessed as a block in workgroup memory: with explicit layouts, all such names
+    /// are one reference (VK-LOC-06, VK-REF-05).
     block: Option<LocationId>,
-    /// What a write stores, over the reads of the execution by event number.
+    /// The stored value of a write, as an expression over the reads of the execution by event number.
     pub(crate) stored: Option<Symbolic<u16>>,
-    /// What the whole operation accesses; the event is that part of it that lies in its cell.
+    /// The extent of the whole operation; the event is the part in its cell.
     pub(crate) extent: Option<Extent>,
-    /// The first event of the same operation: itself where it has one event.
+    /// The first event of the same operation: itself if it has only one.
     operation: u16,
-    /// The first event of the same vector access; of what is none, of the same operation.
+    /// The first event of the same vector access; for other accesses, of the same operation.
     vector: u16,
-    /// The write half's event of this cell, where this is the read half of a read-modify-write.
+    /// The write half in this cell, if this event is the read half of an RMW.
     write_half: Option<u16>,
     pub(crate) place: Option<Placement>,
 }
 
-/// How the final value of an observable comes about.
+/// The source of an observable's final value.
 #[derive(Clone, Debug)]
 pub(crate) enum FinalValue {
     /// An expression over reads by event number.
@@ -111,27 +118,27 @@ struct Half {
     half: SplitHalf,
     /// Execution scope.
     scope: Scope,
-    /// The instruction of the shader that it is.
+    /// The id of its barrier instruction in the shader.
     id: String,
-    /// How many of this half and scope its thread has executed before.
+    /// Number of earlier executions of this half and scope by its thread.
     round: u16,
 }
 
-/// A candidate execution without reads-from and modification order.
+/// A candidate execution without reads-from and modification order (pre-execution).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Skeleton {
     pub(crate) events: Vec<Event>,
-    /// Whether every thread ran to its end.
+    /// True if every thread ran to its end.
     pub(crate) terminated: bool,
-    /// Whether the bound of loops ended a thread.
+    /// True if the loop bound ended a thread.
     pub(crate) cut: bool,
-    /// What the values read must meet.
+    /// The path constraints on the values read.
     pub(crate) constraints: Vec<Constraint<u16>>,
     /// Final values of [`Test::observables`], in that order.
     pub(crate) finals: Vec<FinalValue>,
-    /// Pairs of a read and a write that a `.test` file forces it to read from.
+    /// Reads-from edges that a `.test` file forces, as pairs of read and write.
     pub(crate) forced: Vec<(u16, u16)>,
-    /// Pairs of control-barrier events that meet.
+    /// Pairs of control-barrier events that synchronize.
     pub(crate) meetings: Vec<(u16, u16)>,
     /// The halves of split barriers.
     halves: Vec<Half>,
@@ -141,14 +148,14 @@ pub(crate) struct Skeleton {
     shader_calls: Vec<(u16, u16)>,
     sections: Vec<(u16, u16)>,
     uncovered: Vec<(u16, u16)>,
-    /// For each thread a number that shader-call-related threads share; empty where there are no calls.
+    /// For each thread, a number that shader-call-related threads share; empty without calls.
     call_groups: Vec<usize>,
     /// Pairs of threads that are overlapping fragments.
     overlapping: Vec<(ThreadId, ThreadId)>,
 }
 
 impl Event {
-    /// The thread of the test whose instruction this is.
+    /// Returns the thread that executes the event's instruction.
     pub(crate) fn thread(&self) -> Option<ThreadId> {
         match self.owner {
             Owner::Thread(thread) | Owner::Company(thread, _) => Some(thread),
@@ -156,7 +163,7 @@ impl Event {
         }
     }
 
-    /// An event that does nothing yet; `here` is its number.
+    /// Creates an event without effect; `here` is its number.
     fn new(owner: Owner, instruction: Option<u16>, here: u16, place: Option<Placement>) -> Event {
         Event {
             owner,

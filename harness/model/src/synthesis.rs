@@ -1,10 +1,10 @@
-//! Tests written from a model: minimal suites, and tests that tell two models apart.
+//! Test synthesis from a model: minimal suites, and tests that distinguish two models.
 //!
-//! A [`Shape`] says what the threads of a family access; a [`Telling`] adds how synchronization is told and where the threads
-//! run, and has a strongest test, [`Telling::top`]. [`weakenings`] are the steps down from a test. [`minimal_below`] walks
-//! down while the model forbids the outcome of a race-free program: what cannot be weakened further is minimal.
-//! [`distinguish`] looks for the smallest test on which two models differ, first among all small programs, then among
-//! what lies below the shapes.
+//! A [`Shape`] lists the accesses of a family's threads. A [`Telling`] adds the synchronization and the
+//! placement of the threads, and has a strongest test, [`Telling::top`]. [`weakenings`] returns the weakening
+//! steps of a test. [`minimal_below`] weakens a test while the model forbids the outcome of a race-free
+//! program. A test that cannot be weakened further is minimal. [`distinguish`] searches the smallest test on
+//! which two models differ, first among all small programs, then among weakenings of the shapes.
 
 mod distinguish;
 mod draft;

@@ -10,7 +10,7 @@ use super::derive::{Deriver, event, place, text_at};
 use super::events::{events, text_of};
 use super::mend::Mend;
 use super::{Answer, Broken, Edge, EventId, Execution, ExplainOptions, RaceFound, Uninitialised};
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, CompiledModel, Node, NodeId};
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
 use crate::search::Flags;
@@ -27,7 +27,7 @@ pub(super) struct Search<'a> {
     plan: Arc<CompiledModel>,
     skeletons: Vec<Skeleton>,
     options: &'a ExplainOptions<'a>,
-    purse: &'a Purse<'a>,
+    purse: &'a BudgetTracker<'a>,
     out_of_thin_air: bool,
     domain: ValueDomain<'a>,
 }
@@ -86,7 +86,7 @@ impl<'a> Search<'a> {
         model: &Model,
         options: &'a ExplainOptions<'a>,
         unroll: u32,
-        purse: &'a Purse<'a>,
+        purse: &'a BudgetTracker<'a>,
     ) -> Result<Search<'a>, PredictError> {
         let semantic = model.semantic();
         Ok(Search {
@@ -310,7 +310,7 @@ impl<'a> Search<'a> {
         let mut flagged = Flags::default();
         axioms()
             .filter(|(_, axiom)| axiom.flag && cat::holds(axiom, value(axiom)))
-            .for_each(|(_, axiom)| flagged.raise(axiom));
+            .for_each(|(_, axiom)| flagged.raise_axiom(axiom));
         let length = |axiom: &Axiom| match (axiom.kind, value(axiom).relation()) {
             (AxiomKind::Acyclic, Some(relation)) if !axiom.negated => {
                 relation.shortest_cycle().map_or(usize::MAX, |cycle| cycle.len())

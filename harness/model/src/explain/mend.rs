@@ -7,7 +7,7 @@ use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
 use super::strengthen::{is_not_searched, steps};
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::{Model, Options, PredictError, predict};
 
 /// What a mend is to do.
@@ -94,7 +94,7 @@ pub(super) fn mend(
     model: &Model,
     options: &ExplainOptions<'_>,
     unroll: u32,
-    purse: &Purse<'_>,
+    purse: &BudgetTracker<'_>,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
     let asking = Asking { goal, test, model, unroll, purse };
@@ -168,12 +168,12 @@ struct Asking<'a> {
     test: &'a Test,
     model: &'a Model,
     unroll: u32,
-    purse: &'a Purse<'a>,
+    purse: &'a BudgetTracker<'a>,
 }
 
 impl Asking<'_> {
     fn ask(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
-        let asked = Options { budget: self.purse.rest(), unroll: self.unroll };
+        let asked = Options { budget: self.purse.remaining(), unroll: self.unroll };
         predict(&apply(self.test, strengthened), self.model, &asked)
     }
 

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use super::machine::{Machine, Memory, State};
 use super::promise::{Definition, Group, ProgressModel, Standing};
 use super::{Fairness, Limits, ProgressError};
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 
 /// A step of the graph.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl Graph {
         memory: M,
         limits: &Limits,
     ) -> Result<Graph, ProgressError> {
-        let purse = Purse::new(limits.budget);
+        let purse = BudgetTracker::new(limits.budget);
         let threads = machine.code.threads.len();
         let mut graph = Graph {
             edges: Vec::new(),
