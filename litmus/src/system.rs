@@ -167,6 +167,8 @@ impl AccessMask {
     pub const HOST_READ: AccessMask = AccessMask(1 << 5);
     /// Writes by host threads.
     pub const HOST_WRITE: AccessMask = AccessMask(1 << 6);
+    /// Both accesses of host threads.
+    pub(crate) const HOST: AccessMask = AccessMask(0b11 << 5);
     /// Every read by the device.
     pub const MEMORY_READ: AccessMask = AccessMask(1 << 7);
     /// Every write by the device.

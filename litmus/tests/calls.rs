@@ -103,6 +103,15 @@ fn calls_are_derived() {
             ],
             "P0<P1 P0<P2 P1<P2; _; avdevice.shader_write visdevice.shader_read _; _",
         ),
+        // A stage that is named lends its accesses to no other one: TOP and BOTTOM stand for execution alone.
+        (
+            &[&[P0, ST, "barrier bottom.vertex:shader_write -> compute:shader_read"], &[P1, LD]],
+            "P0<P1; _; visdevice.shader_read _",
+        ),
+        (
+            &[&[P0, ST, "barrier compute:shader_write -> top.vertex:shader_read"], &[P1, LD]],
+            "P0<P1; _; avdevice.shader_write _",
+        ),
         (&[&[P0, ST, "signal s"], &[P1_FAR, "wait s", LD]], "P0<P1; _; avdevice visdevice _"),
         // A queue without dispatches hands a semaphore on.
         (
@@ -678,4 +687,76 @@ fn many_ways_to_a_wait_are_no_more_work() {
     let errors = read(32).unwrap_err();
     assert!(errors.to_string().contains("mistake"), "{errors}");
     assert!(format!("{errors:?}").contains("calls of the API"), "{errors:?}");
+}
+
+const HOST: &str = "P0@host";
+const SIGNAL: &str = "signal t 1";
+const WAIT: &str = "wait t 1";
+
+#[test]
+fn calls_beside_hosts_keep_their_places() {
+    let cases: &[(&[&[&str]], &str)] = &[
+        // A host's signal comes before nothing that the host waits for behind it.
+        (
+            &[&[HOST, ST, SIGNAL, "wait u 1"], &[P1, WAIT, LD, "signal u 1"]],
+            "P0.0<P1; _ wait P1; visdevice _",
+        ),
+        (&[&[HOST, ST, SIGNAL], &[P1, WAIT, LD]], "P0<P1; _; visdevice _"),
+        // A barrier before the wait for the host's signal moves nothing of what comes before that signal.
+        (
+            &[
+                &[HOST, ST, SIGNAL],
+                &[P1, "barrier all.host:host_write -> compute:shader_read", "ld.sc0 r0, y"],
+                &[P2, WAIT, LD],
+            ],
+            "P0<P2; _; avdevice.host_write visdevice.shader_read _; visdevice _",
+        ),
+        (
+            &[
+                &[HOST, ST, SIGNAL],
+                &[P1, "st.sc0 y, 1", "barrier all.host:shader_write.host_write -> compute:shader_read"],
+                &[P2, WAIT, LD],
+            ],
+            "P0<P2 P1<P2; _; _; avdevice.shader_write visdevice.shader_read _",
+        ),
+        // A wait holds all commands back, and any stage of commands chains with it; the host's own is none.
+        (
+            &[
+                &[HOST, ST, SIGNAL],
+                &[P1, WAIT, "barrier transfer.host:host_write -> compute:shader_read", LD],
+            ],
+            "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
+        ),
+        (
+            &[&[HOST, ST, SIGNAL], &[P1, WAIT, "barrier host:host_write -> compute:shader_read", LD]],
+            "P0<P1; _; visdevice _",
+        ),
+        (
+            &[
+                &[HOST, ST, SIGNAL],
+                &[
+                    P1,
+                    WAIT,
+                    "barrier all.host:host_write -> transfer",
+                    "barrier transfer -> compute:shader_read",
+                    LD,
+                ],
+            ],
+            "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
+        ),
+        // A barrier to the host behind the signal publishes nothing to whoever waits for that signal.
+        (
+            &[&[HOST, WAIT, LD], &[P1, ST, "barrier compute:shader_write -> host:host_read", SIGNAL]],
+            "; wait P1 _; _ avdevice.shader_write visdevice.host_read",
+        ),
+        (
+            &[&[HOST, WAIT, LD], &[P1, ST, SIGNAL, "barrier compute:shader_write -> host:host_read"]],
+            "; wait P1 _; _",
+        ),
+    ];
+    for (columns, expected) in cases {
+        let text = text(columns);
+        let test = litmus::parse(&text, "calls.litmus").unwrap();
+        assert_eq!(told(&test), *expected, "{text}");
+    }
 }

@@ -146,7 +146,7 @@ pub struct Run {
     /// The folder that a run goes on in says which part it is, whatever the environment says.
     #[arg(skip)]
     pub knows_part: bool,
-    /// Go on with the run in the folder of --out; or alone, `--resume DIR`, with the run in DIR as it was asked for.
+    /// Go on with the run in the folder of --out; or alone, `--resume DIR`, with the tests, devices and budgets of the run in DIR.
     #[arg(long)]
     pub resume: bool,
     /// On a terminal, show every test, where otherwise of more than a dozen only those that broke a rule or are not decided.

@@ -1,27 +1,27 @@
-//! Which choices of reads-from and modification order can change an axiom or a flag, and which of them only within their
-//! own location.
+//! Activity analysis: which choices of reads-from and modification order can affect an axiom or a flag.
 //!
-//! Activity flows from the axioms down to the leaves `rf` and `co`. A pair of a node is *active* when some axiom may
-//! depend on whether it is there. As long as every composition stays within one location, the flow is *local*: then the
-//! locations can be solved one by one. Everything else is *global* and is chosen first.
+//! A backward data-flow analysis from the axioms to the leaves `rf` and `co`. A pair of a node is *active* if
+//! some axiom may depend on it. While every composition stays within one location, the flow is *local*, and
+//! the locations can be solved one by one. Every other pair is *global* and is chosen first.
 
 use crate::cat::{AxiomKind, CatValue, Node, NodeId, NodeKind};
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
 
-/// The active part of every node that depends on what is chosen.
+/// The active pairs of every node that depends on a choice.
 #[derive(Debug)]
 pub(crate) struct Activity<M: Matrix> {
-    /// Where the dependence may cross locations.
+    /// Pairs whose effect may cross locations.
     global: Vec<CatValue<M>>,
-    /// Where it stays within one location.
+    /// Pairs whose effect stays within one location.
     local: Vec<CatValue<M>>,
-    /// The first node that depends on what is chosen.
+    /// The first node that depends on a choice.
     fixed: usize,
-    /// For each node from `fixed` on whether its pairs of one location follow from its operands' pairs of that location.
+    /// For each node from `fixed` on: true if its pairs within a location follow from its operands' pairs
+    /// there.
     within: Vec<bool>,
-    /// For each axiom whether it can be checked location by location.
+    /// For each axiom: true if it can be checked location by location.
     pub(crate) axiom_is_local: Vec<bool>,
 }
 
@@ -49,7 +49,7 @@ impl<M: Matrix> Activity<M> {
                 CatValue::Relation(may) => may.is_subset(&within),
                 CatValue::Set(_) => false,
             };
-            // An irreflexive or acyclic relation over events without a location is settled by the program or global.
+            // Over events without a location, an irreflexive or acyclic relation is either static or global.
             let local = stays && !axiom.negated && !axiom.flag;
             activity.axiom_is_local.push(local);
             let open = match (axiom.kind, open) {
@@ -64,7 +64,7 @@ impl<M: Matrix> Activity<M> {
             let open = open_part(bounds, size.node);
             activity.add(size.node, open, false);
         }
-        // A group of recursive definitions is one step: where any of it is active, all of it is.
+        // A group of recursive definitions is one step: if any member is active, all are.
         for index in (fixed..plan.nodes.len()).rev() {
             let id = NodeId(index as u32);
             let slot = index - fixed;
@@ -91,7 +91,7 @@ impl<M: Matrix> Activity<M> {
     }
 
     fn add(&mut self, node: NodeId, active: CatValue<M>, local: bool) {
-        // What the program alone decides is never active.
+        // Nodes that the program alone decides are never active.
         let Some(index) = node.to_index().checked_sub(self.fixed) else { return };
         let slot = if local { &mut self.local[index] } else { &mut self.global[index] };
         match (slot, active) {
@@ -101,7 +101,7 @@ impl<M: Matrix> Activity<M> {
         }
     }
 
-    /// Sends the activity of a node to its operands.
+    /// Propagates the activity of a node to its operands.
     fn flow(&mut self, bounds: &Bounds<M>, within: &M, node: Node, active: &CatValue<M>, local: bool) {
         let may =
             |id: NodeId| -> M { bounds.may(id).as_relation().cloned().unwrap_or_else(|| M::empty(bounds.n)) };
@@ -177,19 +177,20 @@ impl<M: Matrix> Activity<M> {
                 send(s, CatValue::Set(pairs.range()), local);
                 send(r, CatValue::Relation(pairs.clone()), local);
             }
-            // The nodes of a recursive group pass the activity on to what lies outside it.
+            // A recursive group propagates activity to its operands outside the group as a whole.
             _ => {}
         }
     }
 
-    /// Whether a node is active anywhere.
+    /// Returns true if the node is active, globally or locally.
     pub(crate) fn is_active(&self, node: NodeId) -> bool {
         self.part(node, true).is_some_and(|part| !part.is_empty())
             || self.part(node, false).is_some_and(|part| !part.is_empty())
     }
 
-    /// Whether the pairs of a node that lie in one location follow from its operands' pairs in that location, whatever is
-    /// chosen. What composes across locations must be evaluated on all events, also where no pair of it is active.
+    /// Returns true if the node's pairs within a location follow from its operands' pairs there, for every
+    /// choice. A node that composes across locations must be evaluated on all events, even if none of its
+    /// pairs is active.
     pub(crate) fn stays_within(&self, node: NodeId) -> bool {
         node.to_index()
             .checked_sub(self.fixed)
@@ -198,7 +199,7 @@ impl<M: Matrix> Activity<M> {
             .unwrap_or(false)
     }
 
-    /// The local or the global part of a node; none for what the program alone decides.
+    /// Returns the local or global active pairs of a node; `None` for static nodes.
     pub(crate) fn part(&self, node: NodeId, local: bool) -> Option<&CatValue<M>> {
         let index = node.to_index().checked_sub(self.fixed)?;
         if local { self.local.get(index) } else { self.global.get(index) }
@@ -215,7 +216,7 @@ fn stays_within<M: Matrix>(node: Node, bounds: &Bounds<M>, within: &M) -> bool {
     }
 }
 
-/// What is not settled of a node.
+/// Returns the pairs of a node that its bounds leave open.
 fn open_part<M: Matrix>(bounds: &Bounds<M>, node: NodeId) -> CatValue<M> {
     match (bounds.may(node), bounds.must(node)) {
         (CatValue::Set(may), CatValue::Set(must)) => CatValue::Set(may.difference(*must)),

@@ -1,27 +1,28 @@
-//! Whether one given outcome is allowed, without listing the others.
+//! Decides whether one given outcome is allowed, without listing the others.
 
 use std::sync::Arc;
 
 use litmus::{Observable, Outcome, Test};
 
-use crate::budget::{Budget, Purse};
-use crate::combine::{Combiner, Sought, ValueRules};
-use crate::explore::{Questions, Ways};
-use crate::few::Few;
+use crate::budget::{Budget, BudgetTracker};
+use crate::combine::{ExecutionGoal, OutcomeCollector, ValueRules};
+use crate::explore::{ExecutionQueries, ExplorationStrategy};
+use crate::few::BruteForce;
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
 use crate::refute::Shown;
-use crate::search::Ground;
+use crate::search::StaticBounds;
 use crate::skeleton::Skeleton;
 use crate::valuation::ValueDomain;
 use crate::{Model, Options, PredictError, predict};
 
-/// Whether a model allows an outcome of a test, one whose values stand in the order of [`Test::observables`]; `None` when
-/// the time was up before that was known. A test's filter plays no part in it.
+/// Decides whether a model allows one outcome of a test; `None` if the budget ran out first.
 ///
-/// Whoever has several outcomes of one test asks an [`OutcomeQuestion`].
+/// The outcome's values are in the order of [`Test::observables`]. The test's filter is ignored. For several
+/// outcomes of one test, use [`OutcomeQuestion`].
 ///
 /// # Errors
+///
 /// As for [`predict`](crate::predict).
 pub fn allows(
     test: &Test,
@@ -32,7 +33,7 @@ pub fn allows(
     Ok(OutcomeQuestion::new(test, model, options)?.allows(outcome, options))
 }
 
-/// A test and a model, ready to be asked about outcomes one by one.
+/// A test and a model, prepared for queries about single outcomes.
 #[derive(Debug)]
 pub struct OutcomeQuestion<'t> {
     test: &'t Test,
@@ -40,11 +41,11 @@ pub struct OutcomeQuestion<'t> {
     out_of_thin_air: bool,
     domain: ValueDomain<'t>,
     grounds: Vec<(Skeleton, Arc<Prepared>, AnyGround)>,
-    /// Whether the bound of loops ends a thread on some path.
+    /// True if the loop bound ends a thread on some path.
     cut: bool,
 }
 
-/// What is known of a skeleton, on matrices of the smallest size that holds it.
+/// The static bounds of an event structure, on the smallest matrix type that holds it.
 #[derive(Debug)]
 enum AnyGround {
     Of8(Start<Matrix8>),
@@ -55,22 +56,22 @@ enum AnyGround {
     Of256(Start<Matrix256>),
 }
 
-/// Where the question begins.
+/// The prepared start state of a query on one event structure.
 #[derive(Debug)]
 enum Start<M: Matrix> {
-    Few(Few<M>),
-    Many(Box<Ground<M>>),
+    Few(BruteForce<M>),
+    Many(Box<StaticBounds<M>>),
 }
 
 impl<M: Matrix> Start<M> {
     fn new(
         skeleton: &Skeleton,
         prepared: &Prepared,
-        combiner: &Combiner<'_>,
+        combiner: &OutcomeCollector<'_>,
     ) -> Result<Start<M>, PredictError> {
-        Ok(match Few::new(skeleton, prepared, combiner)? {
+        Ok(match BruteForce::new(skeleton, prepared, combiner)? {
             Some(few) => Start::Few(few),
-            None => Start::Many(Box::new(Ground::new(skeleton, prepared)?)),
+            None => Start::Many(Box::new(StaticBounds::new(skeleton, prepared)?)),
         })
     }
 
@@ -78,24 +79,25 @@ impl<M: Matrix> Start<M> {
         &self,
         skeleton: &Skeleton,
         prepared: &Prepared,
-        combiner: &Combiner<'_>,
-        sought: Sought<'_>,
+        combiner: &OutcomeCollector<'_>,
+        sought: ExecutionGoal<'_>,
     ) -> Option<bool> {
         match self {
-            Start::Few(few) => Some(few.finds(skeleton, prepared, combiner, sought)),
+            Start::Few(few) => Some(few.has_execution(skeleton, prepared, combiner, sought)),
             Start::Many(ground) => {
-                let alone = Ways::USUAL.alone;
-                let mut questions = Questions::new(skeleton, prepared, ground, combiner, alone);
-                questions.find(sought, None).map(|shown| shown != Shown::Never)
+                let alone = ExplorationStrategy::FULL.decide_steps;
+                let mut questions = ExecutionQueries::new(skeleton, prepared, ground, combiner, alone);
+                questions.find_match(sought, None).map(|shown| shown != Shown::Never)
             }
         }
     }
 }
 
 impl<'t> OutcomeQuestion<'t> {
-    /// Works out what the program alone decides. Of `options` only the unrolling of loops matters here.
+    /// Computes the static bounds of the test's event structures. Only the loop bound of `options` is used.
     ///
     /// # Errors
+    ///
     /// As for [`predict`](crate::predict).
     pub fn new(
         test: &'t Test,
@@ -105,14 +107,14 @@ impl<'t> OutcomeQuestion<'t> {
         let compiled = model.compiled_for(test)?;
         let semantic = model.semantic();
         let (observables, domain) = (test.observables(), ValueDomain::new(test));
-        let free = Purse::new(Budget::UNLIMITED);
+        let free = BudgetTracker::new(Budget::UNLIMITED);
         let (mut grounds, mut cut) = (Vec::new(), false);
         predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
             cut |= skeleton.cut;
             if skeleton.terminated {
                 let prepared = compiled.prepared(&skeleton);
                 let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
-                let combiner = Combiner::new(test, &observables, &skeleton, rules, &free);
+                let combiner = OutcomeCollector::new(test, &observables, &skeleton, rules, &free);
                 let ground = match skeleton.len() {
                     0..=8 => AnyGround::Of8(Start::new(&skeleton, &prepared, &combiner)?),
                     9..=16 => AnyGround::Of16(Start::new(&skeleton, &prepared, &combiner)?),
@@ -128,22 +130,24 @@ impl<'t> OutcomeQuestion<'t> {
         Ok(OutcomeQuestion { test, observables, out_of_thin_air: semantic.values_free, domain, grounds, cut })
     }
 
-    /// Whether the outcome is allowed; `None` when the budget was used up before that was known, or runs are cut off at the bound of loops and none of
-    /// the others shows it. An outcome of another length than [`Test::observables`] is none of the test's.
+    /// Decides whether the outcome is allowed; `None` if unknown.
+    ///
+    /// The answer is unknown if the budget ran out, or if the loop bound cut some runs off and no complete
+    /// run shows the outcome. An outcome whose length differs from [`Test::observables`] is not allowed.
     pub fn allows(&self, outcome: &Outcome, options: &Options) -> Option<bool> {
-        self.allows_within(outcome, &Purse::new(options.budget))
+        self.allows_within(outcome, &BudgetTracker::new(options.budget))
     }
 
     /// The same out of a purse.
-    pub(crate) fn allows_within(&self, outcome: &Outcome, purse: &Purse<'_>) -> Option<bool> {
+    pub(crate) fn allows_within(&self, outcome: &Outcome, purse: &BudgetTracker<'_>) -> Option<bool> {
         if outcome.0.len() != self.observables.len() {
             return Some(false);
         }
-        let sought = Sought::Outcome(outcome);
+        let sought = ExecutionGoal::Outcome(outcome);
         let mut answer = (!self.cut).then_some(false);
         for (skeleton, prepared, ground) in &self.grounds {
             let rules = ValueRules { out_of_thin_air: self.out_of_thin_air, domain: &self.domain };
-            let combiner = Combiner::new(self.test, &self.observables, skeleton, rules, purse);
+            let combiner = OutcomeCollector::new(self.test, &self.observables, skeleton, rules, purse);
             let shown = match ground {
                 AnyGround::Of8(start) => start.finds(skeleton, prepared, &combiner, sought),
                 AnyGround::Of16(start) => start.finds(skeleton, prepared, &combiner, sought),

@@ -1,13 +1,13 @@
-//! What an answer may cost: a number of steps, and a closure that may say stop. The engine itself has no clock.
+//! Budgets: a step limit and a stop callback for one query. The engine itself reads no clock.
 
 use std::cell::Cell;
 use std::fmt;
 
-/// What an answer may cost. Past it the answer is given as far as it goes.
+/// The limit of one query; a query that exceeds it returns a partial answer.
 ///
-/// A step is one choice of a search, one candidate execution that is looked at, one state of the sequential machine, one
-/// variable or choice of a refutation. In a small test it takes about a microsecond, in the largest a hundred. The same budget
-/// of steps gives the same answer everywhere; what a closure says may depend on anything, such as a clock.
+/// A step is one search choice, one visited candidate execution, one state of the sequential machine, or one
+/// SAT variable or decision. A step takes about a microsecond in a small test and a hundred in the largest.
+/// Step limits are deterministic; a stop callback may depend on anything, such as a clock.
 #[derive(Clone, Copy)]
 pub struct Budget<'b> {
     steps: u64,
@@ -15,27 +15,28 @@ pub struct Budget<'b> {
 }
 
 impl<'b> Budget<'b> {
-    /// Whatever it costs.
+    /// A budget without limit.
     pub const UNLIMITED: Budget<'static> = Budget::steps(u64::MAX);
 
-    /// So many steps.
+    /// A budget of at most `steps` steps.
     pub const fn steps(steps: u64) -> Budget<'static> {
         Budget { steps, stop: None }
     }
 
-    /// Until the closure says stop. It is asked before the first step and then every few dozen.
+    /// A budget that ends when `stop` returns true. The engine polls it before the first step and then every
+    /// few dozen steps.
     pub const fn until(stop: &'b (dyn Fn() -> bool + Sync)) -> Budget<'b> {
         Budget { steps: u64::MAX, stop: Some(stop) }
     }
 
-    /// The same with at most so many steps.
+    /// Returns this budget with a lower limit of at most `steps` steps.
     pub fn at_most(self, steps: u64) -> Budget<'b> {
         Budget { steps: self.steps.min(steps), ..self }
     }
 }
 
 impl Default for Budget<'_> {
-    /// Enough for what people write: seconds at most.
+    /// Sufficient for hand-written tests: a few seconds at most.
     fn default() -> Self {
         Budget::steps(500_000)
     }
@@ -48,46 +49,45 @@ impl fmt::Debug for Budget<'_> {
     }
 }
 
-/// Steps between two questions to the closure.
-const PERIOD: u64 = 32;
+/// Steps between two polls of the stop callback.
+const STOP_POLL_INTERVAL: u64 = 32;
 
-/// What is spent of a budget, for everything that belongs to one answer.
+/// Mutable step counter of one query, shared by all of its sub-searches.
 #[derive(Debug)]
-pub(crate) struct Purse<'b> {
+pub(crate) struct BudgetTracker<'b> {
     budget: Budget<'b>,
-    /// All steps once the closure has said stop.
+    /// `u64::MAX` once the stop callback has returned true.
     spent: Cell<u64>,
 }
 
-impl<'b> Purse<'b> {
-    pub(crate) fn new(budget: Budget<'b>) -> Purse<'b> {
-        let purse = Purse { budget, spent: Cell::new(0) };
-        purse.ask();
+impl<'b> BudgetTracker<'b> {
+    pub(crate) fn new(budget: Budget<'b>) -> BudgetTracker<'b> {
+        let purse = BudgetTracker { budget, spent: Cell::new(0) };
+        purse.poll_stop();
         purse
     }
 
-    /// Spends steps. Whether the budget is used up.
+    /// Spends steps; returns true if the budget is exhausted.
     pub(crate) fn spend(&self, steps: u64) -> bool {
         let before = self.spent.get();
         let after = before.saturating_add(steps);
         self.spent.set(after);
-        if before / PERIOD != after / PERIOD {
-            self.ask();
+        if before / STOP_POLL_INTERVAL != after / STOP_POLL_INTERVAL {
+            self.poll_stop();
         }
-        self.is_empty()
+        self.is_exhausted()
     }
 
-    /// Whether the budget is used up.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.spent.get() >= self.budget.steps
     }
 
-    /// What is left of it.
-    pub(crate) fn rest(&self) -> Budget<'b> {
+    /// Returns the part of the budget that is left.
+    pub(crate) fn remaining(&self) -> Budget<'b> {
         self.budget.at_most(self.budget.steps.saturating_sub(self.spent.get()))
     }
 
-    fn ask(&self) {
+    fn poll_stop(&self) {
         if self.budget.stop.is_some_and(|stop| stop()) {
             self.spent.set(u64::MAX);
         }
@@ -98,27 +98,27 @@ impl<'b> Purse<'b> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use super::{Budget, PERIOD, Purse};
+    use super::{Budget, BudgetTracker, STOP_POLL_INTERVAL};
 
     #[test]
-    fn steps_are_spent_and_the_rest_is_what_is_left() {
-        let purse = Purse::new(Budget::steps(10));
-        assert!(!purse.spend(9) && !purse.is_empty());
-        assert!(!Purse::new(purse.rest()).is_empty());
-        assert!(purse.spend(1) && purse.is_empty());
-        assert!(Purse::new(purse.rest()).is_empty());
-        assert!(!Purse::new(Budget::UNLIMITED).spend(1 << 40));
+    fn remaining_budget_excludes_spent_steps() {
+        let purse = BudgetTracker::new(Budget::steps(10));
+        assert!(!purse.spend(9) && !purse.is_exhausted());
+        assert!(!BudgetTracker::new(purse.remaining()).is_exhausted());
+        assert!(purse.spend(1) && purse.is_exhausted());
+        assert!(BudgetTracker::new(purse.remaining()).is_exhausted());
+        assert!(!BudgetTracker::new(Budget::UNLIMITED).spend(1 << 40));
     }
 
     #[test]
-    fn a_closure_is_asked_before_the_first_step_and_now_and_then() {
+    fn stop_closure_is_polled_first_and_periodically() {
         let asked = AtomicU32::new(0);
         let stop = || asked.fetch_add(1, Ordering::Relaxed) == 2;
-        let purse = Purse::new(Budget::until(&stop));
+        let purse = BudgetTracker::new(Budget::until(&stop));
         assert_eq!(asked.load(Ordering::Relaxed), 1);
         let taken = (1..).find(|_| purse.spend(1)).unwrap();
-        assert_eq!((taken, asked.load(Ordering::Relaxed)), (2 * PERIOD, 3));
-        // What was said stands.
-        assert!(purse.is_empty() && Purse::new(purse.rest()).is_empty());
+        assert_eq!((taken, asked.load(Ordering::Relaxed)), (2 * STOP_POLL_INTERVAL, 3));
+        // A stop is permanent, even though the callback would now return false.
+        assert!(purse.is_exhausted() && BudgetTracker::new(purse.remaining()).is_exhausted());
     }
 }

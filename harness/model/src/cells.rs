@@ -1,29 +1,31 @@
-//! Cells: the parts of a storage that the accesses of an execution tell apart. A storage whose accesses are all of its own
-//! size is one cell.
+//! Cells: the disjoint byte ranges of a storage that the accesses of an execution distinguish. A storage
+//! whose accesses all have its own size is one cell.
 //!
-//! Reads-from, modification order and location order are kept cell by cell, so that a read may be composed of bytes from
-//! several writes. An access of several cells is as many events, which the base relation `part` holds together. Components
-//! of a vector are cells of their own: accesses of more than one of them are as many operations.
+//! Reads-from, modification order and location order are defined per cell, so that a read may combine bytes
+//! of several writes (mixed-size accesses). An access of several cells becomes several events, related by the
+//! base relation `part`. Each component of a vector is a separate cell: an access of several components is
+//! several operations.
 
 use std::ops::Deref;
 
 use litmus::{LocationId, MemoryPlace, ScalarType, Test};
 
-/// The bytes that an access touches.
+/// A byte range of a storage: the bytes that an access touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// The storage, by its name.
     pub(crate) storage: LocationId,
     /// First byte, from the start of the storage.
     pub(crate) offset: u32,
-    /// How many there are.
+    /// Size in bytes.
     pub(crate) bytes: u32,
-    /// Whether that is the whole storage, or of a vector one component.
+    /// True if the range is the whole storage, or one whole component of a vector.
     pub(crate) whole: bool,
 }
 
 impl Extent {
-    /// What an access through a name touches; `scalar` is the type of the access where it is not that of the name.
+    /// Returns the bytes that an access through a name touches; `scalar` is the access type if it differs
+    /// from the name's type.
     pub(crate) fn new(test: &Test, name: LocationId, offset: u32, scalar: Option<ScalarType>) -> Extent {
         let storage = test.storage_of(name);
         let bytes = scalar.unwrap_or(test.location(name).scalar_type()).bytes();
@@ -32,7 +34,7 @@ impl Extent {
         Extent { storage, offset, bytes, whole }
     }
 
-    /// What one number of an access touches.
+    /// Returns the bytes that one scalar of an access touches.
     pub(crate) fn of(test: &Test, place: &MemoryPlace) -> Extent {
         Extent::new(test, place.location, place.offset, place.scalar)
     }
@@ -44,13 +46,13 @@ impl Extent {
         Extent { storage, offset: 0, bytes, whole: bytes == test.location(storage).bytes() }
     }
 
-    /// What an observable names.
+    /// Returns the bytes that an observable names.
     pub(crate) fn of_component(test: &Test, name: LocationId, component: u8) -> Extent {
         let scalar = test.location(name).scalar_type();
         Extent::new(test, name, u32::from(component) * scalar.bytes(), None)
     }
 
-    /// What of it lies in a piece.
+    /// Returns the part of the range that lies in a piece.
     pub(crate) fn part(self, test: &Test, piece: Piece) -> Extent {
         let component = test.location(self.storage).scalar_type().bytes();
         let offset = self.offset + piece.before;
@@ -63,20 +65,21 @@ impl Extent {
     }
 }
 
-/// A part of an access that lies in one cell.
+/// The part of an access in one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// The cell: the storage itself for its first or only cell, and ids past the locations of the test for the others.
+    /// The cell: the storage itself for its first or only cell, and ids past the locations of the test for
+    /// the others.
     pub(crate) cell: LocationId,
-    /// How many bytes of the access lie before the cell.
+    /// Number of bytes of the access that precede the cell.
     pub(crate) before: u32,
     /// Bytes of the cell.
     pub(crate) bytes: u32,
-    /// Whether the access lies in this cell alone.
+    /// True if the access lies in this cell alone.
     pub(crate) alone: bool,
 }
 
-/// The pieces of an access; nearly all have one.
+/// The pieces of an access; most accesses have one.
 #[derive(Clone, Debug)]
 pub(crate) enum Pieces {
     One(Piece),
@@ -94,7 +97,7 @@ impl Deref for Pieces {
     }
 }
 
-/// The storages that have more than one cell.
+/// The storages with more than one cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
     split: Vec<Split>,
@@ -103,15 +106,17 @@ pub(crate) struct Cells {
 #[derive(Clone, Debug)]
 struct Split {
     storage: LocationId,
-    /// Where the cells begin, and the end of the last one.
+    /// The start of each cell, and the end of the last one.
     bounds: Vec<u32>,
     /// The id of the second cell.
     second: u16,
 }
 
 impl Cells {
-    /// The cells that these accesses tell apart, of observables too. With `bytes`, each byte of a storage with accesses of different sizes is
-    /// one, which must make no difference.
+    /// Splits storages at the bounds of these accesses, observables included.
+    ///
+    /// With `bytes`, each byte of a storage whose accesses differ in size is a cell. This must not change any
+    /// result.
     pub(crate) fn new(test: &Test, accesses: impl Iterator<Item = Extent> + Clone, bytes: bool) -> Cells {
         let mut cells = Cells::default();
         let is_split =
@@ -139,7 +144,7 @@ impl Cells {
         cells
     }
 
-    /// The pieces of an access, from its first byte on.
+    /// Returns the pieces of an access, from its first byte on.
     pub(crate) fn pieces(&self, extent: Extent) -> Pieces {
         let Some(split) = self.split.iter().find(|split| split.storage == extent.storage) else {
             let whole = Piece { cell: extent.storage, before: 0, bytes: extent.bytes, alone: true };

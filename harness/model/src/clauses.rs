@@ -1,6 +1,6 @@
-//! The clauses of the specifications, and which statements of the shipped models cite them.
+//! The clauses of the specifications, and the statements of the shipped models that cite them.
 //!
-//! The list is data: `harness/model/clauses/*.tsv`, a line a clause, in the project's own words.
+//! The list is data: `harness/model/clauses/*.tsv`, one clause per line, paraphrased.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::Model;
 use crate::cat::CatErrors;
 use crate::cat::ast::StatementKind;
 
-/// A specification whose clauses are listed.
+/// A specification with listed clauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Specification {
     /// The appendix "Memory Model" of the Vulkan specification.
@@ -18,7 +18,7 @@ pub enum Specification {
 }
 
 impl Specification {
-    /// The name of the model of its latest text.
+    /// Returns the name of the model of its latest text.
     pub fn model(self) -> &'static str {
         match self {
             Specification::Vulkan => "vulkan",
@@ -27,16 +27,16 @@ impl Specification {
     }
 }
 
-/// What becomes of a clause.
+/// The treatment of a specification clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Disposition {
-    /// A statement of a model, or the engine's events and relations, say it.
+    /// Encoded by a statement of a model, or by the engine's events and relations.
     Encoded,
-    /// The parser or the compiler sees to it.
+    /// Checked by the parser or the compiler.
     Static,
-    /// It is about devices: their features, memory and scheduling.
+    /// Constrains devices: their features, memory and scheduling.
     Device,
-    /// Nothing here can show it.
+    /// Not observable by a litmus test.
     NotApplicable,
 }
 
@@ -45,28 +45,28 @@ pub enum Disposition {
 pub struct Clause {
     /// Its id, such as `VK-SW-01`.
     pub id: &'static str,
-    /// Whose it is.
+    /// The specification of the clause.
     pub specification: Specification,
-    /// The anchor or section where it is said; `None` for what stands outside of the chapter.
+    /// The anchor or section of the clause; `None` for text outside the chapter.
     pub anchor: Option<&'static str>,
-    /// What becomes of it where no statement cites it.
+    /// The treatment of the clause if no statement cites it.
     pub disposition: Disposition,
-    /// The sets and relations of the engine that say it.
+    /// The sets and relations of the engine that encode it.
     pub engine: Vec<&'static str>,
-    /// What it says, in short.
+    /// Summary of the clause.
     pub statement: &'static str,
-    /// Why it is not encoded; `None` where it is.
+    /// The reason that the clause is not encoded; `None` if it is.
     pub why: Option<&'static str>,
 }
 
-/// A statement of a shipped model with the clauses that it cites.
+/// A statement of a shipped model, with the clauses that it cites.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Citation {
     /// The cat file.
     pub file: String,
     /// Its line there, from 1.
     pub line: u32,
-    /// What it defines, or the axiom's name.
+    /// The name that the statement defines, or the axiom's name.
     pub name: String,
     /// The clauses.
     pub clauses: Vec<String>,
@@ -77,7 +77,7 @@ const LISTS: [(Specification, &str); 2] = [
     (Specification::Hsa, include_str!("../clauses/hsa.tsv")),
 ];
 
-/// Every clause, in the order of the texts.
+/// Returns every clause, in the order of the specifications.
 pub fn clauses() -> Vec<Clause> {
     LISTS
         .into_iter()
@@ -87,7 +87,7 @@ pub fn clauses() -> Vec<Clause> {
         .collect()
 }
 
-/// A line of a list; `None` where it is malformed, which a test excludes.
+/// Parses a line of a list; `None` if it is malformed, which a test excludes.
 fn clause(specification: Specification, line: &'static str) -> Option<Clause> {
     let mut fields = line.split('\t').map(|field| (field != "-").then_some(field));
     let id = fields.next()??;
@@ -113,11 +113,13 @@ fn clause(specification: Specification, line: &'static str) -> Option<Clause> {
     })
 }
 
-/// Every statement of a shipped model that cites a clause, in the order of files and lines; a statement of a file that several
-/// models include is there once.
+/// Returns every statement of a shipped model that cites a clause, in the order of files and lines.
+///
+/// A statement of a file that several models include appears once.
 ///
 /// # Errors
-/// None for the models as shipped.
+///
+/// None for the shipped models.
 pub fn citations() -> Result<Vec<Citation>, CatErrors> {
     let mut found = BTreeSet::new();
     for (name, _) in Model::names() {
@@ -151,7 +153,7 @@ pub fn citations() -> Result<Vec<Citation>, CatErrors> {
     Ok(found.into_iter().collect())
 }
 
-/// The file of a source of a shipped model: the model itself goes by its name alone.
+/// Returns the display name of a shipped source: the model itself goes by its name alone.
 pub(crate) fn file_name(source: &str) -> String {
     if source.ends_with(".cat") { source.to_owned() } else { format!("{source}.cat") }
 }

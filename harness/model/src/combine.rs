@@ -1,4 +1,4 @@
-//! From solved locations to outcomes and races.
+//! Combines the solutions of single locations to outcomes and races of one event structure.
 
 mod candidates;
 mod findings;
@@ -10,76 +10,80 @@ use litmus::{
     Comparison, Condition, LocationId, Observable, Outcome, ResolvedCondition, ScalarType, Side, Test, Value,
 };
 
-pub(crate) use self::findings::{Counts, Findings, Standing};
-use crate::budget::Purse;
-use crate::line::Line;
+pub(crate) use self::findings::{ExecutionCounts, Findings, OutcomeStatus};
+use crate::budget::BudgetTracker;
+use crate::line::RmwChain;
 use crate::local::Solution;
 use crate::quick::QuickSet;
-use crate::search::{Flags, Goal, Leaf, ReadChoice};
+use crate::search::{Flags, Leaf, LeafVisitor, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton};
-use crate::symmetry::{Alike, Tellings};
+use crate::symmetry::{ConditionOrbit, SymmetryBreaking};
 use crate::valuation::{
     Valuation, ValueDomain, Values, constraints_met, final_value, is_plain, reads_of, valuations,
 };
 
-/// Outcomes that are listed at most, of each kind.
-const MAX_LISTED: usize = 1 << 16;
+/// Limit of listed outcomes, of each kind.
+const MAX_LISTED_OUTCOMES: usize = 1 << 16;
 
-/// How values work in the model and which of them exist.
+/// The value semantics of a model: whether values may be self-justifying, and their domain.
 pub(crate) struct ValueRules<'a> {
-    /// Values may depend on themselves.
+    /// If set, values may depend on themselves.
     pub(crate) out_of_thin_air: bool,
-    /// The values that may appear from nowhere.
+    /// The values that may appear out of thin air.
     pub(crate) domain: &'a ValueDomain<'a>,
 }
 
-/// Which executions are looked for.
+/// The executions that a query looks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Sought<'o> {
-    /// All of them.
+pub(crate) enum ExecutionGoal<'o> {
+    /// Any consistent execution.
     Any,
-    /// Those that the filter keeps.
-    Kept,
-    /// Those of them of which the question's condition says this.
-    Answer(bool),
-    /// Those of them that miss this part of a condition that is a conjunction.
-    Misses(usize),
-    /// Those with this outcome, whatever the filter says.
+    /// Executions that satisfy the filter.
+    InFilter,
+    /// Executions inside the filter in which the question's condition has this value.
+    ConditionIs(bool),
+    /// Executions inside the filter that violate this conjunct of the condition.
+    Violates(usize),
+    /// Executions with this outcome, regardless of the filter.
     Outcome(&'o Outcome),
 }
 
-/// What is demanded of a final value.
+/// A constraint on one final value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Demand {
+pub(crate) enum ValueConstraint {
     Value(Value),
-    /// That it is this number, as a signed value of the type.
+    /// The value is this number, read as a signed value of the type.
     Number(ScalarType, i64),
-    /// That it is another.
-    Not(ScalarType, i64),
+    /// The value differs from this number, read as a signed value of the type.
+    NotNumber(ScalarType, i64),
 }
 
-impl Demand {
+impl ValueConstraint {
     pub(crate) fn allows(self, value: Value) -> bool {
         match self {
-            Demand::Value(wanted) => value == wanted,
-            Demand::Number(ty, number) => value.signed(ty) == number,
-            Demand::Not(ty, number) => value.signed(ty) != number,
+            ValueConstraint::Value(wanted) => value == wanted,
+            ValueConstraint::Number(ty, number) => value.signed(ty) == number,
+            ValueConstraint::NotNumber(ty, number) => value.signed(ty) != number,
         }
     }
 }
 
-/// Adds what a condition demands of single values; false where it demands more than that.
-fn demands_of(condition: &ResolvedCondition, demands: &mut Vec<(usize, Demand)>) -> bool {
+/// Adds the constraints that a conjunction puts on single values; false if the condition requires more than
+/// these.
+fn collect_value_constraints(
+    condition: &ResolvedCondition,
+    demands: &mut Vec<(usize, ValueConstraint)>,
+) -> bool {
     match condition {
         ResolvedCondition::Known(holds) => *holds,
         ResolvedCondition::And(both) => {
-            let left = demands_of(&both.0, demands);
-            demands_of(&both.1, demands) && left
+            let left = collect_value_constraints(&both.0, demands);
+            collect_value_constraints(&both.1, demands) && left
         }
         ResolvedCondition::Compare(left, Comparison::Equal, right) => match (left, right) {
             (Side::Observed(index, ty), Side::Number(number))
             | (Side::Number(number), Side::Observed(index, ty)) => {
-                demands.push((*index, Demand::Number(*ty, *number)));
+                demands.push((*index, ValueConstraint::Number(*ty, *number)));
                 true
             }
             _ => false,
@@ -88,39 +92,39 @@ fn demands_of(condition: &ResolvedCondition, demands: &mut Vec<(usize, Demand)>)
     }
 }
 
-/// Collects the findings of one skeleton.
-pub(crate) struct Combiner<'a> {
+/// Collects the findings of one event structure.
+pub(crate) struct OutcomeCollector<'a> {
     pub(crate) skeleton: &'a Skeleton,
     pub(crate) rules: ValueRules<'a>,
-    pub(crate) purse: &'a Purse<'a>,
+    pub(crate) purse: &'a BudgetTracker<'a>,
     pub(crate) plain: bool,
     observed: Vec<u16>,
-    /// The test's filter, true where there is none.
+    /// The test's filter; true if it has none.
     pub(crate) filter: ResolvedCondition,
-    /// The condition of the test's question, true where there is none.
+    /// The condition of the test's question; true if it has none.
     pub(crate) condition: ResolvedCondition,
-    /// What is alike in the skeleton.
-    pub(crate) alike: Alike,
-    /// What of the skeleton is only counted on.
-    pub(crate) lines: Vec<Line>,
-    /// How the condition may be told of threads that have changed places, where these ways are few enough.
-    pub(crate) tellings: Option<&'a Tellings>,
+    /// Symmetry breaking for this event structure.
+    pub(crate) alike: SymmetryBreaking,
+    /// The RMW chains of this event structure.
+    pub(crate) rmw_chains: Vec<RmwChain>,
+    /// The variants of the condition under the thread symmetries, if they are few enough.
+    pub(crate) condition_orbit: Option<&'a ConditionOrbit>,
 }
 
-/// The value of the last write to a location, as far as it is known, where it is observed.
+/// The value of the last write to a location if it is observed, as far as it is known.
 type LastValue = Option<Option<Value>>;
 
-/// One way of solving a location, with its weight.
-type Choice = (Vec<(u16, u16)>, Option<u16>, u64);
+/// One solution of a location: reads-from pairs, the last write and the weight.
+type LocationChoice = (Vec<(u16, u16)>, Option<u16>, u64);
 
-impl<'a> Combiner<'a> {
+impl<'a> OutcomeCollector<'a> {
     pub(crate) fn new(
         test: &'a Test,
         observables: &'a [Observable],
         skeleton: &'a Skeleton,
         rules: ValueRules<'a>,
-        purse: &'a Purse<'a>,
-    ) -> Combiner<'a> {
+        purse: &'a BudgetTracker<'a>,
+    ) -> OutcomeCollector<'a> {
         let mut observed: Vec<u16> = skeleton
             .finals
             .iter()
@@ -138,8 +142,8 @@ impl<'a> Combiner<'a> {
         };
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
-        let alike = Alike::default();
-        Combiner {
+        let alike = SymmetryBreaking::default();
+        OutcomeCollector {
             skeleton,
             rules,
             purse,
@@ -148,63 +152,68 @@ impl<'a> Combiner<'a> {
             filter,
             condition,
             alike,
-            lines: Vec::new(),
-            tellings: None,
+            rmw_chains: Vec::new(),
+            condition_orbit: None,
         }
     }
 
-    /// The same for a skeleton that has this alike, of a test whose condition may be told in these ways.
-    pub(crate) fn with(self, alike: Alike, tellings: Option<&'a Tellings>) -> Combiner<'a> {
-        Combiner { alike, tellings, ..self }
+    /// Returns the collector with the symmetry breaking of its event structure and the test's condition
+    /// orbit.
+    pub(crate) fn with_symmetry(
+        self,
+        alike: SymmetryBreaking,
+        tellings: Option<&'a ConditionOrbit>,
+    ) -> OutcomeCollector<'a> {
+        OutcomeCollector { alike, condition_orbit: tellings, ..self }
     }
 
-    /// The same for a skeleton of which this is only counted on.
-    pub(crate) fn counting(self, lines: Vec<Line>) -> Combiner<'a> {
-        Combiner { lines, ..self }
+    /// Returns the collector with the RMW chains of its event structure.
+    pub(crate) fn with_rmw_chains(self, lines: Vec<RmwChain>) -> OutcomeCollector<'a> {
+        OutcomeCollector { rmw_chains: lines, ..self }
     }
 
-    /// The goal of a search that adds to the findings.
-    pub(crate) fn collect<'s>(&'s self, findings: &'s mut Findings) -> Collector<'s, 'a> {
-        Collector { combiner: self, findings }
+    /// Returns a search visitor that adds to the findings.
+    pub(crate) fn findings_visitor<'s>(&'s self, findings: &'s mut Findings) -> FindingsVisitor<'s, 'a> {
+        FindingsVisitor { combiner: self, findings }
     }
 
-    /// Whether executions that read like this can add to the findings.
+    /// Returns true if executions with these reads-from edges can add to the findings.
     fn wants(&self, flags: Flags, reads_from: &[Option<u16>], findings: &Findings) -> bool {
-        if findings.grounded.misses(flags) {
+        if findings.grounded.lacks_any_of(flags) {
             return true;
         }
         if !self.skeleton.terminated {
-            // Only races count, and the number of executions as long as all are counted.
+            // Cut-off runs contribute only races, and the number of executions while all are counted.
             return !findings.unlisted;
         }
         if !findings.unlisted {
             return true;
         }
-        // What is left are an outcome that meets the condition and one that misses it.
+        // Two findings remain open: an outcome that satisfies the condition and one that violates it.
         let possible = |condition: &ResolvedCondition, wanted: bool| {
-            self.condition_so_far(condition, reads_from, &[]).is_none_or(|holds| holds == wanted)
+            self.partial_condition(condition, reads_from, &[]).is_none_or(|holds| holds == wanted)
         };
         possible(&self.filter, true)
-            && (!findings.meets && possible(&self.condition, true)
-                || !findings.misses && possible(&self.condition, false))
+            && (!findings.has_match && possible(&self.condition, true)
+                || !findings.has_mismatch && possible(&self.condition, false))
     }
 
-    /// Adds the executions of one leaf of the search, not many more than `most` where each must be looked at; how many were
-    /// looked at.
-    fn add(&self, leaf: &Leaf, most: u64, findings: &mut Findings) -> u64 {
+    /// Adds the executions of one leaf and returns the number visited, about `most` at most if each must be
+    /// visited.
+    fn add_leaf(&self, leaf: &Leaf, most: u64, findings: &mut Findings) -> u64 {
         if self.plain {
             let count = leaf.locations.iter().fold(1u64, |product, solutions| {
-                product.saturating_mul(solutions.iter().map(weight).fold(0, u64::saturating_add))
+                product.saturating_mul(solutions.iter().map(solution_weight).fold(0, u64::saturating_add))
             });
             findings.consistent_executions = findings.consistent_executions.saturating_add(count);
             if self.filter == ResolvedCondition::Known(true) {
-                findings.raise(leaf.flagged, false);
+                findings.raise_flags(leaf.flagged, false);
             }
-            if !self.skeleton.terminated && !findings.grounded.misses(leaf.flagged) {
+            if !self.skeleton.terminated && !findings.grounded.lacks_any_of(leaf.flagged) {
                 return 1;
             }
         }
-        let choices: Vec<Vec<Choice>> = leaf
+        let choices: Vec<Vec<LocationChoice>> = leaf
             .locations
             .iter()
             .map(
@@ -216,8 +225,11 @@ impl<'a> Combiner<'a> {
         let mut rf = vec![None; self.skeleton.len()];
         if self.plain {
             let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
-            self.decide(&choices, leaf.flagged, findings);
-            if findings.unlisted || outcomes > MAX_LISTED || findings.outcomes.allowed() > MAX_LISTED {
+            self.decide_leaf(&choices, leaf.flagged, findings);
+            if findings.unlisted
+                || outcomes > MAX_LISTED_OUTCOMES
+                || findings.outcomes.allowed() > MAX_LISTED_OUTCOMES
+            {
                 findings.unlisted = true;
                 return 1;
             }
@@ -226,41 +238,45 @@ impl<'a> Combiner<'a> {
             }
         }
         let mut looked_at = 0;
-        let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, orders| {
-            self.execution(rf, last, orders, leaf.flagged, findings);
-            looked_at += 1;
-            looked_at <= most && (!findings.unlisted || self.wants(leaf.flagged, &[], findings))
-        });
+        let complete =
+            self.for_each_choice(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, orders| {
+                self.execution(rf, last, orders, leaf.flagged, findings);
+                looked_at += 1;
+                looked_at <= most && (!findings.unlisted || self.wants(leaf.flagged, &[], findings))
+            });
         if !complete {
             findings.timed_out = true;
         }
         looked_at
     }
 
-    /// Whether there is an outcome inside the filter, one that meets the question's condition, and one that misses it,
-    /// without listing all outcomes: the values of one location say nothing about those of another, so that a condition
-    /// is decided as soon as the values it depends on are.
-    fn decide(&self, choices: &[Vec<Choice>], flagged: Flags, findings: &mut Findings) {
-        let search = |sought: Sought<'_>| {
+    /// Decides the filter and the question's condition for a leaf without listing its outcomes.
+    ///
+    /// It looks for an outcome inside the filter, one that satisfies the condition and one that violates it.
+    /// The values of different locations are independent here, so that a condition is decided once the values
+    /// that it reads are.
+    fn decide_leaf(&self, choices: &[Vec<LocationChoice>], flagged: Flags, findings: &mut Findings) {
+        let search = |sought: ExecutionGoal<'_>| {
             let mut rf = vec![None; self.skeleton.len()];
-            let decided = |rf: &[Option<u16>], last: &[u16]| self.meets_so_far(sought, rf, last);
+            let decided = |rf: &[Option<u16>], last: &[u16]| self.partial_match(sought, rf, last);
             self.satisfiable(&decided, choices, &mut rf, &mut Vec::new())
         };
-        if findings.grounded.misses(flagged) && search(Sought::Kept) {
-            findings.raise(flagged, false);
+        if findings.grounded.lacks_any_of(flagged) && search(ExecutionGoal::InFilter) {
+            findings.raise_flags(flagged, false);
         }
         if !self.skeleton.terminated {
             return;
         }
-        findings.meets = findings.meets || search(Sought::Answer(true));
-        findings.misses = findings.misses || search(Sought::Answer(false));
+        findings.has_match = findings.has_match || search(ExecutionGoal::ConditionIs(true));
+        findings.has_mismatch = findings.has_mismatch || search(ExecutionGoal::ConditionIs(false));
     }
 
-    /// Whether some combination of the choices meets what `decided` says of them, as soon as it can tell.
+    /// Returns true if some combination of choices satisfies `decided`, which is evaluated on partial choices
+    /// too.
     fn satisfiable(
         &self,
         decided: &impl Fn(&[Option<u16>], &[u16]) -> Option<bool>,
-        choices: &[Vec<Choice>],
+        choices: &[Vec<LocationChoice>],
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
     ) -> bool {
@@ -289,17 +305,17 @@ impl<'a> Combiner<'a> {
         false
     }
 
-    fn condition_so_far(
+    fn partial_condition(
         &self,
         condition: &ResolvedCondition,
         rf: &[Option<u16>],
         last: &[u16],
     ) -> Option<bool> {
-        condition.decided(&mut |index| self.final_so_far(index, rf, last))
+        condition.decided(&mut |index| self.partial_final_value(index, rf, last))
     }
 
-    /// The value of an observable, as far as it is known.
-    fn final_so_far(&self, index: usize, rf: &[Option<u16>], last: &[u16]) -> Option<Value> {
+    /// Returns the value of an observable, as far as it is known.
+    fn partial_final_value(&self, index: usize, rf: &[Option<u16>], last: &[u16]) -> Option<Value> {
         let stored = |write: u16| {
             self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())
         };
@@ -314,35 +330,40 @@ impl<'a> Combiner<'a> {
         }
     }
 
-    /// Whether executions that read like this are looked for, as far as that is known.
-    pub(crate) fn meets_so_far(&self, sought: Sought<'_>, rf: &[Option<u16>], last: &[u16]) -> Option<bool> {
+    /// Evaluates the goal on partial reads-from edges; `None` while it is undecided.
+    pub(crate) fn partial_match(
+        &self,
+        sought: ExecutionGoal<'_>,
+        rf: &[Option<u16>],
+        last: &[u16],
+    ) -> Option<bool> {
         match sought {
-            Sought::Any => Some(true),
-            Sought::Kept => self.condition_so_far(&self.filter, rf, last),
-            Sought::Answer(wanted) => {
-                let inside = self.condition_so_far(&self.filter, rf, last);
-                let says = self.condition_so_far(&self.condition, rf, last).map(|holds| holds == wanted);
+            ExecutionGoal::Any => Some(true),
+            ExecutionGoal::InFilter => self.partial_condition(&self.filter, rf, last),
+            ExecutionGoal::ConditionIs(wanted) => {
+                let inside = self.partial_condition(&self.filter, rf, last);
+                let says = self.partial_condition(&self.condition, rf, last).map(|holds| holds == wanted);
                 match (inside, says) {
                     (Some(false), _) | (_, Some(false)) => Some(false),
                     (Some(true), Some(true)) => Some(true),
                     _ => None,
                 }
             }
-            Sought::Misses(part) => {
-                let inside = self.condition_so_far(&self.filter, rf, last);
-                let misses = self
-                    .missed_part(part)
-                    .and_then(|(index, demand)| Some(demand.allows(self.final_so_far(index, rf, last)?)));
+            ExecutionGoal::Violates(part) => {
+                let inside = self.partial_condition(&self.filter, rf, last);
+                let misses = self.negated_conjunct(part).and_then(|(index, demand)| {
+                    Some(demand.allows(self.partial_final_value(index, rf, last)?))
+                });
                 match (inside, misses) {
                     (Some(false), _) | (_, Some(false)) => Some(false),
                     (Some(true), Some(true)) => Some(true),
                     _ => None,
                 }
             }
-            Sought::Outcome(outcome) => {
+            ExecutionGoal::Outcome(outcome) => {
                 let mut known = true;
                 for (index, wanted) in outcome.0.iter().enumerate() {
-                    match self.final_so_far(index, rf, last) {
+                    match self.partial_final_value(index, rf, last) {
                         Some(value) if value != *wanted => return Some(false),
                         Some(_) => {}
                         None => known = false,
@@ -353,85 +374,94 @@ impl<'a> Combiner<'a> {
         }
     }
 
-    pub(crate) fn is_sought(&self, sought: Sought<'_>, outcome: &Outcome) -> bool {
+    pub(crate) fn is_goal_met(&self, sought: ExecutionGoal<'_>, outcome: &Outcome) -> bool {
         let holds = |condition: &ResolvedCondition| {
             condition.decided(&mut |index| outcome.0.get(index).copied()) == Some(true)
         };
         match sought {
-            Sought::Any => true,
-            Sought::Kept => holds(&self.filter),
-            Sought::Answer(wanted) => holds(&self.filter) && holds(&self.condition) == wanted,
-            Sought::Misses(part) => {
+            ExecutionGoal::Any => true,
+            ExecutionGoal::InFilter => holds(&self.filter),
+            ExecutionGoal::ConditionIs(wanted) => holds(&self.filter) && holds(&self.condition) == wanted,
+            ExecutionGoal::Violates(part) => {
                 let missed = self
-                    .missed_part(part)
+                    .negated_conjunct(part)
                     .and_then(|(index, demand)| Some(demand.allows(*outcome.0.get(index)?)));
                 holds(&self.filter) && missed == Some(true)
             }
-            Sought::Outcome(wanted) => outcome == wanted,
+            ExecutionGoal::Outcome(wanted) => outcome == wanted,
         }
     }
 
-    /// How many parts the condition has where it is a conjunction of demands on single values.
-    pub(crate) fn parts(&self) -> Option<usize> {
+    /// Returns the number of conjuncts if the condition is a conjunction of constraints on single values.
+    pub(crate) fn conjunct_count(&self) -> Option<usize> {
         let mut demands = Vec::new();
-        demands_of(&self.condition, &mut demands).then_some(demands.len())
+        collect_value_constraints(&self.condition, &mut demands).then_some(demands.len())
     }
 
-    /// What misses a part of the condition.
-    pub(crate) fn missed_part(&self, part: usize) -> Option<(usize, Demand)> {
+    /// Returns the constraint that violates one conjunct of the condition.
+    pub(crate) fn negated_conjunct(&self, part: usize) -> Option<(usize, ValueConstraint)> {
         let mut demands = Vec::new();
-        demands_of(&self.condition, &mut demands);
+        collect_value_constraints(&self.condition, &mut demands);
         match demands.get(part)? {
-            (index, Demand::Number(ty, number)) => Some((*index, Demand::Not(*ty, *number))),
+            (index, ValueConstraint::Number(ty, number)) => {
+                Some((*index, ValueConstraint::NotNumber(*ty, *number)))
+            }
             _ => None,
         }
     }
 
-    /// Whether one of the executions is looked for; `None` when the time was up before that was known.
-    pub(crate) fn finds(&self, leaf: &Leaf, sought: Sought<'_>) -> Option<bool> {
+    /// Returns true if one of the leaf's executions meets the goal; `None` if the budget ran out first.
+    pub(crate) fn leaf_meets_goal(&self, leaf: &Leaf, sought: ExecutionGoal<'_>) -> Option<bool> {
         let mut rf = vec![None; self.skeleton.len()];
         if self.plain {
-            let choices: Vec<Vec<Choice>> =
+            let choices: Vec<Vec<LocationChoice>> =
                 leaf.locations.iter().map(|solutions| self.observed_choices(solutions)).collect();
-            let decided = |rf: &[Option<u16>], last: &[u16]| self.meets_so_far(sought, rf, last);
+            let decided = |rf: &[Option<u16>], last: &[u16]| self.partial_match(sought, rf, last);
             return Some(self.satisfiable(&decided, &choices, &mut rf, &mut Vec::new()));
         }
-        let choices: Vec<Vec<Choice>> =
+        let choices: Vec<Vec<LocationChoice>> =
             leaf.locations.iter().map(|solutions| all_choices(solutions)).collect();
         let found = Cell::new(false);
-        let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
+        let complete = self.for_each_choice(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
             let values = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
             let mut shown = values.iter().filter(|shown| constraints_met(self.skeleton, &shown.values));
-            let sought = |shown: &Valuation| self.is_sought(sought, &self.outcome(&shown.values, last));
+            let sought = |shown: &Valuation| self.is_goal_met(sought, &self.to_outcome(&shown.values, last));
             found.set(found.get() || shown.any(sought));
             !found.get()
         });
         (found.get() || complete).then_some(found.get())
     }
 
-    /// The reads with those writes that an execution which is looked for may read from, and whether all of these serve
-    /// alike; `None` where there is no such execution. Every value that is written must be known.
-    pub(crate) fn sources(
+    /// Restricts each read to the writes that an execution of the goal may read from; `None` if there is no
+    /// such execution.
+    ///
+    /// The flag is true if all of these writes serve the goal equally. The value of every write must be
+    /// known.
+    pub(crate) fn restrict_sources(
         &self,
         reads: &[ReadChoice],
-        sought: Sought<'_>,
+        sought: ExecutionGoal<'_>,
     ) -> Option<(Vec<ReadChoice>, bool)> {
         let mut demands = Vec::new();
         let mut alike = true;
         match sought {
-            Sought::Any => {}
-            Sought::Kept => alike &= demands_of(&self.filter, &mut demands),
-            Sought::Answer(wanted) => {
-                alike &= demands_of(&self.filter, &mut demands);
-                alike &= wanted && demands_of(&self.condition, &mut demands);
+            ExecutionGoal::Any => {}
+            ExecutionGoal::InFilter => alike &= collect_value_constraints(&self.filter, &mut demands),
+            ExecutionGoal::ConditionIs(wanted) => {
+                alike &= collect_value_constraints(&self.filter, &mut demands);
+                alike &= wanted && collect_value_constraints(&self.condition, &mut demands);
             }
-            Sought::Misses(part) => {
-                alike &= demands_of(&self.filter, &mut demands);
-                demands.push(self.missed_part(part)?);
+            ExecutionGoal::Violates(part) => {
+                alike &= collect_value_constraints(&self.filter, &mut demands);
+                demands.push(self.negated_conjunct(part)?);
             }
-            Sought::Outcome(outcome) => {
+            ExecutionGoal::Outcome(outcome) => {
                 demands.extend(
-                    outcome.0.iter().enumerate().map(|(index, value)| (index, Demand::Value(*value))),
+                    outcome
+                        .0
+                        .iter()
+                        .enumerate()
+                        .map(|(index, value)| (index, ValueConstraint::Value(*value))),
                 );
             }
         }
@@ -456,8 +486,8 @@ impl<'a> Combiner<'a> {
         reads.iter().all(|choice| !choice.candidates.is_empty()).then_some((reads, alike))
     }
 
-    /// The distinct values of what is observed of a location, each by one example.
-    fn observed_choices(&self, solutions: &[Solution]) -> Vec<Choice> {
+    /// Returns the distinct observable results of a location, each with one example.
+    fn observed_choices(&self, solutions: &[Solution]) -> Vec<LocationChoice> {
         let mut seen: QuickSet<(Vec<Option<Value>>, LastValue)> = QuickSet::default();
         let mut choices = Vec::new();
         let stored = |write: u16| {
@@ -502,10 +532,10 @@ impl<'a> Combiner<'a> {
         choices
     }
 
-    /// Visits every combination of the choices until `visit` has enough; false when the time was up.
-    fn product(
+    /// Visits every combination of the choices until `visit` returns false; false if the budget ran out.
+    fn for_each_choice(
         &self,
-        choices: &[Vec<Choice>],
+        choices: &[Vec<LocationChoice>],
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
         orders: u64,
@@ -523,7 +553,7 @@ impl<'a> Combiner<'a> {
 
     fn combine(
         &self,
-        choices: &[Vec<Choice>],
+        choices: &[Vec<LocationChoice>],
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
         orders: u64,
@@ -567,22 +597,22 @@ impl<'a> Combiner<'a> {
                 }
                 findings.consistent_executions = findings.consistent_executions.saturating_add(orders);
             }
-            let outcome = self.outcome(&values, last);
+            let outcome = self.to_outcome(&values, last);
             let holds = |condition: &ResolvedCondition| {
                 condition.decided(&mut |index| outcome.0.get(index).copied()) == Some(true)
             };
             let kept = holds(&self.filter);
             if kept {
-                findings.raise(flagged, thin_air);
+                findings.raise_flags(flagged, thin_air);
             }
             if self.skeleton.terminated {
                 if kept && !self.plain {
                     let meets = holds(&self.condition);
-                    findings.meets |= meets;
-                    findings.misses |= !meets;
+                    findings.has_match |= meets;
+                    findings.has_mismatch |= !meets;
                 }
-                if findings.outcomes.allowed() < MAX_LISTED {
-                    findings.outcomes.allow(outcome, thin_air);
+                if findings.outcomes.allowed() < MAX_LISTED_OUTCOMES {
+                    findings.outcomes.record_allowed(outcome, thin_air);
                 } else {
                     findings.unlisted = true;
                 }
@@ -590,7 +620,8 @@ impl<'a> Combiner<'a> {
         }
     }
 
-    /// Adds one execution of a plain skeleton: a candidate, and what it shows where it is consistent and raises `flags`.
+    /// Adds one execution of a plain event structure: a candidate, and its findings if it is consistent and
+    /// raises `flags`.
     pub(crate) fn add_execution(
         &self,
         rf: &[Option<u16>],
@@ -599,31 +630,31 @@ impl<'a> Combiner<'a> {
         findings: &mut Findings,
     ) {
         findings.candidate_executions = findings.candidate_executions.saturating_add(1);
-        let value = |index| self.final_so_far(index, rf, last).unwrap_or_default();
+        let value = |index| self.partial_final_value(index, rf, last).unwrap_or_default();
         let outcome = Outcome((0..self.skeleton.finals.len()).map(value).collect());
         if let Some(flags) = flags {
             findings.consistent_executions = findings.consistent_executions.saturating_add(1);
-            if self.is_sought(Sought::Kept, &outcome) {
-                findings.raise(flags, false);
+            if self.is_goal_met(ExecutionGoal::InFilter, &outcome) {
+                findings.raise_flags(flags, false);
                 if self.skeleton.terminated {
-                    let meets = self.is_sought(Sought::Answer(true), &outcome);
-                    findings.meets |= meets;
-                    findings.misses |= !meets;
+                    let meets = self.is_goal_met(ExecutionGoal::ConditionIs(true), &outcome);
+                    findings.has_match |= meets;
+                    findings.has_mismatch |= !meets;
                 }
             }
         }
         if !self.skeleton.terminated {
             return;
         }
-        if findings.outcomes.len() >= MAX_LISTED {
+        if findings.outcomes.len() >= MAX_LISTED_OUTCOMES {
             findings.unlisted = true;
             return;
         }
-        let standing = if flags.is_some() { Standing::Allowed } else { Standing::Candidate };
-        findings.outcomes.note(outcome, standing);
+        let standing = if flags.is_some() { OutcomeStatus::Allowed } else { OutcomeStatus::Candidate };
+        findings.outcomes.record_outcome(outcome, standing);
     }
 
-    pub(crate) fn outcome(&self, values: &Values, last: &[u16]) -> Outcome {
+    pub(crate) fn to_outcome(&self, values: &Values, last: &[u16]) -> Outcome {
         let last_write = |storage: LocationId| {
             last.iter()
                 .copied()
@@ -639,32 +670,32 @@ impl<'a> Combiner<'a> {
     }
 }
 
-/// A combiner with what it adds to.
-pub(crate) struct Collector<'s, 'a> {
-    combiner: &'s Combiner<'a>,
+/// A search visitor that adds each leaf to the findings.
+pub(crate) struct FindingsVisitor<'s, 'a> {
+    combiner: &'s OutcomeCollector<'a>,
     findings: &'s mut Findings,
 }
 
-impl Goal for Collector<'_, '_> {
-    fn wants(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
+impl LeafVisitor for FindingsVisitor<'_, '_> {
+    fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
         self.combiner.wants(flags, reads_from, self.findings)
     }
 
-    fn take(&mut self, leaf: Leaf, most: u64) -> u64 {
-        self.combiner.add(&leaf, most, self.findings)
+    fn take_leaf(&mut self, leaf: Leaf, most: u64) -> u64 {
+        self.combiner.add_leaf(&leaf, most, self.findings)
     }
 }
 
-/// How many executions a solution stands for.
-fn weight(solution: &Solution) -> u64 {
+/// Returns the number of executions that a solution represents.
+fn solution_weight(solution: &Solution) -> u64 {
     solution
         .reads_from
         .iter()
         .fold(solution.orders, |product, (_, source)| product.saturating_mul(source.writes().len() as u64))
 }
 
-/// Every choice of a location with its reads spelled out.
-fn all_choices(solutions: &[Solution]) -> Vec<Choice> {
+/// Returns every choice of a location, with the source of each read.
+fn all_choices(solutions: &[Solution]) -> Vec<LocationChoice> {
     let mut choices = Vec::new();
     for solution in solutions {
         let mut expanded: Vec<Vec<(u16, u16)>> = vec![Vec::new()];

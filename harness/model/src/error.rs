@@ -1,11 +1,11 @@
-//! Why there is no prediction.
+//! Errors of predictions.
 
 use crate::cat::CatErrors;
 
-/// Why a test has no prediction under a model.
+/// The reason that a test has no prediction under a model.
 #[derive(Debug, thiserror::Error)]
 pub enum PredictError {
-    /// The test has more threads than the engine takes.
+    /// The test has more threads than the engine supports.
     #[error("the test has {threads} threads; at most {bound} are supported")]
     TooManyThreads {
         /// Threads of the test.
@@ -13,7 +13,7 @@ pub enum PredictError {
         /// The bound.
         bound: usize,
     },
-    /// An execution has more events than the engine takes.
+    /// An execution has more events than the engine supports.
     #[error("the test has {events} events, initial writes included; at most {bound} are supported")]
     TooManyEvents {
         /// Events of the execution.
@@ -21,31 +21,31 @@ pub enum PredictError {
         /// The bound.
         bound: usize,
     },
-    /// A thread has more control-flow paths than the engine takes.
+    /// A thread has more control-flow paths than the engine supports.
     #[error("thread P{thread} has more than {bound} control-flow paths")]
     TooManyPaths {
-        /// The number of the thread.
+        /// Index of the thread.
         thread: u32,
         /// The bound.
         bound: usize,
     },
-    /// Lanes may come together in more ways than the engine takes.
+    /// Lanes may reconverge in more ways than the engine supports.
     #[error("the lanes of a subgroup may come together in more than {bound} ways")]
     TooManyTangles {
         /// The bound.
         bound: usize,
     },
-    /// The test is in the dialect of another memory model.
+    /// The test uses the dialect of another memory model.
     #[error("a test of {test} cannot be judged by `{model}`, a model of {of}")]
     ForeignModel {
         /// The language of the test.
         test: &'static str,
         /// The model.
         model: String,
-        /// What the model judges.
+        /// The tests that the model supports.
         of: &'static str,
     },
-    /// One name is accessed through two storage classes, which no SPIR-V does: a variable has one.
+    /// One name is accessed through two storage classes. SPIR-V cannot express it: a variable has one.
     #[error(
         "`{name}` is accessed through two storage classes; a variable has one, and an alias may have another"
     )]
@@ -55,22 +55,22 @@ pub enum PredictError {
         /// The access through the second one.
         span: litmus::Span,
     },
-    /// The test or the model asks for something that is not built yet.
+    /// The test or the model needs an unsupported feature.
     #[error("not available: {what}")]
     NotAvailable {
-        /// What it is.
+        /// The unsupported feature.
         what: String,
     },
-    /// The model names a base set or relation that candidate executions do not have.
+    /// The model uses a base set or relation that candidate executions lack.
     #[error("the model uses `{name}`, which no candidate execution has")]
     UnknownBase {
         /// The name.
         name: String,
     },
-    /// A test that no parser makes: something in it refers to what is not there.
+    /// An inconsistent test that no parser produces: it refers to an undefined item.
     #[error(transparent)]
     NoEntry(litmus::NoEntry),
-    /// The model's text is wrong.
+    /// The model's text has errors.
     #[error("the model cannot be compiled")]
     Model(#[source] CatErrors),
 }

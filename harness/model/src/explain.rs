@@ -13,7 +13,7 @@ mod strengthen;
 
 use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
 
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::{Budget, Model, Options, PredictError, predict, predict_growing};
 use examine::ExecutionSearch;
 use fix::FixGoal;
@@ -23,7 +23,7 @@ pub use fix::{InstructionChange, Mend, Minimality};
 /// Question and resource limits of an explanation.
 #[derive(Clone, Debug)]
 pub struct ExplainOptions<'b> {
-    /// The outcome to explain; where absent, the condition of the test's question, negated under `forall`.
+    /// The outcome to explain. Default: the condition of the test's question, negated under `forall`.
     pub outcome: Option<Condition>,
     /// Bound on iterations of a loop body. By default it grows up to 8 while runs are cut off.
     pub unroll: Option<u32>,
@@ -33,7 +33,7 @@ pub struct ExplainOptions<'b> {
     pub verdict: Budget<'b>,
     /// Budget of the explaining executions; past it, they are missing.
     pub budget: Budget<'b>,
-    /// Up to how many steps the cheapest mend is looked for; past them any that is not idle is taken.
+    /// Limit of steps for the cheapest fix; beyond it, any fix without idle changes is returned.
     pub fix_steps: usize,
     /// Bound on the changed programs that the search for the cheapest fix tries.
     pub fix_programs: usize,
@@ -56,12 +56,12 @@ impl Default for ExplainOptions<'_> {
     }
 }
 
-/// Why a model allows or forbids an outcome, and where a program races.
+/// The reason that a model allows or forbids an outcome, and the program's races.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// Name of the model.
     pub model: String,
-    /// The outcome that is explained, as a condition in its canonical text.
+    /// The explained outcome, as a condition in its canonical text.
     pub outcome: String,
     /// The model's verdict on the outcome.
     pub answer: ExplanationAnswer,
@@ -90,30 +90,31 @@ pub enum ExplanationAnswer {
         /// A witness; `None` if the search met its bounds first.
         witness: Option<ExplainedExecution>,
     },
-    /// Candidate executions show the outcome, and each breaks an axiom.
+    /// Candidate executions show the outcome, and each violates an axiom.
     Forbidden {
-        /// The one that breaks least, and what it breaks first.
+        /// The candidate with the fewest violations, and its first violation.
         closest: Option<(ExplainedExecution, BrokenAxiom)>,
         /// Number of examined candidate executions with the outcome.
         candidates: u64,
         /// True if all of them were looked at.
         complete: bool,
     },
-    /// No candidate execution shows the outcome: no value that is written, no path of the program leads to it.
+    /// No candidate execution shows the outcome: no written value and no path of the program leads to it.
     Impossible,
-    /// Not found out within the bounds.
+    /// Unknown within the bounds.
     Unknown,
 }
 
-/// An execution: events, and the edges that are worth drawing.
+/// An execution: its events, and the edges worth drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedExecution {
-    /// The events: initial writes first, then thread by thread in program order, then the reads of final values.
+    /// The events: initial writes first, then thread by thread in program order, then the reads of final
+    /// values.
     pub events: Vec<Event>,
     /// Relations between events, base relations first. Program order is omitted, because the order of the
     /// events implies it.
     pub edges: Vec<ExplainedEdge>,
-    /// Final values by the names of what is observed.
+    /// Final values by observable name.
     pub outcome: Vec<(String, String)>,
     /// True if some of its values depend on themselves: out of thin air.
     pub thin_air: bool,
@@ -132,7 +133,7 @@ pub struct Event {
     pub owner: EventOwner,
     /// Category in one or two words: `read`, `write`, `memory barrier`, …
     pub what: &'static str,
-    /// Its instruction in the canonical text; empty for events that no instruction makes.
+    /// Canonical text of its instruction; empty for events without one.
     pub text: String,
     /// Source location of the instruction.
     pub span: Span,
@@ -151,22 +152,22 @@ pub enum EventOwner {
     Final,
 }
 
-/// A pair of a relation, and why it is one.
+/// A pair of a relation, with its derivation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedEdge {
     /// Its source.
     pub from: EventId,
     /// Its target.
     pub to: EventId,
-    /// The relation, as the model's text or the engine names it.
+    /// Name of the relation in the model's text or the engine.
     pub relation: String,
     /// The alternative of the relation that holds; `None` if it has only one.
     pub via: Option<String>,
     /// The statement that defines the pair; `None` for primitive relations.
     pub statement: Option<StatementLocation>,
-    /// The clauses that this statement, or this part of it, cites.
+    /// The clauses that the statement, or this part of it, cites.
     pub clauses: Vec<String>,
-    /// The pairs that it is made of, a level deeper.
+    /// The pairs from which it is derived, one level deeper.
     pub because: Vec<ExplainedEdge>,
 }
 
@@ -195,20 +196,20 @@ pub struct BrokenAxiom {
     pub edges: Vec<ExplainedEdge>,
     /// True if the edges close a cycle.
     pub cycle: bool,
-    /// The events that they join.
+    /// The events of these edges.
     pub events: Vec<EventId>,
 }
 
-/// A read of an initial value that is undefined.
+/// A read of an undefined initial value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UninitialisedRead {
-    /// A consistent execution with it.
+    /// A consistent execution with this read.
     pub execution: ExplainedExecution,
     /// The read.
     pub read: EventId,
 }
 
-/// A race in some consistent execution.
+/// A race in a consistent execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundRace {
     /// The execution.
@@ -217,20 +218,20 @@ pub struct FoundRace {
     pub flag: BrokenAxiom,
     /// The racing events; `None` if the flag does not describe a pair.
     pub pair: Option<(EventId, EventId)>,
-    /// The relations any of which would have to join the pair, in either direction.
+    /// The relations that would order the pair, in either direction.
     pub missing_relations: Vec<String>,
-    /// The cheapest strengthening after which nothing races.
+    /// The cheapest strengthening that removes all races.
     pub fix: Mend,
 }
 
-/// Consistent executions of a test, as far as they were looked for.
+/// Consistent executions of a test, within the search bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsistentExecutions {
     /// Name of the model.
     pub model: String,
     /// The observed outcome that distinguishes the executions, as a condition in canonical text.
     pub outcome: String,
-    /// Those that show it, then the others.
+    /// The executions: first those that show the outcome, then the others.
     pub found: Vec<ConsistentExecution>,
     /// True if there are no more among the runs that end within the bound of loops.
     pub complete: bool,
@@ -261,7 +262,7 @@ pub fn list_consistent_executions(
     most: usize,
 ) -> Result<ConsistentExecutions, PredictError> {
     let (asked, condition) = with_asked_outcome(test, options);
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let unroll = options.unroll.unwrap_or(1).max(1);
     let search = ExecutionSearch::new(&asked, model, options, unroll, &purse)?;
     let mut found = Vec::new();
@@ -286,7 +287,7 @@ pub fn list_consistent_executions(
     })
 }
 
-/// The test with the question about what is explained, and its condition.
+/// Returns the test with the explained outcome as its question, and the condition.
 fn with_asked_outcome(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
     let condition = match (&options.outcome, &test.question) {
         (Some(condition), _) => condition.clone(),
@@ -331,7 +332,7 @@ pub fn explain_outcome(
         Some(_) => predict(&asked, model, &verdict)?,
         None => predict_growing(&asked, model, &verdict)?,
     };
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let mut search = ExecutionSearch::new(&asked, model, options, prediction.bound, &purse)?;
     let answer = match search.find_answer(&condition, prediction.meets)? {
         // The outcomes of runs beyond the loop bound are unknown.

@@ -1,113 +1,119 @@
-//! What is found out about one skeleton, and in which way: all of its executions where these are few enough, otherwise one
-//! question after the other, each only until it is answered.
+//! Strategy selection for one event structure: exhaustive search while it is small, else one query per
+//! question.
+//!
+//! All strategies give the same answers. A query that exceeds its budget stays undecided.
 
 use std::rc::Rc;
 
 use litmus::Outcome;
 
 use crate::PredictError;
-use crate::combine::{Combiner, Findings, Sought, Standing};
-use crate::few::Few;
+use crate::combine::{ExecutionGoal, Findings, OutcomeCollector, OutcomeStatus};
+use crate::few::BruteForce;
 use crate::matrix::Matrix;
 use crate::prepared::Prepared;
 use crate::refute::{Domains, Refuter, Shown, is_refutable, known};
 use crate::sat::Batsat;
-use crate::search::{Flags, Goal, Ground, Leaf, Search};
+use crate::search::{Flags, Leaf, LeafVisitor, Search, StaticBounds};
 use crate::skeleton::Skeleton;
-use crate::symmetry::Tellings;
+use crate::symmetry::ConditionOrbit;
 
-/// In which ways a skeleton may be explored.
+/// The enabled strategies and their step limits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ways {
-    /// Whether few executions are evaluated one by one.
-    few: bool,
-    /// How many steps the search for all executions may take before single questions are asked instead.
+pub(crate) struct ExplorationStrategy {
+    /// If set, evaluates few executions one by one.
+    brute_force: bool,
+    /// Step limit of the search for all executions, before it falls back to single queries.
     steps: u64,
-    /// How many steps the search for one answer may take before a solver is asked that learns from conflicts.
-    pub(crate) alone: u64,
-    /// How many steps the search may take in which threads that do the same come in their order, for each two of them. Of others than
-    /// threads that count it makes little: locks are left to the solver.
-    pub(crate) in_order: u64,
-    /// Whether outcomes are listed.
-    pub(crate) listing: bool,
-    /// Whether threads may change places.
+    /// Step limit of the search for one answer, before it falls back to the SAT solver.
+    pub(crate) decide_steps: u64,
+    /// Step limit, per pair of symmetric threads, of the search with ordered threads. It pays off only for
+    /// threads that count; locks are left to the SAT solver.
+    pub(crate) ordered_steps: u64,
+    /// If set, lists outcomes.
+    pub(crate) lists_outcomes: bool,
+    /// If set, uses thread symmetry.
     pub(crate) symmetry: bool,
-    /// Whether storages that are only counted on are known as such.
-    pub(crate) lines: bool,
-    /// Whether threads that wait and then only read come past their loops one at a time.
-    pub(crate) waits: bool,
+    /// If set, uses RMW chains of counters.
+    pub(crate) rmw_chains: bool,
+    /// If set, reduces spin loops that are followed only by reads.
+    pub(crate) spin_loops: bool,
 }
 
-impl Ways {
-    /// Every way, each where it is quickest.
-    pub(crate) const USUAL: Ways = Ways {
-        few: true,
+impl ExplorationStrategy {
+    /// Every strategy, each with the limit at which it is fastest.
+    pub(crate) const FULL: ExplorationStrategy = ExplorationStrategy {
+        brute_force: true,
         steps: 20_000,
-        alone: 2_000,
-        in_order: 4,
-        listing: true,
+        decide_steps: 2_000,
+        ordered_steps: 4,
+        lists_outcomes: true,
         symmetry: true,
-        lines: true,
-        waits: true,
+        rmw_chains: true,
+        spin_loops: true,
     };
 
-    /// The same without a list of outcomes.
-    pub(crate) const UNLISTED: Ways = Ways { listing: false, ..Ways::USUAL };
+    /// As [`FULL`](Self::FULL), without a list of outcomes.
+    pub(crate) const DECIDE_ONLY: ExplorationStrategy =
+        ExplorationStrategy { lists_outcomes: false, ..ExplorationStrategy::FULL };
 }
 
-/// Outcomes that are asked for one by one at most.
-const MAX_ASKED: usize = 1 << 13;
+/// Limit of outcomes that are queried one by one.
+const MAX_OUTCOME_QUERIES: usize = 1 << 13;
 
-/// What is known of a skeleton.
+/// The result of exploring an event structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Explored {
-    /// Whether it has executions, as far as that is known.
-    pub(crate) has_some: bool,
-    /// Whether what was found is so of every skeleton that is alike.
-    pub(crate) of_all: bool,
+pub(crate) struct ExplorationResult {
+    /// True if it is known to have a consistent execution.
+    pub(crate) has_execution: bool,
+    /// True if the findings hold for every event structure of its orbit.
+    pub(crate) covers_orbit: bool,
 }
 
-/// Adds what the executions of a skeleton show.
-pub(crate) fn explore<M: Matrix>(
+/// Adds the findings of all executions of an event structure.
+pub(crate) fn explore_skeleton<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &Prepared,
-    combiner: &Combiner<'_>,
-    ways: Ways,
+    combiner: &OutcomeCollector<'_>,
+    ways: ExplorationStrategy,
     findings: &mut Findings,
-) -> Result<Explored, PredictError> {
-    // Counted anew: a sum that has come to its end would hide that there are more.
+) -> Result<ExplorationResult, PredictError> {
+    // Counted from zero: a sum that has saturated would hide further executions.
     let before = std::mem::take(&mut findings.consistent_executions);
     let asked = explore_uncounted::<M>(skeleton, prepared, combiner, ways, findings);
     let has_some = findings.consistent_executions > 0;
     findings.consistent_executions = findings.consistent_executions.saturating_add(before);
     let asked = asked?;
-    Ok(Explored { has_some: asked.has_some || has_some, ..asked })
+    Ok(ExplorationResult { has_execution: asked.has_execution || has_some, ..asked })
 }
 
-/// Adds what the executions show. Whether there may be some that were not counted.
+/// Adds the findings of the executions; the result says if uncounted executions may exist.
 fn explore_uncounted<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &Prepared,
-    combiner: &Combiner<'_>,
-    ways: Ways,
+    combiner: &OutcomeCollector<'_>,
+    ways: ExplorationStrategy,
     findings: &mut Findings,
-) -> Result<Explored, PredictError> {
-    let one = |has_some| Explored { has_some, of_all: combiner.alike.condition };
-    if ways.few
-        && let Some(few) = Few::<M>::new(skeleton, prepared, combiner)?
+) -> Result<ExplorationResult, PredictError> {
+    let one = |has_some| ExplorationResult {
+        has_execution: has_some,
+        covers_orbit: combiner.alike.preserves_condition,
+    };
+    if ways.brute_force
+        && let Some(few) = BruteForce::<M>::new(skeleton, prepared, combiner)?
     {
-        few.add(skeleton, prepared, combiner, findings);
+        few.add_findings(skeleton, prepared, combiner, findings);
         return Ok(one(false));
     }
     combiner.add_candidates(findings);
-    let ground = Ground::<M>::new(skeleton, prepared)?;
+    let ground = StaticBounds::<M>::new(skeleton, prepared)?;
     if findings.unlisted
         && let Some(explored) = explore_in_order(skeleton, prepared, &ground, combiner, ways, findings)
     {
         return Ok(explored);
     }
-    let mut questions = Questions::new(skeleton, prepared, &ground, combiner, ways.alone);
-    // Where outcomes are not listed, all executions are too many from the start.
+    let mut questions = ExecutionQueries::new(skeleton, prepared, &ground, combiner, ways.decide_steps);
+    // Without a list of outcomes, the exhaustive search is too expensive from the start.
     let one_by_one = combiner.plain || questions.domains.is_some();
     if !findings.unlisted || !one_by_one {
         let mut search =
@@ -115,7 +121,7 @@ fn explore_uncounted<M: Matrix>(
         if one_by_one {
             search.limit(ways.steps);
         }
-        let complete = search.run(&mut combiner.collect(findings));
+        let complete = search.run(&mut combiner.findings_visitor(findings));
         if complete || !search.gave_up() {
             findings.timed_out |= !complete;
             return Ok(one(findings.unlisted));
@@ -124,42 +130,45 @@ fn explore_uncounted<M: Matrix>(
             return Ok(explored);
         }
     }
-    // From here on executions are no longer counted.
+    // From here on executions are not counted.
     let conflicts = questions.domains.is_some();
     let mut raised = vec![(findings.grounded, Shown::Grounded)];
     let mut timed_out = false;
-    let mut ask = |sought: Sought<'_>, raised: Option<&mut Vec<(Flags, Shown)>>| {
-        let shown = questions.find(sought, raised);
+    let mut ask = |sought: ExecutionGoal<'_>, raised: Option<&mut Vec<(Flags, Shown)>>| {
+        let shown = questions.find_match(sought, raised);
         timed_out |= shown.is_none();
         shown.unwrap_or(Shown::Never)
     };
-    let has_some = ask(Sought::Any, None) != Shown::Never;
-    ask(Sought::Kept, Some(&mut raised));
+    let has_some = ask(ExecutionGoal::Any, None) != Shown::Never;
+    ask(ExecutionGoal::InFilter, Some(&mut raised));
     for (flags, shown) in raised {
-        findings.raise(flags, shown == Shown::OutOfThinAir);
+        findings.raise_flags(flags, shown == Shown::OutOfThinAir);
     }
     if skeleton.terminated {
-        findings.meets |= findings.meets || ask(Sought::Answer(true), None) != Shown::Never;
-        // A conjunction is missed where one of its parts is. Where threads may change places, the whole says the same of all of them
-        // and a part need not.
-        let parts = combiner.parts().filter(|_| !(conflicts && combiner.alike.is_said_of_all()));
-        findings.misses |= findings.misses
+        findings.has_match |=
+            findings.has_match || ask(ExecutionGoal::ConditionIs(true), None) != Shown::Never;
+        // A conjunction is violated if one of its conjuncts is. Under thread symmetry the whole condition is
+        // invariant, but a single conjunct may not be.
+        let parts = combiner.conjunct_count().filter(|_| !(conflicts && combiner.alike.can_break_symmetry()));
+        findings.has_mismatch |= findings.has_mismatch
             || match parts {
-                Some(parts) => (0..parts).any(|part| ask(Sought::Misses(part), None) != Shown::Never),
-                None => ask(Sought::Answer(false), None) != Shown::Never,
+                Some(parts) => {
+                    (0..parts).any(|part| ask(ExecutionGoal::Violates(part), None) != Shown::Never)
+                }
+                None => ask(ExecutionGoal::ConditionIs(false), None) != Shown::Never,
             };
         if !findings.unlisted {
-            let open = findings.outcomes.iter().filter(|(_, standing)| *standing != Standing::Allowed);
+            let open = findings.outcomes.iter().filter(|(_, standing)| *standing != OutcomeStatus::Allowed);
             let mut open: Vec<Outcome> = open.map(|(outcome, _)| outcome.clone()).collect();
-            if open.len() > MAX_ASKED {
+            if open.len() > MAX_OUTCOME_QUERIES {
                 findings.unlisted = true;
                 open.clear();
             }
             for outcome in open {
-                match questions.find(Sought::Outcome(&outcome), None) {
+                match questions.find_match(ExecutionGoal::Outcome(&outcome), None) {
                     Some(Shown::Never) => {}
-                    Some(shown) => findings.outcomes.allow(outcome, shown == Shown::OutOfThinAir),
-                    // What was asked before stands.
+                    Some(shown) => findings.outcomes.record_allowed(outcome, shown == Shown::OutOfThinAir),
+                    // Earlier answers stay valid.
                     None => {
                         findings.unlisted = true;
                         break;
@@ -172,68 +181,72 @@ fn explore_uncounted<M: Matrix>(
     Ok(one(has_some || timed_out))
 }
 
-/// Adds what is shown by the executions in which threads that do the same come in their order, the condition told of them in every way;
-/// `None` where nothing is alike or that was not answered.
+/// Adds the findings of the executions in which symmetric threads are ordered, for every variant of the
+/// condition.
 ///
-/// Every execution is alike one of these: whoever changes places with another does so with all that he does, so that threads may be put
-/// in the order in which their writes come, those of a group first, then the groups. What an execution shows of the condition, one that
-/// is alike shows of it as it is told with these threads in each other's places, so that the condition in every such way asks these
-/// executions what it asks of all. Races do not hang on names of threads, nor does the filter, which only swaps that keep it are taken from.
+/// Returns `None` if there is no symmetry or the query was not answered.
+///
+/// Every execution is symmetric to one of these: a swap exchanges threads with all of their events. So
+/// threads can be sorted by the order of their writes, first within a group, then the groups. If an execution
+/// satisfies the condition, its symmetric image satisfies the permuted condition. So all variants of the
+/// condition on the ordered executions cover the condition on all executions. Races do not depend on thread
+/// names. Neither does the filter, since only swaps that preserve it are used.
 fn explore_in_order<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &Prepared,
-    ground: &Ground<M>,
-    combiner: &Combiner<'_>,
-    ways: Ways,
+    ground: &StaticBounds<M>,
+    combiner: &OutcomeCollector<'_>,
+    ways: ExplorationStrategy,
     findings: &mut Findings,
-) -> Option<Explored> {
-    let tellings = combiner.tellings.filter(|_| !combiner.alike.ordered.is_empty())?;
-    if !findings.unlisted || findings.not_in_order || ways.in_order == 0 {
+) -> Option<ExplorationResult> {
+    let tellings = combiner.condition_orbit.filter(|_| !combiner.alike.ordered_writes.is_empty())?;
+    if !findings.unlisted || findings.needs_full_order || ways.ordered_steps == 0 {
         return None;
     }
     let mut search = Search::new(skeleton, prepared, ground, skeleton.observed_storages(), combiner.purse);
-    search.in_order(&combiner.alike.ordered);
-    let threads = combiner.alike.ordered.len() as u64 + 1;
-    search.limit(ways.in_order.saturating_mul(threads * threads));
-    let mut goal = InOrder { combiner, tellings, findings, found: false, timed_out: false };
+    search.in_order(&combiner.alike.ordered_writes);
+    let threads = combiner.alike.ordered_writes.len() as u64 + 1;
+    search.limit(ways.ordered_steps.saturating_mul(threads * threads));
+    let mut goal = OrderedVisitor { combiner, tellings, findings, found: false, timed_out: false };
     let complete = search.run(&mut goal);
-    let InOrder { found, timed_out, .. } = goal;
+    let OrderedVisitor { found, timed_out, .. } = goal;
     let answered = complete && !timed_out;
     if !answered {
         findings.timed_out |= !search.gave_up();
-        findings.not_in_order = true;
+        findings.needs_full_order = true;
     }
-    (answered || findings.timed_out).then_some(Explored { has_some: found || !answered, of_all: answered })
+    (answered || findings.timed_out)
+        .then_some(ExplorationResult { has_execution: found || !answered, covers_orbit: answered })
 }
 
-/// All that is asked of a skeleton, of the executions in which threads come in their order.
-struct InOrder<'f, 'c, 'a> {
-    combiner: &'c Combiner<'a>,
-    tellings: &'c Tellings,
+/// Visitor that collects all findings of the executions with ordered threads.
+struct OrderedVisitor<'f, 'c, 'a> {
+    combiner: &'c OutcomeCollector<'a>,
+    tellings: &'c ConditionOrbit,
     findings: &'f mut Findings,
-    /// Whether there is an execution.
+    /// True if a consistent execution was found.
     found: bool,
     timed_out: bool,
 }
 
-impl Goal for InOrder<'_, '_, '_> {
-    fn wants(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
+impl LeafVisitor for OrderedVisitor<'_, '_, '_> {
+    fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
         let findings = &self.findings;
-        let answered = !self.combiner.skeleton.terminated || findings.meets && findings.misses;
-        (!self.found || !answered || findings.grounded.misses(flags))
+        let answered = !self.combiner.skeleton.terminated || findings.has_match && findings.has_mismatch;
+        (!self.found || !answered || findings.grounded.lacks_any_of(flags))
             && !self.combiner.breaks_path(reads_from)
     }
 
-    fn take(&mut self, leaf: Leaf, most: u64) -> u64 {
-        let InOrder { combiner, tellings, findings, found, timed_out } = self;
+    fn take_leaf(&mut self, leaf: Leaf, most: u64) -> u64 {
+        let OrderedVisitor { combiner, tellings, findings, found, timed_out } = self;
         let looked_at = combiner.outcomes(&leaf, most, &mut |outcome, thin_air| {
             *found = true;
-            if combiner.is_sought(Sought::Kept, outcome) {
-                findings.raise(leaf.flagged, thin_air);
+            if combiner.is_goal_met(ExecutionGoal::InFilter, outcome) {
+                findings.raise_flags(leaf.flagged, thin_air);
                 if combiner.skeleton.terminated {
-                    let says = |wanted| tellings.any_is(&combiner.condition, outcome, wanted);
-                    findings.meets = findings.meets || says(true);
-                    findings.misses = findings.misses || says(false);
+                    let says = |wanted| tellings.any_variant_is(&combiner.condition, outcome, wanted);
+                    findings.has_match = findings.has_match || says(true);
+                    findings.has_mismatch = findings.has_mismatch || says(false);
                 }
             }
             true
@@ -243,61 +256,63 @@ impl Goal for InOrder<'_, '_, '_> {
     }
 }
 
-/// A skeleton that is asked one question after the other.
-pub(crate) struct Questions<'a, M: Matrix> {
+/// Answers queries about one event structure, by search first and then by the SAT solver.
+pub(crate) struct ExecutionQueries<'a, M: Matrix> {
     skeleton: &'a Skeleton,
     prepared: &'a Prepared,
-    ground: &'a Ground<M>,
-    combiner: &'a Combiner<'a>,
-    /// The steps of the search after which the solver is asked.
+    ground: &'a StaticBounds<M>,
+    combiner: &'a OutcomeCollector<'a>,
+    /// Step limit of the search, before it falls back to the SAT solver.
     alone: u64,
-    /// What the solver needs to know of values, where it can be asked.
+    /// The value domains of the SAT encoding, if it applies.
     domains: Option<Rc<Domains>>,
-    /// Made for the first question that it is asked.
+    /// The SAT encoding, built for the first query that needs it.
     refuter: Option<Refuter<'a, M, Batsat<'a>>>,
 }
 
-impl<'a, M: Matrix> Questions<'a, M> {
+impl<'a, M: Matrix> ExecutionQueries<'a, M> {
     pub(crate) fn new(
         skeleton: &'a Skeleton,
         prepared: &'a Prepared,
-        ground: &'a Ground<M>,
-        combiner: &'a Combiner<'a>,
+        ground: &'a StaticBounds<M>,
+        combiner: &'a OutcomeCollector<'a>,
         alone: u64,
-    ) -> Questions<'a, M> {
+    ) -> ExecutionQueries<'a, M> {
         let domains = is_refutable(prepared, ground)
-            .then(|| Domains::new(skeleton, &ground.reads, &combiner.rules, &combiner.lines))
+            .then(|| Domains::new(skeleton, &ground.reads, &combiner.rules, &combiner.rmw_chains))
             .flatten()
             .filter(|domains| domains.can_ask(skeleton, combiner));
         let domains = domains.map(Rc::new);
-        Questions { skeleton, prepared, ground, combiner, alone, domains, refuter: None }
+        ExecutionQueries { skeleton, prepared, ground, combiner, alone, domains, refuter: None }
     }
 
-    /// What is shown of the executions of the skeleton that are looked for; `None` when the budget was used up before that
-    /// was known. With `raised` those are looked for that raise other flags than these, and what they raise is added, with
-    /// what it rests on.
-    pub(crate) fn find(
+    /// Finds the strongest evidence for an execution that meets the goal; `None` if the budget ran out first.
+    ///
+    /// With `raised`, it looks only for executions that raise further flags, and adds these flags with their
+    /// evidence.
+    pub(crate) fn find_match(
         &mut self,
-        sought: Sought<'_>,
+        sought: ExecutionGoal<'_>,
         mut raised: Option<&mut Vec<(Flags, Shown)>>,
     ) -> Option<Shown> {
-        let Questions { skeleton, prepared, ground, combiner, .. } = *self;
+        let ExecutionQueries { skeleton, prepared, ground, combiner, .. } = *self;
         let mut found = false;
-        // Where values depend on each other the search tries too much.
+        // If values depend on each other, the search enumerates too many of them.
         if combiner.plain || self.domains.is_none() {
             let observed = skeleton.observed_storages();
             let mut search = Search::new(skeleton, prepared, ground, observed, combiner.purse);
             if combiner.plain {
-                let Some((reads, alike)) = combiner.sources(&ground.reads, sought) else {
+                let Some((reads, alike)) = combiner.restrict_sources(&ground.reads, sought) else {
                     return Some(Shown::Never);
                 };
-                search.restrict(reads, alike);
+                search.restrict_reads(reads, alike);
                 if self.domains.is_some() {
                     search.limit(self.alone);
                 }
             }
             let mut flags = raised.as_deref().map(|raised| known(raised));
-            let mut goal = Find { combiner, sought, flags: flags.as_mut(), found: false, timed_out: false };
+            let mut goal =
+                FirstMatch { combiner, sought, flags: flags.as_mut(), found: false, timed_out: false };
             let complete = search.run(&mut goal);
             let timed_out = goal.timed_out;
             found = goal.found;
@@ -321,25 +336,25 @@ impl<'a, M: Matrix> Questions<'a, M> {
     }
 }
 
-struct Find<'c, 'a, 'f> {
-    combiner: &'c Combiner<'a>,
-    sought: Sought<'c>,
+struct FirstMatch<'c, 'a, 'f> {
+    combiner: &'c OutcomeCollector<'a>,
+    sought: ExecutionGoal<'c>,
     flags: Option<&'f mut Flags>,
     found: bool,
     timed_out: bool,
 }
 
-impl Goal for Find<'_, '_, '_> {
-    fn wants(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
+impl LeafVisitor for FirstMatch<'_, '_, '_> {
+    fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
         let open = match &self.flags {
-            Some(raised) => raised.misses(flags),
+            Some(raised) => raised.lacks_any_of(flags),
             None => !self.found,
         };
-        open && self.combiner.meets_so_far(self.sought, reads_from, &[]) != Some(false)
+        open && self.combiner.partial_match(self.sought, reads_from, &[]) != Some(false)
     }
 
-    fn take(&mut self, leaf: Leaf, _: u64) -> u64 {
-        match self.combiner.finds(&leaf, self.sought) {
+    fn take_leaf(&mut self, leaf: Leaf, _: u64) -> u64 {
+        match self.combiner.leaf_meets_goal(&leaf, self.sought) {
             Some(true) => {
                 self.found = true;
                 if let Some(raised) = &mut self.flags {

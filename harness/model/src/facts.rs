@@ -1,13 +1,13 @@
-//! What is known of a candidate execution's base sets and relations before any is computed: which are empty, which equal.
+//! Facts about the base sets and relations of an event structure: which are empty, which are equal.
 //!
-//! Programs with the same facts share a specialized plan.
+//! Event structures with the same facts share a specialized plan.
 
 use litmus::{LocationId, Scope};
 
 use crate::cat::KnownBase;
 use crate::skeleton::{Owner, Skeleton, Tags, tag_of};
 
-/// The facts of a skeleton; equal for skeletons that one specialized plan serves.
+/// The facts of an event structure; equal facts share one specialized plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Facts {
     /// Tags that some event has.
@@ -25,7 +25,7 @@ impl Facts {
     const ADDRESS: u16 = 1 << 2;
     const CONTROL: u16 = 1 << 3;
     const DATA: u16 = 1 << 4;
-    /// Some storage is accessed under two names, or two parts of memory under one.
+    /// Some storage has two names, or a part of memory has two.
     const ALIASES: u16 = 1 << 5;
     /// Some subgroups share a workgroup.
     const SUBGROUPS: u16 = 1 << 6;
@@ -80,7 +80,7 @@ impl Facts {
         facts
     }
 
-    /// What they say of a base; `mask` is the argument of an indexed set.
+    /// Returns the known value of a base; `mask` is the argument of an indexed set.
     pub(crate) fn known(&self, name: &str, mask: Option<u8>) -> KnownBase<'static> {
         let empty_unless = |holds: bool| if holds { KnownBase::Nothing } else { KnownBase::Empty };
         let relation = |fact: u16| empty_unless(self.relations & fact != 0);

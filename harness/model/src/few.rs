@@ -1,38 +1,41 @@
-//! Skeletons with few executions: each is evaluated as a whole, without the bounds that a search needs.
+//! Brute-force evaluation of event structures with few executions, without the bounds of the search.
+//!
+//! Exact, both ways. It applies if only reads-from is open, every value depends on at most one read, and
+//! there are at most [`MAX_EXECUTIONS`] candidates.
 
 use crate::PredictError;
 use crate::cat::{self, CatValue, CompiledModel, Node, apply_node_with};
-use crate::combine::{Combiner, Findings, Sought};
+use crate::combine::{ExecutionGoal, Findings, OutcomeCollector};
 use crate::matrix::Matrix;
 use crate::prepared::Prepared;
 use crate::search::{Flags, ReadChoice, base_value, initial_order};
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 
-/// Executions that are evaluated one by one at most.
-const MOST: usize = 64;
+/// Limit of executions that are evaluated one by one.
+const MAX_EXECUTIONS: usize = 64;
 
-/// A skeleton in which nothing but reads-from is open, and that not much.
+/// An event structure in which only reads-from is open, with few candidates.
 #[derive(Debug)]
-pub(crate) struct Few<M: Matrix> {
+pub(crate) struct BruteForce<M: Matrix> {
     /// The values of the nodes that the program alone decides; the others are empty.
     values: Vec<CatValue<M>>,
-    /// Every read with all writes that it may read from.
+    /// Every read with all of its candidate writes.
     pub(crate) reads: Vec<ReadChoice>,
-    /// The last write of each storage whose last write is observed.
+    /// The last write of each storage whose final value is observed.
     last: Vec<u16>,
 }
 
-/// What is done with an execution: where each read reads from, and the flags that are raised where it is consistent.
-type Visit<'v> = dyn FnMut(&[Option<u16>], Option<Flags>) -> bool + 'v;
+/// Callback for one execution: the source of each read, and the raised flags if it is consistent.
+type VisitExecution<'v> = dyn FnMut(&[Option<u16>], Option<Flags>) -> bool + 'v;
 
-impl<M: Matrix> Few<M> {
-    /// Evaluates what the program alone decides. `None` where there are too many executions, or an order of writes is
-    /// open, or values depend on each other.
+impl<M: Matrix> BruteForce<M> {
+    /// Evaluates the static nodes. Returns `None` if there are too many executions, if a write order is open,
+    /// or if values depend on each other.
     pub(crate) fn new(
         skeleton: &Skeleton,
         prepared: &Prepared,
-        combiner: &Combiner<'_>,
-    ) -> Result<Option<Few<M>>, PredictError> {
+        combiner: &OutcomeCollector<'_>,
+    ) -> Result<Option<BruteForce<M>>, PredictError> {
         let n = skeleton.len();
         let is_own = |event: usize| {
             let tags = skeleton.events[event].tags;
@@ -53,7 +56,7 @@ impl<M: Matrix> Few<M> {
             count = count.saturating_mul(candidates.len());
             reads.push(ReadChoice { read, candidates });
         }
-        if count > MOST || !combiner.plain {
+        if count > MAX_EXECUTIONS || !combiner.plain {
             return Ok(None);
         }
         let plan = &prepared.plan;
@@ -65,7 +68,7 @@ impl<M: Matrix> Few<M> {
         for id in &prepared.co {
             values[id.to_index()] = CatValue::Relation(initial_order(skeleton).1);
         }
-        evaluate(plan, 0, prepared.fixed, &mut values, n);
+        evaluate_nodes(plan, 0, prepared.fixed, &mut values, n);
         let last = skeleton.finals.iter().filter_map(|observed| {
             let FinalValue::LastWrite(storage) = observed else { return None };
             let of_storage = |event: &usize| {
@@ -75,17 +78,18 @@ impl<M: Matrix> Few<M> {
             own.or_else(|| (0..n).rfind(of_storage)).map(|event| event as u16)
         });
         let last = last.collect();
-        Ok(Some(Few { values, reads, last }))
+        Ok(Some(BruteForce { values, reads, last }))
     }
 
-    /// Visits every way in which the reads may read from their candidates, with the flags that are raised where the
-    /// execution is consistent, until `visit` has enough.
-    fn executions(
+    /// Visits every assignment of reads to their candidates until `visit` returns false.
+    ///
+    /// The flags are `None` for an inconsistent execution.
+    fn for_each_execution(
         values: &mut [CatValue<M>],
         skeleton: &Skeleton,
         prepared: &Prepared,
         reads: &[ReadChoice],
-        visit: &mut Visit<'_>,
+        visit: &mut VisitExecution<'_>,
     ) {
         if reads.iter().any(|choice| choice.candidates.is_empty()) {
             return;
@@ -103,12 +107,15 @@ impl<M: Matrix> Few<M> {
             for id in &prepared.rf {
                 values[id.to_index()] = CatValue::Relation(rf.clone());
             }
-            evaluate(plan, prepared.fixed, plan.nodes.len(), values, n);
+            evaluate_nodes(plan, prepared.fixed, plan.nodes.len(), values, n);
             let holds = |axiom: &cat::Axiom| cat::axiom_holds(axiom, &values[axiom.node.to_index()]);
             let consistent = plan.axioms.iter().all(|axiom| axiom.flag || holds(axiom));
             let flags = consistent.then(|| {
                 let mut flags = Flags::default();
-                plan.axioms.iter().filter(|axiom| axiom.flag && holds(axiom)).for_each(|a| flags.raise(a));
+                plan.axioms
+                    .iter()
+                    .filter(|axiom| axiom.flag && holds(axiom))
+                    .for_each(|a| flags.raise_axiom(a));
                 flags
             });
             if !visit(&reads_from, flags) {
@@ -124,40 +131,59 @@ impl<M: Matrix> Few<M> {
         }
     }
 
-    /// Adds everything that the executions show, candidates before the axioms included.
-    pub(crate) fn add(
+    /// Adds the findings of all executions, including those of inconsistent candidates.
+    pub(crate) fn add_findings(
         mut self,
         skeleton: &Skeleton,
         prepared: &Prepared,
-        combiner: &Combiner<'_>,
+        combiner: &OutcomeCollector<'_>,
         findings: &mut Findings,
     ) {
-        Few::executions(&mut self.values, skeleton, prepared, &self.reads, &mut |reads_from, flags| {
-            combiner.add_execution(reads_from, &self.last, flags, findings);
-            true
-        });
+        BruteForce::for_each_execution(
+            &mut self.values,
+            skeleton,
+            prepared,
+            &self.reads,
+            &mut |reads_from, flags| {
+                combiner.add_execution(reads_from, &self.last, flags, findings);
+                true
+            },
+        );
     }
 
-    /// Whether some consistent execution is looked for.
-    pub(crate) fn finds(
+    /// Returns true if some consistent execution meets the goal.
+    pub(crate) fn has_execution(
         &self,
         skeleton: &Skeleton,
         prepared: &Prepared,
-        combiner: &Combiner<'_>,
-        sought: Sought<'_>,
+        combiner: &OutcomeCollector<'_>,
+        sought: ExecutionGoal<'_>,
     ) -> bool {
-        let Some((reads, _)) = combiner.sources(&self.reads, sought) else { return false };
+        let Some((reads, _)) = combiner.restrict_sources(&self.reads, sought) else { return false };
         let mut found = false;
-        Few::executions(&mut self.values.clone(), skeleton, prepared, &reads, &mut |reads_from, flags| {
-            found = flags.is_some() && combiner.meets_so_far(sought, reads_from, &self.last) == Some(true);
-            !found
-        });
+        BruteForce::for_each_execution(
+            &mut self.values.clone(),
+            skeleton,
+            prepared,
+            &reads,
+            &mut |reads_from, flags| {
+                found =
+                    flags.is_some() && combiner.partial_match(sought, reads_from, &self.last) == Some(true);
+                !found
+            },
+        );
         found
     }
 }
 
-/// Evaluates the nodes of a range on one execution; the bases among them are set.
-fn evaluate<M: Matrix>(plan: &CompiledModel, start: usize, end: usize, values: &mut [CatValue<M>], n: usize) {
+/// Evaluates a range of nodes on one execution; its base nodes are already set.
+fn evaluate_nodes<M: Matrix>(
+    plan: &CompiledModel,
+    start: usize,
+    end: usize,
+    values: &mut [CatValue<M>],
+    n: usize,
+) {
     let mut index = start;
     while index < end {
         match plan.nodes[index] {

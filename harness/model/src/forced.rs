@@ -1,12 +1,14 @@
-//! What the values of a `.test` file force of reads-from.
+//! The reads-from edges that the values of a `.test` file force.
 
 use litmus::{Khronos, ScalarType, Value};
 
 use crate::skeleton::{Event, Owner, Skeleton, Tags};
 use crate::symbolic::Symbolic;
 
-/// The reads-from that the values of a `.test` file force: a write and a read through one name whose values are equal,
-/// and the initial state for a read of 0. A value that is not given equals another that is not.
+/// Returns the forced reads-from edges: a write and a read through one name with equal values, and the
+/// initial state for a read of 0.
+///
+/// An unspecified value equals another unspecified value.
 pub(crate) fn forced_reads(skeleton: &Skeleton, khronos: &Khronos) -> Vec<(u16, u16)> {
     let mut forced = Vec::new();
     for (read, target) in skeleton.events.iter().enumerate() {
@@ -16,7 +18,7 @@ pub(crate) fn forced_reads(skeleton: &Skeleton, khronos: &Khronos) -> Vec<(u16, 
         }
         let wanted = khronos.read_value(usize::from(thread.0), usize::from(instruction));
         let is_initial = |event: &Event| event.tags.has(Tags::IW) && event.storage == target.storage;
-        // Where every name has an initial write, it is the one of its own name.
+        // If every name has an initial write, use the write of the name itself.
         let initial = skeleton.events.iter().position(|e| is_initial(e) && e.reference == target.reference);
         let initial = initial.or_else(|| skeleton.events.iter().position(is_initial));
         for (write, source) in skeleton.events.iter().enumerate() {

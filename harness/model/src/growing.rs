@@ -1,28 +1,30 @@
-//! Loops with effects: the bound on their bodies grows until no run is cut off.
+//! Iterative deepening of the loop bound until no run is cut off.
 
 use litmus::{Prediction, Race, Test};
 
-use crate::budget::Purse;
-use crate::explore::Ways;
-use crate::predict::predict_out_of;
+use crate::budget::BudgetTracker;
+use crate::explore::ExplorationStrategy;
+use crate::predict::predict_with_tracker;
 use crate::{Model, Options, PredictError};
 
-/// The largest bound that is tried.
+/// The largest loop bound.
 const LARGEST: u32 = 8;
 
-/// [`predict`](crate::predict) with a bound on loops that begins at that of `options` and doubles, up to 8, as long as runs
-/// are cut off and the budget lasts.
+/// As [`predict`](crate::predict), with a growing loop bound.
+///
+/// The bound starts at that of `options`. It doubles, up to 8, while runs are cut off and the budget lasts.
 ///
 /// # Errors
-/// As for [`predict`](crate::predict). A program that is beyond the bounds of the engine at a larger bound of loops is
-/// answered at the largest one that it is not beyond.
+///
+/// As for [`predict`](crate::predict). If a larger loop bound exceeds the engine's limits, the last
+/// successful bound gives the answer.
 pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
-    let purse = Purse::new(options.budget);
-    let predict = |unroll| predict_out_of(test, model, unroll, Ways::USUAL, &purse);
+    let purse = BudgetTracker::new(options.budget);
+    let predict = |unroll| predict_with_tracker(test, model, unroll, ExplorationStrategy::FULL, &purse);
     let mut prediction = predict(options.unroll.max(1))?;
-    while prediction.cut > 0 && prediction.bound < LARGEST && !purse.is_empty() {
+    while prediction.cut > 0 && prediction.bound < LARGEST && !purse.is_exhausted() {
         let Ok(next) = predict(prediction.bound * 2) else { break };
-        if purse.is_empty() {
+        if purse.is_exhausted() {
             keep_found(&mut prediction, &next);
             break;
         }
@@ -31,7 +33,7 @@ pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<
     Ok(prediction)
 }
 
-/// Adds what a prediction that was cut short has found: that is definite.
+/// Adds the definite findings of a prediction that was cut short.
 fn keep_found(prediction: &mut Prediction, partial: &Prediction) {
     if partial.race == Race::Racy {
         (prediction.race, prediction.race_thin_air) = (Race::Racy, false);

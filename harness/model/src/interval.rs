@@ -1,5 +1,7 @@
-//! Evaluation of a plan while reads-from and modification order are only partly known: what each node holds at least
-//! and at most.
+//! Interval evaluation of a plan: the pairs that each node must and may contain while `rf` and `co` are
+//! partial.
+//!
+//! Sound in both directions: `must` is a subset and `may` a superset of the node's value in every completion.
 
 use std::ops::Range;
 
@@ -10,16 +12,16 @@ use crate::prepared::Prepared;
 /// Lower and upper bounds of every node of a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds<M: Matrix> {
-    /// What is in the node whatever is chosen.
+    /// Pairs that every completion contains.
     must: Vec<CatValue<M>>,
-    /// What is in the node for some choice, from node `fixed` on: before, both bounds are one.
+    /// Pairs that some completion may contain. Before node `fixed` both bounds are equal.
     may: Vec<CatValue<M>>,
     fixed: usize,
     /// Number of events.
     pub(crate) n: usize,
 }
 
-/// Which bounds of a node are evaluated.
+/// The bounds of a node to evaluate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) node: NodeId,
@@ -35,20 +37,20 @@ impl<M: Matrix> Bounds<M> {
         Bounds { must: empty(nodes), may: empty(&nodes[prepared.fixed..]), fixed: prepared.fixed, n }
     }
 
-    /// What is in the node whatever is chosen.
+    /// Returns the pairs that every completion contains.
     #[inline(always)]
     pub(crate) fn must(&self, node: NodeId) -> &CatValue<M> {
         &self.must[node.to_index()]
     }
 
-    /// What is in the node for some choice.
+    /// Returns the pairs that some completion may contain.
     #[inline(always)]
     pub(crate) fn may(&self, node: NodeId) -> &CatValue<M> {
         let index = node.to_index();
         if index < self.fixed { &self.must[index] } else { &self.may[index - self.fixed] }
     }
 
-    /// The lower bound of a relation, to change it.
+    /// Returns the lower bound of a relation, mutably.
     pub(crate) fn must_relation(&mut self, node: NodeId) -> Option<&mut M> {
         match &mut self.must[node.to_index()] {
             CatValue::Relation(relation) => Some(relation),
@@ -56,7 +58,7 @@ impl<M: Matrix> Bounds<M> {
         }
     }
 
-    /// The upper bound of a relation that depends on what is chosen, to change it.
+    /// Returns the upper bound of a relation that depends on a choice, mutably.
     pub(crate) fn may_relation(&mut self, node: NodeId) -> Option<&mut M> {
         match self.may.get_mut(node.to_index().checked_sub(self.fixed)?)? {
             CatValue::Relation(relation) => Some(relation),
@@ -64,7 +66,7 @@ impl<M: Matrix> Bounds<M> {
         }
     }
 
-    /// Sets what does not depend on what is chosen.
+    /// Sets the value of a static node.
     pub(crate) fn set_fixed(&mut self, node: NodeId, value: CatValue<M>) {
         self.must[node.to_index()] = value;
     }
@@ -77,8 +79,9 @@ impl<M: Matrix> Bounds<M> {
         }
     }
 
-    /// The bounds of a few nodes, for [`Bounds::restore`]. A search saves the leaves alone: whatever depends on them is
-    /// evaluated again after the next choice.
+    /// Returns the bounds of a few nodes, for [`Bounds::restore`].
+    ///
+    /// A search saves only the leaves, since all dependent nodes are evaluated again after the next choice.
     pub(crate) fn save(&self, nodes: &[NodeId]) -> Vec<(CatValue<M>, CatValue<M>)> {
         nodes.iter().map(|id| (self.must(*id).clone(), self.may(*id).clone())).collect()
     }
@@ -89,7 +92,7 @@ impl<M: Matrix> Bounds<M> {
         }
     }
 
-    /// Evaluates all nodes but the bases, which must be set before.
+    /// Evaluates all nodes except the bases, which must be set.
     pub(crate) fn evaluate_all(&mut self, plan: &CompiledModel) {
         let fixed = self.fixed;
         let mut index = 0;
@@ -118,8 +121,8 @@ impl<M: Matrix> Bounds<M> {
         }
     }
 
-    /// Evaluates what is wanted, in order. Whatever it is computed from must be set or evaluated before; groups are
-    /// evaluated as a whole.
+    /// Evaluates the wanted bounds, in order. Their operands must be set or evaluated; groups are evaluated
+    /// as a whole.
     pub(crate) fn evaluate(&mut self, plan: &CompiledModel, wanted: &[Wanted]) {
         let mut skip: Range<u32> = 0..0;
         for &Wanted { node: id, must, may } in wanted {
@@ -223,8 +226,8 @@ impl<M: Matrix> Bounds<M> {
     }
 }
 
-/// What must be evaluated again after each choice so that `roots` are known, among the nodes that `open` says a choice can
-/// change; in order.
+/// Returns the nodes to evaluate again after each choice so that the bounds of `roots` are up to date, in
+/// order. Only nodes for which `open` is true can change.
 pub(crate) fn wanted_for(
     prepared: &Prepared,
     roots: impl IntoIterator<Item = Wanted>,

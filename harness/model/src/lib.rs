@@ -1,16 +1,18 @@
-//! Predictions: axiomatic memory models as cat text, and the engine that evaluates them on litmus tests.
+//! Axiomatic memory models as cat text, and the engine that evaluates them on litmus tests.
 //!
-//! A model is a `.cat` file ([`cat`]), shipped by name ([`Model::shipped`]) or the user's own ([`Model::from_text`]).
-//! [`predict`] enumerates the candidate executions of a test and says of every outcome whether some consistent execution
-//! shows it, and whether the program races. [`explain_outcome`] says why.
+//! A model is a `.cat` file ([`cat`]), shipped by name ([`Model::shipped`]) or supplied by the user
+//! ([`Model::from_text`]). [`predict`] decides for every outcome of a test if some consistent execution shows
+//! it, and if the program races. [`explain_outcome`] gives the reason.
 //!
-//! How it works: each thread's control-flow paths (`path`) combine to skeletons (`skeleton`): events, and the relations
-//! that the program alone decides. The model's plan is evaluated on a skeleton to what each relation holds at least and at
-//! most (`interval`); from the axioms down it is found out which choices of reads-from and modification order matter, and
-//! which of them only within their own location (`activity`). The rest is chosen (`search`), each location is solved alone
-//! (`local`), and solutions combine to outcomes (`combine`). A question that takes this too long is put as clauses
-//! (`refute`) to a solver (`sat`). `naive` does the same by brute force, as an oracle for the
-//! tests; `sequential` runs the program step by step and says which outcomes are weak.
+//! The control-flow paths of the threads (`path`) combine to event structures (`skeleton`): events, and the
+//! relations that the program alone decides. The model's plan is evaluated on an event structure to lower and
+//! upper bounds of every relation (`interval`). A backward analysis finds the choices of reads-from and
+//! modification order that matter, and those that matter only within a location (`activity`). The search
+//! chooses the global ones (`search`), solves each location alone (`local`) and combines the solutions to
+//! outcomes (`combine`). If this takes too long, a query is encoded (`refute`) for a SAT solver (`sat`).
+//!
+//! `naive` is a brute-force oracle for the tests. `sequential` executes the program operationally and
+//! determines which outcomes are weak.
 //!
 //! ```
 //! use model::{Model, Options, predict};

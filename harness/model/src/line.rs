@@ -1,13 +1,16 @@
-//! Storages that threads only count on: all that writes them are read-modify-writes that are mutually ordered.
+//! RMW chains: locations that are written only by mutually ordered atomic read-modify-writes.
 //!
-//! Each of these reads what the one before it in modification order wrote, so that values go along that order as along a line: none
-//! depends on itself or on what is elsewhere, none passes through more writes than there are, and where each write is more than what
-//! it was computed from no two of them read the same. It follows from the text of Vulkan's model, for writes that are one atomic
-//! read-modify-write each, through one name, of devices, each in the scope of the others. Let X read from W.
+//! Each RMW reads from its immediate predecessor in modification order, so that values flow along one chain.
+//! No value depends on itself or on another location, and none passes through more writes than there are. If
+//! every write increases the value, no two RMWs read the same value.
 //!
-//! - W before another write Y before X: `asmo` has (W, Y), or W is the initial write, so that `fr` has (X, Y); `asmo` has (Y, X), and
-//!   atomicity (VK-COH-05) is broken.
-//! - W behind X: X's read comes before X's write in location order, and `asmo` has (X, W): a circle of the consistency axiom.
+//! This follows from the Vulkan memory model if each write is one atomic RMW of a device thread, through one
+//! name, in scope of all the others. Let X read from W.
+//!
+//! - If another write Y comes between W and X: `asmo` has (W, Y), or W is the initial write, so that `fr` has
+//!   (X, Y). Also `asmo` has (Y, X), which violates atomicity (VK-COH-05).
+//! - If W comes after X: X's read precedes X's write in location order, and `asmo` has (X, W), a cycle of the
+//!   consistency axiom.
 
 use litmus::{Access, ArithmeticOperation, LocationId, LocationInit, Place, Placement, Scope, Test, Value};
 
@@ -16,54 +19,54 @@ use crate::skeleton::{Skeleton, Tags};
 use crate::symbolic::{LocalRead, Symbolic};
 use crate::valuation::reads_of;
 
-/// What all that is added to one storage may come to at most, for combinations of paths to be left out.
-const MOST: u64 = 256;
+/// Limit of the sum of all increments of one location, for excluding combinations of paths.
+const MAX_COUNTER_VALUE: u64 = 256;
 
-/// The storages of a test that are only counted on.
+/// The locations of a test that are written only by mutually ordered RMWs.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
-    pub(crate) storages: Vec<LocationId>,
-    /// Those of them that grow with every write.
+pub(crate) struct CounterLocations {
+    pub(crate) locations: Vec<LocationId>,
+    /// Those that every write increases.
     counters: Vec<Counter>,
 }
 
-/// A storage to which every write adds.
+/// A location that every write increases.
 #[derive(Debug)]
 struct Counter {
-    /// For each thread and path of it, for each of the read-modify-writes there the numbers that it may find, counted from the first
-    /// value on.
-    found: Vec<Vec<Vec<Vec<bool>>>>,
+    /// For each thread, path and RMW of that path: the values that the RMW may read, as offsets from the
+    /// initial value.
+    readable_values: Vec<Vec<Vec<Vec<bool>>>>,
 }
 
-/// What of a storage a skeleton has.
+/// The RMW chain of one location in an event structure.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct RmwChain {
     pub(crate) storage: LocationId,
     pub(crate) initial: usize,
-    /// The read and the write of each read-modify-write.
-    pub(crate) links: Vec<(usize, usize)>,
+    /// The read and write event of each RMW.
+    pub(crate) rmw_events: Vec<(usize, usize)>,
 }
 
-/// What a thread does as far as it is chosen: this path, or one from this on.
+/// The path of a thread as far as it is chosen: this path, or this or a later one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Taken {
+pub(crate) enum PathChoice {
     Path(usize),
     From(usize),
 }
 
-impl Taken {
-    /// The path, or the first that it may be.
-    pub(crate) fn least(self) -> usize {
+impl PathChoice {
+    /// Returns the path, or the first that is still possible.
+    pub(crate) fn first_path(self) -> usize {
         match self {
-            Taken::Path(path) | Taken::From(path) => path,
+            PathChoice::Path(path) | PathChoice::From(path) => path,
         }
     }
 }
 
-impl Lines {
-    /// Those of a test whose threads have these paths.
-    pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> Lines {
-        let mut lines = Lines::default();
+impl CounterLocations {
+    /// Finds the counter locations of a test whose threads have these paths.
+    pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> CounterLocations {
+        let mut lines = CounterLocations::default();
         let places: Option<Vec<Placement>> = test
             .threads
             .iter()
@@ -77,33 +80,33 @@ impl Lines {
             let constant = matches!(test.location(name).init, LocationInit::Constant(_));
             let all = (0..test.locations.len()).map(|index| LocationId(index as u16));
             let alone = all.filter(|other| test.storage_of(*other) == name).count() == 1;
-            let Some(writers) = writers(name, paths).filter(|_| constant && alone) else { continue };
+            let Some(writers) = find_rmw_writers(name, paths).filter(|_| constant && alone) else { continue };
             let ordered = |(one, scope): &(usize, Scope)| {
                 let reaches =
                     |(other, _): &(usize, Scope)| one == other || places[*one].shares(places[*other], *scope);
                 writers.iter().all(reaches)
             };
             if writers.len() > 1 && writers.iter().all(ordered) {
-                lines.storages.push(name);
+                lines.locations.push(name);
                 lines.counters.extend(Counter::new(test, name, paths));
             }
         }
         lines
     }
 
-    /// Whether some combinations of paths are known to have no execution.
-    pub(crate) fn tells(&self) -> bool {
+    /// Returns true if some combinations of paths are known to have no execution.
+    pub(crate) fn can_exclude_paths(&self) -> bool {
         !self.counters.is_empty()
     }
 
-    /// Whether the threads may take these paths: whether the read-modify-writes of each counter may find numbers of which no two are
-    /// the same.
-    pub(crate) fn may_take(&self, taken: &[Taken]) -> bool {
-        self.counters.iter().all(|counter| counter.may_take(taken))
+    /// Returns true if the RMWs of each counter may read pairwise different values on these paths.
+    pub(crate) fn can_choose(&self, taken: &[PathChoice]) -> bool {
+        self.counters.iter().all(|counter| counter.can_choose(taken))
     }
 
-    /// What of them a skeleton has. Where values are not computed from what was read there alone, a storage is left out.
-    pub(crate) fn of(&self, skeleton: &Skeleton) -> Vec<Line> {
+    /// Returns the RMW chains of an event structure. A location is omitted if a stored value depends on
+    /// another read.
+    pub(crate) fn chains_in(&self, skeleton: &Skeleton) -> Vec<RmwChain> {
         let line = |storage: &LocationId| {
             let (mut initial, mut links) = (None, Vec::new());
             for (event, what) in skeleton.events.iter().enumerate() {
@@ -121,21 +124,21 @@ impl Lines {
                     links.push(own.then_some((read, event))?);
                 }
             }
-            Some(Line { storage: *storage, initial: initial?, links })
+            Some(RmwChain { storage: *storage, initial: initial?, rmw_events: links })
         };
-        self.storages.iter().filter_map(line).collect()
+        self.locations.iter().filter_map(line).collect()
     }
 }
 
-/// The threads that write a storage with the scopes in which they do; `None` where something else than an atomic read-modify-write of
-/// all of it does.
-fn writers(name: LocationId, paths: &[Vec<Path>]) -> Option<Vec<(usize, Scope)>> {
+/// Returns the threads that write a storage, with the scopes of their writes; `None` if some write is not an
+/// atomic RMW of the whole storage.
+fn find_rmw_writers(name: LocationId, paths: &[Vec<Path>]) -> Option<Vec<(usize, Scope)>> {
     let mut writers = Vec::new();
     for (thread, paths) in paths.iter().enumerate() {
         for step in paths.iter().flat_map(|path| &path.steps) {
             match &step.kind {
                 StepKind::Write(memory, _) if memory.extent.storage == name => return None,
-                // Where sizes differ, bytes are cells of their own.
+                // If access sizes differ, each byte is a separate cell.
                 StepKind::Read(memory) | StepKind::Rmw(memory, None)
                     if memory.extent.storage == name && !memory.extent.whole =>
                 {
@@ -166,25 +169,25 @@ impl Counter {
             let mut most = 0u64;
             for path in paths {
                 let mut sum = 0u64;
-                for (_, step, read) in counted(path, name) {
+                for (_, step, read) in counting_steps(path, name) {
                     let StepKind::Rmw(_, Some(stored)) = &step.kind else { continue };
-                    sum = sum.saturating_add(added(stored, read)?);
+                    sum = sum.saturating_add(added_amount(stored, read)?);
                 }
                 most = most.max(sum);
             }
             total = total.saturating_add(most);
         }
-        // Nothing wraps around, and signed numbers stay in their order.
-        if total > MOST || bits < 8 || first.checked_add(total)? >= 1 << (bits.min(63) - 1) {
+        // No addition wraps around, and signed numbers keep their order.
+        if total > MAX_COUNTER_VALUE || bits < 8 || first.checked_add(total)? >= 1 << (bits.min(63) - 1) {
             return None;
         }
         let found = |path: &Path| -> Vec<Vec<bool>> {
-            // Nobody need come past what others have to come to.
+            // No thread needs to pass a wait that the other threads must reach first.
             let waits = |step: &Step| {
                 matches!(step.kind, StepKind::ControlBarrier | StepKind::SplitBarrier | StepKind::Subgroup(_))
             };
             let end = path.steps.iter().position(waits).unwrap_or(path.steps.len());
-            let each = counted(path, name).take_while(|(at, ..)| *at < end).map(|(_, _, read)| {
+            let each = counting_steps(path, name).take_while(|(at, ..)| *at < end).map(|(_, _, read)| {
                 let may = |value: u64| {
                     path.constraints.iter().all(|constraint| {
                         constraint.met(&mut |other| (other == read).then_some(Value(value))) != Some(false)
@@ -195,16 +198,16 @@ impl Counter {
             each.collect()
         };
         let found = paths.iter().map(|paths| paths.iter().map(found).collect()).collect();
-        Some(Counter { found })
+        Some(Counter { readable_values: found })
     }
 
-    fn may_take(&self, taken: &[Taken]) -> bool {
+    fn can_choose(&self, taken: &[PathChoice]) -> bool {
         let mut found: Vec<Vec<bool>> = Vec::new();
-        for (paths, taken) in self.found.iter().zip(taken) {
+        for (paths, taken) in self.readable_values.iter().zip(taken) {
             match *taken {
-                Taken::Path(path) => found.extend(paths.get(path).into_iter().flatten().cloned()),
-                // What each of the paths that are left has.
-                Taken::From(least) => {
+                PathChoice::Path(path) => found.extend(paths.get(path).into_iter().flatten().cloned()),
+                // An RMW that all remaining paths share may read the union of their values.
+                PathChoice::From(least) => {
                     let left = paths.get(least..).unwrap_or_default();
                     for at in 0..left.iter().map(Vec::len).min().unwrap_or(0) {
                         let mut any = left[0][at].clone();
@@ -216,13 +219,14 @@ impl Counter {
                 }
             }
         }
-        are_distinct(&found)
+        has_distinct_assignment(&found)
     }
 }
 
-/// Whether each may have a number that no other has.
-fn are_distinct(found: &[Vec<bool>]) -> bool {
-    fn place(one: usize, found: &[Vec<bool>], seen: &mut [bool], of: &mut [Option<usize>]) -> bool {
+/// Returns true if each row can be assigned a value that no other row has (bipartite matching, Kuhn's
+/// algorithm).
+fn has_distinct_assignment(found: &[Vec<bool>]) -> bool {
+    fn assign_value(one: usize, found: &[Vec<bool>], seen: &mut [bool], of: &mut [Option<usize>]) -> bool {
         for number in 0..of.len() {
             if !found[one].get(number).copied().unwrap_or(false) || std::mem::replace(&mut seen[number], true)
             {
@@ -230,7 +234,7 @@ fn are_distinct(found: &[Vec<bool>]) -> bool {
             }
             let free = match of[number] {
                 None => true,
-                Some(other) => place(other, found, seen, of),
+                Some(other) => assign_value(other, found, seen, of),
             };
             if free {
                 of[number] = Some(one);
@@ -241,11 +245,11 @@ fn are_distinct(found: &[Vec<bool>]) -> bool {
     }
     let numbers = found.first().map_or(0, Vec::len);
     let mut of: Vec<Option<usize>> = vec![None; numbers];
-    (0..found.len()).all(|one| place(one, found, &mut vec![false; numbers], &mut of))
+    (0..found.len()).all(|one| assign_value(one, found, &mut vec![false; numbers], &mut of))
 }
 
-/// The steps of a path that change a storage, each with the number of its read.
-fn counted(path: &Path, name: LocationId) -> impl Iterator<Item = (usize, &Step, LocalRead)> {
+/// Returns the RMWs of a path on a location, each with the index of its read.
+fn counting_steps(path: &Path, name: LocationId) -> impl Iterator<Item = (usize, &Step, LocalRead)> {
     let mut reads = 0;
     let all = path.steps.iter().enumerate().map(move |(at, step)| {
         let read = reads;
@@ -257,8 +261,8 @@ fn counted(path: &Path, name: LocationId) -> impl Iterator<Item = (usize, &Step,
     })
 }
 
-/// What a read-modify-write adds to what it reads, where that is some number.
-fn added(stored: &Symbolic<LocalRead>, own: LocalRead) -> Option<u64> {
+/// Returns the constant that an RMW adds to the value that it reads, if it is positive.
+fn added_amount(stored: &Symbolic<LocalRead>, own: LocalRead) -> Option<u64> {
     let Symbolic::Operation(ArithmeticOperation::Add, _, sides) = stored else { return None };
     match sides.as_ref() {
         (Symbolic::Read(read), Symbolic::Known(Value(number)))

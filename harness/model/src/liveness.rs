@@ -1,9 +1,9 @@
-//! Which registers may still matter at each instruction of a thread.
+//! Live-variable analysis: the registers that may still be read at each instruction of a thread.
 
 use litmus::{Compute, Flow, Instruction, InstructionKind, LabelId};
 
-/// For each instruction of a thread the registers whose value may still be looked at from there on, by register number. At
-/// the end all are: they are outcomes.
+/// Returns for each instruction of a thread the live registers, by register number. At the end all are live,
+/// since they are outcomes.
 pub(crate) fn live_registers(instructions: &[Instruction], registers: usize) -> Vec<Vec<bool>> {
     let end = vec![true; registers];
     let mut live = vec![vec![false; registers]; instructions.len()];

@@ -1,11 +1,12 @@
-//! One location solved alone: reads-from of its reads and the order of its writes, once everything global is chosen.
+//! Solves one location: the sources of its reads and the order of its writes, once all global choices are
+//! made.
 
 use std::collections::hash_map::Entry;
 
 use litmus::LocationId;
 
 use crate::activity::Activity;
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::cat::{CatValue, Node, NodeId};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
@@ -14,23 +15,23 @@ use crate::quick::{QuickMap, QuickSet};
 use crate::search::{ReadChoice, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{Skeleton, Tags};
 
-/// Consistent choices for one location that agree in what can be observed.
+/// Consistent choices for one location that agree in everything observable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Solution {
-    /// For each read of the location the write it reads from; the reads in ascending order.
+    /// For each read of the location, in ascending order, the write that it reads from.
     pub(crate) reads_from: Vec<(u16, Source)>,
-    /// The last write of the location, where the final value is observed as such.
+    /// The last write of the location, if the final value is observed as such.
     pub(crate) last_write: Option<u16>,
-    /// How many modification orders that the model can tell apart lead to it.
+    /// Number of distinguishable modification orders that lead to this solution.
     pub(crate) orders: u64,
 }
 
-/// Where a read may read from in a solution.
+/// The possible sources of a read in a solution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// From this write.
     Write(u16),
-    /// From any of these: no axiom depends on the choice.
+    /// Any of these: no axiom depends on the choice.
     AnyOf(Vec<u16>),
 }
 
@@ -44,23 +45,23 @@ impl Source {
     }
 }
 
-/// What solving a location gave.
+/// The solutions of a location.
 pub(crate) struct Solved {
     pub(crate) solutions: Vec<Solution>,
-    /// Whether the search came to its end.
+    /// True if the search was exhaustive.
     pub(crate) complete: bool,
-    /// How long the search was.
+    /// Number of search steps.
     pub(crate) steps: u64,
 }
 
-/// What is evaluated in every location of a skeleton; the same for all of them.
+/// The nodes to evaluate in every location of an event structure.
 #[derive(Debug)]
 pub(crate) struct LocalPlan {
-    /// Nodes that choices within a location can change, in order.
+    /// Nodes that choices within a location can change, in evaluation order.
     nodes: Vec<NodeId>,
-    /// What is evaluated of them after each choice.
+    /// The bounds to evaluate after each choice.
     wanted: Vec<Wanted>,
-    /// Nodes that those are computed from and that are settled by then.
+    /// Their static operands.
     pub(crate) constants: Vec<NodeId>,
     /// Axioms that are checked location by location.
     axioms: Vec<usize>,
@@ -93,7 +94,7 @@ impl LocalPlan {
             let axiom = &plan.axioms[*axiom];
             Wanted { node: axiom.node, must: !axiom.negated, may: axiom.negated }
         });
-        // By these nodes orders are told apart.
+        // Orders that agree in these nodes are not distinguished.
         let told = nodes
             .iter()
             .filter(|id| plan.node_at(**id).operand_nodes().any(|operand| prepared.co.contains(&operand)))
@@ -110,25 +111,25 @@ impl LocalPlan {
     }
 }
 
-/// The question for one location.
+/// The search problem of one location.
 pub(crate) struct LocalProblem<'a, M: Matrix> {
     prepared: &'a Prepared,
     local: &'a LocalPlan,
     bounds: &'a Bounds<M>,
-    /// Events of the location, ascending.
+    /// Events of the location, in ascending order.
     events: Vec<usize>,
     reads: Vec<LocalRead>,
     writes: Vec<usize>,
     initial: Option<usize>,
     observe_last: bool,
-    /// Whether one solution stands for all that agree in the last write.
+    /// If set, one solution represents all that agree in the last write.
     any: bool,
 }
 
 struct LocalRead {
     read: usize,
     candidates: Vec<usize>,
-    /// Whether an axiom can depend on where it reads from.
+    /// True if an axiom can depend on the source of this read.
     active: bool,
 }
 
@@ -156,7 +157,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
             .iter()
             .filter(|choice| events.contains(&choice.read))
             .map(|choice| {
-                // What was chosen globally is certain by now.
+                // Global choices are certain at this point.
                 let candidates: Vec<usize> = choice
                     .candidates
                     .iter()
@@ -182,7 +183,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         LocalProblem { prepared, local, bounds, events, reads, writes, initial, observe_last, any }
     }
 
-    /// Everything that the solutions depend on, as a key.
+    /// Returns all inputs that the solutions depend on, as a memoization key.
     pub(crate) fn inputs(&self) -> Vec<M> {
         let mut set = M::Set::empty();
         self.events.iter().for_each(|event| set.insert(*event));
@@ -199,8 +200,8 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
             .collect()
     }
 
-    /// All solutions, as far as the budget and `limit`, a number of steps, reach.
-    pub(crate) fn solve(&self, purse: &Purse<'_>, limit: u64) -> Solved {
+    /// Returns all solutions, within the budget and a limit of steps.
+    pub(crate) fn solve(&self, purse: &BudgetTracker<'_>, limit: u64) -> Solved {
         match self.events.len() {
             0..=8 => self.solve_with::<Matrix8>(purse, limit),
             9..=16 => self.solve_with::<Matrix16>(purse, limit),
@@ -211,7 +212,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         }
     }
 
-    fn solve_with<L: Matrix>(&self, purse: &Purse<'_>, limit: u64) -> Solved {
+    fn solve_with<L: Matrix>(&self, purse: &BudgetTracker<'_>, limit: u64) -> Solved {
         let mut bounds: Bounds<L> = Bounds::new(self.prepared, self.events.len());
         for id in self.local.constants.iter().chain(&self.prepared.rf).chain(&self.prepared.co) {
             let must = self.project::<L>(self.bounds.must(*id));
@@ -219,7 +220,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
             bounds.set(*id, must, may);
         }
         let mut open_writes: Vec<usize> = Vec::new();
-        // The order may be chosen already: then nothing is left open among these writes.
+        // If the order is chosen already, no pair of these writes is open.
         for write in &self.writes {
             if let Some(index) = self.index(*write) {
                 open_writes.push(index);
@@ -254,7 +255,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         self.events.iter().position(|e| *e == event)
     }
 
-    /// Whether the global search has already placed all writes of the location.
+    /// Returns true if the global search has already ordered all writes of the location.
     fn order_is_chosen(&self) -> bool {
         !self.prepared.co.is_empty()
             && self.writes.iter().all(|a| {
@@ -311,12 +312,12 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
 
 struct Solver<'p, 'a, M: Matrix, L: Matrix> {
     problem: &'p LocalProblem<'a, M>,
-    purse: &'p Purse<'p>,
+    purse: &'p BudgetTracker<'p>,
     limit: u64,
     solutions: Vec<Solution>,
-    /// For each solution the orders already counted, as far as the model can tell them apart.
+    /// For each solution, the orders already counted, as far as the model distinguishes them.
     seen: Vec<QuickSet<Vec<L>>>,
-    /// The solution of each choice of reads and last write.
+    /// The solution index of each choice of sources and last write.
     index: QuickMap<(Vec<Option<usize>>, Option<u16>), usize>,
     complete: bool,
     chosen: Vec<Option<usize>>,
@@ -332,7 +333,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
             .all(|axiom| axiom_possible(&self.problem.prepared.plan.axioms[*axiom], bounds))
     }
 
-    /// Whether a solution is found that stands for all others.
+    /// Returns true if the solution found represents all others.
     fn has_enough(&self) -> bool {
         self.problem.any && !self.problem.observe_last && !self.solutions.is_empty()
     }
@@ -345,7 +346,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
         !self.complete
     }
 
-    /// Places the open writes one after the other, then chooses for the reads.
+    /// Orders the open writes one after the other, then chooses the sources of the reads.
     fn order(&mut self, open: &[usize], bounds: &mut Bounds<L>, last: Option<usize>) {
         if self.has_enough() {
             return;
@@ -440,7 +441,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
         }
     }
 
-    /// The modification order as far as nodes above it can see it.
+    /// Returns the part of the modification order that dependent nodes distinguish.
     fn told_apart(&self, co: NodeId, bounds: &Bounds<L>) -> L {
         let problem = self.problem;
         let mut seen = L::empty(bounds.n);

@@ -1,11 +1,12 @@
-//! Sets and relations over the events of one execution, as bits and bit matrices.
+//! Sets and relations over the events of one execution, as bit sets and bit matrices.
 //!
-//! A relation over n events is an n×n matrix of bits: row = source, column = target. The engine is generic over
-//! [`Matrix`] and takes the smallest type that holds the test: [`Matrix8`] keeps a whole relation in one word,
-//! [`Matrix16`], [`Matrix32`] and [`Matrix64`] keep a word a row, [`Matrix128`] two and [`Matrix256`] four.
+//! A relation over n events is an n×n bit matrix: row = source, column = target. The engine is generic over
+//! [`Matrix`] and uses the smallest type that holds the test. [`Matrix8`] stores a relation in one word.
+//! [`Matrix16`], [`Matrix32`] and [`Matrix64`] store one word per row, [`Matrix128`] two and [`Matrix256`]
+//! four.
 //!
-//! All matrices and sets of one execution must be made for the same number of events. Event numbers must be below it;
-//! a number past the capacity is never a member and inserting it does nothing.
+//! All matrices and sets of one execution must have the same number of events, and event numbers must be
+//! below it. A number past the capacity is never a member, and inserting it has no effect.
 
 mod bits;
 mod rows;
@@ -31,10 +32,10 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     /// The relation without pairs.
     fn empty(n: usize) -> Self;
 
-    /// Each of the n events with itself.
+    /// The identity relation over n events.
     fn identity(n: usize) -> Self;
 
-    /// Each of the n events with each.
+    /// The full relation over n events.
     fn full(n: usize) -> Self;
 
     /// The events that `source` is related to.
@@ -43,7 +44,7 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     /// Replaces the events that `source` is related to.
     fn set_row(&mut self, source: usize, targets: Self::Set);
 
-    /// Whether the pair is in the relation.
+    /// Returns true if the pair is in the relation.
     #[inline]
     fn contains(&self, source: usize, target: usize) -> bool {
         self.row(source).contains(target)
@@ -55,7 +56,7 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     /// Removes a pair.
     fn remove(&mut self, source: usize, target: usize);
 
-    /// Whether there is no pair.
+    /// Returns true if the relation has no pair.
     fn is_empty(&self) -> bool;
 
     /// Number of pairs.
@@ -82,7 +83,7 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
         Self::full(n).difference(self)
     }
 
-    /// Whether every pair of `self` is in `other`.
+    /// Returns true if every pair of `self` is in `other`.
     #[inline]
     fn is_subset(&self, other: &Self) -> bool {
         self.difference(other).is_empty()
@@ -109,16 +110,16 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
         self.union(&Self::identity(n))
     }
 
-    /// Pairs that no longer path replaces: `r \ (r; r⁺)`.
+    /// Pairs that no longer path implies: `r \ (r; r⁺)` (transitive reduction of an acyclic relation).
     #[inline]
     fn immediate(&self) -> Self {
         self.difference(&self.compose(&self.plus()))
     }
 
-    /// Each event of `sources` with each of `targets`, among n events.
+    /// The Cartesian product of `sources` and `targets`, among n events.
     fn product(n: usize, sources: Self::Set, targets: Self::Set) -> Self;
 
-    /// Each event of the set with itself, among n events.
+    /// The identity relation on a set, among n events.
     fn identity_on(n: usize, events: Self::Set) -> Self;
 
     /// Events with at least one target.
@@ -133,13 +134,13 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     /// Pairs whose target is in the set: `r; [targets]`.
     fn restrict_columns(&self, targets: Self::Set) -> Self;
 
-    /// Whether no event is related to itself.
+    /// Returns true if no event is related to itself.
     fn is_irreflexive(&self) -> bool;
 
-    /// Whether no event can be reached from itself.
+    /// Returns true if no event reaches itself.
     fn is_acyclic(&self) -> bool;
 
-    /// The pairs in the order of their sources, then of their targets.
+    /// Iterates over the pairs in the order of their sources, then of their targets.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.domain()
             .iter()
@@ -155,9 +156,10 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
         matrix
     }
 
-    /// A shortest cycle as its events in order, starting at the smallest of them; `None` for an acyclic relation.
+    /// Returns a shortest cycle as its events in order, starting at the smallest; `None` for an acyclic
+    /// relation.
     ///
-    /// This serves explanations and is not meant for the search.
+    /// For explanations; too slow for the search.
     fn shortest_cycle(&self) -> Option<Vec<usize>> {
         let mut best: Option<Vec<usize>> = None;
         for start in self.domain().intersection(self.range()).iter() {
@@ -170,7 +172,7 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
         best
     }
 
-    /// A shortest path of at least one step, both ends included; `None` where there is none.
+    /// Returns a shortest path of at least one step, including both ends; `None` if there is none.
     fn shortest_path(&self, source: usize, target: usize) -> Option<Vec<usize>> {
         let mut previous = vec![usize::MAX; Self::CAPACITY];
         let mut seen = Self::Set::empty();

@@ -1,4 +1,4 @@
-//! Models: the shipped ones by name, and the user's own.
+//! Memory models: the shipped ones by name, and models from users' cat files.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -21,12 +21,12 @@ use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
 use crate::system::Features;
 use crate::{PredictError, predict};
 
-/// Skeletons of one test that a model is prepared for at most: more are of the same kinds.
+/// Limit of prepared event structures per test; further ones have the same facts.
 const PREPARED: usize = 256;
 
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
 
-/// A shipped model and what it says.
+/// The shipped models, with descriptions.
 const NAMES: &[(&str, &str)] = &[
     ("vulkan", "the Vulkan memory model, latest text: 1.4.360"),
     ("vulkan-nochains", "the same without availability and visibility chains"),
@@ -53,45 +53,48 @@ const NAMES: &[(&str, &str)] = &[
     ("hsa", "the HSA memory model, Platform System Architecture 1.2, for tests of the HSA dialect"),
 ];
 
-/// A model, ready to be asked.
+/// A memory model, compiled on demand for each test's features.
 #[derive(Debug)]
 pub struct Model {
     name: String,
     ast: cat::CatModel,
-    /// Its own text, and what it includes.
+    /// The model's text and the texts that it includes.
     sources: Vec<String>,
-    /// Whether it is one of those that are shipped, without a change.
+    /// True for a shipped model without changes.
     shipped: bool,
-    /// What was compiled, by what a test has: its storage classes in the low bits, its [`Features`] above.
+    /// Compiled plans by the features of a test: its storage classes in the low bits, its [`Features`] above.
     compiled: Mutex<QuickMap<u16, Arc<Compiled>>>,
 }
 
 impl Model {
-    /// The names of the shipped models, each with a line about it.
+    /// Returns the names of the shipped models, each with a one-line description.
     pub fn names() -> &'static [(&'static str, &'static str)] {
         NAMES
     }
 
-    /// A shipped model; `None` for an unknown name.
+    /// Returns a shipped model; `None` for an unknown name.
     ///
     /// # Errors
-    /// None for the models as shipped; the tests load each of them.
+    ///
+    /// None for the shipped models; tests load each of them.
     pub fn shipped(name: &str) -> Option<Result<Model, CatErrors>> {
         let (name, _) = NAMES.iter().find(|(known, _)| *known == name)?;
         let text = Model::text(name)?;
         Some(Model::from_text(name, text, &|_| None).map(|model| Model { shipped: true, ..model }))
     }
 
-    /// The text of a shipped model.
+    /// Returns the text of a shipped model.
     pub fn text(name: &str) -> Option<&'static str> {
         SHIPPED.get_file(format!("{name}.cat"))?.contents_utf8()
     }
 
-    /// A model from the text of a cat file. `include` gives the text of an included file by its name; shipped files are
-    /// found without it.
+    /// Compiles a model from the text of a cat file.
+    ///
+    /// `include` returns the text of an included file by its name; shipped files need no lookup.
     ///
     /// # Errors
-    /// Every mistake in the text, with its place.
+    ///
+    /// All errors of the text, with their positions.
     pub fn from_text(
         name: &str,
         text: &str,
@@ -103,7 +106,7 @@ impl Model {
         };
         let sources = RefCell::new(vec![text.to_owned()]);
         let resolve = |file: &str| {
-            // What herd computes there with sets of orders, the engine does by itself.
+            // herd computes coherence with sets of orders there; the engine enumerates it itself.
             let own = matches!(file, cat::NAMES_OF_HERD | "stdlib.cat");
             let written = if own { None } else { include(file) };
             let found = written.or_else(|| shipped(file));
@@ -113,18 +116,18 @@ impl Model {
         let ast = cat::parse_model(name, text, &resolve)?;
         let sources = sources.into_inner();
         let model = Model { name: name.to_owned(), ast, sources, shipped: false, compiled: Mutex::default() };
-        // Mistakes of meaning show when it is compiled; with all storage classes nothing is left out.
+        // Compilation reports semantic errors; with all storage classes no statement is skipped.
         cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL))?;
         Ok(model)
     }
 
-    /// The same model with another text, such as one with a change.
+    /// Returns the model with another syntax tree, for example a mutated one.
     pub(crate) fn with_ast(&self, ast: cat::CatModel) -> Model {
         let (name, sources) = (self.name.clone(), self.sources.clone());
         Model { name, ast, sources, shipped: false, compiled: Mutex::default() }
     }
 
-    /// Whether its text still makes sense, for a model that was changed.
+    /// Returns true if a changed model still compiles.
     pub(crate) fn is_sound(&self) -> bool {
         cat::compile(&self.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL)).is_ok()
     }
@@ -134,7 +137,7 @@ impl Model {
         &self.ast
     }
 
-    /// The texts that it was read from: its own, and those that are included, in the order in which they are met.
+    /// Returns the source texts: the model's own and the included ones, in the order of inclusion.
     pub fn sources(&self) -> impl Iterator<Item = &str> {
         self.sources.iter().map(String::as_str)
     }
@@ -144,7 +147,7 @@ impl Model {
         &self.name
     }
 
-    /// The model that judges a dialect's tests where none is named.
+    /// Returns the default model of a dialect.
     pub fn default_for(dialect: Dialect) -> &'static str {
         match dialect {
             Dialect::Vulkan | Dialect::Khronos => "vulkan",
@@ -152,14 +155,15 @@ impl Model {
         }
     }
 
-    /// Whether the model judges tests of a dialect; [`crate::predict`] refuses the others.
+    /// Returns true if the model supports tests of a dialect; [`crate::predict`] refuses the others.
     pub fn judges(&self, dialect: Dialect) -> bool {
         self.ast.options.language == language_of(dialect)
     }
 
-    /// Compiles the plans that a test and its queries need, so that asking about the test does not have to.
+    /// Compiles the plans that a test and its queries need in advance.
     ///
     /// # Errors
+    ///
     /// As for [`crate::predict`].
     pub fn prepare(&self, test: &Test) -> Result<(), PredictError> {
         let compiled = self.compiled_for(test)?;
@@ -176,18 +180,18 @@ impl Model {
         })
     }
 
-    /// The whole plan for the storage classes that a test names.
+    /// Returns the complete plan for the storage classes of a test.
     pub(crate) fn plan_for(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
         Ok(self.compiled_for(test)?.plan.clone())
     }
 
-    /// The whole plan for the storage classes that a test names, with all that a test might have besides.
+    /// Returns the complete plan for the storage classes of a test, with every feature enabled.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn plan_for_all(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
         Ok(self.compiled_for_kind(classes_of(test), Features::ALL)?.plan.clone())
     }
 
-    /// The model compiled for the storage classes that a test names.
+    /// Returns the model compiled for the storage classes of a test.
     pub(crate) fn compiled_for(&self, test: &Test) -> Result<Arc<Compiled>, PredictError> {
         if !self.judges(test.dialect) {
             return Err(PredictError::ForeignModel {
@@ -226,7 +230,7 @@ impl Model {
         Ok(compiled)
     }
 
-    /// What the model asks of candidate executions.
+    /// Returns the model's requirements on candidate executions.
     pub(crate) fn semantic(&self) -> Semantic {
         let options = &self.ast.options;
         Semantic {
@@ -259,7 +263,7 @@ fn language_name(language: Language) -> &'static str {
     }
 }
 
-/// The names that a model may use.
+/// Returns the names that a model may use.
 fn vocabulary() -> Vocabulary {
     Vocabulary::new()
         .with_sets(BASE_SETS.iter().map(|(name, _)| *name).chain(["M", "A", "PRIV", "GLOBAL", "GROUP"]))
@@ -271,15 +275,16 @@ fn vocabulary() -> Vocabulary {
         .with_rank("co", 2)
 }
 
-/// The storage classes and masks that a program with these classes can tell apart, and what it has nothing of.
+/// Returns the storage classes and masks that a program with these classes distinguishes, and its absent
+/// features.
 fn families(classes: StorageClassSet, features: Features) -> ClassFamilies {
     let absent = features.absent().map(str::to_owned).collect();
     ClassFamilies { absent, ..ClassFamilies::from_classes(classes.iter().map(|class| class.index() as u8)) }
 }
 
-/// What a test has besides what every model knows.
+/// Returns the optional features that a test uses.
 fn features_of(test: &Test) -> Features {
-    // A name for a part of a storage shows that part where it is observed.
+    // A name of a part of a storage shows that part if it is observed.
     let narrow = |observable: &Observable| match observable {
         Observable::Location(location, component) => !Extent::of_component(test, *location, *component).whole,
         Observable::Register(..) => false,
@@ -312,7 +317,7 @@ fn features_of(test: &Test) -> Features {
     features
 }
 
-/// Whether an access is of something else than a whole location or a component of a vector.
+/// Returns true if the access covers neither a whole location nor a whole vector component.
 pub(crate) fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
     if access.is_vector() {
         access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
@@ -321,7 +326,7 @@ pub(crate) fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
     }
 }
 
-/// What only models of the whole language know.
+/// A feature that only models of the complete language support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extension {
     /// Access masks and what only the host does.
@@ -337,7 +342,7 @@ pub(crate) enum Extension {
 }
 
 impl Extension {
-    /// How it is refused.
+    /// Returns the text with which the feature is refused.
     pub(crate) fn refusal(self) -> &'static str {
         match self {
             Extension::Api => "access masks and operations of the host under this model",
@@ -349,7 +354,7 @@ impl Extension {
     }
 }
 
-/// What of an instruction only models of the whole language know.
+/// Returns the feature that an instruction needs beyond the common language.
 pub(crate) fn extension(test: &Test, kind: &InstructionKind) -> Option<Extension> {
     match kind {
         InstructionKind::Access(access) => is_partial(test, access).then_some(Extension::Part),
@@ -365,12 +370,12 @@ pub(crate) fn extension(test: &Test, kind: &InstructionKind) -> Option<Extension
     }
 }
 
-/// The scopes that an instruction names: that of its memory, and that of its execution.
+/// Returns the scopes of an instruction: its memory scope and its execution scope.
 pub(crate) fn scopes(kind: &InstructionKind) -> impl Iterator<Item = Scope> {
     kind.memory_scope().into_iter().chain(kind.execution_scope())
 }
 
-/// The storage classes that accesses or semantics of a test name.
+/// Returns the storage classes that accesses or semantics of a test name.
 fn classes_of(test: &Test) -> StorageClassSet {
     let mut bits = 0;
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
@@ -386,14 +391,14 @@ fn classes_of(test: &Test) -> StorageClassSet {
 mod tests {
     use super::*;
 
-    /// Tests that have nothing of hosts, sizes, calls and sections do not pay for them.
+    /// Plans of tests without hosts, sizes, calls and sections contain no nodes for these.
     #[test]
     fn what_a_test_has_not_is_in_no_plan() {
         let model = Model::shipped("vulkan").unwrap().unwrap();
         let classes = StorageClassSet(1);
         let plain = model.compiled_for_kind(classes, Features::default()).unwrap().plan.clone();
         let all = model.compiled_for_kind(classes, Features::ALL).unwrap().plan.clone();
-        // The components of vectors are told apart by `sc` alone; the two halves of a barrier are for models of users.
+        // Only `sc` distinguishes vector components; the halves of a barrier are for users' models.
         let unused = ["component", "ARRIVE", "WAIT"];
         let absent: Vec<&str> = Features::default().absent().filter(|name| !unused.contains(name)).collect();
         let used =
@@ -402,7 +407,7 @@ mod tests {
         assert_eq!(used(&all), absent.len());
         assert!(plain.nodes.len() < all.nodes.len(), "{} of {}", plain.nodes.len(), all.nodes.len());
         let axioms = |plan: &CompiledModel| plan.axioms.len();
-        // The flag of uninitialised reads is for tests that may have some.
+        // The flag of uninitialized reads exists only for tests that may have some.
         assert_eq!(axioms(&plain) + 1, axioms(&all));
     }
 }

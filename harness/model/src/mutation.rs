@@ -1,4 +1,5 @@
-//! Mutants of a model: each differs from it in one place, so that a test which tells them apart exercises that place.
+//! Mutants of a model. Each differs from it in one place, so that a test that distinguishes them covers that
+//! place.
 
 use std::sync::Arc;
 
@@ -14,18 +15,18 @@ use crate::{Model, Options, Summary, verdict};
 pub struct Mutation {
     /// The definition or axiom that is changed.
     pub statement: String,
-    /// The file that it stands in.
+    /// The file of the changed statement.
     pub file: String,
     /// Its first line there, from 1.
     pub line: u32,
-    /// What is changed: ``without the case `x` ``; with a number where a statement has several such places.
+    /// The change: ``without the case `x` ``; numbered if the statement has several such places.
     pub change: String,
     /// The clauses that the statement cites.
     pub clauses: Vec<String>,
 }
 
 impl Mutation {
-    /// The change without the number that tells equal ones of one statement apart.
+    /// Returns the change without the number that distinguishes equal changes of one statement.
     fn base_change(&self) -> &str {
         self.change.rsplit_once(" #").map_or(&self.change, |(base, _)| base)
     }
@@ -40,21 +41,21 @@ pub struct Mutant {
     pub model: Model,
 }
 
-/// How a test tells a mutant from its model, the most telling first.
+/// The difference between the verdicts of a model and its mutant, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Difference {
-    /// Race-free under both, and the allowed outcomes differ: a device can show it.
+    /// Both race-free, with different allowed outcomes: a device can show the difference.
     Outcome,
-    /// Race-free under the first alone.
+    /// Race-free only under the first.
     RacyUnderSecond,
-    /// Race-free under the second alone.
+    /// Race-free only under the second.
     RacyUnderFirst,
-    /// Racy under both (or undefined on another level), and the consistent executions differ.
+    /// Both racy, or undefined on different levels, with different consistent executions.
     Executions,
 }
 
 impl Difference {
-    /// How two verdicts on one test differ; `None` when they agree or one of them is not known.
+    /// Compares two verdicts of one test; `None` if they agree or one is unknown.
     pub fn between(first: &Summary, second: &Summary) -> Option<Difference> {
         match (first.race, second.race) {
             (Race::Unknown, _) | (_, Race::Unknown) => None,
@@ -67,28 +68,29 @@ impl Difference {
     }
 }
 
-/// The shipped models whose statements are changed, with the one file that is meant where others have been changed with another
-/// model already.
+/// The shipped models that are mutated; the second entry limits the mutation to one file if the others belong
+/// to another model.
 pub const MUTATED: &[(&str, Option<&str>)] =
     &[("vulkan", None), ("vulkan-2024", Some("vulkan-visible-to.cat")), ("hsa", None)];
 
-/// Of what kind an argument is that no program tells a mutant from its model.
+/// The kind of proof that no program distinguishes a mutant from its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EquivalenceReason {
-    /// What stands beside the condition relates nothing else, by the kinds of the sets and relations of the engine.
+    /// The other conditions of the statement imply the changed one, by the kinds of the engine's sets and
+    /// relations.
     Implied,
-    /// Other cases, of the statement or of those that it goes into, hold the same pairs.
+    /// Other cases of the statement, or of statements that use it, contain the same pairs.
     Contained,
-    /// What the change adds or takes away is taken away or added wherever the statement is used.
+    /// Every use of the statement removes what the change adds, or adds what it removes.
     Discarded,
-    /// No program has such operations: the parser refuses them, or the engine makes none.
+    /// No program has such operations: the parser refuses them, or the engine generates none.
     Absent,
-    /// Consistency and races do not use the statement; queries count it.
+    /// Consistency and races do not depend on the statement; only queries count it.
     Counted,
 }
 
 impl EquivalenceReason {
-    /// All of them, in the order in which they are told.
+    /// All reasons, in display order.
     pub const ALL: [EquivalenceReason; 5] = [
         EquivalenceReason::Implied,
         EquivalenceReason::Contained,
@@ -109,7 +111,7 @@ impl EquivalenceReason {
     }
 }
 
-/// A mutant that no search has told from its model.
+/// A mutant that no search has distinguished from its model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unkilled {
     /// The model.
@@ -118,7 +120,7 @@ pub struct Unkilled {
     pub statement: &'static str,
     /// The change, as [`Mutation::change`] has it.
     pub change: &'static str,
-    /// Why no program can tell the two apart; `None` where nobody has shown that.
+    /// The proof that no program distinguishes the two; `None` if there is none.
     pub argument: Option<(EquivalenceReason, &'static str)>,
 }
 
@@ -138,8 +140,8 @@ pub fn unkilled() -> (&'static str, Vec<Unkilled>) {
     (bound, lines.filter_map(entry).collect())
 }
 
-/// All mutants of a model that are models themselves. Where `only` says no to the name of a statement's file, its
-/// statements are left as they are.
+/// Returns all mutants of a model that are models themselves. Statements of files for which `only` returns
+/// false stay unchanged.
 pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
     let ast = model.ast();
     let mut found = Vec::new();
@@ -204,21 +206,22 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
             StatementKind::Call { procedure, name, .. } => {
                 add(&name.as_ref().unwrap_or(procedure).text, "dropped".to_owned(), None);
             }
-            // What it demands counts where it is called.
+            // A procedure is covered at its call sites.
             StatementKind::Procedure(_) => {}
         }
     }
     found
 }
 
-/// The first of `tests` that tells a mutant from its model, whose verdicts are given beside them.
+/// Returns the first of `tests` that distinguishes a mutant from its model; the model's verdicts are given
+/// with the tests.
 pub fn killer<'t, T>(
     mutant: &Model,
     tests: impl IntoIterator<Item = (T, &'t Test, &'t Summary)>,
     options: &Options,
 ) -> Option<(T, Difference)> {
     tests.into_iter().find_map(|(key, test, expected)| {
-        // What the mutant cannot answer does not tell it apart.
+        // A test that the mutant cannot answer does not distinguish it.
         let shown = verdict(test, mutant, options).ok()?;
         Difference::between(expected, &shown).map(|difference| (key, difference))
     })
@@ -236,7 +239,7 @@ fn text_of(span: CatSpan, sources: &[SourceText]) -> String {
         .get(usize::from(span.source.0))
         .and_then(|source| source.text.get(span.offset as usize..span.end_offset() as usize))
         .unwrap_or("");
-    // Comments inside are no part of what is meant.
+    // Comments in the expression are not part of the change.
     let mut plain = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("(*") {
@@ -247,7 +250,7 @@ fn text_of(span: CatSpan, sources: &[SourceText]) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Every change of an expression and of its parts.
+/// Returns every change of an expression and of its subexpressions.
 fn variants(expression: &Expression, sources: &[SourceText]) -> Vec<Variant> {
     let mut found = own_variants(expression, sources);
     for (index, child) in children(&expression.kind).into_iter().enumerate() {
@@ -262,7 +265,8 @@ fn variants(expression: &Expression, sources: &[SourceText]) -> Vec<Variant> {
     found
 }
 
-/// The changes of an expression itself: a case, a condition or an exception is dropped, or a repetition is cut.
+/// Returns the changes at the root of an expression: drops a case, condition or exception, or removes a
+/// repetition.
 fn own_variants(expression: &Expression, sources: &[SourceText]) -> Vec<Variant> {
     let text = |part: &Expression| text_of(part.span, sources);
     let with = |kind: ExpressionKind| Expression { kind, span: expression.span, depth: expression.depth };
@@ -362,7 +366,7 @@ pub(crate) fn children(kind: &ExpressionKind) -> Vec<&Expression> {
     }
 }
 
-/// The same part as [`children`] gives at `index`, to be replaced.
+/// Returns the subexpression at `index` of [`children`], mutably.
 fn child_mut(kind: &mut ExpressionKind, index: usize) -> Option<&mut Expression> {
     match kind {
         ExpressionKind::Zero | ExpressionKind::Universe | ExpressionKind::Name(_) => None,

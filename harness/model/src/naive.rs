@@ -1,41 +1,43 @@
-//! The slow way: every reads-from, every modification order, every axiom evaluated on the whole execution.
+//! Brute-force oracle: enumerates every reads-from and modification order and evaluates every axiom on the
+//! complete execution.
 //!
-//! This is the oracle that the engine is tested against. It shares with it the candidate executions and the cat front end,
-//! and nothing of the search.
+//! Tests compare the engine with it. They share the event structures and the cat front end, but no part of
+//! the search.
 
 use std::collections::HashSet;
 
 use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test, Undefinedness};
 
 use crate::cat::{self, BaseProvider, CompiledModel};
-use crate::combine::{Findings, Standing};
+use crate::combine::{Findings, OutcomeStatus};
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
 use crate::search::Flags;
 use crate::skeleton::{Semantic, Skeleton, Tags};
 use crate::valuation::{Valuation, ValueDomain, constraints_met, final_value, valuations};
 use crate::{Model, PredictError, predict};
 
-/// What the oracle found.
+/// The answer of the oracle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NaiveAnswer {
     /// Outcomes of consistent executions.
     pub allowed: HashSet<Outcome>,
-    /// Those of them that only executions with values out of thin air show.
+    /// Outcomes that only executions with out-of-thin-air values show.
     pub thin_air: HashSet<Outcome>,
-    /// Whether a flag is raised in one of them that the filter keeps.
+    /// Race status of the consistent executions inside the filter.
     pub race: Race,
-    /// Whether only executions with values out of thin air raise one.
+    /// True if only executions with out-of-thin-air values race.
     pub race_thin_air: bool,
-    /// Whether some consistent execution that the filter keeps reads an initial value that is undefined.
+    /// True if some consistent execution inside the filter reads an undefined initial value.
     pub uninitialised_read: bool,
     /// The level of undefinedness, for a model that has such levels.
     pub level: Option<Undefinedness>,
 }
 
-/// Enumerates every candidate execution; `None` where there are more than `limit`.
+/// Enumerates every candidate execution; `None` if there are more than `limit`.
 ///
 /// # Errors
-/// As [`predict`](crate::predict).
+///
+/// As for [`predict`](crate::predict).
 pub fn enumerate(
     test: &Test,
     model: &Model,
@@ -45,11 +47,13 @@ pub fn enumerate(
     enumerate_as(test, model, unroll, limit, false)
 }
 
-/// The same where all of a vector access is one operation, as the parts of an access of one number are. No profile reads the
-/// text so; what it would change is asked of random tests.
+/// As [`enumerate`], with a whole vector access as one operation, like the parts of a scalar access.
+///
+/// No profile reads the specification this way; random tests check what it would change.
 ///
 /// # Errors
-/// As [`predict`](crate::predict).
+///
+/// As for [`predict`](crate::predict).
 pub fn enumerate_whole(
     test: &Test,
     model: &Model,
@@ -69,7 +73,8 @@ fn enumerate_as(
     let mut found = Findings::default();
     let mut left = limit;
     let plan = if vectors_whole { model.plan_for_all(test)? } else { model.plan_for(test)? };
-    // The engine splits locations no further than the accesses of a test tell them apart; here every byte is apart.
+    // The engine splits locations only as far as the test's accesses distinguish them; the oracle splits
+    // every byte.
     let semantic = Semantic { cells_of_bytes: true, vectors_whole, ..model.semantic() };
     for skeleton in predict::all_skeletons(test, semantic, unroll)? {
         let done = match skeleton.len() {
@@ -82,17 +87,17 @@ fn enumerate_as(
         }
     }
     let raised = found.raised;
-    let of = |is: &dyn Fn(Standing) -> bool| {
+    let of = |is: &dyn Fn(OutcomeStatus) -> bool| {
         let those = found.outcomes.iter().filter(|(_, standing)| is(*standing));
         those.map(|(outcome, _)| outcome.clone()).collect()
     };
     Ok(Some(NaiveAnswer {
         allowed: of(&|standing| standing.is_allowed()),
-        thin_air: of(&|standing| standing == Standing::OutOfThinAir),
+        thin_air: of(&|standing| standing == OutcomeStatus::OutOfThinAir),
         race: if raised.is_race() { Race::Racy } else { Race::Free },
         race_thin_air: raised.is_race() && !found.grounded.is_race(),
         uninitialised_read: raised.uninitialised,
-        level: raised.level(&plan, true),
+        level: raised.undefinedness(&plan, true),
     }))
 }
 
@@ -116,11 +121,14 @@ impl<M: Matrix> BaseProvider<M> for Execution<'_, M> {
     }
 }
 
-/// Whether some candidate execution meets the terms of a query; `None` where there are more than `limit`, or the model has
-/// no relation that the query counts.
+/// Decides whether some candidate execution meets the terms of a query.
+///
+/// Returns `None` if there are more than `limit` executions, or if the model lacks a relation that the query
+/// counts.
 ///
 /// # Errors
-/// As [`predict`](crate::predict).
+///
+/// As for [`predict`](crate::predict).
 pub fn exists(test: &Test, model: &Model, query: &Query, limit: u64) -> Result<Option<bool>, PredictError> {
     let plan = model.plan_for(test)?;
     let mut left = limit;
@@ -203,7 +211,7 @@ fn enumerate_one<M: Matrix>(
             return Ok(());
         }
         let mut flagged = Flags::default();
-        axioms(true).filter(holds).for_each(|axiom| flagged.raise(axiom));
+        axioms(true).filter(holds).for_each(|axiom| flagged.raise_axiom(axiom));
         for Valuation { values, thin_air } in values {
             let finals = skeleton.finals.iter();
             let outcome = Outcome(
@@ -212,21 +220,21 @@ fn enumerate_one<M: Matrix>(
             let kept =
                 test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &test.observables(), filter));
             if kept {
-                found.raise(flagged, *thin_air);
+                found.raise_flags(flagged, *thin_air);
             }
             if skeleton.terminated {
-                found.outcomes.allow(outcome, *thin_air);
+                found.outcomes.record_allowed(outcome, *thin_air);
             }
         }
         Ok(())
     })
 }
 
-/// What is done with an execution, the values that its reads may have, and the last write of each storage.
+/// Callback for one execution, the possible values of its reads, and the last write of each storage.
 type Visit<'v, M> = dyn FnMut(&Execution<'_, M>, &[Valuation], &dyn Fn(LocationId) -> Option<u16>) -> Result<(), PredictError>
     + 'v;
 
-/// Visits every candidate execution of a skeleton; false where there are more than `left`.
+/// Visits every candidate execution of an event structure; false if there are more than `left`.
 fn for_each_execution<M: Matrix>(
     test: &Test,
     model: &Model,
@@ -316,7 +324,7 @@ fn for_each_execution<M: Matrix>(
     }
 }
 
-/// Counts the indices up like an odometer; false after the last combination.
+/// Advances the indices like an odometer; false after the last combination.
 fn advance(indices: &mut [usize], limit: impl Fn(usize) -> usize) -> bool {
     for (position, index) in indices.iter_mut().enumerate() {
         *index += 1;

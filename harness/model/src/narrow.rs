@@ -1,8 +1,9 @@
-//! What the axioms leave of reads-from and modification order, once part of them is chosen.
+//! Backward propagation: the reads-from and modification-order choices that the axioms exclude.
 //!
-//! [`Bounds`] say upwards what each node holds at least and at most. Here what an axiom forbids goes the way down: a pair that must not
-//! be in a node takes with it each pair of an operand that would put it there, whatever else is chosen. Nothing is taken that some
-//! consistent execution within the bounds has, for any model: where an operation says nothing of its operands, nothing goes on.
+//! [`Bounds`] propagates bounds from operands to results. This module propagates violations from axioms to
+//! operands. If a pair is excluded from a node, every operand pair that would produce it in all completions
+//! is excluded too. Sound for every model: it never removes a pair that some consistent execution within the
+//! bounds has. At operations without such a rule, propagation stops.
 
 use crate::cat::{AxiomKind, Node, NodeId};
 use crate::interval::Bounds;
@@ -10,19 +11,21 @@ use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
 use crate::search::ReadChoice;
 
-/// What became of the bounds.
+/// Result of narrowing the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Narrowed {
     /// Nothing.
     Not,
     /// They are narrower.
     Further,
-    /// Some read has nothing to read from.
+    /// Some read has no source left.
     Empty,
 }
 
-/// Takes from `rf` and `co` what would break an axiom. A read that is left one write reads from it, and of two writes of one storage one
-/// comes first. What the axioms rest on must be evaluated.
+/// Removes the pairs of `rf` and `co` that would violate an axiom.
+///
+/// A read with one source left reads from it, and of two writes to one storage one comes first. The operands
+/// of the axioms must be evaluated.
 pub(crate) fn narrow<M: Matrix>(
     prepared: &Prepared,
     bounds: &mut Bounds<M>,
@@ -60,7 +63,7 @@ pub(crate) fn narrow<M: Matrix>(
     for &id in &prepared.co {
         let Some(out) = forbidden.get(id.to_index()).and_then(Option::as_ref) else { continue };
         let Some(may) = bounds.may(id).as_relation().cloned() else { continue };
-        // Of two writes that either may come first, the other one does.
+        // If one write cannot precede another, the other precedes it.
         let turned = out.intersection(&may).transpose().intersection(&may);
         if turned.is_empty() {
             continue;
@@ -71,7 +74,7 @@ pub(crate) fn narrow<M: Matrix>(
     narrowed
 }
 
-/// Adds pairs to what is certain of an order of writes.
+/// Adds certain pairs to an order of writes.
 pub(crate) fn order<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, pairs: &M, n: usize) {
     let Some(must) = bounds.must_relation(co) else { return };
     *must = must.union(pairs).plus();
@@ -81,7 +84,7 @@ pub(crate) fn order<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, pairs: &M, n:
     }
 }
 
-/// For each node the pairs that no consistent execution within the bounds has in it, as far as that is found.
+/// Returns for each node the pairs found to be in no consistent execution within the bounds.
 fn forbidden<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>) -> Vec<Option<M>> {
     let (plan, n) = (&prepared.plan, bounds.n);
     let mut forbidden: Vec<Option<M>> = vec![None; plan.nodes.len()];
@@ -150,7 +153,7 @@ fn forbidden<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>) -> Vec<Option<M
                     add(&mut forbidden, pairs, out.restrict_columns(certain));
                 }
             }
-            // Of sets, complements and fixpoints nothing is said.
+            // No backward rule for sets, complements and fixpoints.
             _ => {}
         }
     }

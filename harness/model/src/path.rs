@@ -1,4 +1,4 @@
-//! The control-flow paths of one thread: which instructions execute, under which conditions on the values read.
+//! Symbolic execution of one thread: its control-flow paths, with constraints on the values read.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -21,35 +21,36 @@ pub(crate) struct Path {
     pub(crate) constraints: Vec<Constraint<LocalRead>>,
     /// Values of all registers at the end.
     pub(crate) registers: Vec<Symbolic<LocalRead>>,
-    /// False where a loop that goes on ended the path: at the bound on back-jumps, or because nothing can change in it.
+    /// False if a loop ended the path: at the loop bound, or because no further iteration can change
+    /// anything.
     pub(crate) terminated: bool,
-    /// Whether the bound ended it, so that there is more that was not looked at.
+    /// True if the loop bound ended the path, so that longer paths were not visited.
     pub(crate) cut: bool,
-    /// Reads that a branch, an await or an address depends on, whether or not anything follows.
+    /// Reads that a branch, an await or an address depends on, even if no event follows.
     pub(crate) decisive: Vec<LocalRead>,
-    /// The branches that are taken, by instruction.
+    /// The taken branches, by instruction.
     pub(crate) skipped: Vec<u16>,
 }
 
-/// An event of a path, in program order.
+/// A step of a path, in program order.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     /// Index into the thread's instructions.
     pub(crate) instruction: u16,
-    /// How often the instruction was executed before on this path.
+    /// Number of earlier executions of the instruction on this path.
     pub(crate) occurrence: u16,
     pub(crate) kind: StepKind,
-    /// Whether an unspecified invocation of the subgroup performs it.
+    /// True if an unspecified invocation of the subgroup performs the step (cooperative access).
     pub(crate) cooperative: bool,
-    /// Whether it is another component of the vector access that the step before belongs to.
+    /// True for a further component of the preceding step's vector access.
     pub(crate) continues: bool,
     /// Reads that its address depends on.
     pub(crate) address: Vec<LocalRead>,
-    /// Reads that decide whether control comes here.
+    /// Reads that the step is control-dependent on.
     pub(crate) control: Vec<LocalRead>,
 }
 
-/// What a step is.
+/// The operation of a step.
 #[derive(Clone, Debug)]
 pub(crate) enum StepKind {
     Read(Memory),
@@ -61,21 +62,23 @@ pub(crate) enum StepKind {
     ControlBarrier,
     /// A half of a split barrier; the instruction holds it.
     SplitBarrier,
-    /// A subgroup operation: no event, but the lanes of its tangle wait for one another, and its result counts among the
-    /// reads of the thread, whoever has read what it is computed from. The value is what the lane brings.
+    /// A subgroup operation. It is no event, but the lanes of its tangle wait for each other.
+    ///
+    /// Its result counts as a read of the thread, whichever lane read the inputs. The value is the lane's own
+    /// operand.
     Subgroup(Option<Symbolic<LocalRead>>),
     /// An operation of the API, a shader call or an end of an interlocked section; the instruction holds it.
     System,
 }
 
 impl StepKind {
-    /// Whether its result counts among the reads of the thread.
+    /// Returns true if the result counts as a read of the thread.
     pub(crate) fn reads(&self) -> bool {
         matches!(self, StepKind::Read(_) | StepKind::Rmw(..) | StepKind::Subgroup(_))
     }
 }
 
-/// How memory is accessed.
+/// The memory access of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) location: LocationId,
@@ -87,12 +90,12 @@ pub(crate) struct Memory {
 /// Bound on the paths of one thread.
 const MAX_PATHS: usize = 4096;
 
-/// Every path of a thread, each back-jump taken less than `unroll` times.
+/// Enumerates the paths of a thread; each back edge is taken less than `unroll` times.
 ///
-/// A turn that only reads, or puts back what it read, and leaves no register behind that the next one looks at is where the
-/// path ends: what could follow it also follows the state before it. Leaving out such a turn takes order away and adds none, so
-/// what such a loop shows in its last turn stands for any number of them; the races of an earlier turn show in the path that
-/// ends there.
+/// Spin-loop reduction: a path ends after a loop iteration that only reads, or writes back what it read, and
+/// leaves every live register unchanged. Every continuation of that path also continues the state before the
+/// iteration. Removing the iteration removes order and adds none. So the last iteration of such a loop
+/// represents any number of them, and the races of an earlier iteration show in the path that ends there.
 pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
     let registers: Vec<_> = (0..test.thread(thread).registers.len())
         .map(|r| Symbolic::Known(test.initial_register(thread, RegisterId(r as u16))))
@@ -126,8 +129,8 @@ pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Pa
     Ok(walker.done)
 }
 
-/// Whether control may take the path, as far as single reads tell: one that must return a number meets what else is demanded of
-/// it alone.
+/// Returns true if control may take the path, as far as single reads decide: the constraints on one read must
+/// be compatible.
 fn is_feasible(path: &Path) -> bool {
     let pinned = path.constraints.iter().filter_map(|constraint| {
         let equal = match constraint.relation {
@@ -140,7 +143,7 @@ fn is_feasible(path: &Path) -> bool {
         };
         match (&constraint.left, &constraint.right) {
             (Symbolic::Read(read), Symbolic::Known(value)) | (Symbolic::Known(value), Symbolic::Read(read))
-                // A number that is the same in every type.
+                // A number with the same value in every type.
                 if equal && constraint.scalar.bits() >= 32 && value.0 < 1 << 31 =>
             {
                 Some((*read, *value))
@@ -160,7 +163,7 @@ struct Walker<'a> {
     test: &'a Test,
     thread: ThreadId,
     unroll: u32,
-    /// For each instruction the registers that may still matter.
+    /// The live registers at each instruction.
     live: Vec<Vec<bool>>,
     done: Vec<Path>,
 }
@@ -172,14 +175,14 @@ struct State {
     reads: LocalRead,
     executed: Vec<u16>,
     jumps: Vec<u32>,
-    /// How it was when control last came to each label.
+    /// The state at the last visit of each label.
     heads: Vec<Head>,
     comparisons: Comparisons,
-    /// Reads that decide whether control comes to what lies before an instruction.
+    /// Reads that decide if control reaches the code before an instruction (control dependencies).
     control: Vec<(usize, Vec<LocalRead>)>,
 }
 
-/// How a path was at a label.
+/// The state of a path at a loop head.
 #[derive(Clone)]
 struct Head {
     at: usize,
@@ -188,7 +191,7 @@ struct Head {
     comparisons: Comparisons,
 }
 
-/// What each condition register was last assigned by.
+/// The comparison that last assigned each condition register.
 #[derive(Clone, Default)]
 struct Comparisons(Vec<(RegisterId, Constraint<LocalRead>)>);
 
@@ -225,7 +228,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// Executes an instruction; other ways that the thread may go become open. False where the path ends.
+    /// Executes an instruction and adds the alternative paths to the open ones; false if the path ends.
     fn execute(
         &mut self,
         state: &mut State,
@@ -254,7 +257,7 @@ impl Walker<'_> {
         Ok(true)
     }
 
-    /// Follows a label or jump; false where the path ends.
+    /// Follows a label or jump; false if the path ends.
     fn go_on(
         &mut self,
         state: &mut State,
@@ -286,7 +289,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Takes a branch, or does not, or both where what it compares is not known; false where the path ends.
+    /// Takes a branch, or not, or both if the comparison is unknown; false if the path ends.
     fn branch(
         &mut self,
         state: &mut State,
@@ -342,7 +345,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Performs an access; a compare-exchange opens the path on which it fails.
+    /// Performs an access; a compare-exchange adds the path on which it fails.
     fn execute_access(&self, state: &mut State, at: usize, access: &MemoryAccess, open: &mut Vec<State>) {
         let address = access.place.address.map_or(Vec::new(), |register| {
             let reads = reads_of([&state.path.registers[usize::from(register.0)]]);
@@ -354,7 +357,7 @@ impl Walker<'_> {
             if let Some(step) = state.path.steps.last_mut() {
                 step.cooperative = access.performer == Performer::Cooperative;
                 if index > 0 {
-                    // The instruction was executed once.
+                    // The instruction was executed once, so the counter is reset.
                     state.executed[at] -= 1;
                     step.occurrence -= 1;
                     step.continues = true;
@@ -414,7 +417,7 @@ impl Walker<'_> {
                 };
                 let mut succeeds = None;
                 if let RmwOperation::CompareExchange { compare, unequal, .. } = operation {
-                    // The failing case is a read only, with its own semantics.
+                    // The failing case only reads, with its own semantics.
                     let strength = match access.strength {
                         Access::Atomic { scope, .. } => Access::Atomic { scope, semantics: unequal },
                         plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => plain,
@@ -440,7 +443,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Takes a jump; false where the bound ends the path instead.
+    /// Takes a jump; false if the loop bound ends the path.
     fn jump(&self, state: &mut State, at: usize, target: LabelId) -> Result<bool, PredictError> {
         let position = self.position(target)?;
         if position <= at {
@@ -456,7 +459,7 @@ impl Walker<'_> {
         Ok(true)
     }
 
-    /// Where a label stands.
+    /// Returns the position of a label.
     fn position(&self, target: LabelId) -> Result<usize, PredictError> {
         let instructions = &self.test.thread(self.thread).instructions;
         let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
@@ -472,7 +475,7 @@ impl Walker<'_> {
 }
 
 impl State {
-    /// Remembers how it is at a label.
+    /// Records the state at a label.
     fn pass(&mut self, at: usize) {
         self.heads.retain(|head| head.at != at);
         self.heads.push(Head {
@@ -483,9 +486,10 @@ impl State {
         });
     }
 
-    /// Whether everything that counts is as it was when control last came to a label: nothing but reads happened since, and
-    /// read-modify-writes that put back what they read, and the registers that matter there are the same. An execution without
-    /// such repeats is one as well, of the same outcome, in which less is ordered.
+    /// Returns true if nothing relevant changed since control last reached the label.
+    ///
+    /// Since then the path has only read, or written back what it read, and all live registers are equal.
+    /// Without the repeated iteration the execution has the same outcome and less order.
     fn nothing_changed(&self, label: usize, live: Option<&Vec<bool>>) -> bool {
         let (Some(head), Some(live)) = (self.heads.iter().find(|head| head.at == label), live) else {
             return false;
@@ -513,7 +517,7 @@ impl State {
             })
     }
 
-    /// Whether what is written is what a read gave, by a branch that was taken on that.
+    /// Returns true if a taken branch implies that the written value equals the value read.
     fn puts_back(&self, read: LocalRead, written: &Symbolic<LocalRead>) -> bool {
         self.path.constraints.iter().any(|constraint| {
             let value = match (&constraint.left, &constraint.right) {
@@ -534,7 +538,7 @@ impl State {
         }
     }
 
-    /// What comes now is decided by `reads`, up to the instruction at `end`.
+    /// Makes the following steps, up to the instruction at `end`, control-dependent on `reads`.
     fn decide(&mut self, reads: &[LocalRead], end: usize) {
         self.path.decisive.extend(reads);
         self.control.push((end, reads.to_vec()));
@@ -564,10 +568,10 @@ impl State {
     }
 }
 
-/// Compared as signed numbers of 64 bits, values of 32 bits are unsigned.
+/// As signed 64-bit numbers, 32-bit values compare unsigned.
 const UNSIGNED: ScalarType = ScalarType::U64;
 
-/// The reads that values are computed from, each once.
+/// Returns the reads that values depend on, without duplicates.
 fn reads_of<const N: usize>(values: [&Symbolic<LocalRead>; N]) -> Vec<LocalRead> {
     let mut reads = Vec::new();
     for value in values {
@@ -585,7 +589,7 @@ fn value(state: &State, operand: Operand, scalar: ScalarType) -> Symbolic<LocalR
     }
 }
 
-/// What is stored of a value: the low bytes where a register may be wider than the access.
+/// Returns the stored value: the low bytes if a register may be wider than the access.
 fn narrowed(
     test: &Test,
     value: Symbolic<LocalRead>,

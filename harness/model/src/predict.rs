@@ -1,4 +1,4 @@
-//! From a test and a model to a prediction.
+//! Computes the prediction of a test under a model.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -10,10 +10,10 @@ use litmus::{
     Test, ThreadId, Undefinedness, Value,
 };
 
-use crate::budget::Purse;
-use crate::combine::{Combiner, Counts, Findings, Standing, ValueRules};
-use crate::explore::{Ways, explore};
-use crate::line::{Lines, Taken};
+use crate::budget::BudgetTracker;
+use crate::combine::{ExecutionCounts, Findings, OutcomeCollector, OutcomeStatus, ValueRules};
+use crate::explore::{ExplorationStrategy, explore_skeleton};
+use crate::line::{CounterLocations, PathChoice};
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
@@ -21,18 +21,18 @@ use crate::prepared::Compiled;
 use crate::quick::{QuickMap, QuickSet};
 use crate::sequential::{Machine, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
-use crate::symmetry::{Symmetry, Tellings};
+use crate::symmetry::{ConditionOrbit, Symmetry};
 use crate::system;
 use crate::valuation::ValueDomain;
-use crate::wait::Waits;
+use crate::wait::SpinLoopReduction;
 use crate::{Budget, Model, PredictError};
 
-/// How to predict.
+/// Options of a prediction.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'b> {
-    /// Past this the answer is given as far as it goes: race `Unknown`, `complete` false.
+    /// If exceeded, the answer is partial: race `Unknown`, `complete` false.
     pub budget: Budget<'b>,
-    /// How often a loop body is run at most (at least 1).
+    /// Limit of executions of a loop body, at least 1.
     pub unroll: u32,
 }
 
@@ -45,89 +45,101 @@ impl Default for Options<'_> {
 /// Predicts the outcomes of a test under a model.
 ///
 /// # Errors
-/// When the test is beyond the bounds (256 events, 64 threads) or uses what the model has no account of.
+///
+/// If the test exceeds the limits (256 events, 64 threads) or uses features that the model does not define.
 pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
-    predict_in(test, model, options, Ways::USUAL)
+    predict_with_strategy(test, model, options, ExplorationStrategy::FULL)
 }
 
-/// Predicts race and answer alone: the same as [`predict`] without a list of outcomes, and quicker where these are many.
+/// Predicts only races and the answer to the question.
+///
+/// As [`predict`], without a list of outcomes; faster if there are many.
 ///
 /// # Errors
+///
 /// As for [`predict`].
 pub fn decide(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
-    predict_in(test, model, options, Ways::UNLISTED)
+    predict_with_strategy(test, model, options, ExplorationStrategy::DECIDE_ONLY)
 }
 
-/// [`predict`] in given ways.
-pub(crate) fn predict_in(
+/// [`predict`] with a given exploration strategy.
+pub(crate) fn predict_with_strategy(
     test: &Test,
     model: &Model,
     options: &Options,
-    ways: Ways,
+    ways: ExplorationStrategy,
 ) -> Result<Prediction, PredictError> {
-    predict_out_of(test, model, options.unroll.max(1), ways, &Purse::new(options.budget))
+    predict_with_tracker(test, model, options.unroll.max(1), ways, &BudgetTracker::new(options.budget))
 }
 
-/// [`predict`] with what is left in a purse.
-pub(crate) fn predict_out_of(
+/// [`predict`] with the remaining budget of a tracker.
+pub(crate) fn predict_with_tracker(
     test: &Test,
     model: &Model,
     unroll: u32,
-    ways: Ways,
-    purse: &Purse<'_>,
+    ways: ExplorationStrategy,
+    purse: &BudgetTracker<'_>,
 ) -> Result<Prediction, PredictError> {
     let compiled = model.compiled_for(test)?;
     let observables = test.observables();
-    let mut findings = find(test, model, &compiled, &observables, unroll, ways, purse)?;
-    let exhausted = !findings.timed_out && findings.cut == 0;
+    let mut findings = find_outcomes(test, model, &compiled, &observables, unroll, ways, purse)?;
+    let exhausted = !findings.timed_out && findings.cut_combinations == 0;
     let answer = |found: bool| (found || exhausted).then_some(found);
     let (outcomes, listed) = list(test, &observables, &mut findings, unroll, purse);
     Ok(Prediction {
         model: model.name().to_owned(),
         observables,
         outcomes,
-        race: race_of(&findings),
-        // Where the search was cut short, another race may be there.
-        race_thin_air: exhausted && race_of(&findings) == Race::Racy && !findings.grounded.is_race(),
+        race: race_status(&findings),
+        // If the search was cut short, another race may exist.
+        race_thin_air: exhausted && race_status(&findings) == Race::Racy && !findings.grounded.is_race(),
         uninitialised_read: if test.has_undefined() {
             answer(findings.raised.uninitialised)
         } else {
             Some(false)
         },
         bound: unroll,
-        cut: findings.cut,
-        runs: findings.runs,
-        level: findings.raised.level(&compiled.plan, exhausted),
+        cut: findings.cut_combinations,
+        runs: findings.path_combinations,
+        level: findings.raised.undefinedness(&compiled.plan, exhausted),
         candidate_executions: findings.candidate_executions,
         consistent_executions: findings.consistent_executions,
-        meets: test.question.as_ref().and_then(|_| answer(findings.meets)),
-        misses: test.question.as_ref().and_then(|_| answer(findings.misses)),
-        complete: listed && findings.cut == 0,
+        meets: test.question.as_ref().and_then(|_| answer(findings.has_match)),
+        misses: test.question.as_ref().and_then(|_| answer(findings.has_mismatch)),
+        complete: listed && findings.cut_combinations == 0,
     })
 }
 
-/// What tells models apart on a test: less than a [`Prediction`], and quicker to find.
+/// The results that distinguish models on a test: less than a [`Prediction`], and faster to compute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Whether the program races; `Unknown` when time ran out, and then nothing may be concluded from the rest.
+    /// Race status of the program. If it is `Unknown`, time ran out and the other results are not final.
     pub race: Race,
-    /// HSA's level of undefinedness.
+    /// The level of undefinedness of HSA.
     pub level: Option<Undefinedness>,
     /// The outcomes that some consistent execution shows.
     pub allowed: BTreeSet<Outcome>,
 }
 
-/// The verdict of a model on a test.
+/// Returns the verdict of a model on a test.
 ///
 /// # Errors
+///
 /// As for [`predict`].
 pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Summary, PredictError> {
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let compiled = model.compiled_for(test)?;
-    let findings =
-        find(test, model, &compiled, &test.observables(), options.unroll.max(1), Ways::USUAL, &purse)?;
-    let known = !findings.timed_out && !findings.unlisted && findings.cut == 0;
-    let (race, level) = (race_of(&findings), findings.raised.level(&compiled.plan, known));
+    let findings = find_outcomes(
+        test,
+        model,
+        &compiled,
+        &test.observables(),
+        options.unroll.max(1),
+        ExplorationStrategy::FULL,
+        &purse,
+    )?;
+    let known = !findings.timed_out && !findings.unlisted && findings.cut_combinations == 0;
+    let (race, level) = (race_status(&findings), findings.raised.undefinedness(&compiled.plan, known));
     let allowed = findings.outcomes.into_iter().filter(|(_, standing)| standing.is_allowed());
     Ok(Summary {
         race: if known { race } else { Race::Unknown },
@@ -136,65 +148,67 @@ pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Summary,
     })
 }
 
-fn race_of(findings: &Findings) -> Race {
-    match (findings.raised.is_race(), findings.timed_out || findings.cut > 0) {
+fn race_status(findings: &Findings) -> Race {
+    match (findings.raised.is_race(), findings.timed_out || findings.cut_combinations > 0) {
         (true, _) => Race::Racy,
         (false, false) => Race::Free,
         (false, true) => Race::Unknown,
     }
 }
 
-/// From how many threads on symmetries are looked for.
-const MANY_THREADS: usize = 3;
+/// Thread symmetry is computed only for tests with at least this many threads.
+const MIN_SYMMETRIC_THREADS: usize = 3;
 
-/// Combinations of paths at most of which outcomes are listed, where fewer have to be looked at without a list.
-const MOST_LISTED: usize = 1 << 12;
-/// The same where threads wait and then only read.
-const MOST_WAITING: usize = 1 << 6;
+/// Outcomes are listed for at most this many combinations of paths, if a reduction applies without a list.
+const MAX_LISTED_COMBINATIONS: usize = 1 << 12;
+/// The same limit for tests with reducible spin loops.
+const MAX_LISTED_SPIN_COMBINATIONS: usize = 1 << 6;
 
-/// What the executions of a test show under a model.
-fn find(
+/// Finds the outcomes and races of a test under a model.
+fn find_outcomes(
     test: &Test,
     model: &Model,
     compiled: &Compiled,
     observables: &[Observable],
     unroll: u32,
-    ways: Ways,
-    purse: &Purse<'_>,
+    ways: ExplorationStrategy,
+    purse: &BudgetTracker<'_>,
 ) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
     let domain = ValueDomain::new(test);
     let paths = supported_paths(test, semantic, unroll)?;
-    let asked = Asked { compiled, ways, purse, semantic, domain: &domain };
-    let alike = Alikeness::new(test, &paths, &asked);
-    let waits = if ways.waits && semantic.knows_text { Waits::new(test, &paths) } else { None };
-    let finder = Finder::new(test, observables, &asked, &alike);
-    let mut findings = Findings { unlisted: !ways.listing, ..Findings::default() };
-    let Alikeness { symmetry, lines } = &alike;
-    if symmetry.is_empty() && !lines.tells() && waits.is_none() {
+    let asked = PredictionContext { compiled, ways, purse, semantic, domain: &domain };
+    let alike = PathReductions::new(test, &paths, &asked);
+    let waits =
+        if ways.spin_loops && semantic.knows_text { SpinLoopReduction::new(test, &paths) } else { None };
+    let finder = PathExplorer::new(test, observables, &asked, &alike);
+    let mut findings = Findings { unlisted: !ways.lists_outcomes, ..Findings::default() };
+    let PathReductions { symmetry, lines } = &alike;
+    if symmetry.is_empty() && !lines.can_exclude_paths() && waits.is_none() {
         for_each_combination(&paths, &mut |chosen, combination| {
-            finder.combination(chosen, combination, &mut findings)?;
+            finder.explore_combination(chosen, combination, &mut findings)?;
             Ok(!findings.timed_out)
         })?;
         return Ok(findings);
     }
     let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
-    findings.unlisted |= combinations > if waits.is_some() { MOST_WAITING } else { MOST_LISTED };
+    findings.unlisted |=
+        combinations > if waits.is_some() { MAX_LISTED_SPIN_COMBINATIONS } else { MAX_LISTED_COMBINATIONS };
     if !findings.unlisted {
-        // What was found of the first of combinations that are alike, where no outcome is listed of them.
-        let mut first: QuickMap<Vec<usize>, Counts> = QuickMap::default();
+        // The counts of the first combination of each orbit, if it lists no outcome.
+        let mut first: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
         for_each_combination(&paths, &mut |chosen, combination| {
-            let alike = symmetry.first_alike(chosen);
+            let alike = symmetry.orbit_representative(chosen);
             if let Some(known) = first.get(&alike)
                 && !known.terminated
             {
                 if purse.spend(1) {
                     findings.timed_out = true;
                 }
-                findings.count(*known, 1);
+                findings.add_counts(*known, 1);
                 return Ok(!findings.timed_out);
             }
-            let (counts, _) = finder.combination(chosen, combination, &mut findings)?;
+            let (counts, _) = finder.explore_combination(chosen, combination, &mut findings)?;
             first.insert(alike, counts);
             Ok(!findings.timed_out && !findings.unlisted)
         })?;
@@ -204,132 +218,144 @@ fn find(
         findings = Findings { unlisted: true, timed_out: findings.timed_out, ..Findings::default() };
     }
     let Some(waits) = waits else {
-        finder.all_alike(&paths, &|_| true, &mut findings)?;
+        finder.explore_representatives(&paths, &|_| true, &mut findings)?;
         return Ok(findings);
     };
     let unasked = Test { question: None, ..test.clone() };
     let mut races = Findings { unlisted: true, ..Findings::default() };
-    let alike = Alikeness::new(&unasked, &waits.before, &asked);
-    let before = Finder::new(&unasked, &[], &asked, &alike);
-    before.all_alike(&waits.before, &|taken| waits.may_take(taken), &mut races)?;
+    let alike = PathReductions::new(&unasked, &waits.stuck_paths, &asked);
+    let before = PathExplorer::new(&unasked, &[], &asked, &alike);
+    before.explore_representatives(&waits.stuck_paths, &|taken| waits.can_choose(taken), &mut races)?;
     findings.add_races(&races);
     if test.question.is_some() && !findings.timed_out {
-        let alike = Alikeness::new(test, &waits.behind, &asked);
-        let behind = Finder::new(test, observables, &asked, &alike);
-        behind.all_alike(&waits.behind, &|_| true, &mut findings)?;
+        let alike = PathReductions::new(test, &waits.exited_paths, &asked);
+        let behind = PathExplorer::new(test, observables, &asked, &alike);
+        behind.explore_representatives(&waits.exited_paths, &|_| true, &mut findings)?;
     }
     Ok(findings)
 }
 
-/// What all who look at combinations of paths of a test need.
-struct Asked<'a> {
+/// The inputs shared by all explorations of a test.
+struct PredictionContext<'a> {
     compiled: &'a Compiled,
-    ways: Ways,
-    purse: &'a Purse<'a>,
+    ways: ExplorationStrategy,
+    purse: &'a BudgetTracker<'a>,
     semantic: Semantic,
     domain: &'a ValueDomain<'a>,
 }
 
-/// What makes combinations of paths alike, and what keeps threads from taking some.
-struct Alikeness {
+/// The reductions of a test's path combinations: thread symmetry and counter locations.
+struct PathReductions {
     symmetry: Symmetry,
-    lines: Lines,
+    lines: CounterLocations,
 }
 
-impl Alikeness {
-    fn new(test: &Test, paths: &[Vec<Path>], asked: &Asked<'_>) -> Alikeness {
-        let Asked { ways, semantic, .. } = *asked;
-        let symmetric = ways.symmetry && test.threads.len() >= MANY_THREADS;
-        let lines = ways.lines && semantic.knows_text;
-        Alikeness {
+impl PathReductions {
+    fn new(test: &Test, paths: &[Vec<Path>], asked: &PredictionContext<'_>) -> PathReductions {
+        let PredictionContext { ways, semantic, .. } = *asked;
+        let symmetric = ways.symmetry && test.threads.len() >= MIN_SYMMETRIC_THREADS;
+        let lines = ways.rmw_chains && semantic.knows_text;
+        PathReductions {
             symmetry: if symmetric { Symmetry::new(test, paths, semantic) } else { Symmetry::default() },
-            lines: if lines { Lines::new(test, paths) } else { Lines::default() },
+            lines: if lines { CounterLocations::new(test, paths) } else { CounterLocations::default() },
         }
     }
 }
 
-/// What looks at the combinations of paths of a test.
-struct Finder<'a> {
+/// Explores the path combinations of a test.
+struct PathExplorer<'a> {
     test: &'a Test,
     compiled: &'a Compiled,
     observables: &'a [Observable],
-    ways: Ways,
-    purse: &'a Purse<'a>,
+    ways: ExplorationStrategy,
+    purse: &'a BudgetTracker<'a>,
     semantic: Semantic,
     domain: &'a ValueDomain<'a>,
     symmetry: &'a Symmetry,
-    lines: &'a Lines,
-    tellings: Option<Tellings>,
+    lines: &'a CounterLocations,
+    condition_orbit: Option<ConditionOrbit>,
 }
 
-impl<'a> Finder<'a> {
+impl<'a> PathExplorer<'a> {
     fn new(
         test: &'a Test,
         observables: &'a [Observable],
-        asked: &Asked<'a>,
-        alike: &'a Alikeness,
-    ) -> Finder<'a> {
-        let Asked { compiled, ways, purse, semantic, domain } = *asked;
-        let Alikeness { symmetry, lines } = alike;
-        let tellings = if symmetry.is_empty() { None } else { symmetry.tellings(test, observables) };
-        Finder { test, compiled, observables, ways, purse, semantic, domain, symmetry, lines, tellings }
+        asked: &PredictionContext<'a>,
+        alike: &'a PathReductions,
+    ) -> PathExplorer<'a> {
+        let PredictionContext { compiled, ways, purse, semantic, domain } = *asked;
+        let PathReductions { symmetry, lines } = alike;
+        let tellings = if symmetry.is_empty() { None } else { symmetry.condition_orbit(test, observables) };
+        PathExplorer {
+            test,
+            compiled,
+            observables,
+            ways,
+            purse,
+            semantic,
+            domain,
+            symmetry,
+            lines,
+            condition_orbit: tellings,
+        }
     }
 
-    /// Adds what the executions show in which threads take these paths: what was counted, and whether the same is so of every combination
-    /// that is alike.
-    fn combination(
+    /// Explores one path combination. Returns its counts, and whether the result holds for its whole orbit.
+    fn explore_combination(
         &self,
         chosen: &[usize],
         combination: &[&Path],
         findings: &mut Findings,
-    ) -> Result<(Counts, bool), PredictError> {
-        let before = findings.counts();
+    ) -> Result<(ExecutionCounts, bool), PredictError> {
+        let before = findings.to_counts();
         let (mut terminated, mut of_all) = (false, true);
         if self.purse.spend(1) {
             findings.timed_out = true;
-            return Ok((findings.counts().since(before, terminated), of_all));
+            return Ok((findings.to_counts().difference_from(before, terminated), of_all));
         }
-        let Finder { semantic, ways, .. } = *self;
-        let taken: Vec<Taken> = chosen.iter().map(|path| Taken::Path(*path)).collect();
-        let may_take = self.lines.may_take(&taken);
+        let PathExplorer { semantic, ways, .. } = *self;
+        let taken: Vec<PathChoice> = chosen.iter().map(|path| PathChoice::Path(*path)).collect();
+        let may_take = self.lines.can_choose(&taken);
         for skeleton in skeletons(self.test, self.observables, combination, semantic)? {
             terminated |= skeleton.terminated;
             let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: self.domain };
-            let alike = self.symmetry.alike(chosen, &skeleton);
-            let combiner = Combiner::new(self.test, self.observables, &skeleton, rules, self.purse)
-                .with(alike, self.tellings.as_ref())
-                .counting(self.lines.of(&skeleton));
+            let alike = self.symmetry.breaking_for(chosen, &skeleton);
+            let combiner = OutcomeCollector::new(self.test, self.observables, &skeleton, rules, self.purse)
+                .with_symmetry(alike, self.condition_orbit.as_ref())
+                .with_rmw_chains(self.lines.chains_in(&skeleton));
             if !may_take {
                 combiner.add_candidates(findings);
                 continue;
             }
             let prepared = self.compiled.prepared(&skeleton);
             let explored = match skeleton.len() {
-                0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, findings),
-                9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, findings),
-                17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, ways, findings),
-                33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, findings),
-                65..=128 => explore::<Matrix128>(&skeleton, &prepared, &combiner, ways, findings),
-                _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, findings),
+                0..=8 => explore_skeleton::<Matrix8>(&skeleton, &prepared, &combiner, ways, findings),
+                9..=16 => explore_skeleton::<Matrix16>(&skeleton, &prepared, &combiner, ways, findings),
+                17..=32 => explore_skeleton::<Matrix32>(&skeleton, &prepared, &combiner, ways, findings),
+                33..=64 => explore_skeleton::<Matrix64>(&skeleton, &prepared, &combiner, ways, findings),
+                65..=128 => explore_skeleton::<Matrix128>(&skeleton, &prepared, &combiner, ways, findings),
+                _ => explore_skeleton::<Matrix256>(&skeleton, &prepared, &combiner, ways, findings),
             };
             let explored = explored?;
-            of_all &= explored.of_all || !skeleton.terminated;
-            let runs = u64::from(explored.has_some);
-            findings.runs = findings.runs.saturating_add(runs);
-            findings.cut = findings.cut.saturating_add(if skeleton.cut { runs } else { 0 });
+            of_all &= explored.covers_orbit || !skeleton.terminated;
+            let runs = u64::from(explored.has_execution);
+            findings.path_combinations = findings.path_combinations.saturating_add(runs);
+            findings.cut_combinations =
+                findings.cut_combinations.saturating_add(if skeleton.cut { runs } else { 0 });
             if findings.timed_out {
                 break;
             }
         }
-        Ok((findings.counts().since(before, terminated), of_all))
+        Ok((findings.to_counts().difference_from(before, terminated), of_all))
     }
 
-    /// Adds what the executions of all combinations show, of those that are alike by the first alone where what is found of it is so of
-    /// all. Outcomes are not listed, and combinations left out that `wanted` does not want.
-    fn all_alike(
+    /// Explores all path combinations, of each orbit only the first if its result holds for the whole orbit.
+    ///
+    /// Outcomes are not listed. Combinations for which `wanted` returns false are skipped.
+    fn explore_representatives(
         &self,
         paths: &[Vec<Path>],
-        wanted: &dyn Fn(&[Taken]) -> bool,
+        wanted: &dyn Fn(&[PathChoice]) -> bool,
         findings: &mut Findings,
     ) -> Result<(), PredictError> {
         let path = |chosen: &[usize]| -> Vec<&Path> {
@@ -337,49 +363,49 @@ impl<'a> Finder<'a> {
         };
         let many: Vec<usize> = paths.iter().map(Vec::len).collect();
         let symmetry = self.symmetry;
-        let mut known: QuickMap<Vec<usize>, Counts> = QuickMap::default();
-        // Combinations that nothing takes are not even counted: there may be more of them than can be visited.
-        let may_take = |taken: &[Taken]| wanted(taken) && self.lines.may_take(taken);
-        symmetry.for_each_first(&many, &may_take, &mut |chosen, alike| {
+        let mut known: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
+        // Excluded combinations are not counted: there may be too many of them to visit.
+        let may_take = |taken: &[PathChoice]| wanted(taken) && self.lines.can_choose(taken);
+        symmetry.for_each_representative(&many, &may_take, &mut |chosen, alike| {
             if symmetry.is_empty() {
-                self.combination(chosen, &path(chosen), findings)?;
+                self.explore_combination(chosen, &path(chosen), findings)?;
                 return Ok(!findings.timed_out);
             }
-            let first = symmetry.first_alike(chosen);
+            let first = symmetry.orbit_representative(chosen);
             if let Some(known) = known.get(&first) {
                 findings.timed_out |= self.purse.spend(1);
-                findings.count(*known, alike);
+                findings.add_counts(*known, alike);
                 return Ok(!findings.timed_out);
             }
-            let (counts, of_all) = self.combination(chosen, &path(chosen), findings)?;
-            findings.count(counts, alike - 1);
+            let (counts, of_all) = self.explore_combination(chosen, &path(chosen), findings)?;
+            findings.add_counts(counts, alike - 1);
             known.insert(first, counts);
             if of_all || findings.timed_out {
                 return Ok(!findings.timed_out);
             }
-            // The condition tells these apart, and was asked of one.
-            let mut others = Findings { unlisted: true, not_in_order: true, ..Findings::default() };
-            symmetry.for_each_alike(chosen, &mut |other| {
+            // The condition distinguishes these combinations, and only one of them was checked.
+            let mut others = Findings { unlisted: true, needs_full_order: true, ..Findings::default() };
+            symmetry.for_each_in_orbit(chosen, &mut |other| {
                 if other != chosen {
-                    self.combination(other, &path(other), &mut others)?;
+                    self.explore_combination(other, &path(other), &mut others)?;
                 }
                 Ok(!others.timed_out)
             })?;
-            findings.meets |= others.meets;
-            findings.misses |= others.misses;
+            findings.has_match |= others.has_match;
+            findings.has_mismatch |= others.has_mismatch;
             findings.timed_out |= others.timed_out;
             Ok(!findings.timed_out)
         })
     }
 }
 
-/// The outcomes with what is said of each, and whether these are all; nothing where they are too many to list.
+/// Returns the outcomes with their status, and if the list is complete; empty if there are too many to list.
 fn list(
     test: &Test,
     observables: &[Observable],
     findings: &mut Findings,
     unroll: u32,
-    purse: &Purse<'_>,
+    purse: &BudgetTracker<'_>,
 ) -> (BTreeMap<Outcome, PredictedOutcome>, bool) {
     if findings.unlisted {
         return (BTreeMap::new(), false);
@@ -394,7 +420,7 @@ fn list(
     let outcomes = std::mem::take(&mut findings.outcomes).into_iter().map(|(outcome, standing)| {
         let says = PredictedOutcome {
             allowed: standing.is_allowed(),
-            thin_air: standing == Standing::OutOfThinAir,
+            thin_air: standing == OutcomeStatus::OutOfThinAir,
             weak: !sequential.contains(&outcome),
             serial: serial.contains(&outcome),
             filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, observables, filter)),
@@ -404,17 +430,18 @@ fn list(
     (outcomes.collect(), !findings.timed_out && sequential_complete && serial_complete)
 }
 
-/// The outcomes of sequential consistency, and whether these are all, where lanes may come together in several ways: the machine has
-/// them together at once.
+/// Returns the sequentially consistent outcomes, and if they are complete.
+///
+/// Used if lanes may reconverge in several ways, since the sequential machine reconverges them immediately.
 fn sequentially_consistent(
     test: &Test,
     observables: &[Observable],
     unroll: u32,
-    purse: &Purse<'_>,
+    purse: &BudgetTracker<'_>,
 ) -> (QuickSet<Outcome>, bool) {
     let found = Model::shipped("sc").and_then(Result::ok).and_then(|model| {
         let compiled = model.compiled_for(test).ok()?;
-        find(test, &model, &compiled, observables, unroll, Ways::USUAL, purse).ok()
+        find_outcomes(test, &model, &compiled, observables, unroll, ExplorationStrategy::FULL, purse).ok()
     });
     let Some(findings) = found else { return (QuickSet::default(), false) };
     let complete = !findings.timed_out && !findings.unlisted;
@@ -454,13 +481,13 @@ pub(crate) fn for_each_skeleton(
     })
 }
 
-/// The paths of each thread.
+/// Returns the paths of each thread.
 fn supported_paths(test: &Test, semantic: Semantic, unroll: u32) -> Result<Vec<Vec<Path>>, PredictError> {
     check_supported(test, semantic)?;
     (0..test.threads.len()).map(|thread| paths(test, ThreadId(thread as u16), unroll)).collect()
 }
 
-/// Visits every combination of one path for each thread, with their numbers, as long as `visit` says so.
+/// Visits every combination of one path per thread, with the path indices, while `visit` returns true.
 fn for_each_combination(
     all: &[Vec<Path>],
     visit: &mut impl FnMut(&[usize], &[&Path]) -> Result<bool, PredictError>,
@@ -484,7 +511,7 @@ fn for_each_combination(
     }
 }
 
-/// Refuses what no candidate execution is built for, and what the model has no account of.
+/// Refuses tests that the engine cannot execute or that use features the model does not define.
 fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> {
     if test.threads.len() > MAX_THREADS {
         return Err(PredictError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
@@ -513,8 +540,8 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
         }
         for instruction in &thread.instructions {
             let kind = &instruction.kind;
-            // The invocation that performs them takes every step of the thread's control flow with it.
-            if cooperative && !company_can_follow(kind) {
+            // The performing invocation follows the control flow of the thread.
+            if cooperative && !is_uniform_in_subgroup(kind) {
                 return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
             }
             let extension = extension(test, kind);
@@ -543,7 +570,7 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
         }
     }
     if semantic.whole_language {
-        one_class_a_name(test)?;
+        check_one_class_per_name(test)?;
     }
     match extended.then(|| system::refusal(test)).flatten() {
         Some(what) => refuse(what),
@@ -552,7 +579,7 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
 }
 
 /// Refuses names that are accessed through two storage classes.
-fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
+fn check_one_class_per_name(test: &Test) -> Result<(), PredictError> {
     let mut classes: Vec<(LocationId, StorageClass)> = Vec::new();
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
         let Some(MemoryPlace { location, class, .. }) = instruction.kind.access().map(|access| access.place)
@@ -570,21 +597,24 @@ fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
     Ok(())
 }
 
-/// Whether an invocation of the same subgroup that executes the same code executes this instruction uniformly.
+/// Returns true if another invocation of the subgroup that runs the same code executes the instruction
+/// uniformly.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the caller refuses by name")]
-fn company_can_follow(kind: &InstructionKind) -> bool {
+fn is_uniform_in_subgroup(kind: &InstructionKind) -> bool {
     match kind {
         InstructionKind::Access(_) | InstructionKind::Fence { .. } | InstructionKind::Compute(_) => true,
         InstructionKind::Flow(flow) => matches!(flow, Flow::Label(_) | Flow::BranchIf { .. }),
         InstructionKind::System(operation) => operation.is_unmasked(),
         InstructionKind::ControlBarrier(barrier) => barrier.quorum.is_none(),
-        // What is not known to be uniform is refused.
+        // Instructions not known to be uniform are refused.
         _ => false,
     }
 }
 
-/// The constants of program and conditions: the values that may appear out of thin air, and those that reads of undefined
-/// initial values may return.
+/// Returns the constants of program and conditions.
+///
+/// These are the values that may appear out of thin air, and that reads of undefined initial values may
+/// return.
 pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
     let mut constants: Vec<i64> = vec![0];
     for thread in &test.threads {

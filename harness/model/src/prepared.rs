@@ -1,5 +1,5 @@
-//! A plan made ready for the search: cut down to what one kind of program can show, with what the program alone decides in
-//! front of what reads-from and modification order decide.
+//! Plans prepared for the search: specialized to one kind of program, static nodes before nodes that depend
+//! on `rf` and `co`.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use crate::queries::query_plan;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
 
-/// A model compiled for programs with certain storage classes, and what was made of it for kinds of programs.
+/// A model compiled for certain storage classes, with its plans specialized by facts.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     /// The whole model.
@@ -24,7 +24,7 @@ pub(crate) struct Compiled {
     queries: Mutex<Vec<AskedQuery>>,
 }
 
-/// The terms of a query, and what answers it.
+/// The terms of a query, and the plan that answers it.
 type AskedQuery = (Vec<QueryTerm>, Option<Arc<Compiled>>);
 
 /// A specialized plan.
@@ -53,7 +53,7 @@ impl Compiled {
         }
     }
 
-    /// The plan for programs like the skeleton.
+    /// Returns the plan for programs with the facts of an event structure.
     pub(crate) fn prepared(&self, skeleton: &Skeleton) -> Arc<Prepared> {
         let facts = Facts::of(skeleton);
         if let Ok(known) = self.prepared.lock()
@@ -71,8 +71,8 @@ impl Compiled {
         prepared
     }
 
-    /// What answers a query: its executions are those that meet the terms. `None` where the model lacks a relation that
-    /// they count.
+    /// Returns the plan whose executions are those that meet the query's terms; `None` if the model lacks a
+    /// relation that they count.
     pub(crate) fn query(&self, terms: &[QueryTerm]) -> Option<Arc<Compiled>> {
         if let Ok(known) = self.queries.lock()
             && let Some((_, compiled)) = known.iter().find(|(asked, _)| asked == terms)
@@ -126,7 +126,7 @@ impl Prepared {
     }
 }
 
-/// Whether each node depends on reads-from or modification order.
+/// Returns for each node if it depends on reads-from or modification order.
 fn changing_nodes(plan: &CompiledModel) -> Vec<bool> {
     let mut changing = vec![false; plan.nodes.len()];
     for (index, node) in plan.nodes.iter().enumerate() {
@@ -134,7 +134,7 @@ fn changing_nodes(plan: &CompiledModel) -> Vec<bool> {
             Node::BaseRelation(base) => matches!(plan.name_text(base.name), "rf" | "co"),
             node => node.operand_nodes().any(|operand| changing[operand.to_index()]),
         };
-        // A recursive group changes as a whole.
+        // A recursive group is dynamic as a whole.
         if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
             let range = group.nodes.start as usize..group.nodes.end as usize;
             let changes = changing[range.clone()].contains(&true)

@@ -47,12 +47,12 @@ pub enum Fairness {
     /// A thread with a progress obligation takes infinitely many steps or ends.
     #[default]
     Weak,
-    /// And a step that is possible again and again is taken.
+    /// As weak fairness; in addition, a step that is enabled infinitely often is taken.
     Strong,
 }
 
 impl Fairness {
-    /// Its name, as `--fairness` takes it.
+    /// Returns the name that `--fairness` takes.
     pub fn as_str(self) -> &'static str {
         match self {
             Fairness::Weak => "weak",
@@ -61,7 +61,7 @@ impl Fairness {
     }
 }
 
-/// The memory over which an answer was found.
+/// The memory semantics of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecidingMemory {
     /// Sequential consistency.
@@ -93,7 +93,7 @@ pub struct ProgressLimits<'b> {
 }
 
 impl<'b> ProgressLimits<'b> {
-    /// The default bound on states and a budget.
+    /// The default limit of states, with a budget.
     pub fn with_budget(budget: Budget<'b>) -> ProgressLimits<'b> {
         ProgressLimits { budget, ..ProgressLimits::default() }
     }
@@ -109,7 +109,7 @@ impl Default for ProgressLimits<'_> {
     }
 }
 
-/// Why there is no answer, or no question.
+/// The reason that a termination query has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgressError {
     /// A control barrier whose instance is computed at run time.
@@ -124,7 +124,7 @@ pub enum ProgressError {
         /// Name of the operation.
         what: &'static str,
     },
-    /// More threads than the bound.
+    /// More threads than the limit.
     #[error("{threads} threads, with a bound of {bound} for `--progress`")]
     TooManyThreads {
         /// Number of threads.
@@ -132,19 +132,19 @@ pub enum ProgressError {
         /// The bound.
         bound: usize,
     },
-    /// More states than the bound.
+    /// More states than the limit.
     #[error("more than {bound} states")]
     TooManyStates {
         /// The bound.
         bound: usize,
     },
-    /// A thread computes for long without a step.
+    /// A thread executes too many instructions without a step.
     #[error("more than {bound} instructions of one thread without an access to memory")]
     LongLocalLoop {
         /// The bound.
         bound: usize,
     },
-    /// A test that no parser makes: something in it refers to what is not there.
+    /// An inconsistent test that no parser produces.
     #[error("internal: {what}")]
     Internal {
         /// The dangling reference.
@@ -190,7 +190,7 @@ pub struct ScheduleStep {
     pub read: Option<Value>,
     /// The value written.
     pub written: Option<Value>,
-    /// True for the steps that repeat for ever.
+    /// True for the steps that repeat forever.
     pub repeats: bool,
 }
 
@@ -329,11 +329,11 @@ fn decide_termination(
 /// Observed status of a thread on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObservedThread {
-    /// It had taken a step before.
+    /// True if the thread had taken a step before.
     pub started: bool,
     /// It had ended.
     pub ended: bool,
-    /// It waited in a control barrier.
+    /// True if the thread waits in a control barrier.
     pub waits: bool,
     /// It took steps.
     pub moved: bool,
@@ -390,7 +390,7 @@ fn has_histories(memory_model: &Model) -> bool {
         .any(|name| memory_model.name().split('-').next() == name.split('-').next())
 }
 
-/// The same lack of an answer for each model.
+/// Returns the same unknown answer for each model.
 fn unknown_answers(
     memory: DecidingMemory,
     error: ProgressError,
@@ -434,7 +434,7 @@ impl TerminationQuery<'_> {
             return Some(Termination { memory, terminates: Some(false), why: Some(why), schedule });
         }
         let trap = graph.find_fair_component(self.threads, model, self.definition, self.fairness)?;
-        // The state that was found first is the nearest.
+        // The state found first is the nearest.
         let entry = trap.states.first().copied()?;
         let mut schedule: Vec<ScheduleStep> = graph
             .path_to(entry)
@@ -457,7 +457,7 @@ impl TerminationQuery<'_> {
         }
     }
 
-    /// A hang that the axioms allow. An execution has no order of steps to show.
+    /// A hang that the axioms permit. An execution has no order of steps to print.
     fn describe_spinning(&self, spins: &[(usize, u32)]) -> Termination {
         let mut why = "may hang (loop):".to_owned();
         for (index, (thread, line)) in spins.iter().enumerate() {

@@ -1,35 +1,36 @@
-//! The SATISFIABLE and NOSOLUTION lines of `.test` files under a model.
+//! Answers the SATISFIABLE and NOSOLUTION queries of `.test` files under a model.
 
 use litmus::{QueryTerm, Test};
 
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::cat::{CompiledModel, NodeId, PlanSize};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::Prepared;
-use crate::search::{Ground, Search};
+use crate::search::{Search, StaticBounds};
 use crate::skeleton::Skeleton;
 use crate::valuation::is_plain;
 use crate::{Model, Options, PredictError, predict};
 
-/// Says of each query of a `.test` file whether the line is right: of SATISFIABLE that some execution meets its terms, of
-/// NOSOLUTION that none does.
+/// Checks each query of a `.test` file: SATISFIABLE if some execution meets its terms, NOSOLUTION if none
+/// does.
 ///
-/// `consistent[X]` are the axioms of the model; a query without it ranges over inconsistent executions too. `#dr` counts
-/// the pairs of the model's `dr` or `race`, `#rs` those of its `rs`. Lines with NOCHAINS are answered by
-/// `without_chains`, the form of the model without availability and visibility chains.
+/// `consistent[X]` stands for the axioms of the model; a query without it ranges over inconsistent executions
+/// too. `#dr` counts the pairs of the model's `dr` or `race`, `#rs` those of its `rs`. `without_chains`, the
+/// model without availability and visibility chains, answers lines with NOCHAINS.
 ///
-/// `None` stands for no answer: the time was up, there is no such form of the model, or it has no such relation. A test
-/// without queries has no answers.
+/// The answer is `None` if the budget ran out, or if that form of the model or the relation does not exist. A
+/// test without queries has no answers.
 ///
 /// # Errors
-/// As [`predict`](crate::predict).
+///
+/// As for [`predict`].
 pub fn answer_queries(
     test: &Test,
     model: &Model,
     without_chains: Option<&Model>,
     options: &Options,
 ) -> Result<Vec<Option<bool>>, PredictError> {
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let Some(khronos) = &test.khronos else { return Ok(Vec::new()) };
     khronos
         .queries
@@ -59,7 +60,7 @@ pub fn answer_queries(
         .collect()
 }
 
-/// The plan whose executions are those that meet the query; `None` where the model lacks a relation that it counts.
+/// Returns the plan whose executions meet the query; `None` if the model lacks a relation that it counts.
 pub(crate) fn query_plan(plan: &CompiledModel, terms: &[QueryTerm]) -> Option<CompiledModel> {
     let mut asked = plan.clone();
     let consistent = terms.contains(&QueryTerm::Consistent);
@@ -83,7 +84,7 @@ pub(crate) fn query_plan(plan: &CompiledModel, terms: &[QueryTerm]) -> Option<Co
     Some(asked)
 }
 
-/// The data races of a model: its `dr` or `race`.
+/// Returns the data-race relation of a model: its `dr` or `race`.
 fn races(plan: &CompiledModel) -> Option<NodeId> {
     plan.find_definition("dr").or_else(|| plan.find_definition("race"))
 }
@@ -91,7 +92,7 @@ fn races(plan: &CompiledModel) -> Option<NodeId> {
 fn satisfiable(
     skeleton: &Skeleton,
     plan: &Prepared,
-    purse: &Purse<'_>,
+    purse: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
     match skeleton.len() {
         0..=8 => search::<Matrix8>(skeleton, plan, purse),
@@ -106,8 +107,8 @@ fn satisfiable(
 fn search<M: Matrix>(
     skeleton: &Skeleton,
     plan: &Prepared,
-    purse: &Purse<'_>,
+    purse: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
-    let ground = Ground::<M>::new(skeleton, plan)?;
+    let ground = StaticBounds::<M>::new(skeleton, plan)?;
     Ok(Search::new(skeleton, plan, &ground, Vec::new(), purse).satisfiable())
 }

@@ -1,10 +1,11 @@
-//! Questions in large spaces, by a solver that learns from conflicts: the axioms over a skeleton's executions as clauses,
-//! and the values that its reads return.
+//! SAT encoding of a model's axioms over one event structure, for a CDCL solver (`batsat`).
 //!
-//! A pair of a node that is open between its bounds is a variable, defined by its operands; reads-from is a choice for each
-//! read, modification order a total order for each storage, and an acyclic relation lies within an order. A closure is
-//! demanded to hold at least what it must. That is enough where a smaller closure serves every axiom that is asked, and
-//! other models are not asked this way ([`Refuter::new`] says no).
+//! A pair of a node that is open between its bounds is a variable, defined by the node's operands. Reads-from
+//! is an exactly-one choice per read, modification order a total order per storage. An acyclic relation is
+//! contained in a total order. The values that reads return are encoded too.
+//!
+//! A closure is encoded from below: it contains at least what it must. This is exact only if every axiom is
+//! also satisfied by the smaller closure. [`is_refutable`] rejects other models.
 
 mod lines;
 mod question;
@@ -17,50 +18,51 @@ use litmus::{LocationId, Value as Number};
 pub(crate) use self::question::{Shown, comparisons, known};
 pub(crate) use self::values::Domains;
 use crate::cat::{Axiom, AxiomKind, CatValue, Node, NodeId};
-use crate::combine::Combiner;
+use crate::combine::OutcomeCollector;
 use crate::interval::{Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
 use crate::quick::QuickMap;
 use crate::sat::{Literal, Solver};
-use crate::search::Ground;
+use crate::search::StaticBounds;
 use crate::skeleton::{Skeleton, Tags};
-use crate::symmetry::Alike;
+use crate::symmetry::SymmetryBreaking;
 
-/// Events that one cycle may run through at most: an order of them has a clause for each three.
+/// Limit of events of one cycle: its total order has a clause for each triple of events.
 const LARGEST_CYCLE: usize = 160;
 
-/// Clauses for one skeleton, to be asked questions.
+/// The SAT encoding of one event structure.
 pub(crate) struct Refuter<'a, M: Matrix, S> {
     skeleton: &'a Skeleton,
     prepared: &'a Prepared,
-    ground: &'a Ground<M>,
+    ground: &'a StaticBounds<M>,
     domains: Rc<Domains>,
     solver: S,
     known: QuickMap<(u32, u16, u16), Term>,
-    /// Pairs of closures that nothing is demanded of yet.
+    /// Closure pairs that are not encoded yet.
     closures: Vec<(NodeId, usize, usize, Literal)>,
-    /// For each read the writes that are chosen between.
+    /// For each read, the writes that it may read from.
     sources: QuickMap<usize, Vec<(usize, Literal)>>,
-    /// For each two writes of a storage, the lower number first, that the first comes before the second.
+    /// For each pair of writes to a storage, the lower event first: the literal that the first precedes the
+    /// second.
     orders: QuickMap<(usize, usize), Literal>,
-    /// The axioms that are flags, each with what is assumed to raise it, where anything can.
+    /// The flag axioms that can be raised, each with the assumption that raises it.
     flags: Vec<(usize, Literal)>,
-    /// What each value means that a read may return.
+    /// The literal of each value that a read may return.
     returned: QuickMap<usize, Vec<(Number, Term)>>,
-    /// Reads of which nothing is said yet but that they return one of their values.
+    /// Reads that are only constrained to return one of their values so far.
     undefined: Vec<usize>,
-    /// What each value means that a write may store.
+    /// The literal of each value that a write may store.
     stored: QuickMap<usize, Vec<(Number, Term)>>,
-    /// What each value means that a storage may have in the end.
+    /// The literal of each final value of a storage.
     finals: QuickMap<LocationId, Vec<(Number, Term)>>,
-    /// What is assumed where no value may depend on itself, if any may.
+    /// The assumption that no value depends on itself, if any may.
     grounded: Option<Literal>,
-    /// What is assumed where one of several executions that are alike is enough.
+    /// The assumption that restricts symmetric executions to one representative.
     first_alike: Option<Literal>,
 }
 
-/// Whether a pair is there.
+/// A constant or a literal: the truth value of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Term {
     No,
@@ -80,8 +82,9 @@ impl std::ops::Not for Term {
     }
 }
 
-/// Whether clauses say what the axioms of a model do: closures and fixpoints that are asked for are so from below alone.
-pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &Ground<M>) -> bool {
+/// Returns true if the clauses are equivalent to the axioms: closures and fixpoints occur only where a lower
+/// bound suffices.
+pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &StaticBounds<M>) -> bool {
     let plan = &prepared.plan;
     let asked =
         plan.axioms.iter().map(|axiom| Wanted { node: axiom.node, must: !axiom.negated, may: axiom.negated });
@@ -102,11 +105,11 @@ pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &Ground<M>) -
 }
 
 impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
-    /// The axioms as clauses. Whoever asks has made sure that they [are](is_refutable).
+    /// Encodes the axioms. The caller must check [`is_refutable`] first.
     pub(crate) fn new(
-        combiner: &Combiner<'a>,
+        combiner: &OutcomeCollector<'a>,
         prepared: &'a Prepared,
-        ground: &'a Ground<M>,
+        ground: &'a StaticBounds<M>,
         domains: Rc<Domains>,
         solver: S,
     ) -> Refuter<'a, M, S> {
@@ -155,21 +158,20 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         refuter
     }
 
-    /// Where one of several executions that are alike is enough, demands the one in which threads that do the same come in
-    /// their order.
-    fn demand_first(&mut self, alike: &Alike) {
-        if alike.ordered.is_empty() {
+    /// Orders symmetric threads, assuming `first_alike`: only one execution of each orbit remains.
+    fn demand_first(&mut self, alike: &SymmetryBreaking) {
+        if alike.ordered_writes.is_empty() {
             return;
         }
         let first = self.solver.variable();
-        for (earlier, later) in &alike.ordered {
+        for (earlier, later) in &alike.ordered_writes {
             let ordered = self.ordered(*earlier, *later);
             self.implies(&[Term::If(first)], ordered);
         }
         self.first_alike = Some(first);
     }
 
-    /// Demands what the axiom says, where `when` holds. Whether that is possible at all.
+    /// Encodes an axiom, conditional on `when`; returns false if it cannot hold.
     fn demand(&mut self, axiom: &Axiom, when: Option<Literal>) -> bool {
         let unless = when.map(|literal| !literal);
         let n = self.ground.bounds.n;
@@ -244,7 +246,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         true
     }
 
-    /// A total order of these events, ascending.
+    /// Returns the literals of a total order of these events, in ascending order.
     fn order(&mut self, events: &[usize]) -> QuickMap<(usize, usize), Literal> {
         let mut before = QuickMap::default();
         for (index, &first) in events.iter().enumerate() {
@@ -267,7 +269,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         before
     }
 
-    /// Whether a pair is in a relation.
+    /// Returns the truth value of a pair in a relation.
     fn pair(&mut self, id: NodeId, from: usize, to: usize) -> Term {
         let ground = self.ground;
         let within = |value: &CatValue<M>| value.as_relation().is_some_and(|pairs| pairs.contains(from, to));
@@ -317,14 +319,14 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
                 self.closures.push((id, from, to, literal));
                 Term::If(literal)
             }
-            // What the program alone decides is never open, and fixpoints are not asked this way.
+            // Static nodes are never open, and models with fixpoints are not encoded.
             _ => Term::No,
         };
         self.known.insert(key, term);
         term
     }
 
-    /// Whether an event is in a set.
+    /// Returns the truth value of an event's membership in a set.
     fn set(&mut self, id: NodeId, event: usize) -> Term {
         let ground = self.ground;
         let within = |value: &CatValue<M>| value.as_set().is_some_and(|events| events.contains(event));
@@ -361,7 +363,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         term
     }
 
-    /// Demands that a closure holds what it must: a step of the relation, with the closure behind it.
+    /// Encodes a closure pair from below: each step of the relation, followed by the closure.
     fn close(&mut self, id: NodeId, from: usize, to: usize, whole: Literal) {
         let (Node::Plus(relation) | Node::Star(relation)) = self.prepared.plan.node_at(id) else { return };
         for between in self.steps(relation, from) {
@@ -376,7 +378,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         }
     }
 
-    /// Where a relation may lead to.
+    /// Returns the possible successors of an event in a relation.
     fn steps(&self, id: NodeId, from: usize) -> Vec<usize> {
         let Some(may) = self.ground.bounds.may(id).as_relation() else { return Vec::new() };
         let row = may.row(from);
@@ -399,7 +401,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         source.map_or(Term::No, |(_, literal)| Term::If(*literal))
     }
 
-    /// One order for the writes of a storage.
+    /// Returns the literal that orders two writes of a storage.
     fn ordered(&mut self, from: usize, to: usize) -> Term {
         if !self.orders.contains_key(&(from.min(to), from.max(to))) {
             let writes = self.writes(self.skeleton.events[from].storage);
@@ -417,7 +419,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         (0..self.skeleton.len()).filter(is_own).collect()
     }
 
-    /// The initial write of a storage that no thread writes.
+    /// Returns the initial write of a storage that no thread writes.
     fn initial_write(&self, storage: LocationId) -> Option<usize> {
         let is_initial = |event: &usize| {
             let event = &self.skeleton.events[*event];
@@ -426,7 +428,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         (0..self.skeleton.len()).rfind(is_initial)
     }
 
-    /// Both, the second looked at only where the first is possible.
+    /// Returns the conjunction of two terms; evaluates the second only if the first can hold.
     fn both(
         &mut self,
         first: impl FnOnce(&mut Self) -> Term,
@@ -486,7 +488,7 @@ fn precedes(before: &QuickMap<(usize, usize), Literal>, from: usize, to: usize) 
     }
 }
 
-/// The events that lie on cycles of a relation, those that reach each other together, ascending.
+/// Returns the strongly connected components that contain cycles, with events in ascending order.
 fn components<M: Matrix>(relation: &M, n: usize) -> Vec<Vec<usize>> {
     let reaches = relation.plus();
     let mut components: Vec<Vec<usize>> = Vec::new();

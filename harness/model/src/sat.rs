@@ -1,8 +1,8 @@
-//! Satisfiability of clauses: what refutations need of a solver, and the solver that does it.
+//! The solver interface of the SAT encoding, and its implementation with batsat (a MiniSat port).
 
 use batsat::{Callbacks, Solver as Minisat, SolverInterface, SolverOpts, Var, lbool};
 
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 
 /// A variable or its negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,29 +16,29 @@ impl std::ops::Not for Literal {
     }
 }
 
-/// A solver that learns: clauses stay, questions come and go.
+/// An incremental SAT solver: clauses persist, assumptions change per call.
 pub(crate) trait Solver {
     /// A new variable.
     fn variable(&mut self) -> Literal;
 
-    /// A new variable that others decide, by what its clauses say.
+    /// Returns a new variable that clauses define in terms of others, never branched on.
     fn defined(&mut self) -> Literal;
 
-    /// Whether the budget is used up.
+    /// Returns true if the budget is exhausted.
     fn is_spent(&self) -> bool;
 
-    /// Demands that one of these holds.
+    /// Adds a clause: at least one of the literals holds.
     fn clause(&mut self, literals: &[Literal]);
 
-    /// Whether all clauses can hold together with these; `None` when the budget was used up before that was known.
+    /// Decides whether all clauses hold under these assumptions; `None` if the budget ran out first.
     fn solve(&mut self, assumed: &[Literal]) -> Option<bool>;
 
-    /// Whether the literal holds in the assignment that the last positive answer found.
+    /// Returns true if the literal holds in the model of the last satisfiable call.
     fn holds(&self, literal: Literal) -> bool;
 }
 
-/// Spends a step for each choice of the solver.
-struct Spending<'a>(&'a Purse<'a>);
+/// Spends one step of the budget per decision of the solver.
+struct Spending<'a>(&'a BudgetTracker<'a>);
 
 impl Callbacks for Spending<'_> {
     fn stop(&self) -> bool {
@@ -46,15 +46,15 @@ impl Callbacks for Spending<'_> {
     }
 }
 
-/// A descendant of MiniSat. Its choices depend on nothing but the clauses.
+/// The batsat solver, a descendant of MiniSat. It is deterministic: its decisions depend only on the clauses.
 pub(crate) struct Batsat<'a> {
     solver: Minisat<Spending<'a>>,
-    purse: &'a Purse<'a>,
+    purse: &'a BudgetTracker<'a>,
     clause: Vec<batsat::Lit>,
 }
 
 impl<'a> Batsat<'a> {
-    pub(crate) fn new(purse: &'a Purse<'a>) -> Batsat<'a> {
+    pub(crate) fn new(purse: &'a BudgetTracker<'a>) -> Batsat<'a> {
         Batsat { solver: Minisat::new(SolverOpts::default(), Spending(purse)), purse, clause: Vec::new() }
     }
 }
@@ -75,7 +75,7 @@ impl Solver for Batsat<'_> {
     }
 
     fn is_spent(&self) -> bool {
-        self.purse.is_empty()
+        self.purse.is_exhausted()
     }
 
     fn clause(&mut self, literals: &[Literal]) {

@@ -1,9 +1,11 @@
-//! The consistent executions of one skeleton.
+//! Search for the consistent executions of one event structure.
 //!
-//! What can matter across locations (reads-from of the reads that may synchronize, the modification orders that release
-//! sequences live in) is chosen first, read by read and order by order, and cut off as soon as an axiom is broken by what
-//! is already certain. What is left concerns one location at a time: each is solved alone on matrices of its own size, and
-//! the solutions are multiplied. The cost is the sum over the locations, not their product.
+//! First it chooses the edges that can matter across locations: reads-from of reads that may synchronize, and
+//! modification orders that release sequences use. It prunes a branch once a certain pair violates an axiom.
+//! The rest concerns one location at a time. Each location is solved alone, on matrices of its own size, and
+//! the solutions are multiplied. So the cost is the sum over the locations, not their product.
+//!
+//! The search is exact: it prunes only what the bounds of [`interval`](crate::interval) exclude.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use litmus::{LocationId, Undefinedness};
 
 use crate::PredictError;
 use crate::activity::Activity;
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::cat::{Axiom, AxiomKind, Base, CatValue, CompiledModel, NodeId, NodeKind, PlanSize};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::local::{LocalPlan, LocalProblem, Solution};
@@ -22,25 +24,25 @@ use crate::prepared::Prepared;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
 
-/// What the flags of a model say of an execution.
+/// The flags that an execution raises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags {
     /// It races.
     pub(crate) race: bool,
-    /// It is undefined as a whole.
+    /// The execution is undefined as a whole.
     pub(crate) undefined: bool,
-    /// An initial value is read that is undefined.
+    /// The execution reads an undefined initial value.
     pub(crate) uninitialised: bool,
 }
 
 impl Flags {
-    /// The name of the flag that says that an execution is undefined as a whole; every flag but these two is a race.
+    /// The flag of an execution that is undefined as a whole; every flag except these two is a race.
     pub(crate) const UNDEFINED: &'static str = "undefined-execution";
-    /// The name of the flag that every model has for tests with undefined initial values.
+    /// The flag that every model has for tests with undefined initial values.
     pub(crate) const UNINITIALISED: &'static str = "uninitialised-read";
 
-    /// Adds a flag that is raised.
-    pub(crate) fn raise(&mut self, axiom: &Axiom) {
+    /// Adds the flag of an axiom.
+    pub(crate) fn raise_axiom(&mut self, axiom: &Axiom) {
         match axiom.name.as_deref() {
             Some(Flags::UNDEFINED) => self.undefined = true,
             Some(Flags::UNINITIALISED) => self.uninitialised = true,
@@ -54,20 +56,20 @@ impl Flags {
         self.uninitialised |= other.uninitialised;
     }
 
-    /// Whether there is a race, or the execution is undefined as a whole.
+    /// Returns true if the execution races or is undefined as a whole.
     pub(crate) fn is_race(&self) -> bool {
         self.race || self.undefined
     }
 
-    /// Whether `other` has a flag that is not here.
-    pub(crate) fn misses(self, other: Flags) -> bool {
+    /// Returns true if `other` has a flag that `self` lacks.
+    pub(crate) fn lacks_any_of(self, other: Flags) -> bool {
         other.race && !self.race
             || other.undefined && !self.undefined
             || other.uninitialised && !self.uninitialised
     }
 
-    /// The level of undefinedness, for a model that has such levels; `None` also where it is not known.
-    pub(crate) fn level(self, plan: &CompiledModel, complete: bool) -> Option<Undefinedness> {
+    /// Returns the level of undefinedness if the model defines levels; `None` also if it is unknown.
+    pub(crate) fn undefinedness(self, plan: &CompiledModel, complete: bool) -> Option<Undefinedness> {
         let has_levels = plan.axioms.iter().any(|a| a.flag && a.name.as_deref() == Some(Flags::UNDEFINED));
         match self {
             _ if !has_levels => None,
@@ -78,34 +80,33 @@ impl Flags {
     }
 }
 
-/// The consistent executions that share their global choices.
+/// The consistent executions that share one set of global choices.
 pub(crate) struct Leaf {
-    /// The flags that are raised in them.
+    /// The flags that they raise.
     pub(crate) flagged: Flags,
-    /// For each accessed storage its solutions, none of them empty.
+    /// The solutions of each accessed storage, each non-empty.
     pub(crate) locations: Vec<Arc<Vec<Solution>>>,
 }
 
-/// What a search is for.
-pub(crate) trait Goal {
-    /// Whether executions are wanted that raise at most these flags and in which the reads read from what is chosen so far,
-    /// by event number.
-    fn wants(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool;
+/// Receives the executions that a search finds, and prunes it.
+pub(crate) trait LeafVisitor {
+    /// Returns false to skip executions that raise at most these flags and extend these reads-from edges,
+    /// indexed by event.
+    fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool;
 
-    /// Takes a group of consistent executions, of which it looks at so many at most where each must be looked at. How many it
-    /// looked at.
-    fn take(&mut self, leaf: Leaf, most: u64) -> u64;
+    /// Receives a group of consistent executions and returns the number that it visited, at most `most`.
+    fn take_leaf(&mut self, leaf: Leaf, most: u64) -> u64;
 }
 
-/// Any consistent execution will do.
-struct First(bool);
+/// Stops at any consistent execution.
+struct AnyExecution(bool);
 
-impl Goal for First {
-    fn wants(&mut self, _: Flags, _: &[Option<u16>]) -> bool {
+impl LeafVisitor for AnyExecution {
+    fn wants_executions(&mut self, _: Flags, _: &[Option<u16>]) -> bool {
         !self.0
     }
 
-    fn take(&mut self, _: Leaf, _: u64) -> u64 {
+    fn take_leaf(&mut self, _: Leaf, _: u64) -> u64 {
         self.0 = true;
         1
     }
@@ -118,12 +119,12 @@ pub(crate) struct ReadChoice {
     pub(crate) candidates: Vec<usize>,
 }
 
-/// What the program alone decides of a skeleton's executions.
+/// Bounds on every relation before any `rf` or `co` choice, and the analyses that follow from them.
 #[derive(Debug)]
-pub(crate) struct Ground<M: Matrix> {
+pub(crate) struct StaticBounds<M: Matrix> {
     pub(crate) bounds: Bounds<M>,
     activity: Activity<M>,
-    /// What is evaluated after each choice.
+    /// The bounds to evaluate after each choice.
     wanted: Vec<Wanted>,
     local: LocalPlan,
     /// Every read with all writes that it may read from.
@@ -135,39 +136,39 @@ pub(crate) struct Ground<M: Matrix> {
 pub(crate) struct Search<'a, M: Matrix> {
     skeleton: &'a Skeleton,
     prepared: &'a Prepared,
-    ground: &'a Ground<M>,
-    /// Every read with the writes that are tried for it.
+    ground: &'a StaticBounds<M>,
+    /// Every read with the writes to try.
     reads: Cow<'a, [ReadChoice]>,
-    /// Where each read reads from, as far as that is chosen.
+    /// The chosen source of each read.
     reads_from: Vec<Option<u16>>,
-    /// Storages whose last write must be told apart.
+    /// Storages whose last write must be distinguished.
     observed: Vec<LocationId>,
-    /// Whether one solution of a location stands for all that agree in the last write.
+    /// If set, one solution of a location represents all that agree in the last write.
     any_solution: bool,
-    /// Pairs of writes of which executions alone are looked at in which the first comes before the second.
-    in_order: &'a [(usize, usize)],
-    purse: &'a Purse<'a>,
+    /// If set, only executions in which the first write of each pair precedes the second.
+    set_write_order: &'a [(usize, usize)],
+    purse: &'a BudgetTracker<'a>,
     memo: QuickMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
-    /// Whether the locations may have to be solved more than once.
+    /// If set, the locations may have to be solved more than once.
     branches: bool,
     steps: u64,
-    /// The steps after which the search gives up.
-    limit: u64,
+    /// Step limit of the search.
+    set_step_limit: u64,
     gave_up: bool,
     timed_out: bool,
 }
 
-/// What is chosen at one level of the search.
-enum Step {
-    /// Where a read reads from: index into `reads`.
+/// One level of the search tree.
+enum SearchStep {
+    /// The source of a read: index into `reads`.
     ReadsFrom(usize),
     /// The modification order of these writes.
     Order(Vec<usize>),
 }
 
-impl<M: Matrix> Ground<M> {
+impl<M: Matrix> StaticBounds<M> {
     /// Evaluates what the program alone decides.
-    pub(crate) fn new(skeleton: &Skeleton, prepared: &Prepared) -> Result<Ground<M>, PredictError> {
+    pub(crate) fn new(skeleton: &Skeleton, prepared: &Prepared) -> Result<StaticBounds<M>, PredictError> {
         let n = skeleton.len();
         let plan = &prepared.plan;
         let mut bounds: Bounds<M> = Bounds::new(prepared, n);
@@ -199,18 +200,19 @@ impl<M: Matrix> Ground<M> {
         let sizes = plan.sizes.iter().map(|size| both(size.node));
         let constants = local.constants.iter().map(|id| both(*id));
         let wanted = wanted_for(prepared, asked.chain(sizes).chain(constants), |id| activity.is_active(id));
-        Ok(Ground { bounds, activity, wanted, local, reads, storages: skeleton.storages() })
+        Ok(StaticBounds { bounds, activity, wanted, local, reads, storages: skeleton.storages() })
     }
 }
 
 impl<'a, M: Matrix> Search<'a, M> {
-    /// A search for everything. `observed` are the storages whose last write must be told apart.
+    /// Creates a search for all executions; `observed` are the storages whose last write must be
+    /// distinguished.
     pub(crate) fn new(
         skeleton: &'a Skeleton,
         prepared: &'a Prepared,
-        ground: &'a Ground<M>,
+        ground: &'a StaticBounds<M>,
         observed: Vec<LocationId>,
-        purse: &'a Purse<'a>,
+        purse: &'a BudgetTracker<'a>,
     ) -> Search<'a, M> {
         Search {
             skeleton,
@@ -220,54 +222,60 @@ impl<'a, M: Matrix> Search<'a, M> {
             reads_from: vec![None; skeleton.len()],
             observed,
             any_solution: false,
-            in_order: &[],
+            set_write_order: &[],
             purse,
             memo: QuickMap::default(),
             branches: true,
             steps: 0,
-            limit: u64::MAX,
+            set_step_limit: u64::MAX,
             gave_up: false,
             timed_out: false,
         }
     }
 
-    /// Tries for each read only some of its writes; the reads stand as in [`Ground::reads`]. Where `alike` says that all
-    /// of them show the same, one solution of a location stands for all that agree in its last write.
-    pub(crate) fn restrict(&mut self, reads: Vec<ReadChoice>, alike: bool) {
+    /// Restricts each read to some of its writes, in the order of [`StaticBounds::reads`].
+    ///
+    /// If `alike` is set, all of them lead to the same results, and one solution of a location represents all
+    /// that agree in its last write.
+    pub(crate) fn restrict_reads(&mut self, reads: Vec<ReadChoice>, alike: bool) {
         self.reads = Cow::Owned(reads);
         self.any_solution = alike;
     }
 
-    /// Looks at those executions alone in which of each of these pairs of writes the first comes before the second. The writes are placed
-    /// before anything else is chosen, and what the axioms [leave](crate::narrow) of the reads is followed after each choice: of writes
-    /// by read-modify-writes each reads from the one before it.
+    /// Restricts the search to executions in which the first write of each pair precedes the second.
+    ///
+    /// The writes are ordered before any other choice. After each choice the bounds of the reads are
+    /// [narrowed](crate::narrow), since each RMW reads from its predecessor.
     pub(crate) fn in_order(&mut self, pairs: &'a [(usize, usize)]) {
-        self.in_order = pairs;
+        self.set_write_order = pairs;
     }
 
-    /// Gives up after so many steps.
+    /// Sets the step limit of the search.
     pub(crate) fn limit(&mut self, steps: u64) {
-        self.limit = steps;
+        self.set_step_limit = steps;
     }
 
-    /// Whether the search ended because of its limit.
+    /// Returns true if the search ended at its step limit.
     pub(crate) fn gave_up(&self) -> bool {
         self.gave_up && !self.timed_out
     }
 
-    /// Hands every group of consistent executions that is wanted to the goal. Returns false when the time or the limit
-    /// were used up before the end.
-    pub(crate) fn run(&mut self, goal: &mut impl Goal) -> bool {
-        // A path that no value allows has a read without candidates.
+    /// Passes every wanted group of consistent executions to the visitor; false if the budget or step limit
+    /// was exceeded.
+    pub(crate) fn run(&mut self, goal: &mut impl LeafVisitor) -> bool {
+        // On an infeasible path, some read has no candidates.
         if self.reads.iter().any(|choice| choice.candidates.is_empty()) {
             return true;
         }
         let mut steps = Vec::new();
-        let mut first: Vec<LocationId> =
-            self.in_order.iter().filter_map(|(write, _)| self.skeleton.events[*write].storage).collect();
+        let mut first: Vec<LocationId> = self
+            .set_write_order
+            .iter()
+            .filter_map(|(write, _)| self.skeleton.events[*write].storage)
+            .collect();
         first.sort_unstable();
         first.dedup();
-        steps.extend(first.iter().map(|storage| Step::Order(self.ordered_writes(*storage, false))));
+        steps.extend(first.iter().map(|storage| SearchStep::Order(self.ordered_writes(*storage, false))));
         for (index, choice) in self.reads.iter().enumerate() {
             let mut column = M::Set::empty();
             column.insert(choice.read);
@@ -280,15 +288,15 @@ impl<'a, M: Matrix> Search<'a, M> {
             });
             match choice.candidates.as_slice() {
                 [write] => self.reads_from[choice.read] = Some(*write as u16),
-                _ if active => steps.push(Step::ReadsFrom(index)),
+                _ if active => steps.push(SearchStep::ReadsFrom(index)),
                 _ => {}
             }
         }
         for &storage in &self.ground.storages {
             let writes = self.ordered_writes(storage, true);
             if !writes.is_empty() && !first.contains(&storage) {
-                // The whole order of the location is chosen once any of it matters globally.
-                steps.push(Step::Order(self.ordered_writes(storage, false)));
+                // If any pair of the location's order matters globally, the whole order is chosen.
+                steps.push(SearchStep::Order(self.ordered_writes(storage, false)));
             }
         }
         let mut bounds = self.ground.bounds.clone();
@@ -304,26 +312,26 @@ impl<'a, M: Matrix> Search<'a, M> {
             bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
         }
         self.branches = !steps.is_empty();
-        if !self.in_order.is_empty() {
+        if !self.set_write_order.is_empty() {
             let n = bounds.n;
-            let pairs = M::from_pairs(n, self.in_order.iter().copied());
+            let pairs = M::from_pairs(n, self.set_write_order.iter().copied());
             self.prepared.co.iter().for_each(|id| order(&mut bounds, *id, &pairs, n));
             bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
         }
-        if self.possible_here(&mut bounds) {
+        if self.narrow_and_check(&mut bounds) {
             self.descend(&steps, &mut bounds, goal);
         }
         !self.timed_out && !self.gave_up
     }
 
-    /// Whether there is a consistent execution; `None` when the time was up before the end.
+    /// Returns true if a consistent execution exists; `None` if the budget ran out first.
     pub(crate) fn satisfiable(&mut self) -> Option<bool> {
-        let mut first = First(false);
+        let mut first = AnyExecution(false);
         let complete = self.run(&mut first);
         (first.0 || complete).then_some(first.0)
     }
 
-    /// The writes of a storage whose order can matter: globally, or at all.
+    /// Returns the writes of a storage whose order can matter: globally, or at all.
     fn ordered_writes(&self, storage: LocationId, global_only: bool) -> Vec<usize> {
         let mut involved = M::Set::empty();
         for id in &self.prepared.co {
@@ -347,23 +355,23 @@ impl<'a, M: Matrix> Search<'a, M> {
             .collect()
     }
 
-    fn descend(&mut self, steps: &[Step], bounds: &mut Bounds<M>, goal: &mut impl Goal) {
+    fn descend(&mut self, steps: &[SearchStep], bounds: &mut Bounds<M>, goal: &mut impl LeafVisitor) {
         if self.out_of_time() {
             return;
         }
         let flags = self.raised(bounds);
-        if !goal.wants(flags, &self.reads_from) {
+        if !goal.wants_executions(flags, &self.reads_from) {
             return;
         }
         let Some((step, rest)) = steps.split_first() else {
-            self.leaf(bounds, flags, goal);
+            self.visit_leaf(bounds, flags, goal);
             return;
         };
         let prepared = self.prepared;
         match step {
-            Step::ReadsFrom(index) => {
+            SearchStep::ReadsFrom(index) => {
                 let ReadChoice { read, mut candidates } = self.reads[*index].clone();
-                if !self.in_order.is_empty() {
+                if !self.set_write_order.is_empty() {
                     candidates.retain(|write| may_read(prepared, bounds, *write, read));
                     if candidates.len() == 1 {
                         // Chosen already.
@@ -377,7 +385,7 @@ impl<'a, M: Matrix> Search<'a, M> {
                         fix_read(bounds, *id, read, write);
                     }
                     bounds.evaluate(&prepared.plan, &self.ground.wanted);
-                    if self.possible_here(bounds) {
+                    if self.narrow_and_check(bounds) {
                         self.reads_from[read] = Some(write as u16);
                         self.descend(rest, bounds, goal);
                         self.reads_from[read] = None;
@@ -385,12 +393,18 @@ impl<'a, M: Matrix> Search<'a, M> {
                     self.restore(bounds, &saved);
                 }
             }
-            Step::Order(writes) => self.order(writes, rest, bounds, goal),
+            SearchStep::Order(writes) => self.order(writes, rest, bounds, goal),
         }
     }
 
-    /// Places the writes of one storage one after the other.
-    fn order(&mut self, open: &[usize], rest: &[Step], bounds: &mut Bounds<M>, goal: &mut impl Goal) {
+    /// Orders the writes of one storage one after the other.
+    fn order(
+        &mut self,
+        open: &[usize],
+        rest: &[SearchStep],
+        bounds: &mut Bounds<M>,
+        goal: &mut impl LeafVisitor,
+    ) {
         if open.is_empty() {
             self.descend(rest, bounds, goal);
             return;
@@ -402,7 +416,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             remaining.remove(index);
             if remaining
                 .iter()
-                .any(|other| !self.in_order.is_empty() && comes_first(prepared, bounds, *other, write))
+                .any(|other| !self.set_write_order.is_empty() && comes_first(prepared, bounds, *other, write))
             {
                 continue;
             }
@@ -411,7 +425,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             }
             let mut possible = true;
             let mut placed = remaining.is_empty();
-            if !self.in_order.is_empty() {
+            if !self.set_write_order.is_empty() {
                 placed |= remaining.iter().all(|other| comes_first(prepared, bounds, write, *other));
             }
             if !placed {
@@ -419,7 +433,8 @@ impl<'a, M: Matrix> Search<'a, M> {
                     fix_next(bounds, *id, write, &remaining);
                 }
                 bounds.evaluate(&prepared.plan, &self.ground.wanted);
-                possible = self.possible_here(bounds) && goal.wants(self.raised(bounds), &self.reads_from);
+                possible = self.narrow_and_check(bounds)
+                    && goal.wants_executions(self.raised(bounds), &self.reads_from);
             }
             if possible {
                 self.order(&remaining, rest, bounds, goal);
@@ -430,14 +445,15 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
     }
 
-    /// Whether no axiom is broken by what is certain, and, where writes are in order, by what follows from it: then where reads read
-    /// from is noted as far as it is left one choice.
-    fn possible_here(&mut self, bounds: &mut Bounds<M>) -> bool {
-        if self.in_order.is_empty() {
-            return self.possible(bounds);
+    /// Returns true if the certain pairs violate no axiom.
+    ///
+    /// If writes are ordered, the bounds are narrowed first, and reads with one source left are recorded.
+    fn narrow_and_check(&mut self, bounds: &mut Bounds<M>) -> bool {
+        if self.set_write_order.is_empty() {
+            return self.is_possible(bounds);
         }
         loop {
-            if !self.possible(bounds) {
+            if !self.is_possible(bounds) {
                 return false;
             }
             match narrow(self.prepared, bounds, &self.reads) {
@@ -450,7 +466,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         true
     }
 
-    /// Notes where each read reads from, where it is left one choice.
+    /// Records the source of each read that has one candidate left.
     fn note_sources(&mut self, bounds: &Bounds<M>) {
         for ReadChoice { read, candidates } in self.reads.iter() {
             let mut left = candidates.iter().filter(|write| may_read(self.prepared, bounds, **write, *read));
@@ -461,47 +477,47 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
     }
 
-    /// What a choice may change of the leaves.
+    /// Saves the bounds of the leaves before a choice.
     fn save(&self, bounds: &Bounds<M>) -> [Vec<(CatValue<M>, CatValue<M>)>; 2] {
         [&self.prepared.rf, &self.prepared.co].map(|leaves| bounds.save(leaves))
     }
 
-    /// Takes a choice back, with what followed from it.
+    /// Undoes a choice and its consequences.
     fn restore(&mut self, bounds: &mut Bounds<M>, [rf, co]: &[Vec<(CatValue<M>, CatValue<M>)>; 2]) {
         bounds.restore(&self.prepared.rf, rf);
         bounds.restore(&self.prepared.co, co);
-        if !self.in_order.is_empty() {
+        if !self.set_write_order.is_empty() {
             self.note_sources(bounds);
         }
     }
 
-    /// Spends a step; whether there are no more.
+    /// Spends a step; returns true if none is left.
     fn out_of_time(&mut self) -> bool {
         self.timed_out |= self.purse.spend(1);
         self.steps = self.steps.saturating_add(1);
-        self.gave_up |= self.steps > self.limit;
+        self.gave_up |= self.steps > self.set_step_limit;
         self.timed_out || self.gave_up
     }
 
-    /// Whether no axiom is broken by what is certain.
-    fn possible(&self, bounds: &Bounds<M>) -> bool {
+    /// Returns true if the certain pairs violate no axiom.
+    fn is_possible(&self, bounds: &Bounds<M>) -> bool {
         let plan = &self.prepared.plan;
         plan.axioms.iter().filter(|axiom| !axiom.flag).all(|axiom| axiom_possible(axiom, bounds))
             && plan.sizes.iter().all(|size| size_possible(size, bounds))
     }
 
-    /// The flags that may be raised; where every choice that matters to them is made, those that are.
+    /// Returns the flags that may be raised. Exact once every relevant choice is made.
     fn raised(&self, bounds: &Bounds<M>) -> Flags {
         let mut flags = Flags::default();
         for axiom in self.prepared.plan.axioms.iter().filter(|axiom| axiom.flag) {
             if axiom_possible(axiom, bounds) {
-                flags.raise(axiom);
+                flags.raise_axiom(axiom);
             }
         }
         flags
     }
 
-    fn leaf(&mut self, bounds: &Bounds<M>, flagged: Flags, goal: &mut impl Goal) {
+    fn visit_leaf(&mut self, bounds: &Bounds<M>, flagged: Flags, goal: &mut impl LeafVisitor) {
         let mut locations = Vec::with_capacity(self.ground.storages.len());
         for index in 0..self.ground.storages.len() {
             let solutions = self.solve_location(index, bounds);
@@ -510,9 +526,9 @@ impl<'a, M: Matrix> Search<'a, M> {
             }
             locations.push(solutions);
         }
-        let left = self.limit.saturating_sub(self.steps);
-        self.steps = self.steps.saturating_add(goal.take(Leaf { flagged, locations }, left));
-        self.gave_up |= self.steps > self.limit;
+        let left = self.set_step_limit.saturating_sub(self.steps);
+        self.steps = self.steps.saturating_add(goal.take_leaf(Leaf { flagged, locations }, left));
+        self.gave_up |= self.steps > self.set_step_limit;
     }
 
     fn solve_location(&mut self, index: usize, bounds: &Bounds<M>) -> Arc<Vec<Solution>> {
@@ -535,7 +551,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         {
             return known.clone();
         }
-        let left = self.limit.saturating_sub(self.steps);
+        let left = self.set_step_limit.saturating_sub(self.steps);
         let solved = problem.solve(self.purse, left);
         self.steps = self.steps.saturating_add(solved.steps);
         if !solved.complete {
@@ -551,12 +567,12 @@ impl<'a, M: Matrix> Search<'a, M> {
     }
 }
 
-/// Whether a read may still read from a write.
+/// Returns true if a read may still read from a write.
 fn may_read<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>, write: usize, read: usize) -> bool {
     prepared.rf.iter().all(|id| bounds.may(*id).as_relation().is_none_or(|may| may.contains(write, read)))
 }
 
-/// Whether it is certain that one write comes before another.
+/// Returns true if one write certainly precedes another.
 fn comes_first<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>, one: usize, other: usize) -> bool {
     prepared.co.iter().any(|id| bounds.must(*id).as_relation().is_some_and(|must| must.contains(one, other)))
 }
@@ -601,17 +617,17 @@ pub(crate) fn fix_next<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, write: usi
     }
 }
 
-/// Whether some completion may keep the axiom, or raise the flag. Where every choice that matters to it is made, whether it
-/// is so.
+/// Returns true if some completion may satisfy the axiom, or raise the flag. Exact once every relevant choice
+/// is made.
 pub(crate) fn axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bool {
     if axiom.negated {
-        // The demand that something is there fails only when nothing can be.
-        return !plain(axiom.kind, bounds.may(axiom.node));
+        // A non-emptiness axiom fails only if no pair is possible.
+        return !has_plain_value(axiom.kind, bounds.may(axiom.node));
     }
-    plain(axiom.kind, bounds.must(axiom.node))
+    has_plain_value(axiom.kind, bounds.must(axiom.node))
 }
 
-/// Whether some completion may have the size.
+/// Returns true if some completion may have the size.
 fn size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -> bool {
     let count = |value: &CatValue<M>| match value {
         CatValue::Set(set) => set.len(),
@@ -621,7 +637,7 @@ fn size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -> bool {
     (count(must)..=count(may)).any(|n| size.comparison.holds(n, size.number))
 }
 
-fn plain<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {
+fn has_plain_value<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {
     match (kind, value) {
         (AxiomKind::Acyclic, CatValue::Relation(relation)) => relation.is_acyclic(),
         (AxiomKind::Irreflexive, CatValue::Relation(relation)) => relation.is_irreflexive(),
@@ -629,7 +645,7 @@ fn plain<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {
     }
 }
 
-/// The value of a base that the program alone decides.
+/// Returns the value of a static base.
 pub(crate) fn base_value<M: Matrix>(
     plan: &CompiledModel,
     skeleton: &Skeleton,
@@ -661,7 +677,7 @@ fn rf_must<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
     )
 }
 
-/// What is certain and what is possible of `co`: initial writes first, in the order of their names.
+/// Returns the must and may bounds of `co`: initial writes first, in the order of their names.
 pub(crate) fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
     use crate::skeleton::Tags;
     let n = skeleton.len();

@@ -1,9 +1,9 @@
-//! The outcomes of sequential consistency and of serial orders, by running the program step by step.
+//! Operational semantics of sequential consistency and of serial execution, as an explicit-state search.
 //!
-//! This shares nothing with the axiomatic engine: what is *weak* and what is *interleaved* is measured against it, and the
-//! cat file `sc` is tested against it.
+//! It shares no code with the axiomatic engine. It defines which outcomes are *weak* and which are
+//! *interleaved*, and tests compare the cat file `sc` with it.
 //!
-//! Long because one machine executes every kind of instruction.
+//! The file is long because one machine executes every kind of instruction.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -16,32 +16,32 @@ use litmus::{
 
 use std::cell::{Cell, OnceCell, RefCell};
 
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::cells::Extent;
 use crate::predict::value_domain;
 use crate::quick::QuickSet;
 
-/// How threads take turns.
+/// The interleaving of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turns {
-    /// Any thread, one memory access at a time; control barriers block until all have arrived.
+    /// Any thread, one memory access at a time; control barriers block until all participants have arrived.
     Interleaved,
-    /// Whole threads one after the other; control barriers are passed at once.
+    /// One whole thread after the other; control barriers do not wait.
     Serial,
 }
 
-/// What reads of undefined initial values return, one way after the other: counted up like an odometer.
+/// The values of undefined initial reads, enumerated like an odometer.
 #[derive(Debug, Default)]
 struct Choices {
-    /// What was chosen, of how many.
+    /// The chosen index and the number of choices.
     taken: RefCell<Vec<(usize, usize)>>,
-    /// How many choices were asked for on this way.
+    /// Number of choices requested in this run.
     asked: Cell<usize>,
 }
 
 impl Choices {
-    /// Does something in every way in which its choices may go; whether all were tried.
-    fn each(&self, purse: &Purse<'_>, mut act: impl FnMut()) -> bool {
+    /// Runs `act` once for every sequence of choices; returns true if all sequences were tried.
+    fn each(&self, purse: &BudgetTracker<'_>, mut act: impl FnMut()) -> bool {
         self.taken.borrow_mut().clear();
         loop {
             self.asked.set(0);
@@ -61,7 +61,7 @@ impl Choices {
         }
     }
 
-    /// One of so many.
+    /// Chooses an index below `count`.
     fn one_of(&self, count: usize) -> usize {
         let mut taken = self.taken.borrow_mut();
         let at = self.asked.replace(self.asked.get() + 1);
@@ -72,20 +72,22 @@ impl Choices {
     }
 }
 
-/// Bound on the states visited.
+/// Limit of visited states.
 const MAX_STATES: usize = 1_000_000;
 
-/// States that are remembered for which there is room at once: more than small tests have.
+/// Initial capacity of the set of visited states, larger than small tests need.
 const FEW_STATES: usize = 28;
-/// The same for states that wait for their turn.
+/// Initial capacity of the stack of open states.
 const FEW_OPEN: usize = 8;
 
 /// The position of a thread that has run to its end.
 const DONE: u64 = u64::MAX;
 
-/// A state of the program: whether a thread is stuck, memory by location (two words for each where one has more than
-/// eight bytes), then what [`Layout`] says for each thread; where initial values are undefined, at the end for each location
-/// the bytes that still are, as bits.
+/// A program state, packed into words.
+///
+/// It holds a stuck flag, memory by location (two words each if one has more than eight bytes), then the
+/// [`Layout`] of each thread. If initial values are undefined, the bytes that are still undefined follow as
+/// bits, for each location.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State(Vec<u64>);
 
@@ -99,7 +101,7 @@ impl State {
     }
 }
 
-/// Where a thread's part of the state is.
+/// The position of a thread's words in the state.
 #[derive(Clone, Debug)]
 struct Layout {
     /// The position, [`DONE`] at the end; the registers follow it.
@@ -112,36 +114,38 @@ struct Layout {
     arrived: usize,
 }
 
-/// How many words count the arrivals of a thread: one for each execution scope.
+/// Number of words that count a thread's arrivals: one per execution scope.
 fn words_of_arrivals(thread: &Thread) -> usize {
     let has = |i: &Instruction| matches!(i.kind, InstructionKind::SplitBarrier(_));
     if thread.instructions.iter().any(has) { 2 } else { 0 }
 }
 
-/// The lowest bytes of a word.
+/// Returns a mask of the lowest bytes of a word.
 fn low_bytes(bytes: u32) -> u64 {
     if bytes < 8 { (1 << (8 * bytes)) - 1 } else { u64::MAX }
 }
 
-/// A program that is run step by step.
+/// The state-transition machine of one test.
 pub(crate) struct Machine<'a> {
     test: &'a Test,
     turns: Turns,
     unroll: u32,
     observables: &'a [Observable],
     threads: Vec<Layout>,
-    /// Whether threads are submitted or called.
+    /// True if threads are submitted or called.
     calls: bool,
     /// Words of memory for each location.
     words: usize,
-    /// The types of registers, for each thread; only arithmetic and branches ask.
+    /// The register types of each thread, computed on demand for arithmetic and branches.
     types: OnceCell<Vec<Vec<ScalarType>>>,
-    /// The pairs of `ssw` whose first instruction a branch may skip, with the word of the state that is set once the second
-    /// went ahead: from then on the first is never executed.
+    /// The pairs of `ssw` whose first instruction a branch may skip.
+    ///
+    /// Each has a word of the state that is set once the second instruction ran first. After that the first
+    /// is never executed.
     skippable: Vec<(&'a SystemSync, usize)>,
-    /// The first of the words that say which bytes are still undefined, where any are at first.
+    /// Index of the first word of undefined-byte masks, if the test has undefined initial values.
     undefined: Option<usize>,
-    /// The values that undefined ones are tried with.
+    /// The values tried for undefined initial values.
     domain: Vec<Value>,
     choices: Choices,
     /// Words of a state.
@@ -149,7 +153,7 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// Each back-jump is taken less than `unroll` times.
+    /// Creates the machine; each back edge is taken less than `unroll` times.
     pub(crate) fn new(test: &'a Test, observables: &'a [Observable], unroll: u32) -> Machine<'a> {
         let words = if test.locations.iter().any(|location| location.bytes() > 8) { 2 } else { 1 };
         let mut next = 1 + words * test.locations.len();
@@ -217,14 +221,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The outcomes of all runs that end, and whether all runs were tried.
-    pub(crate) fn outcomes(&mut self, turns: Turns, purse: &Purse<'_>) -> (QuickSet<Outcome>, bool) {
+    /// Returns the outcomes of all terminating runs, and true if all runs were tried.
+    pub(crate) fn outcomes(&mut self, turns: Turns, purse: &BudgetTracker<'_>) -> (QuickSet<Outcome>, bool) {
         self.turns = turns;
         let mut outcomes = QuickSet::default();
         let mut seen: QuickSet<Box<[u64]>> = QuickSet::default();
         let mut state = self.initial();
         let mut next = state.clone();
-        // One state after the other, each a row.
+        // Open states are stored as rows of one vector.
         let mut open = Vec::with_capacity(FEW_OPEN * state.0.len());
         open.extend_from_slice(&state.0);
         let mut complete = true;
@@ -255,13 +259,13 @@ impl<'a> Machine<'a> {
         (outcomes, complete)
     }
 
-    /// Whether a state that a move of the thread leads to has to be looked at; it is remembered then.
+    /// Returns true if the successor state was not visited before, and marks it as visited.
     fn is_new(&self, state: &State, thread: usize, seen: &mut QuickSet<Box<[u64]>>) -> bool {
-        // A path that takes a back-jump once too often never ends.
+        // A path that exceeds the loop bound never terminates.
         if state.is_stuck() {
             return false;
         }
-        // A state with one way into it needs no memory.
+        // A state with a single predecessor cannot be reached twice, so it is not stored.
         if self.alone(state, thread) {
             return true;
         }
@@ -309,13 +313,14 @@ impl<'a> Machine<'a> {
         words_of_arrivals(&self.test.threads[thread])
     }
 
-    /// The word that counts the arrivals of a thread at split barriers of a scope; `None` where it has no split barriers.
+    /// Returns the word that counts a thread's arrivals at split barriers of a scope; `None` without split
+    /// barriers.
     fn arrivals(&self, thread: usize, scope: Scope) -> Option<usize> {
         let words = self.words_of_arrivals(thread);
         (words > 0).then(|| self.threads[thread].arrived + usize::from(scope == Scope::Subgroup))
     }
 
-    /// Whether all whom a wait of the thread waits for have arrived as often as it has.
+    /// Returns true if all partners of the thread's wait have arrived as often as it has.
     fn all_arrived(&self, state: &State, thread: usize, scope: Scope) -> bool {
         let own = self.arrivals(thread, scope).map_or(0, |word| state.0[word]);
         (0..self.test.threads.len()).all(|other| {
@@ -324,7 +329,7 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Whether no other thread can still move: then no other run meets this one again.
+    /// Returns true if no other thread can still move. Then no other run reaches this state again.
     fn alone(&self, state: &State, thread: usize) -> bool {
         self.threads.iter().enumerate().all(|(other, layout)| other == thread || state.0[layout.at] == DONE)
     }
@@ -354,7 +359,7 @@ impl<'a> Machine<'a> {
         state.0[word] & (1 << (instruction % 64)) != 0
     }
 
-    /// One move of a thread, or a whole thread's run, to the state `next`; false where it cannot move.
+    /// Executes one step of a thread, or its whole run, into `next`; false if the thread is blocked.
     fn turn(&self, state: &State, thread: usize, next: &mut State) -> bool {
         if self.is_done(state, thread) || !self.may_start(state, thread) {
             return false;
@@ -373,7 +378,7 @@ impl<'a> Machine<'a> {
             }
             moved = true;
             self.settle(next, thread);
-            // Nobody can come between the turns of the last one.
+            // The last running thread cannot be interleaved, so its steps need no intermediate states.
             if self.turns == Turns::Interleaved && !self.alone(next, thread) {
                 break;
             }
@@ -381,7 +386,7 @@ impl<'a> Machine<'a> {
         moved
     }
 
-    /// Whether everything that must come before the thread's next instruction is done, or may yet be skipped.
+    /// Returns true if every predecessor of the thread's next instruction is done, or may still be skipped.
     fn may_start(&self, state: &State, thread: usize) -> bool {
         self.is_started(state, thread)
             && self.test.system_sync.iter().all(|sync| {
@@ -392,7 +397,7 @@ impl<'a> Machine<'a> {
             })
     }
 
-    /// Whether everything that must come before the thread's next instruction is done.
+    /// Returns true if every predecessor of the thread's next instruction is done.
     fn is_due(&self, state: &State, thread: usize) -> bool {
         self.test
             .system_sync
@@ -400,7 +405,7 @@ impl<'a> Machine<'a> {
             .all(|sync| !self.orders_next(state, thread, sync) || self.is_over(state, sync))
     }
 
-    /// Whether the pair puts the thread's next instruction after another thread's.
+    /// Returns true if the pair orders the thread's next instruction after another thread's.
     fn orders_next(&self, state: &State, thread: usize, sync: &SystemSync) -> bool {
         usize::from(sync.to.thread.0) == thread
             && sync.from.thread != sync.to.thread
@@ -411,7 +416,8 @@ impl<'a> Machine<'a> {
                 .is_none_or(|i| usize::from(i) == self.at(state, thread) || self.turns == Turns::Serial)
     }
 
-    /// Whether the first side of the pair is done or skipped. Whoever is done stands past every instruction.
+    /// Returns true if the first side of the pair is done or skipped. A finished thread is past every
+    /// instruction.
     fn is_over(&self, state: &State, sync: &SystemSync) -> bool {
         let other = usize::from(sync.from.thread.0);
         self.is_done(state, other)
@@ -424,7 +430,7 @@ impl<'a> Machine<'a> {
             .is_some_and(|i| self.at(state, usize::from(sync.from.thread.0)) == usize::from(i))
     }
 
-    /// Whether the submission or shader call of the thread has come, where it has one.
+    /// Returns true if the thread needs no submission or shader call, or has received it.
     fn is_started(&self, state: &State, thread: usize) -> bool {
         if !self.calls {
             return true;
@@ -449,10 +455,10 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Runs what touches no memory: labels, jumps, arithmetic, memory barriers.
+    /// Executes instructions that do not access memory: labels, jumps, arithmetic, memory barriers.
     fn settle(&self, state: &mut State, thread: usize) {
         loop {
-            // What went ahead of an instruction relied on its being skipped.
+            // An earlier step relied on this instruction being skipped.
             if self
                 .skippable
                 .iter()
@@ -488,7 +494,7 @@ impl<'a> Machine<'a> {
                         self.advance(state, thread);
                     }
                 }
-                // It comes with the others of its tangle.
+                // Subgroup operations execute together with the other lanes of the tangle.
                 InstructionKind::Subgroup(_) => return,
                 InstructionKind::ControlBarrier(_) => {
                     state.0[self.threads[thread].reached + at / 64] |= 1 << (at % 64);
@@ -512,7 +518,7 @@ impl<'a> Machine<'a> {
                     }
                     self.advance(state, thread);
                 }
-                // Whoever comes first keeps the others out: that is a choice.
+                // The first thread to enter excludes the others, so this is a scheduling choice.
                 InstructionKind::Interlock(Interlock {
                     end: InterlockEnd::Begin,
                     order: InterlockOrder::Unordered,
@@ -526,7 +532,7 @@ impl<'a> Machine<'a> {
                     if self.waits(state, thread, at) {
                         return;
                     }
-                    // What is ordered after another thread's instruction waits for it.
+                    // An instruction that is ordered after another thread's waits for it.
                     if self.gated(thread, at) && self.turns == Turns::Interleaved {
                         return;
                     }
@@ -604,13 +610,14 @@ impl<'a> Machine<'a> {
         state.0[self.threads[thread].at] = position as u64;
     }
 
-    /// Executes the memory access or control barrier that the thread stands at; false where it must wait.
+    /// Executes the thread's next memory access or control barrier; false if it must wait.
     fn step(&self, state: &mut State, thread: usize) -> bool {
         let at = self.at(state, thread);
         let Some(instruction) = self.test.threads[thread].instructions.get(at) else { return false };
         let goes_on = match &instruction.kind {
             InstructionKind::Access(access) if !access.is_vector() => self.perform(state, thread, access),
-            // Sequential consistency is an order of instructions, so all components of a vector are accessed at once.
+            // Sequential consistency orders instructions, so all components of a vector are accessed
+            // together.
             InstructionKind::Access(access) => access.lanes().all(|lane| self.perform(state, thread, &lane)),
             InstructionKind::ControlBarrier(barrier) => {
                 self.passes(state, thread, barrier) && !self.waits(state, thread, at)
@@ -642,10 +649,10 @@ impl<'a> Machine<'a> {
         true
     }
 
-    /// Executes a subgroup operation for all lanes that come to it, at once; false where one of them is not there yet.
+    /// Executes a subgroup operation for all participating lanes; false if one has not arrived.
     fn compute_together(&self, state: &mut State, thread: usize, operation: &SubgroupOperation) -> bool {
         let mut tangle = self.test.tangle(ThreadId(thread as u16), TangleInstance::Operation(&operation.id));
-        // Who is past it has skipped it.
+        // A lane past the operation has skipped it.
         tangle.retain(|lane| self.at(state, usize::from(lane.thread.0)) <= lane.instruction);
         let lanes: Vec<(usize, &SubgroupOperation)> = tangle
             .iter()
@@ -680,7 +687,7 @@ impl<'a> Machine<'a> {
         true
     }
 
-    /// Performs an access of one number; false where it must wait.
+    /// Performs a scalar access; false if it must wait.
     fn perform(&self, state: &mut State, thread: usize, access: &MemoryAccess) -> bool {
         let extent = Extent::of(self.test, &access.place);
         let scalar = access.place.scalar_type(self.test);
@@ -724,7 +731,7 @@ impl<'a> Machine<'a> {
         true
     }
 
-    /// Whether everyone whom a control barrier waits for has arrived.
+    /// Returns true if every thread that a control barrier waits for has arrived.
     fn passes(&self, state: &State, thread: usize, barrier: &ControlBarrier) -> bool {
         let mut arrived = 0;
         let mut missing = false;
@@ -740,7 +747,7 @@ impl<'a> Machine<'a> {
                     && barrier.execution_scope == candidate.execution_scope
                     && self.test.threads[thread].place.shares(other_thread.place, barrier.execution_scope)
                 {
-                    // Who stands there and has yet to wait for another thread has not arrived.
+                    // A thread at the barrier that must first wait for another thread has not arrived.
                     let waits = self.at(state, other) == index && !self.is_due(state, other);
                     if self.has_reached(state, other, index) && !waits {
                         arrived += 1;
@@ -756,7 +763,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The word that an access lies in, which it never leaves, and its place there in bits.
+    /// Returns the word that contains an extent, and the bit offset in it. No access crosses words.
     fn word(&self, extent: Extent) -> (usize, u32) {
         let first = 1 + self.words * usize::from(extent.storage.0);
         (first + (extent.offset / 8) as usize, 8 * (extent.offset % 8))
@@ -776,7 +783,7 @@ impl<'a> Machine<'a> {
         Value(value)
     }
 
-    /// Which bytes of an extent nobody has written yet where the initial value is undefined, as bits.
+    /// Returns the bytes of an extent that still have their undefined initial value, as bits.
     fn undefined_bytes(&self, state: &State, extent: Extent) -> u64 {
         let of_storage = self.undefined.map_or(0, |first| state.0[first + usize::from(extent.storage.0)]);
         (of_storage >> extent.offset) & ((1 << extent.bytes) - 1)
@@ -791,7 +798,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Whether a wait, a shader call or an interlocked section has to wait for other threads.
+    /// Returns true if a wait, a shader call or an interlocked section must wait for other threads.
     fn waits(&self, state: &State, thread: usize, at: usize) -> bool {
         let done = |other: &ThreadId| self.is_done(state, usize::from(other.0));
         match &self.test.threads[thread].instructions[at].kind {
@@ -810,7 +817,7 @@ impl<'a> Machine<'a> {
                 match interlock.order {
                     // Sections of earlier columns come first.
                     InterlockOrder::Ordered => (0..thread).any(not_behind_end),
-                    // Nobody else is inside; where threads run as a whole nobody can be.
+                    // No other thread is inside; under serial execution none can be.
                     InterlockOrder::Unordered => {
                         let inside = |number: usize| {
                             let begin = at(number, InterlockEnd::Begin);

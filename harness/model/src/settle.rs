@@ -1,19 +1,20 @@
-//! Predictions that are too long to list, completed for the outcomes that were seen.
+//! Completes predictions without an outcome list, for the outcomes that a run observed.
 
 use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
 use crate::allows::OutcomeQuestion;
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::sequential::{Machine, Turns};
 use crate::{Model, Options, PredictError};
 
-/// Completes a prediction whose outcomes are too many to list, for the outcomes in `seen`: each gets its row, and the
-/// prediction counts as complete, since what was not seen needs no row to be judged. `None` where that is not possible:
-/// the prediction was cut short, so that races are not excluded, or the time was up.
+/// Completes a prediction with too many outcomes to list, for the outcomes in `seen`.
 ///
-/// A prediction that is complete stays as it is.
+/// Each of them gets a row. The prediction then counts as complete, since outcomes that were not observed
+/// need no row. Returns `None` if the prediction was cut short, so that races are not excluded, or if the
+/// budget ran out. A complete prediction stays unchanged.
 ///
 /// # Errors
+///
 /// As for [`predict`](crate::predict).
 pub fn settle<'o>(
     prediction: &Prediction,
@@ -25,12 +26,12 @@ pub fn settle<'o>(
     if prediction.complete {
         return Ok(Some(prediction.clone()));
     }
-    // Rows of a search that was cut short may be wrong; those of an unlisted one are not there.
+    // Rows of a search that was cut short may be wrong; an unlisted search has no rows.
     let sound = prediction.race == Race::Free || prediction.outcomes.is_empty();
     if prediction.race == Race::Unknown || prediction.cut > 0 || !sound || test.dialect == Dialect::Hsa {
         return Ok(None);
     }
-    let purse = Purse::new(options.budget);
+    let purse = BudgetTracker::new(options.budget);
     let Some(Ok(sequential)) = Model::shipped("sc") else { return Ok(None) };
     let allowed = OutcomeQuestion::new(test, model, options)?;
     let strong = OutcomeQuestion::new(test, &sequential, options)?;
@@ -49,7 +50,7 @@ pub fn settle<'o>(
         let filtered =
             test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &prediction.observables, filter));
         let serial = serial.contains(outcome);
-        // Whether only values out of thin air show it is not asked here: the mark decides no verdict.
+        // The out-of-thin-air mark is not computed, since it decides no verdict.
         let says = PredictedOutcome { allowed, weak: !strong, serial, filtered, thin_air: false };
         settled.outcomes.insert(outcome.clone(), says);
     }

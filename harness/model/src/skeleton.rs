@@ -33,17 +33,18 @@ pub(crate) struct Semantic {
     pub(crate) rmw_fused: bool,
     /// One initial write for each name instead of one for each storage.
     pub(crate) initial_per_name: bool,
-    /// Control barriers meet by id in any thread and never block.
+    /// Control barriers synchronize by id across all threads and never block.
     pub(crate) barriers_anywhere: bool,
-    /// Final values are what a read of the device domain after everything sees, not the last write in `co`.
+    /// Final values are read by the device domain after all events, instead of the last write in `co`.
     pub(crate) final_device_read: bool,
     /// Values may come out of thin air.
     pub(crate) values_free: bool,
-    /// It has an account of hosts, domain operations, access masks, sizes, shader calls and interlocked sections.
+    /// The model defines hosts, domain operations, access masks, sizes, shader calls and interlocked
+    /// sections.
     pub(crate) whole_language: bool,
     /// If accesses to a storage differ in size, each of its bytes is a separate cell.
     pub(crate) cells_of_bytes: bool,
-    /// All of a vector access is one operation.
+    /// A whole vector access is one operation.
     pub(crate) vectors_whole: bool,
     /// Reconvergence of lanes after a divergent branch.
     pub(crate) tangling: Tangling,
@@ -93,9 +94,9 @@ pub(crate) struct Event {
     pub(crate) extent: Option<Extent>,
     /// First event of the same operation; the event itself if it is the only one.
     operation: u16,
-    /// The first event of the same vector access; of what is none, of the same operation.
+    /// The first event of the same vector access; for other accesses, of the same operation.
     vector: u16,
-    /// The write half's event of this cell, where this is the read half of a read-modify-write.
+    /// The write half in this cell, if this event is the read half of an RMW.
     write_half: Option<u16>,
     pub(crate) place: Option<Placement>,
 }
@@ -116,13 +117,13 @@ struct Half {
     half: SplitHalf,
     /// Execution scope.
     scope: Scope,
-    /// The instruction of the shader that it is.
+    /// The id of its barrier instruction in the shader.
     id: String,
     /// Number of earlier executions of this half and scope by the thread.
     round: u16,
 }
 
-/// A candidate execution without reads-from and modification order.
+/// A candidate execution without reads-from and modification order (pre-execution).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Skeleton {
     pub(crate) events: Vec<Event>,
@@ -134,9 +135,9 @@ pub(crate) struct Skeleton {
     pub(crate) constraints: Vec<Constraint<u16>>,
     /// Final values of [`Test::observables`], in that order.
     pub(crate) finals: Vec<FinalValue>,
-    /// Pairs of a read and a write that a `.test` file forces it to read from.
+    /// Reads-from edges that a `.test` file forces, as pairs of read and write.
     pub(crate) forced: Vec<(u16, u16)>,
-    /// Pairs of control-barrier events that meet.
+    /// Pairs of control-barrier events that synchronize.
     pub(crate) meetings: Vec<(u16, u16)>,
     /// The halves of split barriers.
     halves: Vec<Half>,
@@ -161,7 +162,7 @@ impl Event {
         }
     }
 
-    /// An event that does nothing yet; `here` is its number.
+    /// Creates an event without effect; `here` is its number.
     fn new(owner: Owner, instruction: Option<u16>, here: u16, place: Option<Placement>) -> Event {
         Event {
             owner,

@@ -1,4 +1,4 @@
-//! Values that are not known yet: expressions over what reads will return.
+//! Symbolic values: expressions over the results of reads.
 
 use litmus::{ArithmeticOperation, BranchRelation, ScalarType, Value};
 
@@ -10,18 +10,18 @@ pub(crate) type LocalRead = u16;
 pub(crate) enum Symbolic<R> {
     /// A known value.
     Known(Value),
-    /// What a read returns.
+    /// The result of a read.
     Read(R),
     /// An operation on two values of a type.
     Operation(ArithmeticOperation, ScalarType, Box<(Symbolic<R>, Symbolic<R>)>),
-    /// Some bytes of a value: how many are left out before them, how many there are.
+    /// Some bytes of a value: the number skipped, and the number taken.
     Part(u32, u32, Box<Symbolic<R>>),
-    /// A value put together from parts, each with the number of bytes before it.
+    /// A value concatenated from parts, each with its byte offset.
     Join(Vec<(u32, Symbolic<R>)>),
 }
 
 impl<R: Copy> Symbolic<R> {
-    /// An operation, computed at once where both operands are known.
+    /// Builds an operation, folded if both operands are known.
     pub(crate) fn operation(
         operation: ArithmeticOperation,
         ty: ScalarType,
@@ -34,7 +34,7 @@ impl<R: Copy> Symbolic<R> {
         }
     }
 
-    /// `bytes` bytes of a value, from byte `before` on, as a value of their own.
+    /// Returns `bytes` bytes of a value, starting at byte `before`.
     pub(crate) fn part(self, before: u32, bytes: u32) -> Symbolic<R> {
         match self {
             Symbolic::Known(value) => Symbolic::Known(bytes_of(value, before, bytes)),
@@ -42,7 +42,7 @@ impl<R: Copy> Symbolic<R> {
         }
     }
 
-    /// The value where it depends on no read.
+    /// Returns the value if it depends on no read.
     pub(crate) fn known(&self) -> Option<Value> {
         match self {
             Symbolic::Known(value) => Some(*value),
@@ -50,7 +50,7 @@ impl<R: Copy> Symbolic<R> {
         }
     }
 
-    /// The value when `read` gives the value of every read it depends on; `None` as soon as one is not known.
+    /// Evaluates the expression, with `read` for the value of each read; `None` if one is unknown.
     pub(crate) fn evaluate(&self, read: &mut impl FnMut(R) -> Option<Value>) -> Option<Value> {
         match self {
             Symbolic::Known(value) => Some(*value),
@@ -71,7 +71,7 @@ impl<R: Copy> Symbolic<R> {
         }
     }
 
-    /// Visits the reads it depends on.
+    /// Visits the reads that the expression depends on.
     pub(crate) fn for_each_read(&self, visit: &mut impl FnMut(R)) {
         match self {
             Symbolic::Known(_) => {}
@@ -85,7 +85,7 @@ impl<R: Copy> Symbolic<R> {
         }
     }
 
-    /// The same expression over what its reads stand for.
+    /// Substitutes an expression for each read.
     pub(crate) fn map<S: Copy>(&self, meaning: &impl Fn(R) -> Symbolic<S>) -> Symbolic<S> {
         match self {
             Symbolic::Known(value) => Symbolic::Known(*value),
@@ -109,11 +109,11 @@ fn bytes_of(value: Value, before: u32, bytes: u32) -> Value {
     Value(if bytes < 8 { shifted & ((1 << (8 * bytes)) - 1) } else { shifted })
 }
 
-/// What must hold of the values read for control to have taken a path.
+/// A path constraint: a relation between two values that holds if control takes the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Constraint<R> {
     pub(crate) relation: BranchRelation,
-    /// Whether the relation must hold or must not.
+    /// True if the relation must hold, false if it must not.
     pub(crate) holds: bool,
     pub(crate) left: Symbolic<R>,
     pub(crate) right: Symbolic<R>,
@@ -122,14 +122,14 @@ pub(crate) struct Constraint<R> {
 }
 
 impl<R: Copy> Constraint<R> {
-    /// Whether it is met; `None` while a read is not known.
+    /// Returns true if the constraint is satisfied; `None` while a read is unknown.
     pub(crate) fn met(&self, read: &mut impl FnMut(R) -> Option<Value>) -> Option<bool> {
         let left = self.left.evaluate(read)?.signed(self.scalar);
         let right = self.right.evaluate(read)?.signed(self.scalar);
         Some(self.relation.holds(left, right) == self.holds)
     }
 
-    /// The same constraint over what its reads stand for.
+    /// Substitutes an expression for each read.
     pub(crate) fn map<S: Copy>(&self, meaning: &impl Fn(R) -> Symbolic<S>) -> Constraint<S> {
         Constraint {
             relation: self.relation,

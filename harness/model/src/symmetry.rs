@@ -1,21 +1,25 @@
-//! Threads that may change places: those of a lock, each doing the same as the others.
+//! Thread symmetry reduction: explores one representative of each orbit of interchangeable threads.
 //!
-//! A swap of two threads, subgroups, workgroups or queue families is a symmetry of a test where each of their threads has the
-//! paths of the one that it changes places with, up to names of memory that change places as well. Executions come in
-//! families of one for each combination of swaps, which race and answer alike: it is enough to look at one of each family.
+//! A swap of two threads, subgroups, workgroups or queue families is a symmetry of a test under one
+//! condition. Each of their threads must have the paths of its counterpart, up to memory names that are
+//! swapped too. Executions form orbits under the combinations of swaps. All executions of an orbit have the
+//! same races and answers, so one representative per orbit is enough.
 //!
-//! Where no scope is as narrow as a subgroup, or as a workgroup, the model of Vulkan says the same wherever threads are in these, so that
-//! all of them may change places and not only those of one. What its text asks of a subgroup or a workgroup are links of chains of
-//! availability and visibility, and the domains that they lead to. Operations of device scope are in all narrower instances too
-//! (`in-subgroup`, `in-workgroup`), so that each such link is also one of the queue family, and each domain is in the device's. Of
-//! narrower operations the links lead on where those of the queue family do not (`in-device`); but where all semantics name the same
-//! storage classes, a chain of them is one happens-before by these classes, and its first link reaches as far as the last
-//! (VK-AVC-01, VK-AVC-02, VK-VISC-01, VK-VISC-02, VK-AVSEM-07). Which invocations a control barrier joins is its execution scope.
+//! If no scope is as narrow as a subgroup, or as a workgroup, the Vulkan model does not depend on the
+//! placement of threads in these. Then all threads may be swapped, not only those of one group. The model
+//! refers to subgroups and workgroups only in links of availability and visibility chains, and in the domains
+//! that these reach. Operations of device scope are in all narrower instances too (`in-subgroup`,
+//! `in-workgroup`). So each such link is also a link of the queue family, and each domain is contained in the
+//! device's. Links of narrower operations extend chains that links of the queue family do not (`in-device`).
+//! But if all semantics name the same storage classes, such a chain is one happens-before edge by these
+//! classes. Its first link then reaches as far as its last (VK-AVC-01, VK-AVC-02, VK-VISC-01, VK-VISC-02,
+//! VK-AVSEM-07). The execution scope of a control barrier determines the invocations that it joins.
 //!
-//! Reads beside one another, of several storages and no atomics, may stand in any order where nothing hangs on what they return: each
-//! of a row of numbers read in turn, whoever wrote it. Of program order Vulkan's model asks for nothing but pairs of one location,
-//! pairs with an end that has semantics or is an operation of the API or a shader call, and, to find an availability operation, pairs
-//! that begin at a write.
+//! Adjacent non-atomic reads of different storages commute if nothing depends on the values that they return.
+//! An example is a thread that reads a row of results, one after the other, whichever thread wrote each.
+//! Vulkan's model uses program order only for three sets of pairs: pairs of one location; pairs with an end
+//! that has semantics, or is an API operation or a shader call; and pairs that begin at a write, to find an
+//! availability operation.
 
 mod names;
 mod tellings;
@@ -27,52 +31,53 @@ use litmus::{
     Placement, Scope, Semantics, StorageClassSet, Term, Test, ThreadId,
 };
 
-use self::names::{Aside, Names};
-pub(crate) use self::tellings::Tellings;
-use crate::line::Taken;
+use self::names::{IgnoredNames, NameMatching};
+pub(crate) use self::tellings::ConditionOrbit;
+use crate::line::PathChoice;
 use crate::path::{Path, StepKind};
 use crate::quick::QuickSet;
 use crate::skeleton::{Owner, Semantic, Skeleton, Tags};
 
-/// Steps of all paths at most that are compared.
-const MOST_STEPS: usize = 4_000;
+/// Limit of compared steps over all paths.
+const MAX_COMPARED_STEPS: usize = 4_000;
 
-/// The symmetries of a test.
+/// The symmetries of a test, as generating swaps.
 #[derive(Debug, Default)]
 pub(crate) struct Symmetry {
     swaps: Vec<Swap>,
-    /// Whether the condition of the question says the same of what is swapped.
-    condition: bool,
+    /// True if every swap preserves the condition of the question.
+    preserves_condition: bool,
 }
 
-/// Two blocks of threads that may change places, thread by thread.
+/// Two blocks of threads that may be swapped, thread by thread.
 #[derive(Debug)]
 struct Swap {
     blocks: [Vec<usize>; 2],
-    /// The names of memory that change places, both ways.
+    /// The memory names that are swapped with them, in both directions.
     names: BTreeMap<LocationId, LocationId>,
 }
 
-/// What the symmetries of a test leave of those of one skeleton: pairs of writes to one storage, of which the first may be
-/// demanded to come before the second.
+/// Symmetry breaking for one event structure: pairs of writes to one storage, the first of which may be
+/// required to come first.
 #[derive(Debug, Default)]
-pub(crate) struct Alike {
-    pub(crate) ordered: Vec<(usize, usize)>,
-    /// Whether the condition of the question says the same of what is swapped.
-    pub(crate) condition: bool,
+pub(crate) struct SymmetryBreaking {
+    pub(crate) ordered_writes: Vec<(usize, usize)>,
+    /// True if every swap preserves the condition of the question.
+    pub(crate) preserves_condition: bool,
 }
 
 impl Symmetry {
-    /// The symmetries of a test whose threads have these paths. What the model says nothing of does not count.
+    /// Finds the symmetries of a test whose threads have these paths. Parts that the model ignores are not
+    /// compared.
     pub(crate) fn new(test: &Test, paths: &[Vec<Path>], semantic: Semantic) -> Symmetry {
-        let mut symmetry = Symmetry { swaps: Vec::new(), condition: true };
-        // A lane's number counts, so that lanes may not change places.
+        let mut symmetry = Symmetry { swaps: Vec::new(), preserves_condition: true };
+        // A lane's number can be observed, so lanes are never swapped.
         let is_plain = |path: &Path| {
             path.steps.iter().all(|step| !matches!(step.kind, StepKind::System | StepKind::Subgroup(_)))
         };
         let plain = test.system_sync.is_empty() && test.khronos.is_none();
         let steps: usize = paths.iter().flatten().map(|path| path.steps.len() + 1).sum();
-        if !plain || steps > MOST_STEPS || !paths.iter().flatten().all(is_plain) {
+        if !plain || steps > MAX_COMPARED_STEPS || !paths.iter().flatten().all(is_plain) {
             return symmetry;
         }
         let mut places: Vec<Placement> = Vec::new();
@@ -83,7 +88,7 @@ impl Symmetry {
             }
         }
         if semantic.placed_by_scope {
-            let narrowest = narrowest(test, paths);
+            let narrowest = narrowest_scope(test, paths);
             for place in &mut places {
                 place.workgroup = if narrowest > Scope::Workgroup { 0 } else { place.workgroup };
                 place.subgroup = if narrowest > Scope::Subgroup { 0 } else { place.subgroup };
@@ -98,16 +103,16 @@ impl Symmetry {
             &|thread| [places[thread].queue_family, places[thread].workgroup, 0, 0],
             &|thread| [places[thread].queue_family, 0, 0, 0],
         ];
-        let aside = Aside::new(test, paths, semantic);
+        let aside = IgnoredNames::new(test, paths, semantic);
         for (level, key) in keys.iter().enumerate() {
             let mut units: BTreeMap<[u32; 4], Vec<usize>> = BTreeMap::new();
             (0..places.len()).for_each(|thread| units.entry(key(thread)).or_default().push(thread));
-            // Of the units in one parent those that may change places, each swapped with the one before it.
+            // Adjacent interchangeable units of one parent, each swapped with its predecessor.
             let mut classes: Vec<(Option<[u32; 4]>, Vec<usize>)> = Vec::new();
             for unit in units.into_values() {
                 let parent = keys.get(level + 1).and_then(|key| Some(key(*unit.first()?)));
                 let swap = classes.iter_mut().filter(|(other, _)| *other == parent).find_map(|(_, last)| {
-                    let swap = swap(test, paths, (&places, &aside), last, &unit)?;
+                    let swap = find_swap(test, paths, (&places, &aside), last, &unit)?;
                     *last = unit.clone();
                     Some(swap)
                 });
@@ -118,19 +123,21 @@ impl Symmetry {
             }
         }
         let observed: Vec<Observable> = test.observables();
-        symmetry.swaps.retain(|swap| swap.keeps(test.filter.as_ref()) && swap.keeps_observed(&observed));
+        symmetry.swaps.retain(|swap| {
+            swap.preserves_condition(test.filter.as_ref()) && swap.preserves_observed(&observed)
+        });
         let condition = test.question.as_ref().map(|question| &question.condition);
-        symmetry.condition = symmetry.swaps.iter().all(|swap| swap.keeps(condition));
+        symmetry.preserves_condition = symmetry.swaps.iter().all(|swap| swap.preserves_condition(condition));
         symmetry
     }
 
-    /// Whether nothing may change places.
+    /// Returns true if the test has no symmetry.
     pub(crate) fn is_empty(&self) -> bool {
         self.swaps.is_empty()
     }
 
-    /// Threads that may change places one by one, each with the one before it.
-    fn rows(&self) -> Vec<Vec<usize>> {
+    /// Returns chains of threads, each interchangeable with its predecessor.
+    fn interchangeable_rows(&self) -> Vec<Vec<usize>> {
         let mut rows: Vec<Vec<usize>> = Vec::new();
         for Swap { blocks, .. } in &self.swaps {
             if let [[left], [right]] = blocks.each_ref().map(Vec::as_slice) {
@@ -143,15 +150,17 @@ impl Symmetry {
         rows
     }
 
-    /// Visits combinations of paths of which each stands for all that are alike by threads that change places one by one, with their
-    /// number, as long as `visit` says so: `many` says how many paths each thread has, and `may_take` which combinations there are.
-    pub(crate) fn for_each_first<E>(
+    /// Visits one representative of each orbit under swaps of single threads, with the orbit's size, while
+    /// `visit` returns true.
+    ///
+    /// `many` is the number of paths of each thread; `may_take` excludes combinations.
+    pub(crate) fn for_each_representative<E>(
         &self,
         many: &[usize],
-        may_take: &dyn Fn(&[Taken]) -> bool,
+        may_take: &dyn Fn(&[PathChoice]) -> bool,
         visit: &mut impl FnMut(&[usize], u64) -> Result<bool, E>,
     ) -> Result<(), E> {
-        let mut rows = self.rows();
+        let mut rows = self.interchangeable_rows();
         for thread in 0..many.len() {
             if !rows.iter().flatten().any(|known| *known == thread) {
                 rows.push(vec![thread]);
@@ -161,14 +170,14 @@ impl Symmetry {
             .iter()
             .flat_map(|row| row.iter().enumerate().map(|(at, thread)| (*thread, at + 1 == row.len())))
             .collect();
-        // One thread after the other takes a path; those behind it in its row take the same or a later one.
-        let mut taken = vec![Taken::From(0); many.len()];
+        // Each thread in turn takes a path; later threads of its row take the same path or a later one.
+        let mut taken = vec![PathChoice::From(0); many.len()];
         let mut at = 0;
         let mut next = 0;
         loop {
             let Some(&(thread, ends)) = order.get(at) else {
-                let chosen: Vec<usize> = taken.iter().map(|taken| taken.least()).collect();
-                let count = rows.iter().fold(1u64, |all, row| all.saturating_mul(orders(row, &chosen)));
+                let chosen: Vec<usize> = taken.iter().map(|taken| taken.first_path()).collect();
+                let count = rows.iter().fold(1u64, |all, row| all.saturating_mul(count_orders(row, &chosen)));
                 if !visit(&chosen, count)? || at == 0 {
                     return Ok(());
                 }
@@ -181,8 +190,8 @@ impl Symmetry {
                 None => Vec::new(),
             };
             let path = (next..many[thread]).find(|path| {
-                taken[thread] = Taken::Path(*path);
-                behind.iter().for_each(|other| taken[*other] = Taken::From(*path));
+                taken[thread] = PathChoice::Path(*path);
+                behind.iter().for_each(|other| taken[*other] = PathChoice::From(*path));
                 may_take(&taken)
             });
             match path {
@@ -191,18 +200,18 @@ impl Symmetry {
                     next = if ends { 0 } else { path };
                 }
                 None => {
-                    taken[thread] = Taken::From(0);
-                    behind.iter().for_each(|other| taken[*other] = Taken::From(0));
+                    taken[thread] = PathChoice::From(0);
+                    behind.iter().for_each(|other| taken[*other] = PathChoice::From(0));
                     let Some(before) = at.checked_sub(1) else { return Ok(()) };
                     at = before;
-                    next = taken[order[at].0].least() + 1;
+                    next = taken[order[at].0].first_path() + 1;
                 }
             }
         }
     }
 
-    /// The combinations of paths that are alike, this one first, until `visit` has enough.
-    pub(crate) fn for_each_alike<E>(
+    /// Visits the path combinations in the orbit of `chosen`, itself first, until `visit` returns false.
+    pub(crate) fn for_each_in_orbit<E>(
         &self,
         chosen: &[usize],
         visit: &mut impl FnMut(&[usize]) -> Result<bool, E>,
@@ -225,8 +234,8 @@ impl Symmetry {
         Ok(())
     }
 
-    /// The first of the combinations of paths, by number, that are alike.
-    pub(crate) fn first_alike(&self, chosen: &[usize]) -> Vec<usize> {
+    /// Returns the lexicographically smallest combination of paths in the orbit that pairwise swaps reach.
+    pub(crate) fn orbit_representative(&self, chosen: &[usize]) -> Vec<usize> {
         let mut first = chosen.to_vec();
         let mut changed = true;
         while changed {
@@ -242,8 +251,8 @@ impl Symmetry {
         first
     }
 
-    /// What is alike in a skeleton whose threads take these paths.
-    pub(crate) fn alike(&self, chosen: &[usize], skeleton: &Skeleton) -> Alike {
+    /// Returns the symmetry breaking of an event structure whose threads take these paths.
+    pub(crate) fn breaking_for(&self, chosen: &[usize], skeleton: &Skeleton) -> SymmetryBreaking {
         let mut ordered = Vec::new();
         for Swap { blocks: [left, right], names } in &self.swaps {
             if !left.iter().zip(right).all(|(a, b)| chosen[*a] == chosen[*b]) {
@@ -255,8 +264,8 @@ impl Symmetry {
                 (0..skeleton.len()).filter(|event| skeleton.events[*event].owner == owner).collect()
             };
             let pairs = events(left.first()).into_iter().zip(events(right.first()));
-            // One write to what stays where it is: that of a read-modify-write, where there is one, since of these each reads what the
-            // one before it wrote.
+            // One write to a name that the swap leaves in place. An RMW is preferred, since each RMW of a
+            // chain reads from its predecessor.
             let stays = pairs.filter(|(a, b)| {
                 let (a, b) = (&skeleton.events[*a], &skeleton.events[*b]);
                 let stays = a.reference.is_some_and(|name| !names.contains_key(&name));
@@ -266,15 +275,15 @@ impl Symmetry {
             let modifies = stays.iter().find(|(a, _)| skeleton.events[*a].tags.has(Tags::RMW));
             ordered.extend(modifies.or(stays.first()));
         }
-        Alike { ordered, condition: self.condition }
+        SymmetryBreaking { ordered_writes: ordered, preserves_condition: self.preserves_condition }
     }
 }
 
-/// In how many orders threads take the paths that are chosen for them.
-fn orders(row: &[usize], chosen: &[usize]) -> u64 {
+/// Counts the distinct assignments of the chosen paths to the threads of a row.
+fn count_orders(row: &[usize], chosen: &[usize]) -> u64 {
     let mut paths: Vec<usize> = row.iter().map(|thread| chosen[*thread]).collect();
     paths.sort_unstable();
-    // One kind of path after the other takes some of the places that are left.
+    // Multinomial coefficient: equal paths take some of the remaining positions.
     let (mut orders, mut places) = (1u128, 0u128);
     for alike in paths.chunk_by(|a, b| a == b) {
         for taken in 1..=alike.len() as u128 {
@@ -285,16 +294,16 @@ fn orders(row: &[usize], chosen: &[usize]) -> u64 {
     u64::try_from(orders).unwrap_or(u64::MAX)
 }
 
-impl Alike {
-    /// Whether something may change places, and the condition of the question says the same of it.
-    pub(crate) fn is_said_of_all(&self) -> bool {
-        self.condition && !self.ordered.is_empty()
+impl SymmetryBreaking {
+    /// Returns true if threads can be ordered and every swap preserves the condition.
+    pub(crate) fn can_break_symmetry(&self) -> bool {
+        self.preserves_condition && !self.ordered_writes.is_empty()
     }
 }
 
 impl Swap {
-    /// Whether of two names that change places both are observed in the end, or none.
-    fn keeps_observed(&self, observed: &[Observable]) -> bool {
+    /// Returns true if both or none of two swapped names are observed.
+    fn preserves_observed(&self, observed: &[Observable]) -> bool {
         observed.iter().all(|observable| match observable {
             Observable::Location(name, component) => {
                 let other = *self.names.get(name).unwrap_or(name);
@@ -304,37 +313,39 @@ impl Swap {
         })
     }
 
-    /// Whether a condition says the same after the swap.
-    fn keeps(&self, condition: Option<&Condition>) -> bool {
+    /// Returns true if the swap preserves a condition.
+    fn preserves_condition(&self, condition: Option<&Condition>) -> bool {
         let Some(condition) = condition else { return true };
         let same = |term: &Term| term.clone();
-        form(condition, &same) == form(condition, &|term| self.swapped(term))
+        canonical_form(condition, &same) == canonical_form(condition, &|term| self.swap_term(term))
     }
 
-    fn swapped(&self, term: &Term) -> Term {
+    fn swap_term(&self, term: &Term) -> Term {
         match term {
-            Term::Register(thread, register) => Term::Register(self.other(*thread), *register),
-            Term::Location(location, component) => Term::Location(self.name(*location), *component),
+            Term::Register(thread, register) => Term::Register(self.swap_thread(*thread), *register),
+            Term::Location(location, component) => Term::Location(self.swap_location(*location), *component),
             Term::Address(_) | Term::Constant(_) => term.clone(),
         }
     }
 
-    /// What stands in the place of an observable after the swap.
-    fn moved(&self, observable: &Observable) -> Observable {
+    /// Returns the observable that replaces another after the swap.
+    fn swap_observable(&self, observable: &Observable) -> Observable {
         match observable {
-            Observable::Register(thread, register) => Observable::Register(self.other(*thread), *register),
+            Observable::Register(thread, register) => {
+                Observable::Register(self.swap_thread(*thread), *register)
+            }
             Observable::Location(location, component) => {
-                Observable::Location(self.name(*location), *component)
+                Observable::Location(self.swap_location(*location), *component)
             }
         }
     }
 
-    fn name(&self, name: LocationId) -> LocationId {
+    fn swap_location(&self, name: LocationId) -> LocationId {
         *self.names.get(&name).unwrap_or(&name)
     }
 
-    /// The thread in the place of another.
-    fn other(&self, thread: ThreadId) -> ThreadId {
+    /// Returns the thread that replaces another after the swap.
+    fn swap_thread(&self, thread: ThreadId) -> ThreadId {
         let [left, right] = &self.blocks;
         let index = usize::from(thread.0);
         let other = left.iter().zip(right).find_map(|(a, b)| match index {
@@ -346,15 +357,15 @@ impl Swap {
     }
 }
 
-/// A condition over other terms as text, the same for all orders of its parts.
-fn form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String {
+/// Returns a condition over substituted terms as text, independent of the order of conjuncts and disjuncts.
+fn canonical_form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String {
     fn parts(condition: &Condition, and: bool, term: &dyn Fn(&Term) -> Term, all: &mut Vec<String>) {
         match (condition, and) {
             (Condition::And(left, right), true) | (Condition::Or(left, right), false) => {
                 parts(left, and, term, all);
                 parts(right, and, term, all);
             }
-            _ => all.push(form(condition, term)),
+            _ => all.push(canonical_form(condition, term)),
         }
     }
     match condition {
@@ -374,22 +385,22 @@ fn form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String {
             all.sort_unstable();
             format!("{}({})", if and { "and" } else { "or" }, all.join(", "))
         }
-        Condition::Not(inner) => format!("not {}", form(inner, term)),
+        Condition::Not(inner) => format!("not {}", canonical_form(inner, term)),
     }
 }
 
-/// The swap of two blocks of threads, where it is a symmetry of the program.
-fn swap(
+/// Returns the swap of two blocks of threads if it is a symmetry of the program.
+fn find_swap(
     test: &Test,
     paths: &[Vec<Path>],
-    (places, aside): (&[Placement], &Aside),
+    (places, aside): (&[Placement], &IgnoredNames),
     left: &[usize],
     right: &[usize],
 ) -> Option<Swap> {
-    if left.len() != right.len() || groups(places, left) != groups(places, right) {
+    if left.len() != right.len() || group_membership(places, left) != group_membership(places, right) {
         return None;
     }
-    let mut names = Names::new(test, aside);
+    let mut names = NameMatching::new(test, aside);
     for thread in 0..paths.len() {
         let other = |from: &[usize], to: &[usize]| {
             from.iter().position(|t| *t == thread).and_then(|at| to.get(at).copied())
@@ -424,13 +435,14 @@ fn swap(
     moved.iter().all(alike).then_some(Swap { blocks, names: moved })
 }
 
-/// The narrowest scope that counts for where threads are: that of an invocation where something hangs on that.
-fn narrowest(test: &Test, paths: &[Vec<Path>]) -> Scope {
+/// Returns the narrowest scope for which thread placement matters: invocation scope if an instruction
+/// observes placement.
+fn narrowest_scope(test: &Test, paths: &[Vec<Path>]) -> Scope {
     let mut narrowest = Scope::CrossDevice;
     let mut classes: Vec<StorageClassSet> = Vec::new();
     let mut note = |scope: Scope, semantics: Option<&Semantics>| {
         narrowest = match scope {
-            // These hold subgroups and workgroups in part.
+            // These scopes contain parts of subgroups and workgroups.
             Scope::ShaderCall | Scope::FragmentInterlock => Scope::Invocation,
             _ => narrowest.min(scope),
         };
@@ -467,8 +479,8 @@ fn narrowest(test: &Test, paths: &[Vec<Path>]) -> Scope {
     if narrowest >= Scope::Device || classes.len() <= 1 { narrowest } else { Scope::Invocation }
 }
 
-/// Which of some threads share a workgroup, and which a subgroup.
-fn groups(places: &[Placement], threads: &[usize]) -> Vec<[bool; 2]> {
+/// Returns which of the threads share a workgroup, and which a subgroup.
+fn group_membership(places: &[Placement], threads: &[usize]) -> Vec<[bool; 2]> {
     let shares = |one: usize, other: usize| {
         [Scope::Workgroup, Scope::Subgroup]
             .map(|scope| places[one].instance(scope) == places[other].instance(scope))
@@ -483,7 +495,8 @@ mod tests {
     use super::{Semantic, Symmetry};
     use crate::path::paths;
 
-    /// The swaps of a test, as threads; a bar where its condition tells them apart. Where threads are counts.
+    /// Prints the swaps of a test as threads, with a bar if its condition distinguishes them. Placement
+    /// matters.
     fn swaps(columns: &[&str], init: &str, end: &str) -> String {
         swaps_where(false, columns, init, end)
     }
@@ -508,7 +521,7 @@ mod tests {
             .swaps
             .iter()
             .map(|swap| format!("{}-{}", block(&swap.blocks[0]), block(&swap.blocks[1])));
-        swaps.collect::<Vec<_>>().join(" ") + if symmetry.condition { "" } else { " |" }
+        swaps.collect::<Vec<_>>().join(" ") + if symmetry.preserves_condition { "" } else { " |" }
     }
 
     const ALL: &str = "exists (x == 7)";
@@ -521,7 +534,8 @@ mod tests {
             "P2@sg 0, wg 0, qf 0; st.sc0 x, 1",
         ];
         assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1 1-2");
-        // In a subgroup of its own a thread changes places with none, nor does its subgroup with one of two.
+        // A thread in a separate subgroup has no counterpart, and its subgroup cannot be swapped with one of
+        // two threads.
         let apart = [columns[0], columns[1], "P2@sg 1, wg 0, qf 0; st.sc0 x, 1"];
         assert_eq!(swaps(&apart, "x = 0;", ALL), "0-1");
         // Another value, another path, another strength.
@@ -555,7 +569,7 @@ mod tests {
         assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 1)]), "");
     }
 
-    /// Workgroups and subgroups are looked at as far as scopes are as narrow.
+    /// Workgroup and subgroup placement is compared only if some scope is as narrow.
     #[test]
     fn threads_change_places_over_what_no_scope_names() {
         let said = |bodies: [&str; 2]| {
@@ -582,7 +596,7 @@ mod tests {
         // One narrow scope anywhere.
         let narrow = ["st.atom.dv.sc0 x, 1", "ld.atom.sg.sc0 r0, x"];
         assert_eq!(said(narrow), "");
-        // Chains over several storage classes, which only operations of device scope take to the device.
+        // Chains over several storage classes, which only operations of device scope extend to the device.
         let chain =
             |scope| format!("membar.acq.{scope}.semsc0; st.sc0 x, 1; membar.rel.{scope}.semsc0.semsc1");
         assert_eq!(same(&chain("qf")), "0-1");
@@ -608,7 +622,7 @@ mod tests {
         assert_eq!(said(other, "x = 0; a = 0; b = 2;", ALL), "");
         assert_eq!(said(other, "x = 0; a = 0; b = 0; c aliases a;", ALL), "");
         assert_eq!(said(other, "x = 0; a = 0; b aliases a;", ALL), "");
-        // What changes places in one instruction stays where it is in another.
+        // A name that one instruction swaps and another leaves in place.
         assert_eq!(said("st.sc0 b, 1; st.sc0 x, 1", "x = 0; a = 0; b = 0;", ALL), "");
         // Conditions, and filters.
         assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (a == 1 /\\ b == 2)"), "0-1 |");

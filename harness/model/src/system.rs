@@ -1,4 +1,4 @@
-//! What the host, the API, shader calls and interlocked sections add to an execution besides events of the shaders.
+//! Events and orders of the host, the API, shader calls and interlocked sections.
 
 use litmus::{
     AccessMask, Flow, InstructionKind, InterlockEnd, InterlockOrder, LocationId, Place, SystemOperation,
@@ -7,23 +7,23 @@ use litmus::{
 
 use crate::skeleton::{Event, Owner, Tags};
 
-/// Fragments with unordered sections at most: all their orders are looked at.
+/// Limit of fragments with unordered sections: all of their orders are enumerated.
 const MAX_UNORDERED: usize = 5;
 
-/// Where such an instruction stands among the events of an execution.
+/// The position of such an instruction among the events of an execution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     pub(crate) thread: ThreadId,
     /// Index into the thread's instructions.
     pub(crate) instruction: u16,
-    /// The first event of what comes after it; a wait's own operation comes after what is waited for.
+    /// The first event after the instruction; a wait's own operation follows the events it waits for.
     pub(crate) next: u16,
 }
 
 /// The events of an operation of the API, in the order in which they take place.
 pub(crate) fn operation_tags(operation: &SystemOperation) -> &'static [u64] {
     match operation {
-        // What names no access publishes nothing, and what comes after it is not carried on by it.
+        // An operation that names no access publishes nothing, and does not extend a chain.
         SystemOperation::Available(AccessMask::NONE) | SystemOperation::Visible(AccessMask::NONE) => &[0],
         SystemOperation::Available(mask) if mask.intersects(AccessMask::HOST_WRITE) => {
             &[Tags::DOMDEVICE, Tags::AVDEVICE]
@@ -43,7 +43,7 @@ pub(crate) fn operation_tags(operation: &SystemOperation) -> &'static [u64] {
     }
 }
 
-/// The instruction of an event, where it is of a thread.
+/// Returns the instruction of an event, if the event belongs to a thread.
 fn instruction_of<'t>(test: &'t Test, event: &Event) -> Option<&'t InstructionKind> {
     let (Owner::Thread(thread), Some(instruction)) = (event.owner, event.instruction) else { return None };
     test.thread(thread).instructions.get(usize::from(instruction)).map(|found| &found.kind)
@@ -68,7 +68,8 @@ fn events_of(events: &[Event], thread: ThreadId) -> impl Iterator<Item = u16> + 
         .map(|(index, _)| index as u16)
 }
 
-/// From every event of `caller` before `mark` to every event of `others`, or from those to everything after it.
+/// Orders every event of `caller` before `mark` before every event of `others`, or these before every event
+/// after `mark`.
 fn around<'e>(
     events: &'e [Event],
     mark: &'e Mark,
@@ -127,7 +128,7 @@ pub(crate) fn call_order(test: &Test, events: &[Event], marks: &[Mark]) -> Pairs
     }
 }
 
-/// For each thread a number that the shader-call-related threads share (`#shader-call-related`).
+/// Returns for each thread a number that its shader-call-related threads share (`#shader-call-related`).
 pub(crate) fn call_groups(test: &Test) -> Vec<usize> {
     let mut group: Vec<usize> = (0..test.threads.len()).collect();
     for (caller, thread) in test.threads.iter().enumerate() {
@@ -143,15 +144,17 @@ pub(crate) fn call_groups(test: &Test) -> Vec<usize> {
     group
 }
 
-/// Each way in which fragments that overlap may execute their sections one after another, as the threads in that order: that of the
-/// columns, or every one where sections are unordered. Threads without a section stay where they are.
+/// Returns the orders in which overlapping fragments may execute their sections, as sequences of threads.
+///
+/// Ordered sections follow the columns; unordered ones have every order. Threads without a section keep their
+/// position.
 pub(crate) fn interlock_orders(test: &Test) -> Vec<Vec<ThreadId>> {
     let columns: Vec<ThreadId> = (0..test.threads.len()).map(|index| ThreadId(index as u16)).collect();
     let mut orders = vec![columns];
     if test.interlock_order() != Some(InterlockOrder::Unordered) {
         return orders;
     }
-    // Every exchange of two threads of one section, of all orders that there are so far.
+    // Every exchange of two threads of one section, for all orders so far.
     for later in 1..test.threads.len() {
         for known in 0..orders.len() {
             for earlier in 0..later {
@@ -192,7 +195,7 @@ pub(crate) fn interlock_order(test: &Test, events: &[Event], order: &[ThreadId])
     pairs
 }
 
-/// Whether two threads are fragments that overlap: they name a common interlocked section.
+/// Returns true if two threads are fragments that overlap: they name a common interlocked section.
 pub(crate) fn overlap(test: &Test, left: ThreadId, right: ThreadId) -> bool {
     let sections = |thread: ThreadId| {
         test.thread(thread).instructions.iter().filter_map(|instruction| match &instruction.kind {
@@ -203,7 +206,8 @@ pub(crate) fn overlap(test: &Test, left: ThreadId, right: ThreadId) -> bool {
     left == right || sections(left).any(|section| sections(right).any(|other| other == section))
 }
 
-/// Pairs of an access and an operation of the API that leaves it out, by its access mask or its ranges; both ways.
+/// Returns pairs of an access and an API operation that does not cover it, by access mask or ranges; in both
+/// directions.
 pub(crate) fn uncovered(test: &Test, events: &[Event]) -> Pairs {
     let mut pairs = Pairs::new();
     for (index, event) in events.iter().enumerate() {
@@ -235,7 +239,8 @@ pub(crate) fn uncovered(test: &Test, events: &[Event]) -> Pairs {
     pairs
 }
 
-/// Why the instructions of hosts, calls and sections of a test say nothing definite; `None` where they do.
+/// Returns the reason that the model does not define the test's host, call or section instructions; `None` if
+/// it does.
 pub(crate) fn refusal(test: &Test) -> Option<&'static str> {
     let mut started: Vec<ThreadId> = Vec::new();
     for thread in &test.threads {
@@ -284,14 +289,14 @@ fn in_one_family(test: &Test) -> Option<&'static str> {
     None
 }
 
-/// What of all this a test has: the base sets and relations that are empty without it are left out of a plan.
+/// The features that a test uses; base sets and relations of unused features are removed from its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Features {
     /// Threads of the host, access masks.
     pub(crate) hosts: bool,
     /// Accesses to a part of a location.
     pub(crate) parts: bool,
-    /// Accesses of several components at once.
+    /// Accesses of several components.
     pub(crate) vectors: bool,
     /// Shader calls and their scope.
     pub(crate) calls: bool,

@@ -1,4 +1,4 @@
-//! From reads-from to values: what every read returns, and whether control could have taken its path.
+//! Resolves reads-from to values: the result of every read, and whether control could have taken its path.
 
 use std::sync::OnceLock;
 
@@ -8,10 +8,10 @@ use crate::predict::value_domain;
 use crate::skeleton::{FinalValue, Skeleton};
 use crate::symbolic::Symbolic;
 
-/// The values of all events that read, by event number; unset for the others.
+/// The values of all reads, by event number; unset for other events.
 pub(crate) type Values = Vec<Option<Value>>;
 
-/// The values that may appear out of thin air in a test; most never ask for them.
+/// The values that may appear out of thin air in a test, computed on demand.
 #[derive(Debug)]
 pub(crate) struct ValueDomain<'t> {
     test: &'t Test,
@@ -29,19 +29,19 @@ impl<'t> ValueDomain<'t> {
     }
 }
 
-/// Values of an execution, and whether some of them depend on themselves.
+/// The values of an execution, and a flag for self-dependent ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Valuation {
     pub(crate) values: Values,
     pub(crate) thin_air: bool,
 }
 
-/// Every way of giving the reads values when read `i` takes its value from write `rf[i]`.
+/// Returns every assignment of values to reads, if read `i` takes its value from write `rf[i]`.
 ///
-/// There is exactly one unless values depend on themselves in a circle. What is written in a circle, but is the same
-/// whatever the circle holds (`x & 0`), is known even so: compilers may see that and need no read for it. Of a true circle
-/// each value of `domain`, and what the circle computes from these, is tried for one read, where `out_of_thin_air` permits
-/// that; otherwise there is none.
+/// The assignment is unique unless values depend on each other in a cycle. A written value that is
+/// independent of the cycle's values (`x & 0`) is known even so: a compiler may fold it and drop the read.
+/// For a true cycle with `out_of_thin_air`, one read tries each value of `domain` and the values that the
+/// cycle computes from these. Without `out_of_thin_air`, a true cycle has no assignment.
 pub(crate) fn valuations(
     skeleton: &Skeleton,
     rf: &[Option<u16>],
@@ -50,7 +50,7 @@ pub(crate) fn valuations(
 ) -> Vec<Valuation> {
     let mut values: Values = vec![None; skeleton.len()];
     let found = Vec::new();
-    // Where no value is computed from another, each is known at once.
+    // If no value is computed from another, each is known immediately.
     let known = |write: u16| skeleton.events[usize::from(write)].stored.as_ref().and_then(Symbolic::known);
     let mut all = true;
     for (value, write) in values.iter_mut().zip(rf) {
@@ -68,16 +68,16 @@ pub(crate) fn valuations(
     resolver.found
 }
 
-/// How many values are tried for a read of a circle besides those of the domain.
+/// Limit of the computed values tried for a read of a cycle, in addition to the domain.
 const COMPUTED: usize = 8;
 
 struct Resolver<'a> {
     skeleton: &'a Skeleton,
     rf: &'a [Option<u16>],
-    /// What may appear from nowhere, where anything may.
+    /// The values that may appear out of thin air, if the model permits any.
     domain: Option<&'a [Value]>,
     found: Vec<Valuation>,
-    /// What was stored where something else had been guessed: what the program computes from its constants.
+    /// Values that were stored although another value was guessed: computed from the program's constants.
     computed: Vec<Value>,
 }
 
@@ -126,7 +126,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether each value is what its write stores, as far as that is known.
+    /// Returns true if each value equals the value that its write stores, as far as that is known.
     fn is_sound(&mut self, values: &Values) -> bool {
         let mut sound = true;
         for (value, write) in values.iter().zip(self.rf) {
@@ -144,7 +144,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What a write stores, as far as the values it is computed from are known.
+/// Returns the stored value of a write if its inputs are known.
 pub(crate) fn stored_value(skeleton: &Skeleton, write: usize, values: &Values) -> Option<Value> {
     match &skeleton.events[write].stored {
         Some(stored) => stored.evaluate(&mut |read| values[usize::from(read)]),
@@ -152,11 +152,13 @@ pub(crate) fn stored_value(skeleton: &Skeleton, write: usize, values: &Values) -
     }
 }
 
-/// How many values are tried for each unknown read: none, the smallest, the largest, every single bit, and some more.
+/// Number of values tried for each unknown read: zero, the smallest, the largest, every single bit, and more.
 const TRIED: u64 = 96;
 
-/// What a write stores where that is the same for whatever the reads that are not known yet return. It is found out by
-/// trying: an expression that only looks constant would let a device show more than it may, and none was ever seen.
+/// Returns the stored value of a write if it does not depend on its unknown reads.
+///
+/// Independence is tested by sampling. An expression that only looks constant would permit a device too much;
+/// none has been observed.
 fn independent_value(skeleton: &Skeleton, write: usize, values: &Values) -> Option<Value> {
     let stored = skeleton.events[write].stored.as_ref()?;
     let with = |turn: u64| {
@@ -179,7 +181,7 @@ fn tried_value(turn: u64) -> Value {
     })
 }
 
-/// Whether the values let control take the skeleton's path.
+/// Returns true if the values satisfy the path constraints of the event structure.
 pub(crate) fn constraints_met(skeleton: &Skeleton, values: &Values) -> bool {
     skeleton
         .constraints
@@ -204,8 +206,8 @@ pub(crate) fn final_value(
     }
 }
 
-/// Whether every written value and every condition is known or depends on one read alone, so that the values of one
-/// location say nothing about those of another.
+/// Returns true if every stored value and every condition is known or depends on a single read. Then the
+/// values of different locations are independent.
 pub(crate) fn is_plain(skeleton: &Skeleton) -> bool {
     let plain_writes =
         skeleton.events.iter().all(|event| event.stored.as_ref().is_none_or(|s| s.known().is_some()));
@@ -223,7 +225,7 @@ pub(crate) fn is_plain(skeleton: &Skeleton) -> bool {
     plain_writes && plain_conditions
 }
 
-/// The reads that an expression depends on.
+/// Returns the reads that an expression depends on.
 pub(crate) fn reads_of(expression: &Symbolic<u16>) -> Vec<u16> {
     let mut reads = Vec::new();
     expression.for_each_read(&mut |read| reads.push(read));

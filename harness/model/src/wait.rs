@@ -1,37 +1,41 @@
-//! Threads that wait for something in their last loop and then only read.
+//! Spin-loop reduction: threads that wait in their last loop and then only read.
 //!
-//! Where a thread repeats an atomic load, and behind it only reads plainly, its load and what is behind it leave everybody
-//! else as they are: no release, no write, no semantics of theirs lead on. So each race is found among executions in which at most one
-//! such thread has come past its loop, and the others stand before their last load:
+//! Let a thread repeat an atomic load in its last loop and then perform only plain reads. Its load and the
+//! later reads do not affect other threads: they contain no release, no write, and no semantics that extend a
+//! chain. So each race occurs in an execution in which at most one such thread has left its loop, and the
+//! others stop before their last load:
 //!
-//! - An execution without these reads of a thread is consistent where the whole one is, and has the same orders between what is left.
-//!   Two reads do not race, nor does the load, which is mutually ordered with all writes of its storage, so that a race has at most one
-//!   of the reads left out, and that one's thread may stay.
-//! - An execution in which a thread stands there goes on: its load may read the last write in modification order, and each read behind
-//!   it a write of its location that no other is ordered behind. All edges of these reads lead to them, so that no axiom breaks, and
-//!   what was unordered stays so. Control takes one of the thread's paths then, none of which is cut off.
+//! - Removing these reads of a thread from a consistent execution leaves a consistent execution with the same
+//!   orders between the remaining events. Two reads do not race. The load does not race either, since it is
+//!   mutually ordered with all writes of its storage. So a race involves at most one of the removed reads,
+//!   and the thread of that read may stay.
+//! - An execution in which such a thread is stopped can continue. Its load may read the last write in
+//!   modification order, and each later read a write of its location that no other write follows. All edges
+//!   of these reads end at them, so no axiom is violated, and unordered pairs stay unordered. Control then
+//!   takes one of the thread's paths, none of which is cut off.
 //!
-//! It is said of races alone; what is asked of final states is asked of threads that have all come past their loops.
+//! The reduction applies to races only. Final states are decided on executions in which all threads have left
+//! their loops.
 
 use litmus::{Access, Place, Placement, Scope, Test};
 
-use crate::line::Taken;
+use crate::line::PathChoice;
 use crate::path::{Memory, Path, Step, StepKind};
 use crate::symbolic::{Constraint, LocalRead};
 
-/// The paths of a test for races alone, and for final states alone.
+/// The reduced paths of a test: one set for races, one for final states.
 #[derive(Debug)]
-pub(crate) struct Waits {
-    /// For each thread its paths, and first where it waits the one that ends before its last load.
-    pub(crate) before: Vec<Vec<Path>>,
-    /// For each thread its paths that come past the loop, all where it has none.
-    pub(crate) behind: Vec<Vec<Path>>,
-    waiting: Vec<bool>,
+pub(crate) struct SpinLoopReduction {
+    /// For each thread its paths; a spinning thread has the path that stops before its last load first.
+    pub(crate) stuck_paths: Vec<Vec<Path>>,
+    /// For each thread its paths that leave the loop, or all paths if it does not spin.
+    pub(crate) exited_paths: Vec<Vec<Path>>,
+    is_spinning: Vec<bool>,
 }
 
-impl Waits {
-    /// Where several threads wait so.
-    pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> Option<Waits> {
+impl SpinLoopReduction {
+    /// Returns the reduction if at least two threads spin.
+    pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> Option<SpinLoopReduction> {
         let plain = test.filter.is_none()
             && !test.has_undefined()
             && test.system_sync.is_empty()
@@ -43,33 +47,40 @@ impl Waits {
         if !plain || !paths.iter().flatten().all(is_plain) {
             return None;
         }
-        let mut waits = Waits { before: Vec::new(), behind: Vec::new(), waiting: Vec::new() };
+        let mut waits =
+            SpinLoopReduction { stuck_paths: Vec::new(), exited_paths: Vec::new(), is_spinning: Vec::new() };
         for thread in 0..paths.len() {
-            let stands = stands(test, thread, paths);
+            let stands = split_at_last_load(test, thread, paths);
             let paths = &paths[thread];
-            waits.waiting.push(stands.is_some());
+            waits.is_spinning.push(stands.is_some());
             match stands {
                 Some((stands, behind)) => {
-                    waits.before.push([stands].into_iter().chain(behind.iter().cloned()).collect());
-                    waits.behind.push(behind);
+                    waits.stuck_paths.push([stands].into_iter().chain(behind.iter().cloned()).collect());
+                    waits.exited_paths.push(behind);
                 }
                 None => {
-                    waits.before.push(paths.clone());
-                    waits.behind.push(paths.clone());
+                    waits.stuck_paths.push(paths.clone());
+                    waits.exited_paths.push(paths.clone());
                 }
             }
         }
-        (waits.waiting.iter().filter(|waiting| **waiting).count() > 1).then_some(waits)
+        (waits.is_spinning.iter().filter(|waiting| **waiting).count() > 1).then_some(waits)
     }
 
-    /// Whether at most one of those who wait has come past its loop.
-    pub(crate) fn may_take(&self, taken: &[Taken]) -> bool {
-        self.waiting.iter().zip(taken).filter(|(waiting, taken)| **waiting && taken.least() > 0).count() <= 1
+    /// Returns true if at most one spinning thread has left its loop.
+    pub(crate) fn can_choose(&self, taken: &[PathChoice]) -> bool {
+        self.is_spinning
+            .iter()
+            .zip(taken)
+            .filter(|(waiting, taken)| **waiting && taken.first_path() > 0)
+            .count()
+            <= 1
     }
 }
 
-/// The path of a thread that ends before its last load, and those past the loop, where these only read.
-fn stands(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option<(Path, Vec<Path>)> {
+/// Returns the path of a thread that stops before its last load, and those that leave the loop, if these only
+/// read.
+fn split_at_last_load(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option<(Path, Vec<Path>)> {
     let (ended, stopped): (Vec<&Path>, Vec<&Path>) =
         paths.get(thread)?.iter().partition(|path| path.terminated);
     let [stopped] = stopped.as_slice() else { return None };
@@ -90,11 +101,11 @@ fn stands(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option<(Path, Vec<
         !matches!(memory.access, Access::Atomic { .. }) && !step.cooperative && !step.continues
     };
     let only_reads = |path: &&Path| {
-        let same = path.steps.iter().zip(&stopped.steps).all(|(one, other)| is_same(one, other))
+        let same = path.steps.iter().zip(&stopped.steps).all(|(one, other)| is_same_step(one, other))
             && path.constraints.iter().filter(known).eq(stopped.constraints.iter().filter(known));
         same && path.steps.get(stopped.steps.len()..).is_some_and(|behind| behind.iter().all(reads))
     };
-    let ordered = !load.cooperative && is_ordered(test, (thread, *scope), memory, paths);
+    let ordered = !load.cooperative && is_mutually_ordered(test, (thread, *scope), memory, paths);
     if !ordered || ended.is_empty() || !ended.iter().all(only_reads) {
         return None;
     }
@@ -104,8 +115,13 @@ fn stands(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option<(Path, Vec<
     Some((stands, ended.into_iter().cloned().collect()))
 }
 
-/// Whether an atomic access of a thread is mutually ordered with all that writes its storage.
-fn is_ordered(test: &Test, (thread, scope): (usize, Scope), memory: &Memory, paths: &[Vec<Path>]) -> bool {
+/// Returns true if an atomic access of a thread is mutually ordered with all writes of its storage.
+fn is_mutually_ordered(
+    test: &Test,
+    (thread, scope): (usize, Scope),
+    memory: &Memory,
+    paths: &[Vec<Path>],
+) -> bool {
     let place = |thread: usize| -> Option<Placement> {
         match test.threads.get(thread)?.place {
             Place::Device(place) => Some(place),
@@ -131,8 +147,8 @@ fn is_ordered(test: &Test, (thread, scope): (usize, Scope), memory: &Memory, pat
         })
 }
 
-/// Whether two paths of one thread make the same step: the same turn of the same instruction, of the same values.
-fn is_same(one: &Step, other: &Step) -> bool {
+/// Returns true if two paths of one thread make the same step: same instruction, occurrence and stored value.
+fn is_same_step(one: &Step, other: &Step) -> bool {
     let stored = |step: &Step| match &step.kind {
         StepKind::Write(_, stored) => Some(stored.clone()),
         StepKind::Rmw(_, stored) => stored.clone(),

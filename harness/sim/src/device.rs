@@ -1,9 +1,9 @@
-//! The device interface: plans as submissions of the machine.
+//! Implements the device interface: executes plans as submissions of the machine.
 
 mod bind;
 mod features;
 mod phases;
-mod shade;
+mod rasterize;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -14,32 +14,32 @@ use plan::{
 };
 
 use crate::fault::Fault;
-use crate::host::Host;
+use crate::host::HostMachine;
 use crate::lower;
-use crate::machine::{Machine, State};
+use crate::machine::{Machine, PhaseStatus};
 use crate::module::LoadError;
-use crate::program::{LANES, Place, Program, Stage};
-use crate::progress::Progress;
+use crate::program::{LANES, Program, ReferencePlace, Stage};
+use crate::progress::ProgressModel;
 use crate::random::Random;
-use crate::wave::Dispatch;
+use crate::wave::DispatchState;
 use phases::{Phase, phases};
 
-/// Invocations of a subgroup.
+/// The number of invocations in a subgroup.
 pub(crate) const SUBGROUP_SIZE: u32 = 16;
-/// Invocations of a workgroup at most.
+/// The maximal number of invocations in a workgroup.
 pub(crate) const MAX_WORKGROUP_INVOCATIONS: u32 = 1024;
-/// Choices of the scheduler between two looks at the clock.
+/// Scheduler choices between two reads of the clock.
 const SLICE: u32 = 256;
-/// How often, of 256, caches have room for all that dispatches one after another fetch.
+/// Rate, of 256, at which shared caches have room for all lines of consecutive dispatches.
 const ROOMY: u32 = 96;
-/// Choices at most between two accesses of the host while a submission is in flight.
+/// The maximal number of choices between two host accesses while a submission is in flight.
 const HOST_PACE: usize = 48;
-/// How often, of 256, dispatches of several batches run at once where nothing orders them.
+/// Rate, of 256, at which unordered dispatches of several batches run at once.
 const OVERLAP: u32 = 128;
-/// How often, of 256, a thread of the host goes on where the device could.
+/// Rate, of 256, at which a host thread runs although the device could.
 const HOST_SHARE: u32 = 200;
 
-/// The kinds of memory that tests can ask for. They are one to the machine.
+/// The memory types that tests can request. The machine treats them alike.
 const MEMORY_TYPES: [MemoryProperties; 4] = {
     let none = MemoryProperties {
         device_local: false,
@@ -63,15 +63,15 @@ pub struct SimDevice {
     capabilities: Capabilities,
     fault: Fault,
     seed: Cell<u64>,
-    /// What the scheduler keeps, where it is to keep that and no more.
-    progress: Option<Progress>,
+    /// The progress model that the scheduler honours and does not exceed, if any.
+    progress: Option<ProgressModel>,
 }
 
 impl SimDevice {
     /// The name of the device in selectors and reports.
     pub const NAME: &'static str = "sim";
 
-    /// A device with a fault; [`Fault::None`] for a sound one.
+    /// Creates a device with a fault; [`Fault::None`] gives a sound one.
     pub fn new(fault: Fault) -> SimDevice {
         let faulty = fault.row().map_or_else(String::new, |row| format!(", fault {}", row.name));
         SimDevice {
@@ -106,7 +106,7 @@ impl SimDevice {
                     max_push_constant_bytes: 256,
                     compute_queues: vec![2, 2],
                     graphics_queues: vec![2, 2],
-                    max_point_size: shade::MOST_PIXELS,
+                    max_point_size: rasterize::MOST_PIXELS,
                     memory_types: MEMORY_TYPES.to_vec(),
                     features: features::FEATURES.map(str::to_owned).to_vec(),
                     ..Capabilities::default()
@@ -118,13 +118,15 @@ impl SimDevice {
         }
     }
 
-    /// A sound device whose scheduler keeps a progress model and no more: in each submission it goes on for ever if it
-    /// finds a way to, until the host writes to a buffer that it shares. A poll ends when it is known which.
-    pub fn scheduled(progress: Progress) -> SimDevice {
+    /// Creates a sound device whose scheduler guarantees exactly a progress model.
+    ///
+    /// In each submission it runs for ever if it finds an infinite schedule, until the host writes to a
+    /// shared buffer. A poll ends once the outcome is known.
+    pub fn scheduled(progress: ProgressModel) -> SimDevice {
         SimDevice { progress: Some(progress), ..SimDevice::new(Fault::None) }
     }
 
-    /// The fault that it has.
+    /// Returns the injected fault.
     pub fn fault(&self) -> Fault {
         self.fault
     }
@@ -161,39 +163,39 @@ enum Flight {
     Finished,
 }
 
-/// A plan on the simulated GPU.
+/// A plan that is prepared for the simulated GPU.
 struct SimPrepared<'d> {
     device: &'d SimDevice,
     programs: Vec<Program>,
     steps: Vec<Step>,
     phases: Vec<Phase>,
-    /// The plan, where its queues go on in another order each time.
+    /// The plan, if each submission draws a new order of its queues.
     plan: Option<Plan>,
-    /// Queue family of each queue.
+    /// The queue family of each queue.
     families: Vec<u32>,
-    /// First address and number of words of each buffer, then of each image.
+    /// The first address and the number of words of each buffer, then of each image.
     buffers: Vec<(u32, u32)>,
-    /// What the memory of each buffer of the plan is said to be; all of it behaves alike.
+    /// The memory properties of each buffer of the plan; all memory behaves alike.
     memories: Vec<Option<MemoryProperties>>,
-    /// Buffers that the host shares.
+    /// By buffer: true if the host shares it.
     shared: Vec<bool>,
     machine: Machine,
-    dispatches: Vec<Dispatch>,
+    dispatches: Vec<DispatchState>,
     layout: bind::Layout,
     flight: Flight,
     submissions: u64,
-    /// Threads of the host, how they play, and their state.
+    /// The host threads with their program and state.
     hosts: Option<Hosts>,
     play: HostPlay,
-    host: Option<Host>,
-    /// The phase beside them that has begun, and the batches that it is of.
+    host: Option<HostMachine>,
+    /// The phase that runs next to the host threads, and the batches that it belongs to.
     batch: Option<(Vec<u32>, Phase)>,
 }
 
 impl<'d> SimPrepared<'d> {
     fn new(device: &'d SimDevice, plan: &Plan) -> Result<SimPrepared<'d>, DeviceError> {
         let mut programs = Vec::with_capacity(plan.kernels.len());
-        // The vertices of draws whose fragments play too, behind those of the kernels.
+        // Vertex programs that also take part in the test follow the kernels.
         let mut beside = Vec::new();
         for (number, kernel) in plan.kernels.iter().enumerate() {
             let told = |error| match error {
@@ -209,7 +211,7 @@ impl<'d> SimPrepared<'d> {
                 plan::Stage::Vertex => Stage::Vertex,
                 plan::Stage::Mesh => Stage::Mesh,
                 plan::Stage::Task { mesh } => {
-                    // Nothing of it runs, since nothing launches it.
+                    // No step launches this mesh shader, so it never runs.
                     if lower::load(mesh, None, device.fault).map_err(told)?.stage != Stage::Mesh {
                         let why = format!("kernel {number}: the mesh shader behind it is none");
                         return Err(DeviceError::InvalidPlan(why));
@@ -251,7 +253,7 @@ impl<'d> SimPrepared<'d> {
         programs.append(&mut beside);
         let images = plan.images.iter().map(|image| image.shape.texels());
         let mut buffers = Vec::with_capacity(plan.buffers.len() + plan.images.len());
-        // An even number of words before each: eight bytes lie in it where they would in any other.
+        // Each buffer starts at an even word, so that eight-byte accesses are aligned as in any other buffer.
         let mut next: u32 = 2;
         for words in plan.buffers.iter().map(|buffer| buffer.words).chain(images) {
             let words = u32::try_from(words).ok();
@@ -290,7 +292,7 @@ impl<'d> SimPrepared<'d> {
         })
     }
 
-    /// Goes on with the submission for about `choices` choices.
+    /// Advances the submission by about `choices` scheduler choices.
     fn advance(&mut self, choices: u32) -> Result<(), DeviceError> {
         let Flight::InPhase { phase, started } = self.flight else { return Ok(()) };
         let phases = std::mem::take(&mut self.phases);
@@ -323,7 +325,7 @@ impl<'d> SimPrepared<'d> {
         Ok(())
     }
 
-    /// Goes on with a phase; whether it has ended.
+    /// Advances a phase; returns true if it has ended.
     fn perform(&mut self, phase: &Phase, started: bool, choices: u32) -> Result<bool, DeviceError> {
         match phase {
             Phase::Run(steps) => {
@@ -332,16 +334,21 @@ impl<'d> SimPrepared<'d> {
                     let waves =
                         self.layout.waves(steps, &self.programs, &self.dispatches, &mut self.machine, most);
                     let cached = self.layout.cached.clone();
-                    self.machine.start(waves, cached);
+                    self.machine.start_phase(waves, cached);
                     if let Some(progress) = self.device.progress {
                         let shared = self.shared_references();
-                        self.machine.walk(progress, shared, &self.programs, &self.dispatches);
+                        self.machine.begin_scheduled_phase(
+                            progress,
+                            shared,
+                            &self.programs,
+                            &self.dispatches,
+                        );
                     }
                 }
-                match self.machine.advance(&self.programs, &self.dispatches, choices) {
-                    State::Running => return Ok(false),
-                    State::Ended => {}
-                    State::OutOfBudget => return Err(DeviceError::StepBudget),
+                match self.machine.advance_phase(&self.programs, &self.dispatches, choices) {
+                    PhaseStatus::Running => return Ok(false),
+                    PhaseStatus::Ended => {}
+                    PhaseStatus::OutOfBudget => return Err(DeviceError::StepBudget),
                 }
             }
             Phase::Fill(buffer, value) => {
@@ -376,17 +383,17 @@ impl<'d> SimPrepared<'d> {
             }
             Phase::Signal(semaphore, value) => {
                 if let Some(host) = &mut self.host {
-                    host.reach(*semaphore, *value);
+                    host.signal_semaphore(*semaphore, *value);
                 }
             }
-            // Whoever goes on with a batch sees to it.
+            // The host loop waits before it starts this batch again.
             Phase::Await(..) => {}
             Phase::Hosts(batches) => return self.beside_hosts(batches, started, choices),
         }
         Ok(true)
     }
 
-    /// Goes on with threads of the host and with the batches that they submit, now here and now there.
+    /// Interleaves host threads with the batches that they submit, at random.
     fn beside_hosts(
         &mut self,
         batches: &[(QueueId, Vec<Phase>)],
@@ -399,31 +406,33 @@ impl<'d> SimPrepared<'d> {
             let memory = self.memories.get(hosts.buffer.0 as usize).copied().flatten();
             let coherent = memory.is_none_or(|memory| memory.host_coherent);
             let queues = batches.iter().map(|(queue, _)| *queue).collect();
-            let mut host = Host::new(hosts, queues, self.play, (first as u32, coherent), self.device.fault);
-            host.begin(&mut self.machine.memory, &mut self.machine.random);
+            let mut host =
+                HostMachine::new(hosts, queues, self.play, (first as u32, coherent), self.device.fault);
+            host.begin_submission(&mut self.machine.memory, &mut self.machine.random);
             (self.host, self.batch) = (Some(host), None);
         }
         for _ in 0..choices {
             let Some(host) = &mut self.host else { return Ok(true) };
-            // A phase that has begun goes on; else any queue does whose next phase may begin.
+            // A phase that has begun continues first; otherwise any queue whose next phase can begin is
+            // eligible.
             let phase = |number: u32, at: usize| batches.get(number as usize)?.1.get(at);
             let ready = if self.batch.is_some() {
                 Vec::new()
             } else {
-                host.ready(|number, at| match phase(number, at)? {
+                host.ready_batches(|number, at| match phase(number, at)? {
                     Phase::Await(semaphore, value) => Some((*semaphore, *value)),
                     _ => None,
                 })
             };
             let busy = self.batch.is_some() || !ready.is_empty();
             if host.has_ended() && host.is_idle() {
-                host.end(&mut self.machine.memory);
+                host.end_submission(&mut self.machine.memory);
                 return Ok(true);
             }
             if !busy || !host.has_ended() && self.machine.random.chance(HOST_SHARE) {
-                let moved = host.step(&mut self.machine.memory, &mut self.machine.random, busy);
+                let moved = host.step_threads(&mut self.machine.memory, &mut self.machine.random, busy);
                 if !moved && !busy {
-                    // Nobody can go on: a plan that waits for ever.
+                    // No thread and no queue can advance: the plan waits for ever.
                     return Err(DeviceError::StepBudget);
                 }
                 continue;
@@ -439,11 +448,11 @@ impl<'d> SimPrepared<'d> {
                     host.end_batch(number);
                     continue;
                 };
-                // Dispatches that nothing orders run at once, now and then.
+                // Unordered dispatches run at once at a certain rate.
                 let is_last = |number: u32, at: usize| phase(number, at + 1).is_none();
                 let runs = |number: u32, at: usize| matches!(phase(number, at), Some(Phase::Run(_)));
                 let mut together = match next {
-                    Phase::Run(_) => host.beside(number, runs, is_last),
+                    Phase::Run(_) => host.concurrent_batches(number, runs, is_last),
                     _ => vec![number],
                 };
                 if together.len() > 1 && !self.machine.random.chance(OVERLAP) {
@@ -472,7 +481,7 @@ impl<'d> SimPrepared<'d> {
         Ok(false)
     }
 
-    /// By dispatch and reference whether the host shares it.
+    /// Returns, by dispatch and reference, whether the host shares it.
     fn shared_references(&self) -> Vec<Vec<bool>> {
         let launched = self.steps.iter().filter_map(bind::launched);
         launched
@@ -482,14 +491,18 @@ impl<'d> SimPrepared<'d> {
                 std::iter::once(program).chain(beside).map(move |program| (program, bindings))
             })
             .map(|(program, bindings)| {
-                let is_shared = |place: Place| match place {
-                    Place::Binding(binding) => {
+                let is_shared = |place: ReferencePlace| match place {
+                    ReferencePlace::Binding(binding) => {
                         let buffer = bindings.get(binding as usize).map(|buffer| buffer.0 as usize);
                         buffer.and_then(|buffer| self.shared.get(buffer)).copied().unwrap_or(false)
                     }
-                    Place::Fixed { memory, .. } => self.shared.get(memory as usize).copied().unwrap_or(false),
-                    // The host reaches no image, and kernels that it works beside have no addresses.
-                    Place::Image(_) | Place::Address(_) | Place::Workgroup(..) => false,
+                    ReferencePlace::Fixed { memory, .. } => {
+                        self.shared.get(memory as usize).copied().unwrap_or(false)
+                    }
+                    // The host cannot reach images, and kernels that run next to it have no addresses.
+                    ReferencePlace::Image(_) | ReferencePlace::Address(_) | ReferencePlace::Workgroup(..) => {
+                        false
+                    }
                 };
                 program.references.iter().map(|reference| is_shared(reference.place)).collect()
             })
@@ -512,7 +525,7 @@ impl<'d> SimPrepared<'d> {
         Ok((first, words))
     }
 
-    /// The address of a word for the host, after whatever the device does meanwhile.
+    /// Returns the address of a word for the host, after some concurrent device work.
     fn host_address(&mut self, buffer: BufferId, word: u64) -> Result<u32, DeviceError> {
         if matches!(self.flight, Flight::InPhase { .. }) {
             let pace = self.machine.random.below(HOST_PACE) as u32;
@@ -526,7 +539,6 @@ impl<'d> SimPrepared<'d> {
     }
 }
 
-/// The memory type that a buffer lies in.
 fn memory_type(memory: Memory) -> Option<MemoryProperties> {
     let [local, coherent, cached, _] = MEMORY_TYPES;
     match memory {
@@ -560,7 +572,7 @@ impl Prepared for SimPrepared<'_> {
         let bound =
             bind::bind(&self.steps, &self.families, &self.programs, buffers, &mut self.machine, seed)?;
         (self.dispatches, self.layout) = bound;
-        // What one dispatch has fetched is old for a later one only where it is still there.
+        // A later dispatch finds stale lines of an earlier one only if they are still cached.
         let mut steps = self.steps.iter();
         let orders =
             |step: &Step| matches!(step, Step::Dependency { .. } | Step::Signal { .. } | Step::Hosts { .. });
@@ -587,7 +599,8 @@ impl Prepared for SimPrepared<'_> {
                 return Ok(plan::Progress::Finished { device_time: None });
             }
             self.advance(SLICE)?;
-            // Time says nothing where a walk finds out whether anybody goes round for good.
+            // A timeout proves nothing under a progress model: the scheduler decides if a schedule is
+            // infinite.
             let open = self.device.progress.is_some() && !self.machine.goes_round();
             if self.flight != Flight::Finished && !open && since.elapsed() >= timeout {
                 return Ok(plan::Progress::Running);

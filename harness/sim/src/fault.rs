@@ -1,22 +1,24 @@
-//! Faults: rules that the machine breaks on demand, the way drivers, compilers and chips have broken them.
+//! Fault injection: rules of the memory model that the machine breaks on demand, as real drivers, compilers
+//! and chips have.
 //!
-//! One row of the table is one fault. To add one: a row here, and the place in the machine that asks for it.
+//! Each row of the table is one fault. To add one, add a row here and a check at the place in the machine
+//! that implements the rule.
 
 use std::str::FromStr;
 
-/// What a fault leads to when the tests of its suite are run.
+/// The expected result of running the test suite on a device with a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// A forbidden outcome, or values that no execution produces.
     Violates,
-    /// No answer: the device hangs, is lost, or leaves instances unexecuted.
+    /// No result: the device hangs, is lost, or leaves instances unexecuted.
     Inconclusive,
-    /// Nothing that a race-free test can tell from a sound device; the reason.
+    /// Nothing: no race-free test can distinguish it from a sound device; the text is the reason.
     Invisible(&'static str),
 }
 
 impl Expect {
-    /// The word for reports.
+    /// Returns the word that reports print.
     pub fn word(self) -> &'static str {
         match self {
             Expect::Violates => "violates",
@@ -26,20 +28,20 @@ impl Expect {
     }
 }
 
-/// A fault as users see it.
+/// The description of a fault for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which one.
+    /// The fault that the row describes.
     pub fault: Fault,
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is about.
+    /// The group of rules that the fault belongs to.
     pub family: &'static str,
-    /// Which rule is broken, and how.
+    /// The rule that is broken, and how.
     pub rule: &'static str,
-    /// A real bug of this kind, where one is known.
+    /// A real bug of this kind, if one is known.
     pub reference: Option<&'static str>,
-    /// What it leads to.
+    /// The expected result of the suite.
     pub expect: Expect,
 }
 
@@ -397,11 +399,11 @@ faults! {
         Some("NVIDIA/open-gpu-kernel-modules#929"), Inconclusive;
 }
 
-/// A name that no fault has.
+/// The error for a name that no fault has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no fault `{name}`; there are {}", FAULTS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownFault {
-    /// The name.
+    /// The unknown name.
     pub name: String,
 }
 
@@ -415,14 +417,14 @@ impl FromStr for Fault {
 }
 
 impl Fault {
-    /// Whether the signals of semaphores between these queues make nothing available.
+    /// Returns true if semaphore signals between these queues make no writes available.
     pub(crate) fn keeps_back(self, queues: &[plan::Queue]) -> bool {
         let several =
             || queues.iter().any(|queue| queues.first().is_some_and(|first| first.family != queue.family));
         self == Fault::SemaphorePublishesNothing || self == Fault::OwnershipTransferDropped && several()
     }
 
-    /// Its row; none for a sound machine.
+    /// Returns the row of the fault, or `None` for a sound machine.
     pub fn row(self) -> Option<&'static Row> {
         FAULTS.iter().find(|row| row.fault == self)
     }

@@ -1,11 +1,14 @@
-//! Threads of the host: their caches, the host domain, and what moves between that and the memory of the device.
+//! Host threads: their caches, the host domain, and transfers between the host domain and device memory.
 //!
-//! Memory is the device domain. The host domain lies before it like a cache: what is dirty there is written back by a
-//! submission, or by a dependency with HOST_WRITE in its source; what is clean there is dropped by a dependency with a host
-//! access in its destination. Memory that is not coherent has a cache between threads and the host domain, a line for each
-//! *name*, which flushes and invalidations move. Each thread has a few lines of its own, which its release and acquire
-//! operations move: they are its store buffer and what it has read ahead. All of these fetch, write back and evict of their
-//! own accord.
+//! The machine's memory is the device domain. The host domain acts as a cache in front of it (Vulkan
+//! specification, "Host Access Types" and "Availability, Visibility, and Domain Operations"). A submission,
+//! or a dependency with HOST_WRITE in its source, writes back its dirty words. A dependency with a host
+//! access in its destination drops its clean words.
+//!
+//! Non-coherent memory adds a cache between threads and the host domain, with a line for each *name*; flushes
+//! and invalidations of mapped ranges move these lines. Each thread has a few private lines, which its
+//! release and acquire operations move: they model its store buffer and its speculative loads. All of these
+//! caches fetch, write back and evict spontaneously.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,68 +21,73 @@ use crate::fault::Fault;
 use crate::memory::Memory;
 use crate::random::Random;
 
-/// Lines of a thread.
+/// The number of private lines of a thread.
 const OWN_LINES: usize = 6;
-/// How often, of 256, a thread that may go on does so where somebody else may, too: one of them is drawn for each thread, time and
-/// again. Who polls while another thread waits for a queue is to meet what comes behind that wait.
+/// Rates, of 256, at which a runnable thread runs while others are runnable; each thread draws one
+/// repeatedly. A slow poller gets to see the state after another thread's wait for a queue.
 const PACES: [u32; 4] = [256, 256, 48, 6];
-/// How many instances a thread is at, at once: drawn with its pace. Nothing orders an instance and another one, and threads meet in
-/// more of them where each is at many.
+/// The numbers of instances that a thread executes at once, drawn with its pace. Instances are unordered, and
+/// threads overlap in more of them if each has many open.
 const SPREADS: [usize; 4] = [1, 8, usize::MAX, usize::MAX];
-/// Steps, on average, after which pace and spread of a thread are drawn anew.
+/// The average number of steps after which a thread redraws its pace and spread.
 const DRAWN_ANEW: usize = 64;
 
-/// A word in a cache of the host.
+/// A word in a host cache.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct HostLine {
     value: u32,
     dirty: bool,
 }
 
-/// A thread of the host, on its way.
+/// The state of a host thread.
 #[derive(Clone, Debug, Default)]
-struct Thread {
+struct HostThread {
     act: usize,
-    /// The first instance that it has not done with.
+    /// The first instance that is not finished.
     instance: u32,
-    /// By instance the next of its operations.
+    /// The next operation of each instance.
     operations: Vec<usize>,
-    /// By instance and register.
+    /// The registers of each instance.
     registers: Vec<u32>,
-    /// Its own lines, the oldest first.
-    lines: VecDeque<Own>,
-    /// Of [`PACES`].
+    /// The private lines, oldest first.
+    lines: VecDeque<ThreadLine>,
+    /// One of [`PACES`].
     pace: u32,
-    /// Of [`SPREADS`].
+    /// One of [`SPREADS`].
     spread: usize,
 }
 
-/// A line of a thread.
+/// A private line of a thread.
 #[derive(Clone, Copy, Debug)]
-struct Own {
+struct ThreadLine {
     /// The address and the name.
     key: (u32, u32),
-    /// Whose word it is: releases and acquires of other instances leave it alone.
+    /// The instance of the word: releases and acquires of other instances do not affect it.
     instance: u32,
-    line: Line,
+    line: HostLine,
 }
 
-/// What an operation is of: a thread and an instance.
+/// The thread and the instance that an operation belongs to.
 #[derive(Clone, Copy, Debug)]
-struct At {
+struct OperationSite {
     thread: usize,
     instance: u32,
 }
 
-impl Thread {
-    fn draw(&mut self, random: &mut Random) {
+impl HostThread {
+    fn draw_pace(&mut self, random: &mut Random) {
         self.pace = PACES.get(random.below(PACES.len())).copied().unwrap_or(256);
         self.spread = SPREADS.get(random.below(SPREADS.len())).copied().unwrap_or(1);
     }
 
-    /// One of the instances that it is at, of so many, with the number of the next of their operations; none where all are done with.
-    fn chosen(&mut self, operations: usize, instances: u32, random: &mut Random) -> Option<(u32, usize)> {
-        let next = |thread: &Thread, instance: u32| {
+    /// Returns an open instance and its next operation, or `None` if all instances are finished.
+    fn choose_operation(
+        &mut self,
+        operations: usize,
+        instances: u32,
+        random: &mut Random,
+    ) -> Option<(u32, usize)> {
+        let next = |thread: &HostThread, instance: u32| {
             let next = thread.operations.get(instance as usize).copied();
             next.filter(|next| instance < instances && *next < operations).map(|next| (instance, next))
         };
@@ -87,59 +95,60 @@ impl Thread {
             self.instance += 1;
         }
         let left = instances.saturating_sub(self.instance) as usize;
+        // The spread bounds how far a thread runs ahead of its oldest open instance.
         let far = self.instance + random.below(self.spread.min(left)) as u32;
         next(self, far).or_else(|| next(self, self.instance))
     }
 }
 
-/// How a batch stands.
+/// The state of a batch.
 #[derive(Clone, Copy, Debug, Default)]
-struct Batch {
+struct BatchState {
     begun: bool,
     ended: bool,
-    /// The phase that it is at.
+    /// The current phase.
     phase: usize,
 }
 
-/// The threads of the host in a submission.
+/// The host threads of a submission.
 #[derive(Clone, Debug)]
-pub(crate) struct Host {
+pub(crate) struct HostMachine {
     hosts: Hosts,
     play: HostPlay,
     fault: Fault,
     coherent: bool,
-    /// The address of the first word that they reach.
+    /// The address of the first word that the threads can access.
     first: u32,
-    threads: Vec<Thread>,
-    batches: Vec<Batch>,
+    threads: Vec<HostThread>,
+    batches: Vec<BatchState>,
     /// The queue of each batch.
     queues: Vec<QueueId>,
     /// Batches that were submitted and have not ended, in order.
     submitted: VecDeque<u32>,
-    /// What semaphores have reached.
+    /// The values that semaphores have reached.
     reached: BTreeMap<SemaphoreId, u32>,
     /// The host domain.
-    domain: BTreeMap<u32, Line>,
-    /// What the device domain had when the host domain last fetched or wrote back a word.
+    domain: BTreeMap<u32, HostLine>,
+    /// The device-domain value of each word when the host domain last fetched or wrote it back.
     known: BTreeMap<u32, u32>,
-    /// The cache of memory that is not coherent, by address and name.
-    cache: BTreeMap<(u32, u32), Line>,
+    /// The cache of non-coherent memory, by address and name.
+    cache: BTreeMap<(u32, u32), HostLine>,
     places: Vec<HostPlace>,
-    /// How often, of 256, something happens of its own accord.
+    /// The rate, of 256, of spontaneous cache events.
     events: u32,
-    /// What threads have reported.
+    /// The values that threads have reported.
     pub reported: Vec<u32>,
 }
 
-impl Host {
-    /// The threads before their first act.
+impl HostMachine {
+    /// Creates the threads before their first act.
     pub fn new(
         hosts: &Hosts,
         queues: Vec<QueueId>,
         play: HostPlay,
         (first, coherent): (u32, bool),
         fault: Fault,
-    ) -> Host {
+    ) -> HostMachine {
         let mut places: Vec<HostPlace> = Vec::new();
         for act in hosts.threads.iter().flat_map(|thread| &thread.acts) {
             let HostAct::Each(operations) = act else { continue };
@@ -152,7 +161,7 @@ impl Host {
         places.sort_unstable();
         places.dedup();
         let words = hosts.threads.iter().map(|thread| thread.reports.len()).sum::<usize>();
-        Host {
+        HostMachine {
             play,
             fault,
             coherent,
@@ -160,13 +169,13 @@ impl Host {
             threads: hosts
                 .threads
                 .iter()
-                .map(|thread| Thread {
+                .map(|thread| HostThread {
                     registers: vec![0; (play.instances * thread.registers) as usize],
                     operations: vec![0; play.instances as usize],
-                    ..Thread::default()
+                    ..HostThread::default()
                 })
                 .collect(),
-            batches: vec![Batch::default(); hosts.batches.len()],
+            batches: vec![BatchState::default(); hosts.batches.len()],
             queues,
             submitted: VecDeque::new(),
             reached: BTreeMap::new(),
@@ -180,11 +189,11 @@ impl Host {
         }
     }
 
-    /// Begins: caches fetch what they like, and batches are submitted that no thread submits.
-    pub fn begin(&mut self, memory: &mut Memory, random: &mut Random) {
+    /// Begins a submission: caches prefetch at random, and batches that no thread submits are submitted.
+    pub fn begin_submission(&mut self, memory: &mut Memory, random: &mut Random) {
         let warm = [0, 64, 160, 256][random.below(4)];
         self.events = [0, 16, 64, 128][random.below(4)];
-        self.threads.iter_mut().for_each(|thread| thread.draw(random));
+        self.threads.iter_mut().for_each(|thread| thread.draw_pace(random));
         for instance in 0..self.play.instances {
             for place in 0..self.places.len() {
                 if random.chance(warm) {
@@ -202,9 +211,9 @@ impl Host {
         }
     }
 
-    /// The batches that queues may go on with: of each queue the first that has not ended, where it does not wait. `waits` says what the
-    /// phase of a batch waits for.
-    pub fn ready(&self, waits: impl Fn(u32, usize) -> Option<(SemaphoreId, u32)>) -> Vec<u32> {
+    /// Returns the first unfinished batch of each queue unless it waits. `waits` gives the semaphore wait of
+    /// a phase of a batch.
+    pub fn ready_batches(&self, waits: impl Fn(u32, usize) -> Option<(SemaphoreId, u32)>) -> Vec<u32> {
         let mut kept_back: Vec<QueueId> = Vec::new();
         let mut ready = Vec::new();
         for number in self.submitted.iter().copied() {
@@ -220,8 +229,9 @@ impl Host {
         ready
     }
 
-    /// The batches whose dispatches may run with those that a batch is at: the next ones, too, of queues whose batches end with what runs.
-    pub fn beside(
+    /// Returns the batches whose dispatches may run with those of the current one, including later batches of
+    /// queues whose current batch ends with these dispatches.
+    pub fn concurrent_batches(
         &self,
         number: u32,
         runs: impl Fn(u32, usize) -> bool,
@@ -245,7 +255,7 @@ impl Host {
         together
     }
 
-    /// Whether the wait of a queue for a semaphore has ended.
+    /// Returns true if the semaphore has reached the value, which ends the wait.
     fn ends(&self, (semaphore, value): (SemaphoreId, u32)) -> bool {
         let of_host =
             |act: &HostAct| matches!(act, HostAct::Signal { semaphore: own, .. } if *own == semaphore);
@@ -258,30 +268,30 @@ impl Host {
         self.reached.get(&semaphore).is_some_and(|reached| *reached >= value)
     }
 
-    /// A semaphore reaches a value.
-    pub fn reach(&mut self, semaphore: SemaphoreId, value: u32) {
+    /// Raises a semaphore to a value.
+    pub fn signal_semaphore(&mut self, semaphore: SemaphoreId, value: u32) {
         let own = self.reached.entry(semaphore).or_default();
         *own = value.max(*own);
     }
 
-    /// The phase that a batch is at.
+    /// Returns the current phase of a batch.
     pub fn phase_of(&self, number: u32) -> usize {
         self.batches.get(number as usize).map_or(0, |batch| batch.phase)
     }
 
-    /// The phase of a batch has ended.
+    /// Ends the current phase of a batch.
     pub fn end_phase(&mut self, number: u32) {
         if let Some(batch) = self.batches.get_mut(number as usize) {
             batch.phase += 1;
         }
     }
 
-    /// Whether all that was submitted has ended.
+    /// Returns true if all submitted batches have ended.
     pub fn is_idle(&self) -> bool {
         self.submitted.is_empty()
     }
 
-    /// A batch has ended.
+    /// Ends a batch.
     pub fn end_batch(&mut self, number: u32) {
         self.submitted.retain(|queued| *queued != number);
         if let Some(batch) = self.batches.get_mut(number as usize) {
@@ -289,21 +299,22 @@ impl Host {
         }
     }
 
-    /// Whether all threads have ended.
+    /// Returns true if all threads have ended.
     pub fn has_ended(&self) -> bool {
         self.threads.iter().zip(&self.hosts.threads).all(|(thread, code)| thread.act >= code.acts.len())
     }
 
-    /// Some thread goes on, or something happens of its own accord; false where every thread waits, or is slow and the device goes on.
-    pub fn step(&mut self, memory: &mut Memory, random: &mut Random, device_goes_on: bool) -> bool {
+    /// Advances some thread, or performs a cache event. Returns false if every thread waits, or is slow while
+    /// the device can advance.
+    pub fn step_threads(&mut self, memory: &mut Memory, random: &mut Random, device_goes_on: bool) -> bool {
         if random.chance(self.events) {
-            self.event(memory, random);
+            self.perform_cache_event(memory, random);
         }
         if random.below(DRAWN_ANEW) == 0 {
             let chosen = random.below(self.threads.len());
-            self.threads.iter_mut().skip(chosen).take(1).for_each(|thread| thread.draw(random));
+            self.threads.iter_mut().skip(chosen).take(1).for_each(|thread| thread.draw_pace(random));
         }
-        // Mostly who is behind: threads meet where they are at one instance.
+        // Prefer threads that lag: threads interact where they are at the same instance.
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
         let count = order.len().max(1);
         order.rotate_left(random.below(count));
@@ -313,24 +324,25 @@ impl Host {
         let (quick, slow): (Vec<usize>, Vec<usize>) = order
             .into_iter()
             .partition(|number| self.threads.get(*number).is_some_and(|thread| random.chance(thread.pace)));
-        quick.into_iter().any(|number| self.go(number, memory, random))
-            || !device_goes_on && slow.into_iter().any(|number| self.go(number, memory, random))
+        quick.into_iter().any(|number| self.advance_thread(number, memory, random))
+            || !device_goes_on && slow.into_iter().any(|number| self.advance_thread(number, memory, random))
     }
 
-    /// One step of a thread; false where it waits or has ended.
-    fn go(&mut self, number: usize, memory: &mut Memory, random: &mut Random) -> bool {
+    /// Advances a thread by one step; returns false if it waits or has ended.
+    fn advance_thread(&mut self, number: usize, memory: &mut Memory, random: &mut Random) -> bool {
         let Some(code) = self.hosts.threads.get(number) else { return false };
         let Some(thread) = self.threads.get_mut(number) else { return false };
         let Some(act) = code.acts.get(thread.act) else { return false };
         match act {
             HostAct::Each(operations) => {
-                let chosen = thread.chosen(operations.len(), self.play.instances, random);
+                let chosen = thread.choose_operation(operations.len(), self.play.instances, random);
                 let Some((instance, next)) = chosen else {
                     self.next_act(number);
                     return true;
                 };
                 let Some(operation) = operations.get(next).cloned() else { return false };
-                let over = self.operate(At { thread: number, instance }, &operation, memory);
+                let over =
+                    self.perform_operation(OperationSite { thread: number, instance }, &operation, memory);
                 let thread = self.threads.get_mut(number);
                 if let Some(next) = thread.and_then(|thread| thread.operations.get_mut(instance as usize)) {
                     *next += 1 + over as usize;
@@ -338,8 +350,8 @@ impl Host {
             }
             HostAct::Submit(batch) => {
                 let batch = *batch;
-                self.release(number, None);
-                self.submit(memory);
+                self.release_lines(number, None);
+                self.make_host_writes_available(memory);
                 self.submitted.push_back(batch);
                 if let Some(batch) = self.batches.get_mut(batch as usize) {
                     batch.begun = true;
@@ -351,20 +363,20 @@ impl Host {
                 if !(batch.ended || batch.begun && self.fault == Fault::FenceWaitTooEarly) {
                     return false;
                 }
-                self.acquire(number, None);
+                self.acquire_lines(number, None);
                 self.next_act(number);
             }
             HostAct::Signal { semaphore, value } => {
                 let (semaphore, value) = (*semaphore, *value);
-                self.release(number, None);
-                self.reach(semaphore, value);
+                self.release_lines(number, None);
+                self.signal_semaphore(semaphore, value);
                 self.next_act(number);
             }
             HostAct::Await { semaphore, value } => {
                 if !self.has_reached(*semaphore, *value) {
                     return false;
                 }
-                self.acquire(number, None);
+                self.acquire_lines(number, None);
                 self.next_act(number);
             }
         }
@@ -376,12 +388,12 @@ impl Host {
         (thread.act, thread.instance) = (thread.act + 1, 0);
         thread.operations.fill(0);
         if self.hosts.threads.get(number).is_some_and(|code| thread.act == code.acts.len()) {
-            self.report(number);
+            self.record_report(number);
         }
     }
 
-    /// What a thread has in its registers at its end.
-    fn report(&mut self, number: usize) {
+    /// Reports the final register values of a thread.
+    fn record_report(&mut self, number: usize) {
         let instances = self.play.instances as usize;
         let before: usize = self.hosts.threads.iter().take(number).map(|thread| thread.reports.len()).sum();
         let Some((code, thread)) = self.hosts.threads.get(number).zip(self.threads.get(number)) else {
@@ -401,16 +413,21 @@ impl Host {
         }
     }
 
-    fn address(&self, instance: u32, place: HostPlace) -> u32 {
+    fn word_address(&self, instance: u32, place: HostPlace) -> u32 {
         self.first + self.play.word(instance, place.storage) as u32
     }
 
-    /// One operation; the answer is how many are left out behind it.
-    fn operate(&mut self, at: At, operation: &HostOperation, memory: &mut Memory) -> u32 {
-        let At { thread: number, instance } = at;
+    /// Performs one operation; returns the number of following operations to skip.
+    fn perform_operation(
+        &mut self,
+        at: OperationSite,
+        operation: &HostOperation,
+        memory: &mut Memory,
+    ) -> u32 {
+        let OperationSite { thread: number, instance } = at;
         let registers = self.hosts.threads.get(number).map_or(0, |code| code.registers);
         let base = (instance * registers) as usize;
-        let value = |host: &Host, value: HostValue| {
+        let value = |host: &HostMachine, value: HostValue| {
             value.of(|register| {
                 let thread = host.threads.get(number);
                 thread.and_then(|thread| thread.registers.get(base + register as usize)).copied().unwrap_or(0)
@@ -418,14 +435,14 @@ impl Host {
         };
         match operation {
             HostOperation::Load { register, place, order } => {
-                let key = (self.address(instance, *place), place.name);
+                let key = (self.word_address(instance, *place), place.name);
                 let loaded = match order {
-                    None => self.load(at, key, memory),
+                    None => self.load_word(at, key, memory),
                     Some(order) => {
-                        self.give_up(number, key.0);
+                        self.flush_line(number, key.0);
                         let loaded = self.domain_load(key.0, memory);
                         if order.acquires() {
-                            self.acquire(number, Some(instance));
+                            self.acquire_lines(number, Some(instance));
                         }
                         loaded
                     }
@@ -438,28 +455,32 @@ impl Host {
                 }
             }
             HostOperation::Store { place, value: stored, order } => {
-                let key = (self.address(instance, *place), place.name);
+                let key = (self.word_address(instance, *place), place.name);
                 let stored = value(self, *stored);
                 match order {
-                    None => self.put(at, key, Line { value: stored, dirty: true }),
+                    None => self.insert_line(at, key, HostLine { value: stored, dirty: true }),
                     Some(order) => {
                         if order.releases() {
-                            self.release(number, Some(instance));
+                            self.release_lines(number, Some(instance));
                         }
-                        self.give_up(number, key.0);
-                        self.domain.insert(key.0, Line { value: stored, dirty: true });
+                        self.flush_line(number, key.0);
+                        self.domain.insert(key.0, HostLine { value: stored, dirty: true });
                     }
                 }
             }
-            HostOperation::Fence(order) => self.fence(at, *order),
+            HostOperation::Fence(order) => self.perform_fence(at, *order),
             HostOperation::Flush(places) => {
                 if !self.coherent && self.fault != Fault::HostFlushNothing {
-                    places.iter().for_each(|place| self.flush(number, self.address(instance, *place)));
+                    places.iter().for_each(|place| {
+                        self.flush_mapped_range(number, self.word_address(instance, *place))
+                    });
                 }
             }
             HostOperation::Invalidate(places) => {
                 if !self.coherent && self.fault != Fault::HostInvalidateNothing {
-                    places.iter().for_each(|place| self.invalidate(number, self.address(instance, *place)));
+                    places.iter().for_each(|place| {
+                        self.invalidate_mapped_range(number, self.word_address(instance, *place))
+                    });
                 }
             }
             HostOperation::Skip { condition, over } => {
@@ -471,34 +492,34 @@ impl Host {
         0
     }
 
-    fn fence(&mut self, at: At, order: HostOrder) {
+    fn perform_fence(&mut self, at: OperationSite, order: HostOrder) {
         if order.releases() {
-            self.release(at.thread, Some(at.instance));
+            self.release_lines(at.thread, Some(at.instance));
         }
         if order.acquires() {
-            self.acquire(at.thread, Some(at.instance));
+            self.acquire_lines(at.thread, Some(at.instance));
         }
     }
 
-    /// A plain load.
-    fn load(&mut self, at: At, key: (u32, u32), memory: &Memory) -> u32 {
+    /// Performs a non-atomic load.
+    fn load_word(&mut self, at: OperationSite, key: (u32, u32), memory: &Memory) -> u32 {
         let lines = self.threads.get(at.thread).map(|thread| &thread.lines);
         if let Some(own) = lines.and_then(|lines| lines.iter().find(|own| own.key == key)) {
             return own.line.value;
         }
         let value = self.shared_load(key, memory);
-        self.put(at, key, Line { value, dirty: false });
+        self.insert_line(at, key, HostLine { value, dirty: false });
         value
     }
 
-    /// Puts a line into those of a thread; the oldest makes room.
-    fn put(&mut self, at: At, key: (u32, u32), line: Line) {
+    /// Inserts a private line; evicts the oldest if there is no room.
+    fn insert_line(&mut self, at: OperationSite, key: (u32, u32), line: HostLine) {
         let Some(thread) = self.threads.get_mut(at.thread) else { return };
         if let Some(own) = thread.lines.iter_mut().find(|own| own.key == key) {
             own.line = line;
             return;
         }
-        thread.lines.push_back(Own { key, instance: at.instance, line });
+        thread.lines.push_back(ThreadLine { key, instance: at.instance, line });
         if thread.lines.len() > OWN_LINES {
             self.drop_oldest(at.thread);
         }
@@ -512,7 +533,7 @@ impl Host {
     }
 
     fn shared_store(&mut self, key: (u32, u32), value: u32) {
-        let line = Line { value, dirty: true };
+        let line = HostLine { value, dirty: true };
         if self.coherent {
             self.domain.insert(key.0, line);
         } else {
@@ -528,7 +549,7 @@ impl Host {
             return line.value;
         }
         let value = self.domain_load(key.0, memory);
-        self.cache.insert(key, Line { value, dirty: false });
+        self.cache.insert(key, HostLine { value, dirty: false });
         value
     }
 
@@ -537,18 +558,18 @@ impl Host {
         let fetch = || {
             let value = memory.peek(address);
             known.insert(address, value);
-            Line { value, dirty: false }
+            HostLine { value, dirty: false }
         };
         self.domain.entry(address).or_insert_with(fetch).value
     }
 
-    /// Moves what is dirty of a thread to what all threads share, of one instance or of all.
-    fn release(&mut self, number: usize, instance: Option<u32>) {
+    /// Publishes the dirty lines of a thread, of one instance or of all, to the state that threads share.
+    fn release_lines(&mut self, number: usize, instance: Option<u32>) {
         self.move_lines(number, |own| instance.is_none_or(|instance| instance == own.instance));
     }
 
-    /// Moves those dirty lines of a thread to what all threads share.
-    fn move_lines(&mut self, number: usize, which: impl Fn(&Own) -> bool) {
+    /// Publishes the selected dirty lines of a thread to the state that threads share.
+    fn move_lines(&mut self, number: usize, which: impl Fn(&ThreadLine) -> bool) {
         let Some(thread) = self.threads.get_mut(number) else { return };
         let mut moved = Vec::new();
         for own in thread.lines.iter_mut().filter(|own| own.line.dirty && which(own)) {
@@ -558,32 +579,33 @@ impl Host {
         moved.into_iter().for_each(|(key, value)| self.shared_store(key, value));
     }
 
-    /// Drops what is clean of a thread, of one instance or of all.
-    fn acquire(&mut self, number: usize, instance: Option<u32>) {
+    /// Drops the clean lines of a thread, of one instance or of all.
+    fn acquire_lines(&mut self, number: usize, instance: Option<u32>) {
         if let Some(thread) = self.threads.get_mut(number) {
-            let is_other = |own: &Own| instance.is_some_and(|instance| instance != own.instance);
+            let is_other = |own: &ThreadLine| instance.is_some_and(|instance| instance != own.instance);
             thread.lines.retain(|own| own.line.dirty || is_other(own));
         }
     }
 
-    /// Before an atomic: nothing of the word stays before the host domain, where atomics are performed.
-    fn give_up(&mut self, number: usize, address: u32) {
-        self.flush(number, address);
-        self.invalidate(number, address);
+    /// Flushes a word in front of an atomic, so that no private copy remains: atomics execute in the host
+    /// domain.
+    fn flush_line(&mut self, number: usize, address: u32) {
+        self.flush_mapped_range(number, address);
+        self.invalidate_mapped_range(number, address);
     }
 
-    /// Moves what is dirty of a word to the host domain.
-    fn flush(&mut self, number: usize, address: u32) {
+    /// Moves the dirty lines of a word to the host domain.
+    fn flush_mapped_range(&mut self, number: usize, address: u32) {
         self.move_lines(number, |own| own.key.0 == address);
         let names = (address, 0)..=(address, u32::MAX);
         for (_, line) in self.cache.range_mut(names).filter(|(_, line)| line.dirty) {
             line.dirty = false;
-            self.domain.insert(address, Line { value: line.value, dirty: true });
+            self.domain.insert(address, HostLine { value: line.value, dirty: true });
         }
     }
 
-    /// Drops what is clean of a word before the host domain.
-    fn invalidate(&mut self, number: usize, address: u32) {
+    /// Drops the clean lines of a word in front of the host domain.
+    fn invalidate_mapped_range(&mut self, number: usize, address: u32) {
         if let Some(thread) = self.threads.get_mut(number) {
             thread.lines.retain(|own| own.key.0 != address || own.line.dirty);
         }
@@ -598,15 +620,16 @@ impl Host {
         }
     }
 
-    /// A submission: the host domain goes to the device domain, and that becomes visible to the device.
-    fn submit(&mut self, memory: &mut Memory) {
+    /// Writes the host domain back to the device domain and makes it visible to the device, as a submission
+    /// does.
+    fn make_host_writes_available(&mut self, memory: &mut Memory) {
         if self.fault != Fault::SubmissionDropsHostWrites {
             self.write_back_domain(memory);
         }
         memory.invalidate_all();
     }
 
-    /// Moves what is dirty in the host domain to the device domain.
+    /// Writes the dirty words of the host domain back to the device domain.
     pub fn write_back_domain(&mut self, memory: &mut Memory) {
         for (address, line) in self.domain.iter_mut().filter(|(_, line)| line.dirty) {
             memory.poke(*address, line.value);
@@ -621,16 +644,16 @@ impl Host {
         self.known.clear();
     }
 
-    /// All that the host wrote goes to memory.
-    pub fn end(&mut self, memory: &mut Memory) {
+    /// Writes everything that the host wrote to memory.
+    pub fn end_submission(&mut self, memory: &mut Memory) {
         for number in 0..self.threads.len() {
-            self.release(number, None);
+            self.release_lines(number, None);
         }
         for ((address, _), line) in self.cache.iter_mut().filter(|(_, line)| line.dirty) {
-            self.domain.insert(*address, Line { value: line.value, dirty: true });
+            self.domain.insert(*address, HostLine { value: line.value, dirty: true });
             line.dirty = false;
         }
-        // A write of the device that the host domain never came to know arrives behind that of the host.
+        // A device write that the host domain never fetched is ordered after the host's write.
         let known = &self.known;
         self.domain
             .retain(|address, _| known.get(address).is_none_or(|known| *known == memory.peek(*address)));
@@ -639,18 +662,18 @@ impl Host {
 
     fn prefetch(&mut self, instance: u32, place: usize, memory: &Memory) {
         if let Some(place) = self.places.get(place).copied() {
-            self.shared_load((self.address(instance, place), place.name), memory);
+            self.shared_load((self.word_address(instance, place), place.name), memory);
         }
     }
 
-    /// Something that a cache does of its own accord.
-    fn event(&mut self, memory: &mut Memory, random: &mut Random) {
+    /// Performs a spontaneous cache event.
+    fn perform_cache_event(&mut self, memory: &mut Memory, random: &mut Random) {
         if self.places.is_empty() || self.threads.is_empty() || self.play.instances == 0 {
             return;
         }
         let number = random.below(self.threads.len());
         let choice = random.word();
-        // About where a thread is.
+        // Pick an instance near the current one of the thread.
         let near = self.threads.get(number).map_or(0, |thread| thread.instance) + (choice >> 8) as u32 % 4;
         let instance = if choice & 0x80 == 0 {
             near.min(self.play.instances - 1)
@@ -658,7 +681,7 @@ impl Host {
             random.below(self.play.instances as usize) as u32
         };
         let Some(place) = self.places.get(random.below(self.places.len())).copied() else { return };
-        let key = (self.address(instance, place), place.name);
+        let key = (self.word_address(instance, place), place.name);
         match choice % 8 {
             0 => {
                 if let Some(line) = self.domain.get_mut(&key.0).filter(|line| line.dirty) {
@@ -677,7 +700,7 @@ impl Host {
             3 => {
                 if let Some(line) = self.cache.get_mut(&key).filter(|line| line.dirty) {
                     line.dirty = false;
-                    self.domain.insert(key.0, Line { value: line.value, dirty: true });
+                    self.domain.insert(key.0, HostLine { value: line.value, dirty: true });
                 }
             }
             4 => {
@@ -686,7 +709,7 @@ impl Host {
                 }
             }
             5 => self.drop_oldest(number),
-            _ => drop(self.load(At { thread: number, instance }, key, memory)),
+            _ => drop(self.load_word(OperationSite { thread: number, instance }, key, memory)),
         }
     }
 }

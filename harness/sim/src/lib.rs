@@ -1,52 +1,58 @@
-//! A simulated GPU: executes SPIR-V on an operational machine with weak memory, soundly, and on demand wrongly.
+//! A simulated GPU: executes SPIR-V on an operational machine with weak memory, soundly or with an injected
+//! fault.
 //!
-//! [`SimDevice`] implements the device interface of the crate `plan`, as Vulkan devices do. It runs the very words that a
-//! Vulkan driver would get. It needs no driver, is the same everywhere, and a seed decides all that it does: it is the
-//! device where there is no other, a witness that shares no code with model or translation, and, with a [`Fault`], the
-//! measure of what a suite of tests can find.
+//! [`SimDevice`] implements the device interface of the crate `plan`, as Vulkan devices do. It runs the same
+//! SPIR-V words that a Vulkan driver gets. It needs no driver, behaves the same on every host, and derives
+//! all choices from a seed. It serves as the device on hosts without a GPU and as an independent witness that
+//! shares no code with model or translation. With a [`Fault`] it measures which bugs a test suite finds.
 //!
 //! # The machine
-//! Invocations sit at the leaves of a tree of incoherent caches: their own, the subgroup's, the workgroup's, the queue
-//! family's, the device's; memory lies behind. A cache line belongs to one *reference* (a variable of the module), so
-//! that references to one location meet in memory alone. A program runs in order and hands its memory operations to a
-//! window, from which they are performed out of order as far as the memory model allows (`order`). Availability flushes
-//! lines upward, visibility drops clean ones, both as far as their scope reaches and for the storage classes that they
-//! name; atomics are performed at the level of their scope. Caches prefetch, write back and evict of their own accord.
+//! Invocations are the leaves of a tree of incoherent caches: invocation, subgroup, workgroup, queue family,
+//! device; memory is the root. A cache line belongs to one *reference* (a variable of the module), so two
+//! references to one location meet only in memory. A program runs in order and issues its memory operations
+//! to a window. The window performs them out of order as far as the memory model allows (`order`).
+//! Availability operations flush lines towards memory; visibility operations drop clean lines. Both act up to
+//! the level of their scope and on the storage classes that they name. Atomics execute at the level of their
+//! scope. Caches prefetch, write back and evict spontaneously.
+//!
+//! The machine is sound: every outcome that it produces is one that the Vulkan memory model (specification,
+//! appendix "Memory Model") allows, unless a fault is injected. It is not complete: it need not produce every
+//! allowed outcome.
 //!
 //! | module | idea |
 //! |---|---|
-//! | `plain` | modules that others wrote, as lowering takes them |
-//! | `module`, `lower`, `program` | a SPIR-V module as flat operations on registers, 64 invocations at once |
-//! | `order` | which memory operation of an invocation waits for which |
-//! | `memory` | caches, their lines, and what moves them |
-//! | `buffer` | store buffers: atomic stores that some see before others |
-//! | `ahead` | atomic loads that go ahead of branches and of narrow acquires |
-//! | `wave` | 64 invocations in step, and what they have under way |
+//! | `legalize` | user modules in the form that lowering takes |
+//! | `module`, `lower`, `program` | a SPIR-V module as flat operations on registers, 64 invocations in lockstep |
+//! | `order` | program order: which memory operation of an invocation waits for which |
+//! | `memory` | cache lines and what moves them |
+//! | `store_buffer` | atomic stores that become visible to some invocations first |
+//! | `read_ahead` | atomic loads that execute before branches and narrow acquires |
+//! | `wave` | 64 invocations in lockstep and their operations in flight |
 //! | `machine` | the scheduler: every choice from one seed |
 //! | `device` | the device interface |
-//! | `device::shade` | what a draw shades: vertices, points, fragments in quads |
-//! | `host` | threads of the host, their caches and the host domain |
-//! | `progress`, `machine::walk` | progress models as schedulers |
+//! | `device::rasterize` | what a draw shades: vertices, points, fragments in quads |
+//! | `host` | host threads, their caches and the host domain |
+//! | `progress`, `machine::progress_scheduler` | progress models as schedulers |
 //! | `fault` | the rules that can be broken |
 //!
-//! A round of a kernel's outermost loop ends for all invocations before the next one begins for any: a device may
-//! schedule so, and it makes the threads of a test meet. All lanes of a wave share some choices: what is independent is
-//! a round, not an instance.
+//! An iteration (a *round*) of a kernel's outermost loop ends for all invocations before the next one begins
+//! for any. A device may schedule so, and it makes the threads of a test overlap. All lanes of a wave share
+//! some choices: the independent unit is a round, not an instance.
 
-mod ahead;
-mod buffer;
 mod device;
 mod fault;
 mod host;
+mod legalize;
 mod lower;
 mod machine;
 mod memory;
 mod module;
 mod order;
-mod plain;
 mod program;
 mod progress;
 mod random;
+mod read_ahead;
+mod store_buffer;
 mod wave;
 
 use rspirv::spirv::Op;
@@ -54,9 +60,9 @@ use rspirv::spirv::Op;
 pub use device::SimDevice;
 pub use fault::{Expect, FAULTS, Fault, Row, UnknownFault};
 pub use module::LoadError;
-pub use progress::{Progress, Promise, UnknownProgress};
+pub use progress::{ProgressGuarantee, ProgressModel, UnknownProgressModel};
 
-/// Every instruction that the machine executes, and those that say nothing to it.
+/// All instructions that the machine executes or ignores.
 pub const OPCODES: &[Op] = &[
     Op::Capability,
     Op::Extension,

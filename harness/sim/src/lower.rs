@@ -1,16 +1,16 @@
-//! From a module to a program: registers for ids, flat operations for instructions.
+//! Lowering: translates a module into flat operations on numbered registers.
 //!
-//! Every register is numbered above those that its operation reads, except what phis and variables hold; so one split
-//! of the register file gives sources and destination. Loads give their values late: an operation that needs one is
-//! preceded by a wait for it.
+//! Every register is numbered above those that its operation reads, except those of phis and variables; so
+//! one split of the register file gives sources and destination. Loads deliver their values late: an
+//! operation that needs one is preceded by a wait for it.
 
 mod finish;
 mod group;
 mod image;
+mod load_sinking;
 mod memory;
 mod number;
 mod path;
-mod postpone;
 mod workgroup;
 
 use std::collections::{HashMap, HashSet};
@@ -21,46 +21,48 @@ use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
 
 use crate::device::MAX_WORKGROUP_INVOCATIONS;
 use crate::fault::Fault;
-use crate::module::{LoadError, Module, Placed, Type, Variable, malformed};
-use crate::program::{DEVICE, Edge, IMAGE, Op, Place, Program, Reference, Register, Stage, WORKGROUP_MEMORY};
+use crate::module::{LoadError, LoadedModule, LocatedInstruction, SpirvType, Variable, malformed_module};
+use crate::program::{
+    DEVICE, Edge, IMAGE, Op, Program, Reference, ReferencePlace, Register, Stage, WORKGROUP_MEMORY,
+};
 
-/// What an id stands for.
+/// The lowered form of an id.
 #[derive(Clone, Copy, Debug)]
-enum Meaning {
+enum LoweredValue {
     /// A word, or the first of the words of a wider number or a vector.
     Value(Register),
     /// An address in memory.
     Pointer { reference: u16, address: Register },
     /// A variable of the function.
     Variable(Register),
-    /// A part of a variable of the function, at a place that is computed, in words; and the words of the variable.
+    /// An element of a function variable at a computed index, in words; and the words of the variable.
     Element { first: Register, offset: u32, index: Register, words: u32 },
-    /// A part of the push constants, so many bytes behind what an index says.
+    /// A member of the push constants, `bytes` bytes after the offset in `index`.
     Parameter { bytes: u32, index: Register },
     /// The block of push constants.
     Parameters,
     /// An input.
     Input(SpirvBuiltIn),
-    /// A word that the vertex shader handed on.
+    /// A word that the vertex shader passes to its fragments.
     Handed,
     /// A component of an input.
     InputPart(SpirvBuiltIn, u8),
-    /// A whole variable in memory that is no number.
+    /// A whole variable in memory that is not a number.
     Whole { reference: u16, ty: u32 },
     /// An image.
     Image { reference: u16, dimensions: u32, format: Option<TexelFormat> },
 }
 
-/// Makes a program of a module's words.
+/// Lowers a module's words to a program.
 ///
 /// # Errors
-/// What is wrong with the module, or what the machine lacks.
+/// Returns what is wrong with the module, or what the machine does not support.
 pub(crate) fn load(
     words: &[u32],
     interface: Option<&plan::Interface>,
     fault: Fault,
 ) -> Result<Program, LoadError> {
-    let module = Module::new(words, interface)?;
+    let module = LoadedModule::new(words, interface)?;
     let mut lowering = Lowering {
         module: &module,
         program: Program::default(),
@@ -97,10 +99,10 @@ pub(crate) fn load(
     lowering.finish(fault)
 }
 
-/// What a phi fills, in how many registers, and the value by the label that execution comes from.
+/// A lowered phi: the first register, the number of registers, and the value for each predecessor label.
 type Phi = (Register, u32, Vec<(u32, u32)>);
 
-/// Registers that hold what lowering itself needs.
+/// Constant registers that lowering itself needs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fixed {
     zero: Register,
@@ -111,36 +113,36 @@ struct Fixed {
 }
 
 struct Lowering<'m> {
-    module: &'m Module,
+    module: &'m LoadedModule,
     program: Program,
-    meanings: HashMap<u32, Meaning>,
-    /// Number of each label's block.
+    meanings: HashMap<u32, LoweredValue>,
+    /// The block number of each label.
     blocks: HashMap<u32, u32>,
     /// Registers that loads fill.
     loaded: Vec<Register>,
-    /// Those that this block has waited for.
+    /// Loaded registers that this block has already waited for.
     awaited: Vec<Register>,
-    /// By block: result, and value by the label that execution comes from.
+    /// The phis of each block.
     phis: HashMap<u32, Vec<Phi>>,
-    /// Ids that addresses of buffers are computed from, with the reference.
+    /// Ids that buffer addresses are computed from, with the reference.
     indices: Vec<(u32, u16)>,
     /// Types of constants and results.
     types: HashMap<u32, u32>,
-    /// Registers for the addresses of texels, by the word of the instruction.
+    /// Registers for texel addresses, by the word of the instruction.
     texels: HashMap<usize, Register>,
-    /// By coordinates: variables of images that are read there, and the register of the address. Addresses are known as
-    /// early as those of buffers, so that texels may be fetched early.
+    /// Image variables that are read at given coordinates, with the register of the address. Texel addresses
+    /// are known as early as buffer addresses, so that texels may be prefetched.
     early_texels: HashMap<u32, Vec<(u32, Register)>>,
-    /// Ids that hold the address of a buffer, and the word of the push constants that it comes from.
+    /// Ids that hold a buffer address, and the word of the push constants that it comes from.
     addresses: HashMap<u32, u32>,
-    /// By reference: under GLSL450, whether plain accesses are coherent.
+    /// By reference: under GLSL450, whether non-atomic accesses are coherent.
     coherent: Vec<bool>,
-    /// Pointers to matrices, or to rows of them, that lie in memory with strides of their own.
+    /// Pointers to matrices, or to rows of them, whose memory layout has explicit strides.
     strides: HashMap<u32, (u32, bool)>,
-    /// Under GLSL450, pointers into members that are coherent.
+    /// Under GLSL450, pointers into coherent members.
     into_coherent: HashSet<u32>,
-    /// Arithmetic of this block that nobody has needed yet.
-    postponed: Vec<&'m Placed>,
+    /// Arithmetic of this block whose results no instruction has needed yet.
+    postponed: Vec<&'m LocatedInstruction>,
     fixed: Fixed,
     block: u32,
     label: u32,
@@ -152,15 +154,15 @@ impl Lowering<'_> {
         (self.program.registers - 1) as Register
     }
 
-    /// Constants and global variables.
+    /// Lowers constants and global variables.
     fn globals(&mut self, fault: Fault) -> Result<(), LoadError> {
         let module = self.module;
         self.program.stage = module.stage;
         let [x, y, z] = match module.stage {
             Stage::Compute | Stage::Mesh | Stage::Task => {
-                module.workgroup_size.ok_or_else(|| malformed(0, "no LocalSize"))?
+                module.workgroup_size.ok_or_else(|| malformed_module(0, "no LocalSize"))?
             }
-            // These have no workgroups.
+            // Vertex and fragment shaders have no workgroups.
             Stage::Vertex | Stage::Fragment => [1, 1, 1],
         };
         let size = x.checked_mul(y).and_then(|size| size.checked_mul(z)).unwrap_or(u32::MAX);
@@ -191,50 +193,52 @@ impl Lowering<'_> {
                 self.program.constants.push((high, (value >> 32) as u32));
             }
             self.types.insert(id, ty);
-            self.meanings.insert(id, Meaning::Value(register));
+            self.meanings.insert(id, LoweredValue::Value(register));
         }
         for (id, ty) in &module.nulls {
             let Some(words) = module.registers_of(*ty) else { continue };
             let first = self.program.registers as Register;
             self.program.registers += words as usize;
             self.types.insert(*id, *ty);
-            self.meanings.insert(*id, Meaning::Value(first));
+            self.meanings.insert(*id, LoweredValue::Value(first));
         }
         for Variable { id, pointer, class, initialized, word } in &module.variables {
-            let Some(Type::Pointer { to, .. }) = module.types.get(pointer) else {
-                return Err(malformed(*word, "a variable whose type is no pointer"));
+            let Some(SpirvType::Pointer { to, .. }) = module.types.get(pointer) else {
+                return Err(malformed_module(*word, "a variable whose type is no pointer"));
             };
             let meaning = match class {
-                StorageClass::PushConstant => Meaning::Parameters,
+                StorageClass::PushConstant => LoweredValue::Parameters,
                 StorageClass::Input => match (module.built_ins.get(id), module.locations.get(id)) {
-                    (Some(built_in), _) => Meaning::Input(*built_in),
-                    (None, Some(0)) if self.module.registers_of(*to) == Some(1) => Meaning::Handed,
+                    (Some(built_in), _) => LoweredValue::Input(*built_in),
+                    (None, Some(0)) if self.module.registers_of(*to) == Some(1) => LoweredValue::Handed,
                     (None, Some(_)) => return Err(LoadError::Lacks("inputs but one word".into())),
-                    (None, None) => return Err(malformed(*word, "an input that is no built-in")),
+                    (None, None) => return Err(malformed_module(*word, "an input that is no built-in")),
                 },
                 StorageClass::Output => self.output(*id, *to, *word)?,
                 StorageClass::StorageBuffer | StorageClass::Uniform => {
                     let binding = module.bindings.get(id).copied();
-                    let binding = binding.ok_or_else(|| malformed(*word, "a buffer without a binding"))?;
-                    let reference = self.reference(*id, Place::Binding(binding), 0);
-                    Meaning::Whole { reference, ty: *to }
+                    let binding =
+                        binding.ok_or_else(|| malformed_module(*word, "a buffer without a binding"))?;
+                    let reference = self.reference(*id, ReferencePlace::Binding(binding), 0);
+                    LoweredValue::Whole { reference, ty: *to }
                 }
                 StorageClass::UniformConstant => {
-                    let Some(Type::Image { dimensions, format }) = module.types.get(to) else {
+                    let Some(SpirvType::Image { dimensions, format }) = module.types.get(to) else {
                         return Err(LoadError::Lacks(
                             "variables of class UniformConstant other than images".into(),
                         ));
                     };
                     let binding = module.bindings.get(id).copied();
-                    let binding = binding.ok_or_else(|| malformed(*word, "an image without a binding"))?;
-                    let reference = self.reference(*id, Place::Image(binding), IMAGE);
-                    Meaning::Image { reference, dimensions: *dimensions, format: *format }
+                    let binding =
+                        binding.ok_or_else(|| malformed_module(*word, "an image without a binding"))?;
+                    let reference = self.reference(*id, ReferencePlace::Image(binding), IMAGE);
+                    LoweredValue::Image { reference, dimensions: *dimensions, format: *format }
                 }
                 StorageClass::Workgroup => {
                     let meaning = match module.blocks.contains(to) {
                         true => {
                             let words = module.bytes_of(*to).div_ceil(4);
-                            Meaning::Whole { reference: self.workgroup_block(*id, words), ty: *to }
+                            LoweredValue::Whole { reference: self.workgroup_block(*id, words), ty: *to }
                         }
                         false => self.workgroup_variable(*id, *to),
                     };
@@ -250,8 +254,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// An output: a variable that nobody but the rasterizer looks at.
-    fn output(&mut self, id: u32, ty: u32, word: usize) -> Result<Meaning, LoadError> {
+    /// Lowers an output variable, which only the rasterizer reads.
+    fn output(&mut self, id: u32, ty: u32, word: usize) -> Result<LoweredValue, LoadError> {
         let number = match self.module.built_ins.get(&id) {
             Some(SpirvBuiltIn::Position) => 0,
             Some(SpirvBuiltIn::PointSize) => 1,
@@ -262,26 +266,26 @@ impl Lowering<'_> {
         let wanted = [4, 1, 1][number];
         let count = self.module.registers_of(ty);
         if count != Some(wanted) {
-            return Err(malformed(word, "a position, a size or a word of another type"));
+            return Err(malformed_module(word, "a position, a size or a word of another type"));
         }
         let first = self.program.registers as Register;
         self.program.registers += wanted as usize;
         if let Some(output) = self.program.outputs.get_mut(number) {
             *output = Some(first);
         }
-        Ok(Meaning::Variable(first))
+        Ok(LoweredValue::Variable(first))
     }
 
-    fn reference(&mut self, id: u32, place: Place, class: u8) -> u16 {
+    fn reference(&mut self, id: u32, place: ReferencePlace, class: u8) -> u16 {
         let name = self.module.names.get(&id).cloned().unwrap_or_else(|| match place {
-            Place::Binding(binding) | Place::Image(binding) => format!("binding {binding}"),
-            Place::Address(word) => format!("address in word {word}"),
-            Place::Fixed { memory, .. } => format!("memory {memory}"),
-            Place::Workgroup(first, _) => format!("workgroup word {first}"),
+            ReferencePlace::Binding(binding) | ReferencePlace::Image(binding) => format!("binding {binding}"),
+            ReferencePlace::Address(word) => format!("address in word {word}"),
+            ReferencePlace::Fixed { memory, .. } => format!("memory {memory}"),
+            ReferencePlace::Workgroup(first, _) => format!("workgroup word {first}"),
         });
         let coherent = class == WORKGROUP_MEMORY || self.module.coherent.contains(&id);
         let references = &mut self.program.references;
-        // Several variables show numbers of several sizes through one reference.
+        // Several variables access numbers of several sizes through one reference.
         if let Some(known) = references.iter().position(|known| known.name == name && known.place == place) {
             return known as u16;
         }
@@ -300,23 +304,26 @@ impl Lowering<'_> {
         (references.len() - 1) as u16
     }
 
-    /// Registers for all results, and numbers for all blocks, in the order of the module.
+    /// Allocates registers for all results and numbers for all blocks, in module order.
     fn allocate(&mut self) -> Result<(), LoadError> {
         let module = self.module;
         let mut block = 0;
         for placed in &module.body {
-            if placed.op() == SpirvOp::Label {
-                self.blocks.insert(placed.result()?, block);
+            if placed.opcode() == SpirvOp::Label {
+                self.blocks.insert(placed.result_id()?, block);
                 block += 1;
             }
-            if matches!(placed.op(), SpirvOp::ImageRead | SpirvOp::ImageWrite) {
+            if matches!(placed.opcode(), SpirvOp::ImageRead | SpirvOp::ImageWrite) {
                 let register = self.register();
                 self.texels.insert(placed.word, register);
-                if placed.op() == SpirvOp::ImageRead {
-                    let (loaded, coordinates) = (placed.id(0)?, placed.id(1)?);
+                if placed.opcode() == SpirvOp::ImageRead {
+                    let (loaded, coordinates) = (placed.id_operand(0)?, placed.id_operand(1)?);
                     let load = module.body.iter().find(|p| p.instruction.result_id == Some(loaded));
-                    if let Some(load) = load.filter(|load| load.op() == SpirvOp::Load) {
-                        self.early_texels.entry(coordinates).or_default().push((load.id(0)?, register));
+                    if let Some(load) = load.filter(|load| load.opcode() == SpirvOp::Load) {
+                        self.early_texels
+                            .entry(coordinates)
+                            .or_default()
+                            .push((load.id_operand(0)?, register));
                     }
                 }
             }
@@ -325,33 +332,33 @@ impl Lowering<'_> {
             };
             self.types.insert(id, ty);
             let meaning = match module.types.get(&ty) {
-                Some(Type::Pointer { to, .. }) if placed.op() == SpirvOp::Variable => {
-                    Meaning::Variable(self.registers(*to, placed)?)
+                Some(SpirvType::Pointer { to, .. }) if placed.opcode() == SpirvOp::Variable => {
+                    LoweredValue::Variable(self.registers(*to, placed)?)
                 }
-                Some(Type::Pointer { class, .. }) if Self::has_no_address(*class) => continue,
-                // What a whole variable is has no address of its own.
-                Some(Type::Pointer { to, .. })
-                    if matches!(module.types.get(to), Some(Type::Struct { .. })) =>
+                Some(SpirvType::Pointer { class, .. }) if Self::has_no_address(*class) => continue,
+                // A variable of composite type has no address operand; its parts do.
+                Some(SpirvType::Pointer { to, .. })
+                    if matches!(module.types.get(to), Some(SpirvType::Struct { .. })) =>
                 {
                     continue;
                 }
-                Some(Type::Pointer { .. }) => {
-                    Meaning::Pointer { reference: u16::MAX, address: self.register() }
+                Some(SpirvType::Pointer { .. }) => {
+                    LoweredValue::Pointer { reference: u16::MAX, address: self.register() }
                 }
-                Some(Type::Void | Type::Image { .. }) => continue,
-                _ => Meaning::Value(self.registers(ty, placed)?),
+                Some(SpirvType::Void | SpirvType::Image { .. }) => continue,
+                _ => LoweredValue::Value(self.registers(ty, placed)?),
             };
             self.meanings.insert(id, meaning);
         }
-        for placed in module.body.iter().filter(|placed| placed.op() == SpirvOp::Phi) {
-            let (to, count) = match self.meaning(placed, placed.result()?)? {
-                Meaning::Value(to) => (to, module.registers_of(placed.result_type()?).unwrap_or(1)),
-                Meaning::Pointer { address, .. } => (address, 1),
+        for placed in module.body.iter().filter(|placed| placed.opcode() == SpirvOp::Phi) {
+            let (to, count) = match self.meaning(placed, placed.result_id()?)? {
+                LoweredValue::Value(to) => (to, module.registers_of(placed.result_type_id()?).unwrap_or(1)),
+                LoweredValue::Pointer { address, .. } => (address, 1),
                 _ => return Err(LoadError::Lacks("OpPhi of this type".into())),
             };
             let sources = placed.instruction.operands.chunks(2).map(|pair| match pair {
                 [Operand::IdRef(value), Operand::IdRef(from)] => Ok((*from, *value)),
-                _ => Err(malformed(placed.word, "an odd phi")),
+                _ => Err(malformed_module(placed.word, "an odd phi")),
             });
             let sources: Vec<(u32, u32)> = sources.collect::<Result<_, _>>()?;
             let block = self.block_of(placed.word);
@@ -360,40 +367,43 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Registers for a value of a type; gives the first.
-    fn registers(&mut self, ty: u32, placed: &Placed) -> Result<Register, LoadError> {
+    /// Allocates registers for a value of a type; returns the first.
+    fn registers(&mut self, ty: u32, placed: &LocatedInstruction) -> Result<Register, LoadError> {
         let count = self.module.registers_of(ty);
-        let count = count.ok_or_else(|| LoadError::Lacks(format!("Op{:?} of this type", placed.op())))?;
+        let count = count.ok_or_else(|| LoadError::Lacks(format!("Op{:?} of this type", placed.opcode())))?;
         let first = self.program.registers as Register;
         self.program.registers += count as usize;
         Ok(first)
     }
 
-    /// Registers that hold an id's value.
+    /// Returns the number of registers that hold an id's value.
     fn width_of(&self, id: u32) -> u32 {
         self.types.get(&id).and_then(|ty| self.module.registers_of(*ty)).unwrap_or(1)
     }
 
-    /// The block that a word of the module lies in.
+    /// Returns the block that contains a word of the module.
     fn block_of(&self, word: usize) -> u32 {
-        let labels = self.module.body.iter().filter(|placed| placed.op() == SpirvOp::Label);
+        let labels = self.module.body.iter().filter(|placed| placed.opcode() == SpirvOp::Label);
         (labels.filter(|label| label.word <= word).count() as u32).saturating_sub(1)
     }
 
-    fn meaning(&self, placed: &Placed, id: u32) -> Result<Meaning, LoadError> {
-        self.meanings.get(&id).copied().ok_or_else(|| malformed(placed.word, format!("no value %{id} here")))
+    fn meaning(&self, placed: &LocatedInstruction, id: u32) -> Result<LoweredValue, LoadError> {
+        self.meanings
+            .get(&id)
+            .copied()
+            .ok_or_else(|| malformed_module(placed.word, format!("no value %{id} here")))
     }
 
-    /// The register of a value, without waiting for it.
-    fn late(&self, placed: &Placed, id: u32) -> Result<Register, LoadError> {
+    /// Returns the register of a value without waiting for it.
+    fn late(&self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
         match self.meaning(placed, id)? {
-            Meaning::Value(register) => Ok(register),
-            _ => Err(malformed(placed.word, format!("%{id} is no number"))),
+            LoweredValue::Value(register) => Ok(register),
+            _ => Err(malformed_module(placed.word, format!("%{id} is no number"))),
         }
     }
 
-    /// The register of a value that is needed now.
-    fn value(&mut self, placed: &Placed, id: u32) -> Result<Register, LoadError> {
+    /// Returns the register of a value after waiting for its load.
+    fn value(&mut self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
         let register = self.late(placed, id)?;
         let ty = self.types.get(&id).copied().unwrap_or(0);
         for leaf in self.leaves(ty, register) {
@@ -402,10 +412,14 @@ impl Lowering<'_> {
         Ok(register)
     }
 
-    /// The register of a value that is needed now, or of an address, and the reference that it leads to.
-    fn value_or_address(&mut self, placed: &Placed, id: u32) -> Result<(Register, Option<u16>), LoadError> {
+    /// Returns the register of a value or an address, and the reference that the address points into.
+    fn value_or_address(
+        &mut self,
+        placed: &LocatedInstruction,
+        id: u32,
+    ) -> Result<(Register, Option<u16>), LoadError> {
         match self.meaning(placed, id)? {
-            Meaning::Pointer { reference, address } => Ok((address, Some(reference))),
+            LoweredValue::Pointer { reference, address } => Ok((address, Some(reference))),
             _ => Ok((self.value(placed, id)?, None)),
         }
     }
@@ -417,21 +431,21 @@ impl Lowering<'_> {
         }
     }
 
-    fn constant(&self, placed: &Placed, id: u32) -> Result<u32, LoadError> {
+    fn constant(&self, placed: &LocatedInstruction, id: u32) -> Result<u32, LoadError> {
         let value = self.module.constants.get(&id).map(|(_, value)| *value as u32);
         value.ok_or_else(|| {
-            LoadError::Lacks(format!("Op{:?} with an operand that is no constant", placed.op()))
+            LoadError::Lacks(format!("Op{:?} with an operand that is no constant", placed.opcode()))
         })
     }
 
     fn body(&mut self) -> Result<(), LoadError> {
-        // What loads fill has to be known before the first use, which a loop may bring before the load.
+        // Loaded registers must be known before their first use, which a loop can place before the load.
         for placed in &self.module.body {
-            if memory::loads(placed.op())
-                && let Ok(Meaning::Value(register)) = self.meaning(placed, placed.result()?)
+            if memory::loads(placed.opcode())
+                && let Ok(LoweredValue::Value(register)) = self.meaning(placed, placed.result_id()?)
                 && !self.reads_no_memory(placed)
             {
-                let leaves = self.leaves(placed.result_type()?, register);
+                let leaves = self.leaves(placed.result_type_id()?, register);
                 self.loaded.extend(leaves.iter().map(|leaf| leaf.register));
             }
         }
@@ -443,30 +457,30 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Whether an OpLoad reads a variable of the function, an input or a push constant.
-    fn reads_no_memory(&self, placed: &Placed) -> bool {
-        let Ok(id) = placed.id(0) else { return false };
+    /// Returns true if an OpLoad reads a function variable, an input or a push constant.
+    fn reads_no_memory(&self, placed: &LocatedInstruction) -> bool {
+        let Ok(id) = placed.id_operand(0) else { return false };
         match self.meanings.get(&id) {
-            Some(Meaning::Pointer { .. } | Meaning::Whole { .. }) => false,
-            Some(_) => placed.op() == SpirvOp::Load,
-            // A pointer whose meaning comes with its chain.
+            Some(LoweredValue::Pointer { .. } | LoweredValue::Whole { .. }) => false,
+            Some(_) => placed.opcode() == SpirvOp::Load,
+            // A pointer whose lowered form is set by its access chain.
             None => {
                 let class = self.types.get(&id).and_then(|ty| self.module.types.get(ty));
                 let known =
-                    matches!(class, Some(Type::Pointer { class, .. }) if !Self::has_no_address(*class));
-                placed.op() == SpirvOp::Load && !known
+                    matches!(class, Some(SpirvType::Pointer { class, .. }) if !Self::has_no_address(*class));
+                placed.opcode() == SpirvOp::Load && !known
             }
         }
     }
 
-    fn instruction(&mut self, placed: &Placed) -> Result<(), LoadError> {
+    fn instruction(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         use SpirvOp::{
             AccessChain, Branch, BranchConditional, CopyObject, Label, LoopMerge, Phi, Return, Select,
             SelectionMerge, Switch, Variable,
         };
-        match placed.op() {
+        match placed.opcode() {
             Label => {
-                self.label = placed.result()?;
+                self.label = placed.result_id()?;
                 self.block = self.blocks.get(&self.label).copied().unwrap_or(0);
                 self.awaited.clear();
                 // The first block begins with the addresses of global variables.
@@ -475,7 +489,7 @@ impl Lowering<'_> {
             }
             LoopMerge => {}
             SelectionMerge => {
-                let merge = self.blocks.get(&placed.id(0)?).copied().unwrap_or(0);
+                let merge = self.blocks.get(&placed.id_operand(0)?).copied().unwrap_or(0);
                 for inside in self.block + 1..merge {
                     if let Some(nested) = self.program.nested.get_mut(inside as usize) {
                         *nested = true;
@@ -486,22 +500,22 @@ impl Lowering<'_> {
             Variable => self.variable(placed)?,
             AccessChain => self.access_chain(placed)?,
             CopyObject => {
-                let id = placed.id(0)?;
+                let id = placed.id_operand(0)?;
                 let (from, reference) = self.value_or_address(placed, id)?;
                 let to = self.destination(placed, reference)?;
                 self.copy(to, from, self.width_of(id));
             }
             Select => {
-                let condition = self.value(placed, placed.id(0)?)?;
-                let (yes, reference) = self.value_or_address(placed, placed.id(1)?)?;
-                let (no, other) = self.value_or_address(placed, placed.id(2)?)?;
+                let condition = self.value(placed, placed.id_operand(0)?)?;
+                let (yes, reference) = self.value_or_address(placed, placed.id_operand(1)?)?;
+                let (no, other) = self.value_or_address(placed, placed.id_operand(2)?)?;
                 if reference != other {
                     return Err(LoadError::Lacks("OpSelect of pointers to several variables".into()));
                 }
                 let to = self.destination(placed, reference)?;
-                let width = self.width_of(placed.result()?);
-                // One condition for all, or one for each component.
-                let conditions = self.width_of(placed.id(0)?);
+                let width = self.width_of(placed.result_id()?);
+                // The condition is one for all components, or one for each.
+                let conditions = self.width_of(placed.id_operand(0)?);
                 let each = if conditions > 1 { (width / conditions).max(1) } else { width.max(1) };
                 for word in 0..width {
                     let (to, yes, no) = (to + word, yes + word, no + word);
@@ -510,13 +524,13 @@ impl Lowering<'_> {
                 }
             }
             Branch => {
-                let edge = self.edge(placed, placed.id(0)?)?;
+                let edge = self.edge(placed, placed.id_operand(0)?)?;
                 self.program.ops.push(Op::Jump { edge });
             }
             BranchConditional => {
-                let condition = self.value(placed, placed.id(0)?)?;
-                let yes = self.edge(placed, placed.id(1)?)?;
-                let no = self.edge(placed, placed.id(2)?)?;
+                let condition = self.value(placed, placed.id_operand(0)?)?;
+                let yes = self.edge(placed, placed.id_operand(1)?)?;
+                let no = self.edge(placed, placed.id_operand(2)?)?;
                 self.program.ops.push(Op::Branch { condition, yes, no });
             }
             Switch => self.switch(placed)?,
@@ -528,8 +542,8 @@ impl Lowering<'_> {
                 self.program.ops.push(Op::Return);
             }
             SpirvOp::Undef => {
-                let to = self.late(placed, placed.result()?)?;
-                for word in 0..self.width_of(placed.result()?) {
+                let to = self.late(placed, placed.result_id()?)?;
+                for word in 0..self.width_of(placed.result_id()?) {
                     self.program.ops.push(Op::Copy { to: to + word, from: self.fixed.zero });
                 }
             }
@@ -542,22 +556,26 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Where a result goes: a value, or the address behind a pointer, which then leads to `reference`.
-    fn destination(&mut self, placed: &Placed, reference: Option<u16>) -> Result<Register, LoadError> {
-        let result = placed.result()?;
+    /// Returns the register of a result: of a value, or of an address that points into `reference`.
+    fn destination(
+        &mut self,
+        placed: &LocatedInstruction,
+        reference: Option<u16>,
+    ) -> Result<Register, LoadError> {
+        let result = placed.result_id()?;
         match (self.meaning(placed, result)?, reference) {
-            (Meaning::Value(to), None) => Ok(to),
-            (Meaning::Pointer { address, .. }, Some(reference)) => {
-                self.meanings.insert(result, Meaning::Pointer { reference, address });
+            (LoweredValue::Value(to), None) => Ok(to),
+            (LoweredValue::Pointer { address, .. }, Some(reference)) => {
+                self.meanings.insert(result, LoweredValue::Pointer { reference, address });
                 Ok(address)
             }
-            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.op()))),
+            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.opcode()))),
         }
     }
 
-    /// Values come with the edges; what a pointer leads to is known here.
-    fn phi(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        if !matches!(self.meaning(placed, placed.result()?)?, Meaning::Pointer { .. }) {
+    /// Lowers a phi: edges copy its values; only a pointer's reference is fixed here.
+    fn phi(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        if !matches!(self.meaning(placed, placed.result_id()?)?, LoweredValue::Pointer { .. }) {
             return Ok(());
         }
         let mut common = None;
@@ -580,12 +598,12 @@ impl Lowering<'_> {
         }
     }
 
-    fn variable(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let Meaning::Variable(to) = self.meaning(placed, placed.result()?)? else {
+    fn variable(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let LoweredValue::Variable(to) = self.meaning(placed, placed.result_id()?)? else {
             return Err(LoadError::Lacks("OpVariable of this class in a function".into()));
         };
         if placed.instruction.operands.len() > 1 {
-            let id = placed.id(1)?;
+            let id = placed.id_operand(1)?;
             let from = self.value(placed, id)?;
             self.assign(to, from, self.width_of(id));
         }
@@ -598,27 +616,29 @@ impl Lowering<'_> {
         }
     }
 
-    fn switch(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let selector_id = placed.id(0)?;
+    fn switch(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let selector_id = placed.id_operand(0)?;
         let selector = self.value(placed, selector_id)?;
         let mut ways = Vec::new();
         for pair in placed.instruction.operands.get(2..).unwrap_or_default().chunks(2) {
             let [Operand::LiteralBit32(literal), Operand::IdRef(label)] = pair else {
-                return Err(malformed(placed.word, "an odd switch"));
+                return Err(malformed_module(placed.word, "an odd switch"));
             };
             ways.push((*literal, self.edge(placed, *label)?));
         }
-        let otherwise = self.edge(placed, placed.id(1)?)?;
+        let otherwise = self.edge(placed, placed.id_operand(1)?)?;
         let first = self.program.cases.len() as u32;
         self.program.cases.extend(ways);
         let cases = (first, self.program.cases.len() as u32);
         self.program.ops.push(Op::Switch { selector, cases, otherwise });
-        // What is computed without memory is what an invocation plays: in the first block, but for stages in which invocations
-        // that play nothing leave before.
+        // A selector that is computed without memory decides the role of an invocation. This holds in the
+        // first block, and in later ones for stages whose idle invocations leave earlier.
         let body = || self.module.body.iter();
         let end = match self.module.stage {
-            Stage::Compute | Stage::Mesh | Stage::Task => body().filter(|p| p.op() == SpirvOp::Label).nth(1),
-            Stage::Vertex | Stage::Fragment => body().find(|p| touches_memory(p.op())),
+            Stage::Compute | Stage::Mesh | Stage::Task => {
+                body().filter(|p| p.opcode() == SpirvOp::Label).nth(1)
+            }
+            Stage::Vertex | Stage::Fragment => body().find(|p| touches_memory(p.opcode())),
         };
         let defined = body().find(|p| p.instruction.result_id == Some(selector_id));
         let early = match (defined, end) {
@@ -631,24 +651,25 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Sees to it that the numbers of what a mesh or a task shader gives, so many, are the constant 0.
-    fn gives_nothing(&self, placed: &Placed, numbers: usize) -> Result<(), LoadError> {
+    /// Checks that the `numbers` output counts of a mesh or task shader are the constant 0.
+    fn gives_nothing(&self, placed: &LocatedInstruction, numbers: usize) -> Result<(), LoadError> {
         for number in 0..numbers {
-            if self.module.constants.get(&placed.id(number)?).is_none_or(|(_, value)| *value != 0) {
-                return Err(LoadError::Lacks(format!("Op{:?} of something", placed.op())));
+            if self.module.constants.get(&placed.id_operand(number)?).is_none_or(|(_, value)| *value != 0) {
+                return Err(LoadError::Lacks(format!("Op{:?} of something", placed.opcode())));
             }
         }
         Ok(())
     }
 
-    /// A way from this block to the one with this label.
-    fn edge(&mut self, placed: &Placed, label: u32) -> Result<u32, LoadError> {
+    /// Adds an edge from this block to the block with this label.
+    fn edge(&mut self, placed: &LocatedInstruction, label: u32) -> Result<u32, LoadError> {
         let to = self.blocks.get(&label).copied();
-        let to = to.ok_or_else(|| malformed(placed.word, format!("no block %{label}")))?;
+        let to = to.ok_or_else(|| malformed_module(placed.word, format!("no block %{label}")))?;
         let mut copies = Vec::new();
         for (register, count, sources) in self.phis.get(&to).cloned().unwrap_or_default() {
             let from = sources.iter().find(|(from, _)| *from == self.label).map(|(_, value)| *value);
-            let from = from.ok_or_else(|| malformed(placed.word, "a phi without a value for this block"))?;
+            let from =
+                from.ok_or_else(|| malformed_module(placed.word, "a phi without a value for this block"))?;
             let (from, _) = self.value_or_address(placed, from)?;
             copies.extend((0..count).map(|word| (register + word, from + word)));
         }
@@ -659,13 +680,13 @@ impl Lowering<'_> {
         let first = self.program.copies.len() as u32;
         self.program.copies.extend(copies);
         let copies = (first, self.program.copies.len() as u32);
-        // Whether the loop is an outermost one is known when all blocks are.
+        // Outermost loops are only known once all blocks are lowered.
         self.program.edges.push(Edge { to, copies, crossing, ends_round: to <= self.block });
         Ok((self.program.edges.len() - 1) as u32)
     }
 }
 
-/// Whether an instruction is an access of memory that others may share, or a barrier.
+/// Returns true if an instruction accesses shareable memory or is a barrier.
 fn touches_memory(op: SpirvOp) -> bool {
     (memory::is_memory(op) && !matches!(op, SpirvOp::Load | SpirvOp::Store)) || image::is_image(op)
 }

@@ -1,102 +1,106 @@
-//! Memory behind a tree of incoherent caches.
+//! Memory under a tree of incoherent caches.
 //!
-//! A line belongs to one cache and one *reference*, never to a location: two references to one location meet in memory
-//! alone. Levels run from an invocation's own cache to that of the device; memory lies behind the last. A line is a
-//! word, clean as a whole, or dirty in some bytes: then it holds those alone, and the others are found above it. A clean
-//! line is never newer than the next valid line above it, so that dropping or passing by clean lines loses nothing.
+//! A line belongs to one cache and one *reference*, not to a location: two references to one location meet
+//! only in memory. Levels run from an invocation's own cache to that of the device; memory is above the last.
+//! A line is one word. It is either clean as a whole, or dirty in some bytes: then it holds only those, and
+//! the others are found above it.
+//!
+//! Invariant: a clean line is never newer than the next valid line above it, so dropping or bypassing clean
+//! lines is always sound.
 
 mod beside;
 #[cfg(test)]
 mod tests;
 
-use crate::ahead::Ahead;
-use crate::buffer::Buffers;
 use crate::fault::Fault;
 use crate::program::{INVOCATION, LEVELS};
+use crate::read_ahead::Ahead;
+use crate::store_buffer::Buffers;
 use beside::Beside;
 
-/// The caches on the way from an invocation to memory.
+/// The cache of an invocation at each level.
 pub(crate) type Path = [u32; LEVELS];
 
-/// Dirty bytes, a bit each.
+/// Dirty bytes, one bit each.
 const DIRTY: u32 = 0xf;
 const PRIVATE: u32 = 0x10;
 
-/// Bytes of a word, a bit each.
+/// All bytes of a word, one bit each.
 pub(crate) const WHOLE: u32 = 0xf;
 
-/// The bits of some bytes.
+/// Expands a byte mask to a bit mask.
 #[inline]
 fn bits_of(bytes: u32) -> u32 {
-    // Each bit goes to the start of its byte: the product has no carries.
+    // Each bit moves to the start of its byte: the product has no carries.
     ((bytes & WHOLE).wrapping_mul(0x0020_4081) & 0x0101_0101) * 0xff
 }
 
-/// `over` in some bytes, `under` in the others.
+/// Takes the selected bytes from `over` and the others from `under`.
 #[inline]
 fn merge(under: u32, over: u32, bytes: u32) -> u32 {
     let mask = bits_of(bytes);
     under & !mask | over & mask
 }
 
-/// A word in a cache.
+/// A cache line of one word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// The address; 0 for none.
+    /// The address in words; 0 for an empty line.
     address: u32,
     value: u32,
-    /// The invalidation that a clean line of a shared cache has survived; older ones are dead.
+    /// The epoch of a clean line in a shared cache; lines of an older epoch are invalid.
     epoch: u32,
     flags: u32,
 }
 
-/// The shape of the tree for one submission.
+/// The shape of the cache tree for one submission.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
-    /// Caches of each level.
+    /// The number of caches of each level.
     pub caches: [usize; LEVELS],
-    /// For each cache of a level the one that it belongs to a level up.
+    /// For each cache of a level, its parent one level up.
     pub parents: [Vec<u32>; LEVELS],
-    /// Level behind which each reference has no cache: [`crate::program::MEMORY`], or less for memory that a workgroup shares.
+    /// The level at which each reference bypasses caches: [`crate::program::MEMORY`], or less for workgroup
+    /// memory.
     pub homes: Vec<u8>,
     /// The lowest level that may hold a line of each reference.
     pub lowest: Vec<u8>,
-    /// Class of each reference.
+    /// The storage class bit of each reference.
     pub classes: Vec<u8>,
-    /// References to memory that the host can reach.
+    /// By reference: true if the host can reach its memory.
     pub of_host: Vec<bool>,
-    /// References all of whose accesses are atomic, of one word and one scope, and that share no location with another.
+    /// By reference: true if all accesses are atomic, of one word and one scope, and no other reference
+    /// shares its locations.
     pub calm: Vec<bool>,
-    /// Whether some access has more bytes than a line: an invocation's own cache then has two lines of a reference.
+    /// True if some access is wider than a line: an invocation's own cache then has two lines of a reference.
     pub wide: bool,
 }
 
-/// Words and caches.
+/// Memory words and all caches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
-    /// Memory. Word 0 is no word: addresses out of bounds lead there.
+    /// Memory. Word 0 is unused: out-of-bounds addresses lead there.
     pub words: Vec<u32>,
-    /// The fault that the machine has.
     pub fault: Fault,
-    /// Atomic stores that are seen by some and not performed yet.
+    /// The store buffers.
     pub buffers: Buffers,
-    /// What was read ahead.
+    /// The values that were read ahead.
     pub ahead: Ahead,
     shape: Shape,
     lines: [Vec<Line>; LEVELS],
-    /// Sets of a cache, as a power of two.
+    /// The base-2 logarithm of the number of sets of a cache, by level.
     bits: [u32; LEVELS],
     epochs: [Vec<u32>; LEVELS],
     /// Dirty lines of each shared cache; some may be clean by now.
     dirty: [Vec<Vec<u32>>; LEVELS],
-    /// Counts lost lines of a fault.
+    /// Counts the lines that a fault loses.
     lost: u32,
-    /// What a fault keeps beside the lines.
+    /// Additional state of faults.
     beside: Beside,
 }
 
 impl Memory {
-    /// Empty caches of this shape, with room for `busy` lines of a reference on the device.
+    /// Resets to empty caches of this shape, with room for `busy` lines of a reference on the device.
     pub fn reshape(&mut self, shape: Shape, busy: usize) {
         let references = shape.homes.len();
         for level in 0..LEVELS {
@@ -122,18 +126,18 @@ impl Memory {
         self.beside = Beside::default();
     }
 
-    /// Caches of a level.
+    /// Returns the number of caches of a level.
     pub fn caches_of(&self, level: u8) -> usize {
         self.shape.caches.get(usize::from(level)).copied().unwrap_or(0)
     }
 
-    /// Whether only atomics of one word and one scope touch a reference, and nothing else its locations.
+    /// Returns true if only atomics of one word and one scope access the locations of a reference.
     #[inline]
     pub fn is_calm(&self, reference: usize) -> bool {
         self.shape.calm.get(reference).copied().unwrap_or(false)
     }
 
-    /// What the caches hold.
+    /// Hashes the contents of the caches.
     pub fn fingerprint(&self, hasher: &mut impl std::hash::Hasher) {
         use std::hash::Hash;
         for (level, lines) in self.lines.iter().enumerate() {
@@ -167,7 +171,7 @@ impl Memory {
         (slot >> self.bits[level]) / self.shape.homes.len()
     }
 
-    /// Whether the line holds the whole word, or some bytes that are newer than what is above.
+    /// Returns true if the line holds the whole word, or dirty bytes of it.
     #[inline]
     fn holds(&self, level: usize, cache: u32, slot: usize, address: u32) -> bool {
         let line = &self.lines[level][slot];
@@ -175,7 +179,7 @@ impl Memory {
             && (line.flags & DIRTY != 0 || line.epoch == self.epochs[level][cache as usize])
     }
 
-    /// Puts a value into a line of its own.
+    /// Writes a value into a line.
     #[inline]
     fn fill(&mut self, level: usize, cache: u32, reference: usize, address: u32, value: u32, flags: u32) {
         let slot = self.slot(level, cache, reference, address);
@@ -189,7 +193,7 @@ impl Memory {
         }
         let (mut value, mut flags) = (value, flags);
         if flags & DIRTY != WHOLE && line.flags & DIRTY != 0 && line.address == address {
-            // What is private stays so only where all of it is.
+            // A merged line is private only if all its bytes are.
             value = merge(line.value, value, flags);
             flags = (flags | line.flags) & DIRTY | flags & line.flags & PRIVATE;
         }
@@ -197,7 +201,7 @@ impl Memory {
         self.lines[level][slot] = Line { address, value, epoch, flags };
     }
 
-    /// Moves a dirty line one level up. It stays, clean.
+    /// Writes a dirty line back one level up. It stays in the cache, clean.
     fn push_up(&mut self, level: usize, slot: usize) {
         let reference = self.reference_of(level, slot);
         let cache = self.cache_of(level, slot);
@@ -237,7 +241,7 @@ impl Memory {
         self.words.get(address as usize).copied().unwrap_or(0)
     }
 
-    /// Moves what is dirty of one address up to `level`.
+    /// Writes the dirty lines of an address back up to `level`.
     #[inline]
     fn flush(&mut self, path: &Path, reference: usize, address: u32, level: u8) {
         let lowest = usize::from(self.shape.lowest[reference]);
@@ -253,7 +257,7 @@ impl Memory {
         }
     }
 
-    /// Drops the clean lines of one address below `level`.
+    /// Drops the clean lines of an address below `level`.
     #[inline]
     fn invalidate(&mut self, path: &Path, reference: usize, address: u32, level: u8) {
         let lowest = usize::from(self.shape.lowest[reference]);
@@ -266,7 +270,7 @@ impl Memory {
         }
     }
 
-    /// The value at `level`, fetched from above where that level has none.
+    /// Returns the value at `level`, fetched from above on a miss.
     #[inline]
     fn read_at(&mut self, path: &Path, reference: usize, address: u32, level: u8) -> u32 {
         let home = self.shape.homes[reference];
@@ -298,7 +302,7 @@ impl Memory {
         }
     }
 
-    /// An atomic load at a level.
+    /// Performs an atomic load at a level.
     #[inline]
     pub fn atomic_load(&mut self, path: &Path, reference: usize, address: u32, level: u8) -> u32 {
         let level = level.min(self.shape.homes[reference]);
@@ -317,7 +321,7 @@ impl Memory {
         self.read_at(path, reference, address, level)
     }
 
-    /// An atomic store at a level.
+    /// Performs an atomic store at a level.
     #[inline]
     pub fn atomic_store(&mut self, path: &Path, reference: usize, address: u32, level: u8, value: u32) {
         let mut level = level.min(self.shape.homes[reference]);
@@ -329,7 +333,7 @@ impl Memory {
         self.write_at(path, reference, address, level, value);
     }
 
-    /// A read-modify-write at a level: gives the old value and writes what `change` makes of it.
+    /// Performs a read-modify-write at a level: writes the result of `change` and returns the old value.
     #[inline]
     pub fn rmw(
         &mut self,
@@ -353,7 +357,7 @@ impl Memory {
         old
     }
 
-    /// A plain store to some bytes of a word, made available as far as `available` says.
+    /// Performs a non-atomic store to some bytes of a word, made available up to `available`.
     #[inline]
     pub fn store(
         &mut self,
@@ -379,7 +383,7 @@ impl Memory {
         }
     }
 
-    /// A plain load, made visible from as far as `visible` says. `bypass` goes past clean lines.
+    /// Performs a non-atomic load, made visible from `visible`. If `bypass`, it ignores clean lines.
     #[inline]
     pub fn load(
         &mut self,
@@ -395,7 +399,7 @@ impl Memory {
             self.invalidate(path, reference, address, level.min(self.shape.homes[reference]));
         }
         if bypass {
-            // Never past a dirty line: what it holds is the newest on this path.
+            // A dirty line holds the newest value on this path, so a load never bypasses it.
             let (mut value, mut have) = (0, 0);
             for (level, cache) in path.iter().enumerate().take(home) {
                 let line = &self.lines[level][self.slot(level, *cache, reference, address)];
@@ -442,7 +446,7 @@ impl Memory {
         }
     }
 
-    /// Moves a dirty line of an invocation's own cache up, through `levels` levels.
+    /// Writes a dirty line of an invocation's own cache back through `levels` levels.
     pub fn write_back(&mut self, path: &Path, reference: usize, address: u32, levels: u8) {
         let home = usize::from(self.shape.homes[reference]);
         for (level, cache) in path.iter().enumerate().take(usize::from(levels).min(home)) {
@@ -467,8 +471,9 @@ impl Memory {
         }
     }
 
-    /// Makes what is dirty below `level` available there: of the invocation's own cache the non-private lines of the
-    /// classes of `mask`, of the caches between everything, since other accesses may have left it there on its way.
+    /// Makes dirty lines below `level` available there. The invocation's own cache contributes its
+    /// non-private lines of the classes of `mask`. The caches in between contribute all lines, since other
+    /// accesses may have left the data there.
     pub fn release(&mut self, path: &Path, mask: u8, level: u8) {
         let level = usize::from(level);
         if level > 0 {
@@ -495,7 +500,7 @@ impl Memory {
         }
     }
 
-    /// Moves some dirty line of a shared cache up, through `levels` levels; `choice` says which.
+    /// Writes a dirty line of a shared cache, selected by `choice`, back through `levels` levels.
     pub fn write_back_shared(&mut self, level: usize, cache: u32, choice: usize, levels: u8) {
         let list = &mut self.dirty[level][cache as usize];
         if list.is_empty() {
@@ -526,7 +531,7 @@ impl Memory {
         *epoch = epoch.wrapping_add(1);
     }
 
-    /// Moves every dirty line of a shared cache one level up.
+    /// Writes every dirty line of a shared cache back one level up.
     fn clean_cache(&mut self, level: usize, cache: u32) {
         if self.dirty[level][cache as usize].is_empty() {
             return;
@@ -540,8 +545,8 @@ impl Memory {
         self.dirty[level][cache as usize] = list;
     }
 
-    /// Makes what is available at `level` visible: drops clean lines below it. Of the invocation's own cache only the
-    /// non-private ones of the classes of `mask`.
+    /// Makes available values at `level` visible: drops clean lines below it. In the invocation's own cache
+    /// it drops only the non-private lines of the classes of `mask`.
     pub fn acquire(&mut self, path: &Path, mask: u8, level: u8) {
         let level = usize::from(level);
         if level > 0 {
@@ -555,7 +560,7 @@ impl Memory {
                 {
                     line.address = 0;
                     if self.fault == Fault::InvalidateOrderWrong {
-                        // Filled again from the next cache, whose turn has not come yet.
+                        // Refilled from the next cache, which is invalidated after this one.
                         self.prefetch(path, reference, address, false, INVOCATION);
                     }
                 }
@@ -569,7 +574,7 @@ impl Memory {
         }
     }
 
-    /// Writes back everything to memory: the availability operation of a domain, or the end of a submission.
+    /// Writes all lines back to memory: the availability operation of a domain, or the end of a submission.
     pub fn write_back_all(&mut self) {
         for level in 0..LEVELS {
             if level == 0 {
@@ -598,27 +603,28 @@ impl Memory {
         }
     }
 
-    /// Whether any reference can have lines.
+    /// Returns true if any reference can have lines.
     pub fn caches_anything(&self) -> bool {
         self.shape.homes.iter().zip(&self.shape.lowest).any(|(home, lowest)| lowest < home)
     }
 
-    /// A word as it stands in memory.
+    /// Reads a word from memory, ignoring caches.
     pub fn peek(&self, address: u32) -> u32 {
         self.word(address)
     }
 
-    /// Changes a word in memory.
+    /// Writes a word in memory, ignoring caches.
     pub fn poke(&mut self, address: u32, value: u32) {
         self.set(address, value);
     }
 
-    /// The address that an invocation's own cache holds of a reference; `choice` says which, where it can hold several.
+    /// Returns the address of a reference's line in an invocation's own cache; `choice` selects one of
+    /// several.
     pub fn own_line(&self, invocation: u32, reference: usize, choice: u32) -> u32 {
         self.lines[0][self.slot(0, invocation, reference, choice)].address
     }
 
-    /// All lines of an invocation's own cache.
+    /// Returns the slots of an invocation's own cache.
     #[inline]
     fn own_lines(&self, invocation: u32) -> std::ops::Range<usize> {
         let each = self.shape.homes.len() << self.bits[0];

@@ -1,4 +1,4 @@
-//! A SPIR-V module as a list of instructions with their places, and what its declarations say.
+//! Parses a SPIR-V module into located instructions and declarations.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,76 +10,76 @@ use rspirv::spirv::{
     BuiltIn, Decoration, Dim, ExecutionMode, ExecutionModel, ImageFormat, MemoryModel, Op, StorageClass,
 };
 
-use crate::plain::plain;
+use crate::legalize::legalize;
 use crate::program::Stage;
 
 const HEADER_WORDS: usize = 5;
-/// Words of a value at most: each invocation has a register for each.
+/// The maximal number of words in a value: each invocation has a register for each.
 const MOST_WORDS: u32 = 1024;
 
-/// Why a module cannot be executed.
+/// The reason why a module cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// It is no valid module.
+    /// The words are not a valid module.
     #[error("malformed SPIR-V at word {word}: {what}")]
     Malformed {
-        /// Offset in words.
+        /// The offset in words.
         word: usize,
-        /// What is wrong there.
+        /// The error at this offset.
         what: String,
     },
-    /// It uses something that the machine does not have.
+    /// The module uses a feature that the machine does not support.
     #[error("simulated GPU lacks {0}")]
     Lacks(String),
 }
 
-/// An error at a word.
-pub(crate) fn malformed(word: usize, what: impl Into<String>) -> LoadError {
+/// Creates an error at a word.
+pub(crate) fn malformed_module(word: usize, what: impl Into<String>) -> LoadError {
     LoadError::Malformed { word, what: what.into() }
 }
 
 /// An instruction and the word that it starts at.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct LocatedInstruction {
     pub word: usize,
     pub instruction: Instruction,
 }
 
-impl Placed {
-    pub fn op(&self) -> Op {
+impl LocatedInstruction {
+    pub fn opcode(&self) -> Op {
         self.instruction.class.opcode
     }
 
-    /// The result's id.
-    pub fn result(&self) -> Result<u32, LoadError> {
-        self.instruction.result_id.ok_or_else(|| malformed(self.word, "no result id"))
+    /// Returns the result id.
+    pub fn result_id(&self) -> Result<u32, LoadError> {
+        self.instruction.result_id.ok_or_else(|| malformed_module(self.word, "no result id"))
     }
 
-    /// The result's type.
-    pub fn result_type(&self) -> Result<u32, LoadError> {
-        self.instruction.result_type.ok_or_else(|| malformed(self.word, "no result type"))
+    /// Returns the result type id.
+    pub fn result_type_id(&self) -> Result<u32, LoadError> {
+        self.instruction.result_type.ok_or_else(|| malformed_module(self.word, "no result type"))
     }
 
-    /// The id that is operand number `index`.
-    pub fn id(&self, index: usize) -> Result<u32, LoadError> {
+    /// Returns operand number `index`, an id.
+    pub fn id_operand(&self, index: usize) -> Result<u32, LoadError> {
         match self.instruction.operands.get(index) {
             Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
-            _ => Err(malformed(self.word, format!("operand {index} is no id"))),
+            _ => Err(malformed_module(self.word, format!("operand {index} is no id"))),
         }
     }
 
-    /// The number that is operand number `index`.
-    pub fn literal(&self, index: usize) -> Result<u32, LoadError> {
+    /// Returns operand number `index`, a literal.
+    pub fn literal_operand(&self, index: usize) -> Result<u32, LoadError> {
         match self.instruction.operands.get(index) {
             Some(Operand::LiteralBit32(number)) => Ok(*number),
-            _ => Err(malformed(self.word, format!("operand {index} is no number"))),
+            _ => Err(malformed_module(self.word, format!("operand {index} is no number"))),
         }
     }
 }
 
-/// What an id means outside functions.
+/// A type declaration.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Type {
+pub(crate) enum SpirvType {
     Void,
     Bool,
     /// An integer or a floating-point number of this many bits.
@@ -87,7 +87,7 @@ pub(crate) enum Type {
         bits: u32,
         float: bool,
     },
-    /// A storage image; with coordinates in this many dimensions, and where its texels are more than one number the format.
+    /// A storage image: the number of coordinates, and the format of texels with more than one number.
     Image {
         dimensions: u32,
         format: Option<TexelFormat>,
@@ -118,22 +118,22 @@ pub(crate) enum Type {
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
     pub id: u32,
-    /// The type of its pointer.
+    /// The pointer type of the variable.
     pub pointer: u32,
     pub class: StorageClass,
-    /// An initializer gives it its first value: in workgroup memory a null constant.
+    /// An initializer sets its first value: in workgroup memory a null constant.
     pub initialized: bool,
-    /// Where the module says it.
+    /// The offset of the declaration in words.
     pub word: usize,
 }
 
-/// A module.
+/// The declarations of a module and the body of its function.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Module {
-    pub types: HashMap<u32, Type>,
+pub(crate) struct LoadedModule {
+    pub types: HashMap<u32, SpirvType>,
     /// Numbers and booleans: type and bits.
     pub constants: HashMap<u32, (u32, u64)>,
-    /// Values of zeros that are no numbers: ids and types.
+    /// Null constants that are not numbers: ids and types.
     pub nulls: Vec<(u32, u32)>,
     /// The memory model is Vulkan's; GLSL450's otherwise.
     pub vulkan: bool,
@@ -142,38 +142,38 @@ pub(crate) struct Module {
     pub names: HashMap<u32, String>,
     pub bindings: HashMap<u32, u32>,
     pub built_ins: HashMap<u32, BuiltIn>,
-    /// Inputs and outputs that the stages of a draw hand on, by their location.
+    /// The locations of inputs and outputs that connect the stages of a draw.
     pub locations: HashMap<u32, u32>,
     pub aliased: Vec<u32>,
     /// Variables decorated `Restrict`.
     pub restrict: Vec<u32>,
     /// Variables that are Coherent or Volatile.
     pub coherent: Vec<u32>,
-    /// Members of structures that are.
+    /// Structure members that are Coherent or Volatile.
     pub coherent_members: HashSet<(u32, u32)>,
     /// Structures with an explicit layout.
     pub blocks: Vec<u32>,
-    /// In bytes.
+    /// Array strides in bytes.
     pub strides: HashMap<u32, u32>,
-    /// In bytes.
+    /// Member offsets in bytes.
     pub offsets: HashMap<(u32, u32), u32>,
-    /// Members that are matrices, or arrays of them: bytes from one column, or row, to the next, and whether it is rows.
+    /// Members that are matrices, or arrays of them: the matrix stride in bytes, and true for row-major.
     pub matrices: HashMap<(u32, u32), (u32, bool)>,
     pub stage: Stage,
-    /// Of compute shaders.
+    /// The workgroup size of a compute shader.
     pub workgroup_size: Option<[u32; 3]>,
-    /// Whether the entry point declares maximal reconvergence.
+    /// True if the entry point declares maximal reconvergence.
     pub reconverges: bool,
-    /// Whether interlocked sections keep the order of the primitives, where the entry point says so.
+    /// True if interlocked sections are ordered by primitive, if the entry point declares an interlock.
     pub sections: Option<bool>,
-    /// The instructions of the one function, from its first label on.
-    pub body: Vec<Placed>,
+    /// The instructions of the only function, from its first label.
+    pub body: Vec<LocatedInstruction>,
 }
 
 #[derive(Default)]
-struct Collector(Vec<Instruction>);
+struct InstructionCollector(Vec<Instruction>);
 
-impl Consumer for Collector {
+impl Consumer for InstructionCollector {
     fn initialize(&mut self) -> ParseAction {
         ParseAction::Continue
     }
@@ -192,21 +192,21 @@ impl Consumer for Collector {
     }
 }
 
-/// Reads the words.
-pub(crate) fn read(words: &[u32]) -> Result<Vec<Placed>, LoadError> {
-    check_counts(words)?;
-    let mut collector = Collector::default();
-    parse_words(legible(words), &mut collector).map_err(|state| parse_error(words, &state))?;
+/// Parses the words into instructions.
+pub(crate) fn parse_module(words: &[u32]) -> Result<Vec<LocatedInstruction>, LoadError> {
+    check_word_counts(words)?;
+    let mut collector = InstructionCollector::default();
+    parse_words(normalize_words(words), &mut collector).map_err(|state| parse_error(words, &state))?;
     let mut word = HEADER_WORDS;
     let mut placed = Vec::with_capacity(collector.0.len());
     for instruction in collector.0 {
-        placed.push(Placed { word, instruction });
+        placed.push(LocatedInstruction { word, instruction });
         word += (words.get(word).copied().unwrap_or(0) >> 16).max(1) as usize;
     }
     Ok(placed)
 }
 
-/// Text that says nothing to the machine, and the operands before it.
+/// Instructions whose text the machine ignores, with the number of operands before the text.
 const TEXT: [(Op, usize); 7] = [
     (Op::SourceContinued, 0),
     (Op::Source, 3),
@@ -217,9 +217,9 @@ const TEXT: [(Op, usize); 7] = [
     (Op::ModuleProcessed, 0),
 ];
 
-/// The words with question marks in debug information for what is not ASCII. Compilers leave broken UTF-8 there (glslang 12 of a
-/// source with an accent in a comment), which rspirv's reader refuses.
-fn legible(words: &[u32]) -> Vec<u32> {
+/// Replaces non-ASCII text in debug information by question marks. Compilers leave broken UTF-8 there
+/// (glslang 12 of a source with an accent in a comment), which rspirv's reader refuses.
+fn normalize_words(words: &[u32]) -> Vec<u32> {
     let mut words = words.to_vec();
     let mut word = HEADER_WORDS;
     while let Some(first) = words.get(word).copied() {
@@ -237,16 +237,19 @@ fn legible(words: &[u32]) -> Vec<u32> {
     words
 }
 
-/// Instructions end where the module does: rspirv's reader relies on it.
-fn check_counts(words: &[u32]) -> Result<(), LoadError> {
+/// Checks that instructions end where the module does, as rspirv's reader assumes.
+fn check_word_counts(words: &[u32]) -> Result<(), LoadError> {
     let mut word = HEADER_WORDS;
     while let Some(first) = words.get(word) {
         let (count, left) = ((first >> 16) as usize, words.len() - word);
         if count == 0 {
-            return Err(malformed(word, "zero word count"));
+            return Err(malformed_module(word, "zero word count"));
         }
         if count > left {
-            return Err(malformed(word, format!("an instruction of {count} words where {left} are left")));
+            return Err(malformed_module(
+                word,
+                format!("an instruction of {count} words where {left} are left"),
+            ));
         }
         word += count;
     }
@@ -267,14 +270,15 @@ fn parse_error(words: &[u32], state: &ParseState) -> LoadError {
         | ParseState::OperandExceeded(byte, _)
         | ParseState::TypeUnsupported(byte, _)
         | ParseState::SpecConstantOpIntegerIncorrect(byte, _) => *byte,
-        // The decoder's own errors say in many variants where they are; the last instruction that is whole is before.
-        ParseState::OperandError(_) => last_start(words) * 4,
+        // The decoder reports positions in many error variants; the last complete instruction precedes all of
+        // them.
+        ParseState::OperandError(_) => last_instruction_offset(words) * 4,
     };
-    malformed(byte / 4, state.to_string())
+    malformed_module(byte / 4, state.to_string())
 }
 
-/// Where the last instruction starts that the counts of words lead to.
-fn last_start(words: &[u32]) -> usize {
+/// Returns the offset of the last instruction, following the word counts.
+fn last_instruction_offset(words: &[u32]) -> usize {
     let mut word = HEADER_WORDS;
     while let Some(first) = words.get(word) {
         let next = word + (first >> 16).max(1) as usize;
@@ -286,8 +290,8 @@ fn last_start(words: &[u32]) -> usize {
     word.min(words.len())
 }
 
-/// What the invocations of an entry point are.
-fn stage(entry: &Placed) -> Result<Stage, LoadError> {
+/// Returns the shader stage of an entry point.
+fn entry_point_stage(entry: &LocatedInstruction) -> Result<Stage, LoadError> {
     match entry.instruction.operands.first() {
         Some(Operand::ExecutionModel(ExecutionModel::GLCompute)) => Ok(Stage::Compute),
         Some(Operand::ExecutionModel(ExecutionModel::Vertex)) => Ok(Stage::Vertex),
@@ -295,69 +299,70 @@ fn stage(entry: &Placed) -> Result<Stage, LoadError> {
         Some(Operand::ExecutionModel(ExecutionModel::MeshEXT)) => Ok(Stage::Mesh),
         Some(Operand::ExecutionModel(ExecutionModel::TaskEXT)) => Ok(Stage::Task),
         Some(Operand::ExecutionModel(other)) => Err(LoadError::Lacks(format!("the stage {other:?}"))),
-        _ => Err(malformed(entry.word, "an entry point of no stage")),
+        _ => Err(malformed_module(entry.word, "an entry point of no stage")),
     }
 }
 
-impl Module {
-    /// Reads declarations, and keeps the body.
-    pub fn new(words: &[u32], interface: Option<&Interface>) -> Result<Module, LoadError> {
-        let mut module = Module::default();
+impl LoadedModule {
+    /// Parses declarations and collects the function body.
+    pub fn new(words: &[u32], interface: Option<&Interface>) -> Result<LoadedModule, LoadError> {
+        let mut module = LoadedModule::default();
         let mut entry = None;
         let mut function = None;
         let placed = match interface {
-            Some(interface) => plain(read(words)?, interface)?,
-            None => read(words)?,
+            Some(interface) => legalize(parse_module(words)?, interface)?,
+            None => parse_module(words)?,
         };
         for placed in placed {
-            if !crate::OPCODES.contains(&placed.op()) {
-                return Err(LoadError::Lacks(format!("Op{:?}", placed.op())));
+            if !crate::OPCODES.contains(&placed.opcode()) {
+                return Err(LoadError::Lacks(format!("Op{:?}", placed.opcode())));
             }
-            match placed.op() {
+            match placed.opcode() {
                 Op::EntryPoint => {
-                    module.stage = stage(&placed)?;
-                    if entry.replace(placed.id(1)?).is_some() {
+                    module.stage = entry_point_stage(&placed)?;
+                    if entry.replace(placed.id_operand(1)?).is_some() {
                         return Err(LoadError::Lacks("several entry points".into()));
                     }
                 }
                 Op::Function => {
-                    if function.replace(placed.result()?).is_some() {
+                    if function.replace(placed.result_id()?).is_some() {
                         return Err(LoadError::Lacks("several functions".into()));
                     }
                 }
                 Op::FunctionEnd => {}
                 _ if function.is_some() => module.body.push(placed),
-                _ => module.declare(&placed)?,
+                _ => module.add_declaration(&placed)?,
             }
         }
         if entry.is_none() || entry != function {
-            return Err(malformed(words.len(), "no function is the entry point"));
+            return Err(malformed_module(words.len(), "no function is the entry point"));
         }
         Ok(module)
     }
 
-    fn declare(&mut self, placed: &Placed) -> Result<(), LoadError> {
+    fn add_declaration(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let operands = &placed.instruction.operands;
-        match placed.op() {
+        match placed.opcode() {
             Op::Name => {
-                if let (Ok(id), Some(Operand::LiteralString(name))) = (placed.id(0), operands.get(1)) {
+                if let (Ok(id), Some(Operand::LiteralString(name))) = (placed.id_operand(0), operands.get(1))
+                {
                     self.names.insert(id, name.clone());
                 }
             }
-            Op::Decorate => self.decorate(placed)?,
+            Op::Decorate => self.add_decoration(placed)?,
             Op::MemoryModel => match operands.get(1) {
                 Some(Operand::MemoryModel(MemoryModel::Vulkan)) => self.vulkan = true,
                 Some(Operand::MemoryModel(MemoryModel::GLSL450)) => {}
                 _ => return Err(LoadError::Lacks("this memory model".into())),
             },
             Op::MemberDecorate => {
-                let member = (placed.id(0)?, placed.literal(1)?);
+                let member = (placed.id_operand(0)?, placed.literal_operand(1)?);
                 match operands.get(2) {
                     Some(Operand::Decoration(Decoration::Offset)) => {
-                        self.offsets.insert(member, placed.literal(3)?);
+                        self.offsets.insert(member, placed.literal_operand(3)?);
                     }
                     Some(Operand::Decoration(Decoration::MatrixStride)) => {
-                        self.matrices.entry(member).or_default().0 = placed.literal(3)?;
+                        self.matrices.entry(member).or_default().0 = placed.literal_operand(3)?;
                     }
                     Some(Operand::Decoration(Decoration::Coherent | Decoration::Volatile)) => {
                         self.coherent_members.insert(member);
@@ -368,16 +373,17 @@ impl Module {
                     _ => {}
                 }
             }
-            Op::ConstantNull | Op::Undef => self.nulls.push((placed.result()?, placed.result_type()?)),
+            Op::ConstantNull | Op::Undef => self.nulls.push((placed.result_id()?, placed.result_type_id()?)),
             Op::ExecutionMode => match operands.get(1) {
                 Some(Operand::ExecutionMode(ExecutionMode::LocalSize)) => {
-                    let size = [placed.literal(2)?, placed.literal(3)?, placed.literal(4)?];
+                    let size =
+                        [placed.literal_operand(2)?, placed.literal_operand(3)?, placed.literal_operand(4)?];
                     self.workgroup_size = Some(size);
                 }
                 Some(Operand::ExecutionMode(ExecutionMode::MaximallyReconvergesKHR)) => {
                     self.reconverges = true;
                 }
-                // Every fragment here is of one pixel, which has one sample.
+                // Every fragment covers one pixel with one sample.
                 Some(Operand::ExecutionMode(
                     ExecutionMode::PixelInterlockOrderedEXT | ExecutionMode::SampleInterlockOrderedEXT,
                 )) => self.sections = Some(true),
@@ -387,9 +393,9 @@ impl Module {
                 _ => {}
             },
             Op::Constant => {
-                let ty = placed.result_type()?;
+                let ty = placed.result_type_id()?;
                 let bits = match self.types.get(&ty) {
-                    Some(Type::Number { bits, .. }) => *bits,
+                    Some(SpirvType::Number { bits, .. }) => *bits,
                     _ => return Err(LoadError::Lacks("OpConstant of this type".into())),
                 };
                 let value = match (bits, operands.first()) {
@@ -397,33 +403,38 @@ impl Module {
                     (0..=32, Some(Operand::LiteralBit32(number))) => {
                         (*number & (u32::MAX >> (32 - bits))).into()
                     }
-                    _ => return Err(malformed(placed.word, "a constant of another size than its type")),
+                    _ => {
+                        return Err(malformed_module(
+                            placed.word,
+                            "a constant of another size than its type",
+                        ));
+                    }
                 };
-                self.constants.insert(placed.result()?, (ty, value));
+                self.constants.insert(placed.result_id()?, (ty, value));
             }
             Op::ConstantTrue => {
-                self.constants.insert(placed.result()?, (placed.result_type()?, 1));
+                self.constants.insert(placed.result_id()?, (placed.result_type_id()?, 1));
             }
             Op::ConstantFalse => {
-                self.constants.insert(placed.result()?, (placed.result_type()?, 0));
+                self.constants.insert(placed.result_id()?, (placed.result_type_id()?, 0));
             }
             Op::Variable => {
                 let Some(Operand::StorageClass(class)) = operands.first() else {
-                    return Err(malformed(placed.word, "a variable without a storage class"));
+                    return Err(malformed_module(placed.word, "a variable without a storage class"));
                 };
                 self.variables.push(Variable {
-                    id: placed.result()?,
-                    pointer: placed.result_type()?,
+                    id: placed.result_id()?,
+                    pointer: placed.result_type_id()?,
                     class: *class,
                     initialized: operands.len() > 1,
                     word: placed.word,
                 });
             }
             op => {
-                if let Some(ty) = self.type_of(op, placed)? {
-                    self.check_inner(&ty, placed.word)?;
-                    if self.types.insert(placed.result()?, ty).is_some() {
-                        return Err(malformed(placed.word, "a type that is there already"));
+                if let Some(ty) = self.parse_type(op, placed)? {
+                    self.check_member_type(&ty, placed.word)?;
+                    if self.types.insert(placed.result_id()?, ty).is_some() {
+                        return Err(malformed_module(placed.word, "a type that is there already"));
                     }
                 }
             }
@@ -431,24 +442,24 @@ impl Module {
         Ok(())
     }
 
-    fn decorate(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let id = placed.id(0)?;
+    fn add_decoration(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let id = placed.id_operand(0)?;
         match placed.instruction.operands.get(1) {
             Some(Operand::Decoration(Decoration::Binding)) => {
-                self.bindings.insert(id, placed.literal(2)?);
+                self.bindings.insert(id, placed.literal_operand(2)?);
             }
-            Some(Operand::Decoration(Decoration::DescriptorSet)) if placed.literal(2)? != 0 => {
+            Some(Operand::Decoration(Decoration::DescriptorSet)) if placed.literal_operand(2)? != 0 => {
                 return Err(LoadError::Lacks("descriptor sets other than 0".into()));
             }
             Some(Operand::Decoration(Decoration::ArrayStride)) => {
-                self.strides.insert(id, placed.literal(2)?);
+                self.strides.insert(id, placed.literal_operand(2)?);
             }
             Some(Operand::Decoration(Decoration::Block)) => self.blocks.push(id),
             Some(Operand::Decoration(Decoration::Aliased)) => self.aliased.push(id),
             Some(Operand::Decoration(Decoration::Restrict)) => self.restrict.push(id),
             Some(Operand::Decoration(Decoration::Coherent | Decoration::Volatile)) => self.coherent.push(id),
             Some(Operand::Decoration(Decoration::Location)) => {
-                self.locations.insert(id, placed.literal(2)?);
+                self.locations.insert(id, placed.literal_operand(2)?);
             }
             Some(Operand::Decoration(Decoration::BuiltIn)) => {
                 if let Some(Operand::BuiltIn(built_in)) = placed.instruction.operands.get(2) {
@@ -460,16 +471,16 @@ impl Module {
         Ok(())
     }
 
-    fn type_of(&self, op: Op, placed: &Placed) -> Result<Option<Type>, LoadError> {
+    fn parse_type(&self, op: Op, placed: &LocatedInstruction) -> Result<Option<SpirvType>, LoadError> {
         Ok(Some(match op {
-            Op::TypeVoid => Type::Void,
-            Op::TypeBool => Type::Bool,
-            Op::TypeInt => match placed.literal(0)? {
-                bits @ (8 | 16 | 32 | 64) => Type::Number { bits, float: false },
+            Op::TypeVoid => SpirvType::Void,
+            Op::TypeBool => SpirvType::Bool,
+            Op::TypeInt => match placed.literal_operand(0)? {
+                bits @ (8 | 16 | 32 | 64) => SpirvType::Number { bits, float: false },
                 width => return Err(LoadError::Lacks(format!("OpTypeInt {width}"))),
             },
-            Op::TypeFloat => match placed.literal(0)? {
-                bits @ (16 | 32 | 64) => Type::Number { bits, float: true },
+            Op::TypeFloat => match placed.literal_operand(0)? {
+                bits @ (16 | 32 | 64) => SpirvType::Number { bits, float: true },
                 width => return Err(LoadError::Lacks(format!("OpTypeFloat {width}"))),
             },
             Op::TypeImage => {
@@ -478,8 +489,8 @@ impl Module {
                     Some(Operand::Dim(Dim::Dim2D)) => 2,
                     _ => return Err(LoadError::Lacks("OpTypeImage of this dimension".into())),
                 };
-                let texel = self.types.get(&placed.id(0)?);
-                let storage = (2..6).map(|at| placed.literal(at)).collect::<Result<Vec<_>, _>>()?;
+                let texel = self.types.get(&placed.id_operand(0)?);
+                let storage = (2..6).map(|at| placed.literal_operand(at)).collect::<Result<Vec<_>, _>>()?;
                 let one = [ImageFormat::R32f, ImageFormat::R32i, ImageFormat::R32ui, ImageFormat::Unknown];
                 let format = match placed.instruction.operands.get(6) {
                     Some(Operand::ImageFormat(format)) if !one.contains(format) => {
@@ -490,56 +501,56 @@ impl Module {
                     _ => None,
                 };
                 match (texel, storage[..].last()) {
-                    (Some(Type::Number { bits: 32, .. }), Some(2)) if storage[..3] == [0, 0, 0] => {
-                        Type::Image { dimensions, format }
+                    (Some(SpirvType::Number { bits: 32, .. }), Some(2)) if storage[..3] == [0, 0, 0] => {
+                        SpirvType::Image { dimensions, format }
                     }
                     _ => return Err(LoadError::Lacks("OpTypeImage of this kind".into())),
                 }
             }
-            Op::TypeVector => match placed.literal(1)? {
-                count @ 2..=4 => Type::Vector { element: placed.id(0)?, count },
-                count => return Err(malformed(placed.word, format!("a vector of {count}"))),
+            Op::TypeVector => match placed.literal_operand(1)? {
+                count @ 2..=4 => SpirvType::Vector { element: placed.id_operand(0)?, count },
+                count => return Err(malformed_module(placed.word, format!("a vector of {count}"))),
             },
-            Op::TypeMatrix => match placed.literal(1)? {
-                count @ 2..=4 => Type::Matrix { column: placed.id(0)?, count },
-                count => return Err(malformed(placed.word, format!("a matrix of {count} columns"))),
+            Op::TypeMatrix => match placed.literal_operand(1)? {
+                count @ 2..=4 => SpirvType::Matrix { column: placed.id_operand(0)?, count },
+                count => return Err(malformed_module(placed.word, format!("a matrix of {count} columns"))),
             },
-            Op::TypeRuntimeArray => Type::Array { element: placed.id(0)?, count: None },
+            Op::TypeRuntimeArray => SpirvType::Array { element: placed.id_operand(0)?, count: None },
             Op::TypeArray => {
-                let count = self.constants.get(&placed.id(1)?).map_or(0, |(_, count)| *count as u32);
-                Type::Array { element: placed.id(0)?, count: Some(count) }
+                let count = self.constants.get(&placed.id_operand(1)?).map_or(0, |(_, count)| *count as u32);
+                SpirvType::Array { element: placed.id_operand(0)?, count: Some(count) }
             }
             Op::TypeStruct => {
                 let count = placed.instruction.operands.len();
-                Type::Struct {
-                    members: (0..count).map(|member| placed.id(member)).collect::<Result<_, _>>()?,
+                SpirvType::Struct {
+                    members: (0..count).map(|member| placed.id_operand(member)).collect::<Result<_, _>>()?,
                 }
             }
             Op::TypePointer => {
                 let Some(Operand::StorageClass(class)) = placed.instruction.operands.first() else {
-                    return Err(malformed(placed.word, "a pointer without a storage class"));
+                    return Err(malformed_module(placed.word, "a pointer without a storage class"));
                 };
-                Type::Pointer { class: *class, to: placed.id(1)? }
+                SpirvType::Pointer { class: *class, to: placed.id_operand(1)? }
             }
-            Op::TypeFunction => Type::Function,
+            Op::TypeFunction => SpirvType::Function,
             _ => return Ok(None),
         }))
     }
 
-    /// Bytes of a type; 0 for arrays of no fixed length.
+    /// Returns the size of a type in bytes; 0 for arrays of unknown length.
     pub fn bytes_of(&self, ty: u32) -> u32 {
         match self.types.get(&ty) {
-            Some(Type::Number { bits, .. }) => bits / 8,
-            Some(Type::Bool) => 4,
-            Some(Type::Vector { element, count }) => self.bytes_of(*element).saturating_mul(*count),
-            Some(Type::Array { element, count }) => {
+            Some(SpirvType::Number { bits, .. }) => bits / 8,
+            Some(SpirvType::Bool) => 4,
+            Some(SpirvType::Vector { element, count }) => self.bytes_of(*element).saturating_mul(*count),
+            Some(SpirvType::Array { element, count }) => {
                 self.stride_of(ty, *element).saturating_mul(count.unwrap_or(0))
             }
-            Some(Type::Matrix { column, count }) => self.bytes_of(*column).saturating_mul(*count),
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Matrix { column, count }) => self.bytes_of(*column).saturating_mul(*count),
+            Some(SpirvType::Struct { members }) => {
                 let end = |(member, inner): (u32, &u32)| {
                     let bytes = match self.matrices.get(&(ty, member)) {
-                        // With its strides a matrix takes no more than so many columns, or rows.
+                        // With an explicit stride, a matrix takes the stride for each of its columns or rows.
                         Some((stride, _)) => self.bytes_of(*inner).max(stride.saturating_mul(4)),
                         None => self.bytes_of(*inner),
                     };
@@ -551,17 +562,18 @@ impl Module {
         }
     }
 
-    /// Registers that hold a value of a type: a word each, the low one first; none for what no register holds.
+    /// Returns the number of one-word registers of a value, low word first; `None` if registers cannot hold
+    /// it.
     pub fn registers_of(&self, ty: u32) -> Option<u32> {
         match self.types.get(&ty) {
-            Some(Type::Number { bits: 64, .. }) => Some(2),
-            Some(Type::Number { .. } | Type::Bool) => Some(1),
+            Some(SpirvType::Number { bits: 64, .. }) => Some(2),
+            Some(SpirvType::Number { .. } | SpirvType::Bool) => Some(1),
             Some(
-                Type::Vector { element: inner, count }
-                | Type::Matrix { column: inner, count }
-                | Type::Array { element: inner, count: Some(count) },
+                SpirvType::Vector { element: inner, count }
+                | SpirvType::Matrix { column: inner, count }
+                | SpirvType::Array { element: inner, count: Some(count) },
             ) => self.registers_of(*inner)?.checked_mul(*count).filter(|words| *words <= MOST_WORDS),
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Struct { members }) => {
                 let sum =
                     members.iter().try_fold(0u32, |sum, member| sum.checked_add(self.registers_of(*member)?));
                 sum.filter(|words| *words <= MOST_WORDS)
@@ -570,35 +582,37 @@ impl Module {
         }
     }
 
-    /// What a type is made of comes before it: no type holds itself.
-    fn check_inner(&self, ty: &Type, word: usize) -> Result<(), LoadError> {
+    /// Checks that a member type is declared earlier, so that no type contains itself.
+    fn check_member_type(&self, ty: &SpirvType, word: usize) -> Result<(), LoadError> {
         let known = |id: &u32| self.types.contains_key(id);
         let sound = match ty {
-            Type::Vector { element: inner, .. }
-            | Type::Array { element: inner, .. }
-            | Type::Matrix { column: inner, .. } => known(inner),
-            Type::Struct { members } => members.iter().all(known),
+            SpirvType::Vector { element: inner, .. }
+            | SpirvType::Array { element: inner, .. }
+            | SpirvType::Matrix { column: inner, .. } => known(inner),
+            SpirvType::Struct { members } => members.iter().all(known),
             _ => true,
         };
-        sound.then_some(()).ok_or_else(|| malformed(word, "a type made of what is not there"))
+        sound.then_some(()).ok_or_else(|| malformed_module(word, "a type made of what is not there"))
     }
 
-    fn sum(&self, members: &[u32]) -> u32 {
+    fn sum_of_sizes(&self, members: &[u32]) -> u32 {
         members.iter().fold(0, |bytes: u32, member| bytes.saturating_add(self.bytes_of(*member)))
     }
 
-    /// Bytes from one element of an array to the next.
+    /// Returns the stride of an array in bytes.
     pub fn stride_of(&self, array: u32, element: u32) -> u32 {
         self.strides.get(&array).copied().unwrap_or_else(|| self.bytes_of(element))
     }
 
-    /// Where a member of a structure starts, in bytes.
+    /// Returns the offset of a structure member in bytes.
     pub fn offset_of(&self, structure: u32, member: u32) -> u32 {
         if let Some(bytes) = self.offsets.get(&(structure, member)) {
             return *bytes;
         }
         match self.types.get(&structure) {
-            Some(Type::Struct { members }) => self.sum(members.get(..member as usize).unwrap_or(members)),
+            Some(SpirvType::Struct { members }) => {
+                self.sum_of_sizes(members.get(..member as usize).unwrap_or(members))
+            }
             _ => 0,
         }
     }

@@ -1,14 +1,15 @@
-//! Program order as the machine keeps it: which later operation of an invocation waits for which earlier one.
+//! Preserved program order: which later operation of an invocation waits for which earlier one.
 //!
-//! Everything else may float. The rules are the weakest under which happens-before edges are edges in time; they do not
-//! depend on values, so that they are computed once for each pair of operations of a kernel.
+//! All other pairs may perform in any order. The rules are the weakest that make every happens-before edge an
+//! edge in time, so the machine stays sound. They do not depend on values and are computed once for each pair
+//! of operations of a kernel.
 
 use crate::fault::Fault;
-use crate::program::{Kind, MemoryOp, Wait};
+use crate::program::{MemoryOp, MemoryOpKind, Wait};
 
-/// How `later` waits for `earlier`.
-pub(crate) fn wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
-    if always(earlier, later, fault) {
+/// Returns the condition under which `later` waits for `earlier`.
+pub(crate) fn required_wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
+    if is_always_ordered(earlier, later, fault) {
         return Wait::Always;
     }
     if !earlier.is_access() || !later.is_access() {
@@ -16,54 +17,66 @@ pub(crate) fn wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
     }
     let both = |kind| earlier.kind == kind && later.kind == kind;
     let broken = match fault {
-        Fault::PlainLoadsReordered => both(Kind::PlainLoad),
-        Fault::PlainStoresReordered => both(Kind::PlainStore),
-        Fault::AtomicLoadsReordered => both(Kind::AtomicLoad),
-        Fault::StoreHoistedOverLoad => earlier.kind == Kind::PlainLoad && later.kind == Kind::PlainStore,
-        Fault::LoadMissesOwnStore => earlier.kind == Kind::PlainStore && later.kind == Kind::PlainLoad,
+        Fault::PlainLoadsReordered => both(MemoryOpKind::PlainLoad),
+        Fault::PlainStoresReordered => both(MemoryOpKind::PlainStore),
+        Fault::AtomicLoadsReordered => both(MemoryOpKind::AtomicLoad),
+        Fault::StoreHoistedOverLoad => {
+            earlier.kind == MemoryOpKind::PlainLoad && later.kind == MemoryOpKind::PlainStore
+        }
+        Fault::LoadMissesOwnStore => {
+            earlier.kind == MemoryOpKind::PlainStore && later.kind == MemoryOpKind::PlainLoad
+        }
         Fault::AliasStoreHoisted => {
-            earlier.is_read() && later.kind == Kind::PlainStore && earlier.reference != later.reference
+            earlier.is_read()
+                && later.kind == MemoryOpKind::PlainStore
+                && earlier.reference != later.reference
         }
-        Fault::RmwPassesStore => earlier.kind == Kind::AtomicStore && matches!(later.kind, Kind::Rmw(_)),
+        Fault::RmwPassesStore => {
+            earlier.kind == MemoryOpKind::AtomicStore && matches!(later.kind, MemoryOpKind::Rmw(_))
+        }
         Fault::AtomicStoreHoistedOverLoad => {
-            earlier.kind == Kind::AtomicLoad && later.kind == Kind::AtomicStore
+            earlier.kind == MemoryOpKind::AtomicLoad && later.kind == MemoryOpKind::AtomicStore
         }
-        Fault::AtomicLoadPassesStore => earlier.kind == Kind::AtomicStore && later.kind == Kind::AtomicLoad,
+        Fault::AtomicLoadPassesStore => {
+            earlier.kind == MemoryOpKind::AtomicStore && later.kind == MemoryOpKind::AtomicLoad
+        }
         _ => false,
     };
     // A store and a later access through another reference to the same memory are not ordered.
     let ordered =
-        earlier.reference == later.reference || earlier.kind != Kind::PlainStore && earlier.is_read();
+        earlier.reference == later.reference || earlier.kind != MemoryOpKind::PlainStore && earlier.is_read();
     if ordered && !broken { Wait::SameAddress } else { Wait::Never }
 }
 
-/// Whether the order holds whatever the addresses.
-fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
+/// Returns true if the pair is ordered at all addresses.
+fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     let classes = |op: &MemoryOp| if op.is_access() { 1 << op.class } else { 0 };
     let met = |op: &MemoryOp, mask: u8| mask & (classes(op) | op.mask) != 0;
     let (e, l) = (earlier, later);
 
-    let plain_store_sinks = fault == Fault::StoreSinksBelowRelease && e.kind == Kind::PlainStore;
-    let atomic_sinks = fault == Fault::AtomicStoreSinksBelowRelease && e.kind == Kind::AtomicStore;
-    let plain_load_hoisted = fault == Fault::LoadHoistedOverAcquire && l.kind == Kind::PlainLoad;
-    let atomic_load_hoisted = fault == Fault::AtomicLoadHoistedOverAcquire && l.kind == Kind::AtomicLoad;
+    let plain_store_sinks = fault == Fault::StoreSinksBelowRelease && e.kind == MemoryOpKind::PlainStore;
+    let atomic_sinks = fault == Fault::AtomicStoreSinksBelowRelease && e.kind == MemoryOpKind::AtomicStore;
+    let plain_load_hoisted = fault == Fault::LoadHoistedOverAcquire && l.kind == MemoryOpKind::PlainLoad;
+    let atomic_load_hoisted =
+        fault == Fault::AtomicLoadHoistedOverAcquire && l.kind == MemoryOpKind::AtomicLoad;
     let store_hoisted = fault == Fault::StoreHoistedOverAcquire && l.is_write();
-    let load_sinks = fault == Fault::LoadSinksBelowRelease && e.kind == Kind::PlainLoad;
-    let unordered_fence =
-        fault == Fault::FenceOrdersNothing && (e.kind == Kind::Fence || l.kind == Kind::Fence);
+    let load_sinks = fault == Fault::LoadSinksBelowRelease && e.kind == MemoryOpKind::PlainLoad;
+    let unordered_fence = fault == Fault::FenceOrdersNothing
+        && (e.kind == MemoryOpKind::Fence || l.kind == MemoryOpKind::Fence);
     let unordered_barrier = fault == Fault::BarrierOrdersNothing && (e.is_whole() || l.is_whole());
     let compiler = plain_store_sinks || load_sinks || atomic_sinks;
     let compiler_after = plain_load_hoisted || store_hoisted || atomic_load_hoisted;
     let ordering = !unordered_fence && !unordered_barrier;
 
-    // What comes before a release stays before it, what comes after an acquire stays after it.
+    // Operations do not move down over a release or up over an acquire.
     if ordering && !compiler && l.release && met(e, l.mask) {
         return true;
     }
     if ordering && !compiler_after && e.acquire && met(l, e.mask) {
         return true;
     }
-    // The atomic of a fence stays on its side: the store behind a releasing fence, the load before an acquiring one.
+    // The atomic of a fence stays on its side: a store stays after a releasing fence, a load before an
+    // acquiring one.
     let covered = |op: &MemoryOp, fence: &MemoryOp| fence.mask & (1 << op.class) != 0;
     if ordering
         && e.is_fence()
@@ -85,13 +98,17 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     {
         return true;
     }
-    if e.kind == Kind::ReleasePart && l.kind == Kind::AtomicStore && fault == Fault::FlagOvertakesFlush {
+    if e.kind == MemoryOpKind::ReleasePart
+        && l.kind == MemoryOpKind::AtomicStore
+        && fault == Fault::FlagOvertakesFlush
+    {
         return false;
     }
-    // Links of a chain of availability and visibility are joined by program order alone, whatever the classes.
+    // Program order alone joins the links of an availability and visibility chain, whatever the classes.
     let writes_non_private = l.is_write() && !l.private;
-    // An arrival lets later atomic loads go ahead of it: what it makes available they could see by another name alone.
-    let ahead = e.split && !e.among_aliases && l.kind == Kind::AtomicLoad;
+    // Later atomic loads may execute before an arrival: they could observe what it makes available only
+    // through another name.
+    let ahead = e.split && !e.among_aliases && l.kind == MemoryOpKind::AtomicLoad;
     let reads_visibly = l.visible || l.is_atomic() && l.is_read() && !ahead;
     if ordering
         && e.make_available
@@ -103,15 +120,16 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     if ordering && (e.available || e.is_atomic() && e.is_write()) && l.make_visible && !compiler {
         return true;
     }
-    // A section ends where it has begun.
-    if matches!(e.kind, Kind::SectionBegin { .. }) && l.kind == Kind::SectionEnd {
+    // A section must not end before it begins.
+    if matches!(e.kind, MemoryOpKind::SectionBegin { .. }) && l.kind == MemoryOpKind::SectionEnd {
         return true;
     }
-    // Barriers among themselves, and the two halves of one operation.
+    // Barriers are ordered with each other, and so are the two halves of one operation.
     if e.is_control() && (l.is_fence()) || l.is_control() && e.is_fence() {
         return true;
     }
     let same = e.reference == l.reference && e.scope == l.scope && e.mask == l.mask;
-    let halves = |first: Kind, second: Kind| e.kind == first && l.kind == second && same;
-    halves(Kind::ReleasePart, Kind::AtomicStore) || halves(Kind::AtomicLoad, Kind::AcquirePart)
+    let halves = |first: MemoryOpKind, second: MemoryOpKind| e.kind == first && l.kind == second && same;
+    halves(MemoryOpKind::ReleasePart, MemoryOpKind::AtomicStore)
+        || halves(MemoryOpKind::AtomicLoad, MemoryOpKind::AcquirePart)
 }

@@ -1,4 +1,4 @@
-//! A kernel in the form that is executed: flat operations on numbered registers, and the memory operations apart.
+//! The executable form of a kernel: flat operations on numbered registers, and a table of memory operations.
 
 use arithmetic::{Instruction, NumberShape};
 use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
@@ -6,19 +6,19 @@ use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
 use crate::device::SUBGROUP_SIZE;
 use crate::fault::Fault;
 
-/// Lanes that execute one operation together.
+/// The number of lanes of a wave.
 pub(crate) const LANES: usize = 64;
 
-/// One register of all lanes.
+/// The values of one register in all lanes.
 pub(crate) type Lanes = [u32; LANES];
 
-/// Number of a register.
+/// The number of a register.
 pub(crate) type Register = u32;
 
-/// No register.
+/// The absent register.
 pub(crate) const NONE: Register = Register::MAX;
 
-/// Levels of the cache tree, from an invocation's own cache to that of the device. Memory lies behind.
+/// The number of levels in the cache tree, from an invocation's own cache to that of the device.
 pub(crate) const LEVELS: usize = 5;
 
 /// The level of an invocation's own cache.
@@ -31,143 +31,135 @@ pub(crate) const WORKGROUP: u8 = 2;
 pub(crate) const QUEUE_FAMILY: u8 = 3;
 /// The level of the device's cache: the shader domain.
 pub(crate) const DEVICE: u8 = 4;
-/// Behind all caches: the device domain.
+/// The level above all caches: the device domain.
 pub(crate) const MEMORY: u8 = 5;
 
-/// The class of workgroup memory in semantics.
+/// The bit of workgroup memory in semantics.
 pub(crate) const WORKGROUP_MEMORY: u8 = 1;
-/// The class of images in semantics.
+/// The bit of images in semantics.
 pub(crate) const IMAGE: u8 = 2;
 
-/// What the invocations of a program are.
+/// The shader stage of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Those of a dispatch.
     #[default]
     Compute,
-    /// Vertices.
     Vertex,
-    /// Fragments.
     Fragment,
-    /// Those of workgroups of a mesh shader.
     Mesh,
-    /// Those of workgroups of a task shader.
     Task,
 }
 
 /// A kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
-    /// What its invocations are.
     pub stage: Stage,
-    /// Of fragments: the vertex shader that puts their points to their places.
+    /// In a fragment program, the vertex shader that places its points.
     pub positions: Option<Box<Program>>,
-    /// The number of the program of the vertices of its draw, where those place its points and play too.
+    /// The program number of the draw's vertex shader, if the vertices also take part in the test.
     pub beside: Option<usize>,
-    /// What a vertex says of its point: the first register of its position, and its size.
-    /// Last the word that it hands to its fragments.
+    /// The registers of a vertex's point position, its point size, and the word that it passes to its
+    /// fragments.
     pub outputs: [Option<Register>; 3],
     /// All operations, block after block.
     pub ops: Vec<Op>,
-    /// Where each block begins, and the end of the last one.
+    /// The first operation of each block, and the end of the last block.
     pub blocks: Vec<u32>,
-    /// Ways from one block to another.
+    /// Control-flow edges between blocks.
     pub edges: Vec<Edge>,
-    /// Copies of all edges.
+    /// The phi copies of all edges.
     pub copies: Vec<(Register, Register)>,
-    /// Instructions that are done number by number.
+    /// Instructions that execute once per number.
     pub applications: Vec<Application>,
     /// Targets of all switches.
     pub cases: Vec<(u32, u32)>,
-    /// Number of registers.
+    /// The number of registers.
     pub registers: usize,
-    /// Registers that hold one value for ever.
+    /// Registers with a constant value.
     pub constants: Vec<(Register, u32)>,
-    /// Selectors of switches that are known at the end of the first block, or, in graphics stages, before memory is touched:
-    /// what an invocation plays.
+    /// Selectors of switches that decide the role of an invocation. They are known at the end of the first
+    /// block, or, in graphics stages, before the first memory access.
     pub keys: Vec<Register>,
     /// Memory operations.
     pub memory: Vec<MemoryOp>,
-    /// For each pair of an earlier and a later memory operation how the later waits.
+    /// For each pair of operations, how the later one waits for the earlier one.
     pub order: Vec<Wait>,
-    /// References: each variable in memory.
+    /// All variables in memory.
     pub references: Vec<Reference>,
-    /// Pointers through which loads read, with the load.
+    /// Pointers of loads, each with its load.
     pub reads: Vec<(Register, u16)>,
-    /// Invocations of a workgroup.
+    /// The number of invocations in a workgroup.
     pub workgroup_size: u32,
-    /// The same in x and y.
+    /// The workgroup size in x and y.
     pub local_size: [u32; 2],
-    /// Workgroups of a dispatch in y and z.
+    /// The number of workgroups of a dispatch in y and z.
     pub layers: [u32; 2],
-    /// Words of workgroup memory.
+    /// The size of workgroup memory in words.
     pub workgroup_words: u32,
-    /// Words of push constants that are read.
+    /// The size of the push constants in words.
     pub parameter_words: u32,
-    /// Each invocation goes on by itself: what others wrote may wait in one for another, as at a barrier behind a loop that another
-    /// repeats more often.
+    /// True if each invocation runs as its own wave, because one may wait for another. An example is a
+    /// barrier after a loop with divergent iteration counts.
     pub alone: bool,
-    /// Where fragments have interlocked sections, whether these keep the order of the primitives.
+    /// True if interlocked sections are ordered by primitive; `None` if the program has none.
     pub sections: Option<bool>,
-    /// Loops as their first and last blocks, those around others first.
+    /// The first and last blocks of all loops, outer loops first.
     pub loops: Vec<(u32, u32)>,
-    /// Blocks that stand in a selection, where that leaves open which lanes execute a subgroup operation together; else empty.
+    /// Marks the blocks inside selections if reconvergence is unspecified there; otherwise empty.
     pub nested: Vec<bool>,
 }
 
 /// A variable in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
-    /// The name that the module gives it, or its binding: what tells the references to one location apart.
+    /// The name or binding in the module, which distinguishes references to one location.
     pub name: String,
-    /// Where it lies.
-    pub place: Place,
-    /// Which bit of memory semantics covers it: 0 buffers, 1 workgroup memory, 2 images, 3 outputs.
+    /// Where the variable is stored.
+    pub place: ReferencePlace,
+    /// Its bit in memory semantics: 0 buffers, 1 workgroup memory, 2 images, 3 outputs.
     pub class: u8,
     /// The lowest cache level that an access may leave it in.
     pub lowest: u8,
-    /// Only ever written, by plain private stores, and declared to have no alias: the stores go straight to memory.
+    /// Only written, by non-atomic private stores, and declared not to alias: its stores go straight to
+    /// memory.
     pub write_only: bool,
-    /// No location of a test: its kernels say of these whether they alias.
+    /// Not a location of a test; the kernels declare whether it aliases.
     pub apart: bool,
-    /// Another reference is used with the very same index: the two mean one location.
+    /// Another reference is used with the same index, so both access one location.
     pub aliased: bool,
-    /// The one scope of all accesses, where all are atomic and of one word.
+    /// The scope of all accesses if all are atomic, of one word and of one scope.
     pub calm: Option<u8>,
-    /// Memory of a workgroup that is zero when the workgroup begins.
+    /// Workgroup memory that is zero-initialized.
     pub zeroed: bool,
 }
 
-/// Where a variable lies.
+/// Where a variable is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The buffer of a binding.
+pub(crate) enum ReferencePlace {
     Binding(u32),
-    /// The image of a binding.
     Image(u32),
-    /// The buffer whose address the push constants hold from this word on.
+    /// The buffer whose address is in the push constants at this word.
     Address(u32),
-    /// What one of these is in a plan: a number of memory, and the texels of a row.
+    /// The resolved storage in a plan: the memory number and the texels of a row.
     Fixed {
         /// Buffers first, then images.
         memory: u32,
-        /// Texels of a row; 0 for what is no two-dimensional image.
+        /// Texels of a row; 0 unless it is a two-dimensional image.
         width: u32,
     },
     /// Workgroup memory, from this word on.
     Workgroup(u32, u32),
 }
 
-/// A way from one block to another.
+/// A control-flow edge to a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
-    /// The block.
     pub to: u32,
-    /// Range of [`Program::copies`]: what phis take on this way.
+    /// The range in [`Program::copies`] of the phi copies on this edge.
     pub copies: (u32, u32),
-    /// Whether the copies must all be read before one is written.
+    /// True if the copies must all be read before one is written.
     pub crossing: bool,
-    /// Whether this ends a round: it goes back to the head of an outermost loop.
+    /// True if this edge ends a round: it is the back edge of an outermost loop.
     pub ends_round: bool,
 }
 
@@ -178,37 +170,37 @@ pub(crate) enum Op {
     Binary { op: Binary, to: Register, left: Register, right: Register },
     /// `to` = `condition` ? `yes` : `no`.
     Select { to: Register, condition: Register, yes: Register, no: Register },
-    /// `to` = `from`, in the lanes that are on.
+    /// `to` = `from`, in the active lanes.
     Assign { to: Register, from: Register },
-    /// `to` = `from` in all lanes: a value of its own.
+    /// `to` = `from` in all lanes: a fresh value.
     Copy { to: Register, from: Register },
-    /// `to` = a word of the push constants, from here so many bytes on as the register `index` says; that may be [`NONE`].
+    /// `to` = push constant `word` plus the byte offset in `index`, which may be [`NONE`].
     Parameter { to: Register, word: u32, index: Register },
-    /// `to` = something about the invocation.
+    /// `to` = a built-in variable.
     BuiltIn { to: Register, built_in: BuiltIn },
     /// One of [`Program::applications`].
     Apply { number: u32 },
     /// `to` = the register `from + offset + index`, of `words` from `from` on.
     Pick { to: Register, from: Register, offset: u32, index: Register, words: u32 },
-    /// The register `to + offset + index` = `from`, in the lanes that are on, of `words` from `to` on.
+    /// The register `to + offset + index` = `from`, in the active lanes, of `words` from `to` on.
     Put { to: Register, offset: u32, index: Register, from: Register, words: u32 },
-    /// `to` = elements of `stride` bytes that a reference has room for from a byte on.
+    /// `to` = the number of elements of `stride` bytes that fit in a reference after `offset`.
     Length { to: Register, reference: u16, offset: u32, stride: u32 },
-    /// The texels of an image: in a row, and where it has rows, how many.
+    /// The size of an image: texels of a row, and the number of rows if it has rows.
     Size { to: Register, reference: u16, rows: bool },
-    /// `to` = what a lane reads from a ballot; `argument` may be [`NONE`].
+    /// `to` = the result of a ballot query; `argument` may be [`NONE`].
     Ballot { kind: BallotKind, to: Register, ballot: Register, argument: Register },
-    /// `to` = address in bytes of byte `offset + index × scale` of a reference, where `bytes` bytes have room.
+    /// `to` = address in bytes of byte `offset + index × scale` of a reference, if `bytes` bytes fit there.
     Address { to: Register, reference: u16, index: Register, scale: u32, offset: u32, bytes: u32 },
-    /// `to` = the address `bytes` bytes behind another one; outside stays outside.
+    /// `to` = the address plus `bytes`; out-of-bounds addresses stay so.
     Behind { to: Register, from: Register, bytes: u32 },
     /// `to` = address in bytes of a texel; `row` may be [`NONE`].
     Texel { to: Register, reference: u16, column: Register, row: Register },
     /// Waits until a load has filled the register.
     Await { register: Register },
-    /// Hands a memory operation to the window.
+    /// Issues a memory operation to the window.
     Memory(Access),
-    /// A subgroup operation: the wave stands there until the machine has executed it.
+    /// A subgroup operation: the wave waits here until the machine has executed it.
     Group(Group),
     /// Ends a block.
     Jump { edge: u32 },
@@ -223,58 +215,58 @@ pub(crate) enum Op {
 /// A memory operation with its registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
-    /// Index into [`Program::memory`].
+    /// The index into [`Program::memory`].
     pub memory: u16,
-    /// Address, or [`NONE`].
+    /// The address, or [`NONE`].
     pub address: Register,
-    /// What is stored, or the operand of a read-modify-write, or [`NONE`]; of eight bytes the low half, as below.
+    /// The stored value, or the operand of a read-modify-write, or [`NONE`]; the low half of eight bytes.
     pub value: Register,
-    /// Comparand, or [`NONE`].
+    /// The comparand, or [`NONE`].
     pub compare: Register,
-    /// What is loaded, or [`NONE`].
+    /// The destination of a load, or [`NONE`].
     pub to: Register,
 }
 
-/// What an invocation may ask about itself.
+/// A built-in variable of an invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BuiltIn {
-    /// Number of the workgroup along an axis.
+    /// The workgroup id along an axis.
     Workgroup(u8),
-    /// Workgroups along an axis.
+    /// The number of workgroups along an axis.
     Workgroups(u8),
-    /// Index within the workgroup, over all axes.
+    /// The local invocation index.
     LocalIndex,
-    /// Number within the workgroup along an axis.
+    /// The local invocation id along an axis.
     Local(u8),
-    /// Number of the subgroup within the workgroup.
+    /// The subgroup id within the workgroup.
     Subgroup,
-    /// Index within the subgroup.
+    /// The lane within the subgroup.
     Lane,
-    /// Number within the dispatch along an axis.
+    /// The global invocation id along an axis.
     Global(u8),
-    /// Number of the vertex.
+    /// The vertex index.
     Vertex,
-    /// Where the middle of the fragment lies along an axis.
+    /// The fragment coordinate along an axis.
     Fragment(u8),
-    /// Whether the fragment is there for its neighbours' sake alone.
+    /// True for a helper invocation.
     Helper,
-    /// What the vertex shader handed to the fragments of its point.
+    /// The word that the vertex shader passed to the fragments of its point.
     Handed,
-    /// Lanes of a subgroup.
+    /// The number of lanes of a subgroup.
     SubgroupSize,
-    /// Subgroups of a workgroup.
+    /// The number of subgroups of a workgroup.
     Subgroups,
-    /// The size of the workgroup along an axis.
+    /// The workgroup size along an axis.
     Size(u8),
-    /// The lanes that stand to the own number as this says.
+    /// A mask of the lanes selected by comparison with the own lane.
     Mask(LaneMask),
-    /// Zero: what has no such component, and the depth of a fragment.
+    /// Zero: a missing component, or the depth of a fragment.
     Zero,
     /// One as a floating-point number.
     One,
 }
 
-/// Lanes by how their numbers compare with an invocation's own.
+/// Lane masks by comparison with the own lane number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneMask {
     Equal,
@@ -307,27 +299,26 @@ pub(crate) enum Binary {
     FloatMultiply,
 }
 
-/// An instruction that is done number by number: numbers of 64 bits are in two registers each, all others in one.
+/// An instruction that executes once per number: 64-bit numbers take two registers each, all others one.
 #[derive(Clone, Debug)]
 pub(crate) struct Application {
-    /// What it computes.
     pub instruction: Instruction,
-    /// The first register of its result.
+    /// The first register of the result.
     pub to: Register,
-    /// What the result is.
+    /// The shapes of the result.
     pub result: Vec<NumberShape>,
-    /// The first registers of its operands, and what they are.
+    /// The first register and the shape of each operand.
     pub operands: Vec<(Register, NumberShape)>,
 }
 
 impl Application {
-    /// Registers of a shape.
+    /// Returns the number of registers of a shape.
     pub fn words(shape: &NumberShape) -> Register {
         shape.count() as Register * if shape.bits > 32 { 2 } else { 1 }
     }
 }
 
-/// What a lane reads from a ballot by itself.
+/// The query of a lane on a ballot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BallotKind {
     Inverse,
@@ -340,22 +331,17 @@ pub(crate) enum BallotKind {
 }
 
 impl BallotKind {
-    /// The bits of all lanes of a subgroup.
+    /// The mask of all lanes of a subgroup.
     pub const LANES: u32 = (1 << SUBGROUP_SIZE) - 1;
 }
 
-/// What a memory operation does.
+/// The effect of a memory operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A load that is not atomic.
+pub(crate) enum MemoryOpKind {
     PlainLoad,
-    /// A store that is not atomic.
     PlainStore,
-    /// An atomic load.
     AtomicLoad,
-    /// An atomic store.
     AtomicStore,
-    /// A read-modify-write.
     Rmw(Rmw),
     /// A memory barrier.
     Fence,
@@ -367,9 +353,12 @@ pub(crate) enum Kind {
     Arrive,
     /// Departure from a control barrier, with its acquiring half.
     Leave,
-    /// Begin of an interlocked section, which acquires and makes nothing visible; whether sections keep the order of the primitives.
-    SectionBegin { ordered: bool },
-    /// End of an interlocked section, which releases and makes nothing available.
+    /// Begin of an interlocked section: acquires, but makes nothing visible. `ordered` sections follow the
+    /// primitive order.
+    SectionBegin {
+        ordered: bool,
+    },
+    /// End of an interlocked section: releases, but makes nothing available.
     SectionEnd,
 }
 
@@ -395,11 +384,10 @@ pub(crate) enum Rmw {
 /// A memory operation without its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryOp {
-    /// What it does.
-    pub kind: Kind,
+    pub kind: MemoryOpKind,
     /// Index into [`Program::references`]; 0 for operations without an address.
     pub reference: u16,
-    /// The reference's class.
+    /// The storage class bit of the reference.
     pub class: u8,
     /// Bytes of an access: 1, 2, 4 or 8.
     pub bytes: u8,
@@ -407,14 +395,14 @@ pub(crate) struct MemoryOp {
     pub scope: u8,
     /// Level of the execution scope of a control barrier.
     pub execution: u8,
-    /// Half of a split barrier: an arrival, or a departure which is its wait.
+    /// Half of a split barrier: an arrival, or a departure, which waits for it.
     pub split: bool,
-    /// Half of a barrier that a branch may keep lanes of the subgroup from: those meet that have come to it together, by the number in
-    /// the comparand.
+    /// Half of a barrier in divergent control flow: it joins the lanes that reached it together, identified
+    /// by the number in the comparand.
     pub tangled: bool,
     /// Half of a split barrier of a kernel in which some location has several references.
     pub among_aliases: bool,
-    /// Classes of the semantics, a bit each.
+    /// Storage classes of the semantics, one bit each.
     pub mask: u8,
     /// Acquires.
     pub acquire: bool,
@@ -424,18 +412,18 @@ pub(crate) struct MemoryOp {
     pub make_available: bool,
     /// MakeVisible in the semantics.
     pub make_visible: bool,
-    /// MakePointerAvailable on a plain store.
+    /// MakePointerAvailable on a non-atomic store.
     pub available: bool,
-    /// MakePointerVisible on a plain load.
+    /// MakePointerVisible on a non-atomic load.
     pub visible: bool,
-    /// A plain access without NonPrivatePointer.
+    /// A non-atomic access without NonPrivatePointer.
     pub private: bool,
-    /// A plain load of what the kernel never writes.
+    /// A non-atomic load of memory that the kernel never writes.
     pub read_only: bool,
 }
 
 impl Program {
-    /// Marks loads of what the kernel never writes; takes away what a fault forgets where it writes nothing but results.
+    /// Marks loads of memory that the kernel never writes, and applies the fault that depends on it.
     pub fn find_what_is_read_only(&mut self, fault: Fault) {
         let writes: Vec<u16> = self.memory.iter().filter(|op| op.is_write()).map(|op| op.reference).collect();
         let stores = self.memory.iter().filter(|op| op.is_write() && !op.is_read()).map(|op| op.reference);
@@ -443,7 +431,7 @@ impl Program {
             |number: u16| self.references.get(usize::from(number)).is_some_and(|reference| reference.apart);
         let forgets = fault == Fault::ReadOnlyKernel && { stores }.all(is_result);
         for op in &mut self.memory {
-            op.read_only = op.kind == Kind::PlainLoad && !writes.contains(&op.reference);
+            op.read_only = op.kind == MemoryOpKind::PlainLoad && !writes.contains(&op.reference);
             if forgets {
                 (op.acquire, op.make_visible) = (false, false);
             }
@@ -452,68 +440,62 @@ impl Program {
 }
 
 impl MemoryOp {
-    /// Whether it has an address.
+    /// Returns true if it has an address.
     pub fn is_access(&self) -> bool {
         self.is_read() || self.is_write()
     }
 
-    /// Whether it reads.
     pub fn is_read(&self) -> bool {
-        matches!(self.kind, Kind::PlainLoad | Kind::AtomicLoad | Kind::Rmw(_))
+        matches!(self.kind, MemoryOpKind::PlainLoad | MemoryOpKind::AtomicLoad | MemoryOpKind::Rmw(_))
     }
 
-    /// Whether it writes.
     pub fn is_write(&self) -> bool {
-        matches!(self.kind, Kind::PlainStore | Kind::AtomicStore | Kind::Rmw(_))
+        matches!(self.kind, MemoryOpKind::PlainStore | MemoryOpKind::AtomicStore | MemoryOpKind::Rmw(_))
     }
 
-    /// Whether it is atomic.
     pub fn is_atomic(&self) -> bool {
-        matches!(self.kind, Kind::AtomicLoad | Kind::AtomicStore | Kind::Rmw(_))
+        matches!(self.kind, MemoryOpKind::AtomicLoad | MemoryOpKind::AtomicStore | MemoryOpKind::Rmw(_))
     }
 
-    /// Whether it is a barrier, or half of one.
+    /// Returns true if it is a barrier, or half of one.
     pub fn is_fence(&self) -> bool {
-        matches!(self.kind, Kind::Fence | Kind::Arrive | Kind::Leave)
+        matches!(self.kind, MemoryOpKind::Fence | MemoryOpKind::Arrive | MemoryOpKind::Leave)
     }
 
-    /// Whether it is one half of a control barrier, a split one or not.
+    /// Returns true if it is half of a control barrier, split or not.
     pub fn is_control(&self) -> bool {
-        matches!(self.kind, Kind::Arrive | Kind::Leave)
+        matches!(self.kind, MemoryOpKind::Arrive | MemoryOpKind::Leave)
     }
 
-    /// Whether it is one half of a control barrier that is one instruction.
+    /// Returns true if it is half of a control barrier that is a single instruction.
     pub fn is_whole(&self) -> bool {
         self.is_control() && !self.split
     }
 }
 
-/// How a later memory operation of an invocation waits for an earlier one.
+/// The condition under which a later memory operation of an invocation waits for an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Not at all.
     Never,
-    /// Where both have the same address.
+    /// Waits if both have the same address.
     SameAddress,
-    /// Always.
     Always,
 }
 
 /// A subgroup operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
-    /// What it computes.
     pub kind: GroupKind,
-    /// Where its result goes: four registers for a ballot.
+    /// The destination register; the first of four for a ballot.
     pub to: Register,
-    /// What a lane brings, or [`NONE`].
+    /// The operand of each lane, or [`NONE`].
     pub value: Register,
     /// The lane, distance or direction, or [`NONE`].
     pub argument: Register,
 }
 
 impl Group {
-    /// Registers of the result.
+    /// Returns the number of result registers.
     pub fn width(&self) -> usize {
         match self.kind {
             GroupKind::Ballot => 4,
@@ -522,16 +504,16 @@ impl Group {
         }
     }
 
-    /// Whether it is about numbers of two registers.
+    /// Returns true if its operands take two registers.
     pub fn is_wide(&self) -> bool {
         matches!(self.kind, GroupKind::Scan(_, reduction) if reduction.shape.bits == 64)
     }
 }
 
-/// What a subgroup operation computes.
+/// The function of a subgroup operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupKind {
-    /// Nothing: the lanes that come to a barrier together get the number of their meeting.
+    /// Returns an id for the lanes that reach a barrier together.
     Meet,
     Elect,
     All,
@@ -552,17 +534,17 @@ pub(crate) enum GroupKind {
     Scan(GroupSpan, Reduction),
 }
 
-/// Over which lanes.
+/// The set of lanes that an operation combines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupSpan {
     Reduce,
     Inclusive,
     Exclusive,
-    /// Those of its cluster of so many.
+    /// The lanes of the cluster of this size.
     Clustered(u32),
 }
 
-/// What a scan is made of: an instruction on two numbers, and what these are.
+/// The binary instruction of a scan or reduction, with the shape of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reduction {
     pub of: Instruction,
@@ -570,7 +552,7 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
-    /// What changes nothing.
+    /// Returns the neutral element.
     pub fn neutral(self) -> u64 {
         let all = arithmetic::mask(self.shape.bits);
         let float = |value| arithmetic::bits_of(value, self.shape.bits);
@@ -588,7 +570,7 @@ impl Reduction {
         }
     }
 
-    /// Of two values.
+    /// Combines two values.
     pub fn apply(self, left: u64, right: u64) -> u64 {
         self.of.scalar(&[left, right], self.shape.kind, self.shape.bits, self.shape.bits).unwrap_or(0)
     }

@@ -1,83 +1,87 @@
-//! Progress models as a scheduler takes them: whom each level of the device owes that it goes on.
+//! Progress models for the scheduler: which invocations each level of the device guarantees to advance.
 //!
-//! Written from the definitions, apart from the checker that the same names stand for: the two are compared in tests.
+//! The models are those of Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA
+//! 2021 (<https://doi.org/10.1145/3485508>). The code is independent of the checker for the same models;
+//! tests compare the two.
 
 use std::str::FromStr;
 
-/// What a group owes its members.
+/// The guarantee that a group gives its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Promise {
-    /// All of them.
+pub enum ProgressGuarantee {
+    /// All members advance.
     Fair,
-    /// Whoever is not above a member that has taken a step, now or once.
+    /// Members not above some member that has taken a step advance (LOBE).
     Lobe,
-    /// The lowest that can go on, and whoever has taken a step.
+    /// The lowest ready member advances, and all that have taken a step.
     HsaObe,
-    /// The lowest that can go on.
+    /// The lowest ready member advances.
     Hsa,
-    /// Whoever has taken a step.
+    /// Members that have taken a step advance (occupancy-bound execution).
     Obe,
-    /// Nobody in particular.
+    /// No particular member is guaranteed to advance.
     Unfair,
 }
 
-const NAMES: [(&str, Promise); 6] = [
-    ("fair", Promise::Fair),
-    ("lobe", Promise::Lobe),
-    ("hsa-obe", Promise::HsaObe),
-    ("hsa", Promise::Hsa),
-    ("obe", Promise::Obe),
-    ("unfair", Promise::Unfair),
+const NAMES: [(&str, ProgressGuarantee); 6] = [
+    ("fair", ProgressGuarantee::Fair),
+    ("lobe", ProgressGuarantee::Lobe),
+    ("hsa-obe", ProgressGuarantee::HsaObe),
+    ("hsa", ProgressGuarantee::Hsa),
+    ("obe", ProgressGuarantee::Obe),
+    ("unfair", ProgressGuarantee::Unfair),
 ];
 
-/// A promise for each level.
+/// A progress guarantee for each level of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Progress {
-    /// Of the device to queue families, of these to workgroups, of these to subgroups, of these to invocations.
-    levels: [Promise; 4],
+pub struct ProgressModel {
+    /// The guarantees of the device to queue families, of these to workgroups, then to subgroups and to
+    /// invocations.
+    levels: [ProgressGuarantee; 4],
 }
 
-/// Text that is no progress model.
+/// The error for text that is not a progress model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no progress model `{0}`: expected fair, lobe, hsa-obe, hsa, obe or unfair, or one a level as in `qf=obe,sg=hsa`"
 )]
-pub struct UnknownProgress(String);
+pub struct UnknownProgressModel(String);
 
-impl FromStr for Progress {
-    type Err = UnknownProgress;
+impl FromStr for ProgressModel {
+    type Err = UnknownProgressModel;
 
-    /// One name for all levels, or one a level; levels that are not named are fair.
-    fn from_str(text: &str) -> Result<Progress, UnknownProgress> {
-        let unknown = || UnknownProgress(text.to_owned());
+    /// Parses one name for all levels, or one per level; unnamed levels are fair.
+    fn from_str(text: &str) -> Result<ProgressModel, UnknownProgressModel> {
+        let unknown = || UnknownProgressModel(text.to_owned());
         let named = |name: &str| NAMES.iter().find(|(known, _)| *known == name).map(|(_, promise)| *promise);
         if !text.contains('=') {
-            return named(text).map(|promise| Progress { levels: [promise; 4] }).ok_or_else(unknown);
+            return named(text).map(|promise| ProgressModel { levels: [promise; 4] }).ok_or_else(unknown);
         }
-        let mut levels = [Promise::Fair; 4];
+        let mut levels = [ProgressGuarantee::Fair; 4];
         for part in text.split(',') {
             let (level, name) = part.split_once('=').ok_or_else(unknown)?;
             let place = ["qf", "wg", "sg"].iter().position(|known| *known == level).ok_or_else(unknown)?;
             levels[place + 1] = named(name).ok_or_else(unknown)?;
         }
-        Ok(Progress { levels })
+        Ok(ProgressModel { levels })
     }
 }
 
-/// Where an invocation or a group of them stands.
+/// The state of an invocation or a group in the fairness check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
-    /// It has taken a step, or some member has.
+pub(crate) struct Schedulability {
+    /// It, or some member, has taken a step.
     pub started: bool,
-    /// It can take one now, or some member can.
+    /// It, or some member, can take a step now.
     pub ready: bool,
-    /// It goes on for ever in what is asked about, or is owed nothing.
+    /// It takes steps for ever in the examined schedule, or nothing guarantees that it does.
     pub served: bool,
 }
 
-impl Promise {
-    fn owes(self, members: &[Standing]) -> Vec<bool> {
+impl ProgressGuarantee {
+    fn owed_members(self, members: &[Schedulability]) -> Vec<bool> {
         let lowest = members.iter().position(|member| member.ready);
+        // LOBE: a started member guarantees progress to itself and all lower ones.
         let last_started = members.iter().rposition(|member| member.started);
         members
             .iter()
@@ -85,44 +89,50 @@ impl Promise {
             .map(|(index, member)| {
                 let is_lowest = lowest == Some(index);
                 match self {
-                    Promise::Fair => true,
-                    Promise::Lobe => last_started.is_some_and(|last| index <= last),
-                    Promise::HsaObe => is_lowest || member.started,
-                    Promise::Hsa => is_lowest,
-                    Promise::Obe => member.started,
-                    Promise::Unfair => false,
+                    ProgressGuarantee::Fair => true,
+                    ProgressGuarantee::Lobe => last_started.is_some_and(|last| index <= last),
+                    ProgressGuarantee::HsaObe => is_lowest || member.started,
+                    ProgressGuarantee::Hsa => is_lowest,
+                    ProgressGuarantee::Obe => member.started,
+                    ProgressGuarantee::Unfair => false,
                 }
             })
             .collect()
     }
 }
 
-impl Progress {
-    /// Whether every promise is kept to the invocations at these places (queue family, workgroup, subgroup, lane, sorted)
-    /// where each stands so: `served` says that it goes on.
-    pub(crate) fn kept(&self, places: &[[u32; 4]], standings: &[Standing]) -> bool {
-        self.group(0, places, standings).served
+impl ProgressModel {
+    /// Returns true if an infinite schedule satisfies the guarantees. `places` (queue family, workgroup,
+    /// subgroup, lane) are sorted; `served` marks the invocations that advance in the schedule.
+    pub(crate) fn is_satisfied(&self, places: &[[u32; 4]], standings: &[Schedulability]) -> bool {
+        self.evaluate_level(0, places, standings).served
     }
 
-    fn group(&self, level: usize, places: &[[u32; 4]], standings: &[Standing]) -> Standing {
+    fn evaluate_level(
+        &self,
+        level: usize,
+        places: &[[u32; 4]],
+        standings: &[Schedulability],
+    ) -> Schedulability {
         let Some(promise) = self.levels.get(level) else {
             let own = standings.first().copied().unwrap_or_default();
-            return Standing { served: !own.ready || own.served, ..own };
+            return Schedulability { served: !own.ready || own.served, ..own };
         };
         let mut members = Vec::new();
         let mut from = 0;
         for same in places.chunk_by(|left, right| left[level] == right[level]) {
             let to = from + same.len();
-            members.push(self.group(level + 1, same, standings.get(from..to).unwrap_or_default()));
+            members.push(self.evaluate_level(level + 1, same, standings.get(from..to).unwrap_or_default()));
             from = to;
         }
-        let owed = promise.owes(&members);
+        // A nested group counts as one member of its parent, so guarantees compose level by level.
+        let owed = promise.owed_members(&members);
         let demanded = members.iter().zip(owed).all(|(member, owed)| !owed || member.served);
-        // As long as anyone can go on, someone does.
+        // Every level makes minimal progress: if some member is ready, some ready member advances.
         let ready = members.iter().any(|member| member.ready);
         let someone = !ready || members.iter().any(|member| member.ready && member.served);
         let started = members.iter().any(|member| member.started);
-        Standing { started, ready, served: demanded && someone }
+        Schedulability { started, ready, served: demanded && someone }
     }
 }
 
@@ -130,45 +140,54 @@ impl Progress {
 mod tests {
     use super::*;
 
-    fn progress(text: &str) -> Progress {
+    fn progress(text: &str) -> ProgressModel {
         text.parse().unwrap()
     }
 
     #[test]
-    fn names_are_read() {
-        assert_eq!(progress("obe").levels, [Promise::Obe; 4]);
+    fn model_names_parse() {
+        assert_eq!(progress("obe").levels, [ProgressGuarantee::Obe; 4]);
         assert_eq!(
             progress("qf=obe,sg=hsa").levels,
-            [Promise::Fair, Promise::Obe, Promise::Fair, Promise::Hsa]
+            [
+                ProgressGuarantee::Fair,
+                ProgressGuarantee::Obe,
+                ProgressGuarantee::Fair,
+                ProgressGuarantee::Hsa
+            ]
         );
         for wrong in ["", "fairly", "qf", "dv=obe", "qf=often", "qf=obe,"] {
-            assert!(wrong.parse::<Progress>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ProgressModel>().is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn whom_each_model_owes() {
-        let stands = |started, ready, served| Standing { started, ready, served };
-        // Three workgroups: the lowest was never started, the middle one goes round, the top one has ended.
+    fn each_model_owes_its_members() {
+        let stands = |started, ready, served| Schedulability { started, ready, served };
+        // Three workgroups: the lowest never started, the middle one loops, the top one has ended.
         let places = [[0, 0, 0, 0], [0, 1, 0, 0], [0, 2, 0, 0]];
         let seen = [stands(false, true, false), stands(true, true, true), stands(true, false, false)];
-        let kept: Vec<&str> =
-            NAMES.iter().map(|(name, _)| *name).filter(|name| progress(name).kept(&places, &seen)).collect();
+        let kept: Vec<&str> = NAMES
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| progress(name).is_satisfied(&places, &seen))
+            .collect();
         assert_eq!(kept, ["obe", "unfair"]);
-        // Nobody goes on though two could: not even an unfair device does that.
+        // No invocation advances although two could: not even an unfair device allows that.
         let still = [stands(false, true, false), stands(true, true, false), stands(true, false, false)];
-        assert!(!progress("unfair").kept(&places, &still));
+        assert!(!progress("unfair").is_satisfied(&places, &still));
     }
 
     #[test]
-    fn who_waits_obliges_nobody() {
-        let stands = |started, ready, served| Standing { started, ready, served };
-        // Two lanes of a workgroup, the lower one in a barrier: the higher one is pulled along, or the workgroup does not
-        // go on; another workgroup that does is enough for an unfair queue family, and not for a fair one.
+    fn waiting_invocations_owe_no_progress() {
+        let stands = |started, ready, served| Schedulability { started, ready, served };
+        // Two lanes of a workgroup; the lower one waits in a barrier. Either the higher one advances, or the
+        // workgroup does not. Another workgroup that advances satisfies an unfair queue family, but not a
+        // fair one.
         let places = [[0, 0, 0, 0], [0, 0, 0, 1], [0, 1, 0, 0]];
         let seen = [stands(true, false, false), stands(false, true, false), stands(true, true, true)];
-        assert!(progress("qf=unfair,sg=unfair").kept(&places, &seen));
-        assert!(!progress("qf=obe,sg=unfair").kept(&places, &seen));
-        assert!(!progress("fair").kept(&places, &seen));
+        assert!(progress("qf=unfair,sg=unfair").is_satisfied(&places, &seen));
+        assert!(!progress("qf=obe,sg=unfair").is_satisfied(&places, &seen));
+        assert!(!progress("fair").is_satisfied(&places, &seen));
     }
 }

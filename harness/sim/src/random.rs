@@ -1,11 +1,12 @@
-//! The one source of chance: a small generator, so that a seed decides every choice of the machine.
+//! The only source of randomness: a small generator, so that a seed determines every choice of the machine.
 
-/// Xorshift with a multiplication (Vigna's xorshift64*): one word a choice, no state to speak of.
+/// The xorshift64* generator (Vigna, <https://doi.org/10.1145/2845077>): one word per choice, 64 bits of
+/// state.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A generator for `seed`; neighbouring seeds give unrelated sequences.
+    /// Creates a generator; neighbouring seeds give unrelated sequences.
     pub fn new(seed: u64) -> Random {
         let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -13,7 +14,7 @@ impl Random {
         Random((state ^ (state >> 31)) | 1)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn word(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
@@ -22,19 +23,19 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `count`, or 0.
+    /// Returns a number below `count`, or 0.
     #[inline]
     pub fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.word()) * count as u128) >> 64) as usize
     }
 
-    /// True in `rate` of 256 cases.
+    /// Returns true in `rate` of 256 cases.
     #[inline]
     pub fn chance(&mut self, rate: u32) -> bool {
         ((self.word() >> 56) as u32) < rate
     }
 
-    /// A mask in which each bit is set in about `rate` of 256 cases, in steps of 32.
+    /// Returns a mask in which each bit is set in about `rate` of 256 cases, in steps of 32.
     #[inline]
     pub fn mask(&mut self, rate: u32) -> u64 {
         match rate / 32 {
@@ -51,7 +52,7 @@ impl Random {
     }
 }
 
-/// The lanes of a mask, lowest first.
+/// Iterates over the lanes of a mask, lowest first.
 #[inline]
 pub(crate) fn lanes(mask: u64) -> impl Iterator<Item = usize> {
     let mut rest = mask;

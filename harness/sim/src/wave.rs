@@ -1,56 +1,58 @@
-//! A wave: up to 64 invocations that run one program together, and the memory operations that they have under way.
+//! A wave: up to 64 invocations that execute one program in lockstep, with their memory operations in flight.
 //!
-//! The front end runs in order and hands memory operations to a window; the machine performs them out of order, lane by
-//! lane. The front end waits only where it needs a value: loads return late, stores sink. Nothing is issued past a
-//! branch whose condition is not known, so that no value comes out of thin air.
+//! The front end runs in order and issues memory operations to a window; the machine performs them out of
+//! order, lane by lane. The front end waits only for values that it needs, so loads complete late and stores
+//! sink. No operation is issued past a branch with an unknown condition, so no value appears out of thin air.
 
 mod address;
 mod arithmetic;
+mod context;
 mod group;
 mod place;
-mod surroundings;
 
 use crate::memory::Path;
-use crate::program::{Access, Edge, Kind, LANES, Lanes, MemoryOp, NONE, Op, Program, Register, Stage, Wait};
+use crate::program::{
+    Access, Edge, LANES, Lanes, MemoryOp, MemoryOpKind, NONE, Op, Program, Register, Stage, Wait,
+};
 use crate::random::lanes;
-pub(crate) use group::{Brought, Standing, result};
-pub(crate) use surroundings::Surroundings;
+pub(crate) use context::WaveContext;
+pub(crate) use group::{LaneOperand, LaneStatus, group_result};
 
-/// Memory operations that a wave may have under way.
+/// The maximal number of memory operations in flight per wave.
 const WINDOW: usize = 32;
 /// Blocks that a wave runs without a break.
 const BLOCKS_AT_ONCE: u64 = 64;
 const NO_SLOT: u8 = u8::MAX;
 
-/// A memory operation under way.
+/// A memory operation in flight.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    /// Index into [`Program::memory`].
+pub(crate) struct InFlightOp {
+    /// The index into [`Program::memory`].
     pub memory: u16,
-    /// Lanes that do it.
+    /// Lanes that execute it.
     pub active: u64,
-    /// Lanes that have done it.
+    /// Lanes that have performed it.
     pub done: u64,
     /// Slots that every lane waits for.
     before: u32,
     /// Slots that some lanes wait for.
     before_in: Vec<(u8, u64)>,
-    /// Where the value comes from when it was not known yet.
+    /// The register of the stored value if it was still being loaded at issue.
     late_value: Register,
-    /// What is loaded.
+    /// The destination of a load.
     to: Register,
     address: Lanes,
     value: Lanes,
     compare: Lanes,
-    /// Whether it is of eight bytes, whose high halves follow.
+    /// True for eight-byte accesses, whose high halves follow.
     wide: bool,
     high_value: Lanes,
     high_compare: Lanes,
 }
 
-impl Entry {
-    fn new() -> Entry {
-        Entry {
+impl InFlightOp {
+    fn new() -> InFlightOp {
+        InFlightOp {
             memory: 0,
             active: 0,
             done: 0,
@@ -68,85 +70,81 @@ impl Entry {
     }
 }
 
-/// What a dispatch gives to its invocations.
+/// The state that a dispatch shares with its invocations.
 #[derive(Clone, Debug)]
-pub(crate) struct Dispatch {
-    /// The program.
+pub(crate) struct DispatchState {
     pub program: usize,
-    /// Push constants.
     pub parameters: Vec<u32>,
-    /// By reference of the program: the machine's reference, its first word, its size in words, whether stores go
-    /// straight to memory.
-    pub bound: Vec<Bound>,
-    /// First workgroup among all of the submission: numbers in arrays.
+    /// The bound reference of each reference of the program.
+    pub bindings: Vec<BoundReference>,
+    /// The first workgroup, numbered over the whole submission.
     pub first_workgroup: u32,
-    /// Workgroups in x.
+    /// The number of workgroups in x.
     pub workgroups: u32,
 }
 
-/// A reference as it is bound.
+/// A reference of a program with its memory range.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Bound {
-    /// Number in the caches.
+pub(crate) struct BoundReference {
+    /// The number of the reference in the caches.
     pub reference: usize,
-    /// Address of the first word.
+    /// The address of the first word.
     pub base: u32,
-    /// Words from one workgroup's copy to the next one's; 0 for buffers.
+    /// Words between the copies of consecutive workgroups; 0 for buffers.
     pub each_workgroup: u32,
-    /// Words.
+    /// The size in words.
     pub words: u32,
-    /// Texels of a row; 0 for what is no two-dimensional image.
+    /// Texels of a row; 0 unless it is a two-dimensional image.
     pub width: u32,
-    /// Stores go straight to memory.
+    /// True if stores go straight to memory.
     pub direct: bool,
 }
 
-/// Up to 64 invocations.
+/// A wave of up to 64 invocations.
 #[derive(Clone, Debug)]
 pub(crate) struct Wave {
-    /// Index of its dispatch.
     pub dispatch: usize,
-    /// Lanes that there are.
+    /// The lanes that exist.
     pub lanes: u64,
-    /// Caches of each lane.
+    /// The caches of each lane.
     pub paths: Vec<Path>,
-    /// Workgroup of each lane within its dispatch, index within the workgroup, subgroup and lane. Of a vertex: its number, then
-    /// zeros; of a fragment: x, y, and 1 for a helper.
+    /// Position of each lane: workgroup within the dispatch, index within the workgroup, subgroup, lane. A
+    /// vertex has its number and zeros; a fragment has x, y, and 1 for a helper.
     pub places: Vec<[u32; 4]>,
-    /// Lanes whose stores and atomics have no effect: helpers.
+    /// Helper lanes, whose stores and atomics have no effect.
     pub helpers: u64,
-    /// Whether its invocations are vertices.
+    /// True if its invocations are vertices.
     pub is_of_vertices: bool,
-    /// Rounds that it has made.
+    /// The number of completed rounds.
     pub rounds: u32,
-    /// Whether it waits for no other wave's rounds.
+    /// True if it does not wait for the rounds of other waves.
     alone: bool,
-    /// Of the loops that it is in, how often it has come to their heads again; where it is the wave of one invocation.
+    /// Back-edge counts of the enclosing loops, for a wave of one invocation.
     iterations: Vec<u32>,
-    /// Whether all lanes have returned.
+    /// True if all lanes have returned.
     pub ended: bool,
     registers: Vec<Lanes>,
-    /// Slot that will fill a register.
+    /// The window slot that fills each register.
     producers: Vec<u8>,
-    at: u32,
-    mask: u64,
+    program_counter: u32,
+    execution_mask: u64,
     /// Lanes that wait at the start of a block, by block.
-    parked: Vec<(u32, u64)>,
-    /// By lane: the branches that it has taken since control flow was uniform, as one number. Lanes with one number have kept to one
-    /// path, or have come together since.
-    ways: Vec<u64>,
-    window: Vec<Entry>,
-    /// Slots in use, oldest first.
+    divergent_lanes: Vec<(u32, u64)>,
+    /// By lane: a hash of the branches taken since control flow was last uniform. Lanes with equal hashes
+    /// have taken one path or have reconverged.
+    branch_histories: Vec<u64>,
+    window: Vec<InFlightOp>,
+    /// Occupied slots, oldest first.
     order: Vec<u8>,
 }
 
 impl Wave {
-    /// The lanes that do what is in a slot and have not done it.
-    pub fn active(&self, slot: u8) -> u64 {
+    /// Returns the lanes of a slot that have not performed it yet.
+    pub fn pending_lanes(&self, slot: u8) -> u64 {
         self.window.get(usize::from(slot)).map_or(0, |entry| entry.active & !entry.done)
     }
 
-    /// A wave at the start of its program.
+    /// Creates a wave at the start of its program.
     pub fn new(dispatch: usize, program: &Program, paths: Vec<Path>, places: Vec<[u32; 4]>) -> Wave {
         let count = places.len();
         let lanes = if count >= LANES { u64::MAX } else { (1 << count) - 1 };
@@ -164,95 +162,96 @@ impl Wave {
             helpers: 0,
             is_of_vertices: program.stage == Stage::Vertex,
             rounds: 0,
-            // Fragments wait for those of other waves that their sections come behind.
+            // Fragments wait for fragments of other waves whose sections come earlier.
             alone: program.alone || program.sections.is_some(),
             iterations: if program.alone { vec![0; program.loops.len()] } else { Vec::new() },
             ended: lanes == 0,
             registers,
             producers: vec![NO_SLOT; program.registers],
-            at: 0,
-            mask: lanes,
-            parked: Vec::new(),
-            ways: vec![0; if program.nested.is_empty() { 0 } else { count }],
-            window: vec![Entry::new(); WINDOW],
+            program_counter: 0,
+            execution_mask: lanes,
+            divergent_lanes: Vec::new(),
+            branch_histories: vec![0; if program.nested.is_empty() { 0 } else { count }],
+            window: vec![InFlightOp::new(); WINDOW],
             order: Vec::new(),
         }
     }
 
-    /// Whether the front end has anything to do before others have caught up.
-    pub fn may_run(&self, last_round: u32) -> bool {
+    /// Returns true if the front end may run before other waves finish their rounds.
+    pub fn is_within_round(&self, last_round: u32) -> bool {
         !self.ended && (self.alone || self.rounds <= last_round)
     }
 
-    /// Whether memory operations are under way.
+    /// Returns true if memory operations are in flight.
     pub fn is_busy(&self) -> bool {
         !self.order.is_empty()
     }
 
-    /// Runs until a value is missing, the window is full, or a round has ended. True when anything was done.
-    pub fn run(&mut self, surroundings: &mut Surroundings<'_>) -> bool {
+    /// Runs until a value is missing, the window is full, or a round has ended. Returns true if it executed
+    /// anything.
+    pub fn run_front_end(&mut self, surroundings: &mut WaveContext<'_>) -> bool {
         let program = surroundings.program;
         let mut moved = false;
-        // A wave that spins lets others go on, and whoever watches look at the clock.
+        // A spinning wave yields, so that others advance and the caller can check the time.
         let enough = surroundings.budget.saturating_sub(BLOCKS_AT_ONCE);
-        while self.may_run(surroundings.last_round) && *surroundings.budget > enough {
-            let Some(op) = program.ops.get(self.at as usize) else {
+        while self.is_within_round(surroundings.last_round) && *surroundings.budget > enough {
+            let Some(op) = program.ops.get(self.program_counter as usize) else {
                 self.ended = true;
                 return true;
             };
             match *op {
                 Op::Await { register } => {
-                    if self.is_pending(register, self.mask) {
+                    if self.is_pending(register, self.execution_mask) {
                         return moved;
                     }
                 }
                 Op::Memory(access) => {
-                    if !self.issue(access, surroundings) {
+                    if !self.issue_access(access, surroundings) {
                         return moved;
                     }
                 }
                 Op::Group(_) => return moved,
                 Op::Jump { edge } => {
-                    self.go(&[(edge, self.mask)], false, surroundings);
+                    self.branch_to(&[(edge, self.execution_mask)], false, surroundings);
                     moved = true;
                     continue;
                 }
                 Op::Branch { condition, yes, no } => {
-                    let taken = self.truth(condition) & self.mask;
-                    self.go(&[(yes, taken), (no, self.mask & !taken)], true, surroundings);
+                    let taken = self.true_lanes(condition) & self.execution_mask;
+                    self.branch_to(&[(yes, taken), (no, self.execution_mask & !taken)], true, surroundings);
                     moved = true;
                     continue;
                 }
                 Op::Switch { selector, cases, otherwise } => {
-                    self.switch(selector, cases, otherwise, surroundings);
+                    self.issue_switch(selector, cases, otherwise, surroundings);
                     moved = true;
                     continue;
                 }
                 Op::Return => {
-                    self.mask = 0;
-                    self.next_group(surroundings);
+                    self.execution_mask = 0;
+                    self.select_parked_lanes(surroundings);
                     moved = true;
                     continue;
                 }
-                other => self.compute(other, surroundings),
+                other => self.execute_op(other, surroundings),
             }
-            self.at += 1;
+            self.program_counter += 1;
             moved = true;
         }
         moved
     }
 
-    fn switch(
+    fn issue_switch(
         &mut self,
         selector: Register,
         cases: (u32, u32),
         otherwise: u32,
-        surroundings: &mut Surroundings<'_>,
+        surroundings: &mut WaveContext<'_>,
     ) {
         let program = surroundings.program;
         let Some(values) = self.registers.get(selector as usize) else { return };
         let all = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
-        let mut left = self.mask;
+        let mut left = self.execution_mask;
         let mut ways: Vec<(u32, u64)> = Vec::with_capacity(2);
         for (literal, edge) in all {
             if left == 0 {
@@ -271,10 +270,10 @@ impl Wave {
         if left != 0 {
             ways.push((otherwise, left));
         }
-        self.go(&ways, true, surroundings);
+        self.branch_to(&ways, true, surroundings);
     }
 
-    fn truth(&self, register: Register) -> u64 {
+    fn true_lanes(&self, register: Register) -> u64 {
         let Some(values) = self.registers.get(register as usize) else { return 0 };
         let mut mask = 0;
         for (lane, value) in values.iter().enumerate() {
@@ -283,40 +282,41 @@ impl Wave {
         mask
     }
 
-    /// Follows edges, each with its lanes; what is left of the mask is gone. By a branch lanes part, also where all of this wave go one
-    /// way: other lanes of the subgroup are in other waves.
-    fn go(&mut self, ways: &[(u32, u64)], branches: bool, surroundings: &mut Surroundings<'_>) {
+    /// Follows edges, each with its lanes; the other lanes of the mask end. A branch diverges lanes even if
+    /// this whole wave takes one edge, since other lanes of the subgroup are in other waves.
+    fn branch_to(&mut self, ways: &[(u32, u64)], branches: bool, surroundings: &mut WaveContext<'_>) {
         let program = surroundings.program;
         *surroundings.budget = surroundings.budget.saturating_sub(1);
         let mut ended_round = false;
         for (edge, mask) in ways.iter().filter(|(_, mask)| *mask != 0) {
             let Some(edge) = program.edges.get(*edge as usize) else { continue };
-            self.copy(program, edge, *mask);
-            self.count(program, edge.to);
-            self.part(program, edge.to, *mask, branches);
+            self.apply_edge_copies(program, edge, *mask);
+            self.count_iteration(program, edge.to);
+            self.diverge_lanes(program, edge.to, *mask, branches);
             ended_round |= edge.ends_round;
             let limited = edge.ends_round && self.rounds >= surroundings.loop_limit;
             if limited {
                 continue;
             }
-            match self.parked.iter_mut().find(|(block, _)| *block == edge.to) {
+            match self.divergent_lanes.iter_mut().find(|(block, _)| *block == edge.to) {
                 Some((_, parked)) => *parked |= *mask,
-                None => self.parked.push((edge.to, *mask)),
+                None => self.divergent_lanes.push((edge.to, *mask)),
             }
         }
-        self.mask = 0;
+        self.execution_mask = 0;
         if ended_round {
             self.rounds += 1;
         }
-        self.next_group(surroundings);
+        self.select_parked_lanes(surroundings);
     }
 
-    /// Counts the iterations of loops of a wave of one invocation, which goes on at a block.
-    fn count(&mut self, program: &Program, to: u32) {
+    /// Counts loop iterations when a wave of one invocation enters a block.
+    fn count_iteration(&mut self, program: &Program, to: u32) {
         if self.iterations.is_empty() {
             return;
         }
-        let from = (program.blocks.partition_point(|start| *start <= self.at) as u32).saturating_sub(1);
+        let from =
+            (program.blocks.partition_point(|start| *start <= self.program_counter) as u32).saturating_sub(1);
         for (iteration, (first, last)) in self.iterations.iter_mut().zip(&program.loops) {
             let inside = |block: u32| *first <= block && block <= *last;
             if !inside(from) {
@@ -327,43 +327,45 @@ impl Wave {
         }
     }
 
-    /// Goes on with the lanes at the first block: those behind catch up before the others go on.
-    fn next_group(&mut self, surroundings: &mut Surroundings<'_>) {
-        let lowest = self.parked.iter().enumerate().min_by_key(|(_, (block, _))| *block);
+    /// Selects the lanes at the first block, so that lagging lanes catch up before the others advance.
+    fn select_parked_lanes(&mut self, surroundings: &mut WaveContext<'_>) {
+        let lowest = self.divergent_lanes.iter().enumerate().min_by_key(|(_, (block, _))| *block);
         let Some((index, (block, mask))) = lowest.map(|(index, group)| (index, *group)) else {
             self.ended = true;
             return;
         };
-        self.parked.swap_remove(index);
-        self.mask = mask;
-        self.at = surroundings.program.blocks.get(block as usize).copied().unwrap_or(u32::MAX);
+        self.divergent_lanes.swap_remove(index);
+        self.execution_mask = mask;
+        self.program_counter = surroundings.program.blocks.get(block as usize).copied().unwrap_or(u32::MAX);
     }
 
-    fn copy(&mut self, program: &Program, edge: &Edge, mask: u64) {
+    fn apply_edge_copies(&mut self, program: &Program, edge: &Edge, mask: u64) {
         let copies = program.copies.get(edge.copies.0 as usize..edge.copies.1 as usize).unwrap_or_default();
+        // Phis read their operands in parallel: copies that overwrite each other's sources need a temporary.
         if edge.crossing {
             let values: Vec<Lanes> = copies
                 .iter()
                 .map(|(_, from)| self.registers.get(*from as usize).copied().unwrap_or([0; LANES]))
                 .collect();
             for ((to, _), value) in copies.iter().zip(&values) {
-                self.assign(*to, value, mask);
+                self.write_masked(*to, value, mask);
             }
         } else {
             for (to, from) in copies {
                 let value = self.registers.get(*from as usize).copied().unwrap_or([0; LANES]);
-                self.assign(*to, &value, mask);
+                self.write_masked(*to, &value, mask);
             }
         }
     }
 
-    fn assign(&mut self, to: Register, value: &Lanes, mask: u64) {
+    fn write_masked(&mut self, to: Register, value: &Lanes, mask: u64) {
         let all = mask == self.lanes;
         let Some(to) = self.registers.get_mut(to as usize) else { return };
         if all {
             *to = *value;
         } else {
             for (lane, (to, value)) in to.iter_mut().zip(value).enumerate() {
+                // All ones in inactive lanes: a branch-free select, which vectorizes.
                 let keep = ((mask >> lane) & 1).wrapping_sub(1) as u32;
                 *to = (*to & keep) | (*value & !keep);
             }
@@ -375,14 +377,16 @@ impl Wave {
         self.window.get(usize::from(slot)).is_some_and(|entry| entry.active & !entry.done & mask != 0)
     }
 
-    fn compute(&mut self, op: Op, surroundings: &mut Surroundings<'_>) {
+    fn execute_op(&mut self, op: Op, surroundings: &mut WaveContext<'_>) {
         match op {
-            Op::Binary { op, to, left, right } => self.binary(op, to, left, right),
+            Op::Binary { op, to, left, right } => self.execute_binary(op, to, left, right),
             Op::Select { to, condition, yes, no } => {
-                let Some((sources, to)) = self.split(to) else { return };
-                let (Some(condition), Some(yes), Some(no)) =
-                    (get(sources, condition), get(sources, yes), get(sources, no))
-                else {
+                let Some((sources, to)) = self.split_destination(to) else { return };
+                let (Some(condition), Some(yes), Some(no)) = (
+                    register_lanes(sources, condition),
+                    register_lanes(sources, yes),
+                    register_lanes(sources, no),
+                ) else {
                     return;
                 };
                 for lane in 0..LANES {
@@ -391,8 +395,8 @@ impl Wave {
             }
             Op::Assign { to, from } => {
                 let value = self.registers.get(from as usize).copied().unwrap_or([0; LANES]);
-                let mask = self.mask;
-                self.assign(to, &value, mask);
+                let mask = self.execution_mask;
+                self.write_masked(to, &value, mask);
             }
             Op::Copy { to, from } => {
                 let value = self.registers.get(from as usize).copied().unwrap_or([0; LANES]);
@@ -400,30 +404,30 @@ impl Wave {
                     *to = value;
                 }
             }
-            Op::Parameter { to, word, index } => self.parameter(to, word, index, surroundings),
-            Op::BuiltIn { to, built_in } => self.built_in(to, built_in, surroundings),
-            Op::Behind { to, from, bytes } => self.behind(to, from, bytes, surroundings),
+            Op::Parameter { to, word, index } => self.load_push_constant(to, word, index, surroundings),
+            Op::BuiltIn { to, built_in } => self.load_built_in(to, built_in, surroundings),
+            Op::Behind { to, from, bytes } => self.compute_pointer(to, from, bytes, surroundings),
             Op::Address { to, reference, index, scale, offset, bytes } => {
-                self.address(to, reference, index, (scale, offset, bytes), surroundings);
+                self.compute_address(to, reference, index, (scale, offset, bytes), surroundings);
             }
             Op::Texel { to, reference, column, row } => {
-                self.texel(to, reference, column, row, surroundings);
+                self.compute_texel_address(to, reference, column, row, surroundings);
             }
             Op::Apply { number } => {
                 if let Some(application) = surroundings.program.applications.get(number as usize) {
-                    self.apply(application);
+                    self.apply_instruction(application);
                 }
             }
-            Op::Pick { .. } | Op::Put { .. } => self.computed(op),
+            Op::Pick { .. } | Op::Put { .. } => self.execute_indexed(op),
             Op::Length { to, reference, offset, stride } => {
-                let bound = surroundings.dispatch.bound.get(usize::from(reference));
+                let bound = surroundings.dispatch.bindings.get(usize::from(reference));
                 let bytes = bound.map_or(0, |bound| (bound.words * 4).saturating_sub(offset));
                 if let Some(to) = self.registers.get_mut(to as usize) {
                     *to = [bytes / stride.max(1); LANES];
                 }
             }
             Op::Size { to, reference, rows } => {
-                let bound = surroundings.dispatch.bound.get(usize::from(reference));
+                let bound = surroundings.dispatch.bindings.get(usize::from(reference));
                 let (width, words) = bound.map_or((0, 0), |bound| (bound.width, bound.words));
                 let sizes = if rows { vec![width, words / width.max(1)] } else { vec![words] };
                 for (to, size) in (to..).zip(sizes) {
@@ -432,24 +436,28 @@ impl Wave {
                     }
                 }
             }
-            Op::Ballot { kind, to, ballot, argument } => self.ballot(kind, to, ballot, argument),
+            Op::Ballot { kind, to, ballot, argument } => self.execute_ballot(kind, to, ballot, argument),
             _ => {}
         }
     }
 
-    /// Hands an operation to the window; false when there is no room, or a register is still in use.
-    fn issue(&mut self, access: Access, surroundings: &mut Surroundings<'_>) -> bool {
+    /// Issues an operation to the window; returns false if there is no free slot, or a register is still in
+    /// use.
+    fn issue_access(&mut self, access: Access, surroundings: &mut WaveContext<'_>) -> bool {
         let program = surroundings.program;
         let Some(op) = program.memory.get(usize::from(access.memory)) else { return true };
-        let bound = surroundings.dispatch.bound.get(usize::from(op.reference)).copied().unwrap_or_default();
-        if bound.direct && op.kind == Kind::PlainStore {
-            if self.is_pending(access.value, self.mask) {
+        let bound =
+            surroundings.dispatch.bindings.get(usize::from(op.reference)).copied().unwrap_or_default();
+        // No other reference accesses this memory, so a direct store cannot be distinguished from a cached one.
+        if bound.direct && op.kind == MemoryOpKind::PlainStore {
+            if self.is_pending(access.value, self.execution_mask) {
                 return false;
             }
             self.store_directly(access, surroundings);
             return true;
         }
         let Some(slot) = (0..WINDOW as u8).find(|slot| !self.order.contains(slot)) else { return false };
+        // A second load into a register in flight could complete first (write-after-write hazard).
         let in_use = |register: Register| {
             register != NONE
                 && self.order.iter().any(|slot| {
@@ -460,8 +468,8 @@ impl Wave {
         if in_use(access.to) {
             return false;
         }
-        let late = access.value != NONE && self.is_pending(access.value, self.mask);
-        if access.compare != NONE && self.is_pending(access.compare, self.mask) {
+        let late = access.value != NONE && self.is_pending(access.value, self.execution_mask);
+        if access.compare != NONE && self.is_pending(access.compare, self.execution_mask) {
             return false;
         }
         let zeros = [0; LANES];
@@ -475,16 +483,18 @@ impl Wave {
         }
         for earlier_slot in &self.order {
             let earlier = &self.window[usize::from(*earlier_slot)];
-            let both = earlier.active & !earlier.done & self.mask;
+            // Lanes that have performed the earlier operation impose no order.
+            let both = earlier.active & !earlier.done & self.execution_mask;
             if both == 0 {
                 continue;
             }
+            // `order` is a dense matrix: a row for the earlier operation, a column for the later one.
             let pair = usize::from(earlier.memory) * program.memory.len() + usize::from(access.memory);
             match program.order.get(pair) {
                 Some(Wait::Always) => before |= 1 << earlier_slot,
                 Some(Wait::SameAddress) => {
                     let before = program.memory.get(usize::from(earlier.memory)).map_or(4, |op| op.bytes);
-                    let same = overlapping(&earlier.address, address, before, op.bytes);
+                    let same = overlapping_lanes(&earlier.address, address, before, op.bytes);
                     if same & both != 0 {
                         before_in.push((*earlier_slot, same & both));
                     }
@@ -495,7 +505,7 @@ impl Wave {
         let entry = &mut self.window[usize::from(slot)];
         entry.memory = access.memory;
         entry.wide = op.bytes > 4;
-        entry.active = self.mask;
+        entry.active = self.execution_mask;
         entry.done = 0;
         entry.before = before;
         entry.before_in = before_in;
@@ -524,7 +534,7 @@ impl Wave {
         true
     }
 
-    fn store_directly(&mut self, access: Access, surroundings: &mut Surroundings<'_>) {
+    fn store_directly(&mut self, access: Access, surroundings: &mut WaveContext<'_>) {
         *surroundings.stored = true;
         let registers = &self.registers;
         let (Some(addresses), Some(values)) =
@@ -533,8 +543,9 @@ impl Wave {
             return;
         };
         let words = &mut surroundings.memory.words;
-        for lane in lanes(self.mask & !self.helpers) {
+        for lane in lanes(self.execution_mask & !self.helpers) {
             let address = (addresses[lane] >> 2) as usize;
+            // Word 0 represents out-of-bounds addresses, whose stores are discarded.
             if let Some(word) = words.get_mut(address).filter(|_| address != 0) {
                 *word = values[lane];
                 if surroundings.garbage && surroundings.random.chance(4) {
@@ -544,8 +555,8 @@ impl Wave {
         }
     }
 
-    /// The operations under way, oldest first, each with the lanes in which it may be performed now.
-    pub fn ready(&self, out: &mut Vec<(u8, u64)>) {
+    /// Collects the operations in flight, oldest first, with the lanes that may perform now.
+    pub fn collect_ready(&self, out: &mut Vec<(u8, u64)>) {
         out.clear();
         for slot in &self.order {
             let entry = &self.window[usize::from(*slot)];
@@ -564,10 +575,11 @@ impl Wave {
         }
     }
 
-    /// Address in words, value and comparand of a lane.
+    /// Returns the word address, value and comparand of a lane.
     #[inline]
-    pub fn operands(&self, slot: u8, lane: usize) -> (u32, u32, u32) {
+    pub fn word_operands(&self, slot: u8, lane: usize) -> (u32, u32, u32) {
         let entry = &self.window[usize::from(slot)];
+        // A value that was still being loaded at issue is complete by now: the window waits for its producer.
         let value = match self.registers.get(entry.late_value as usize) {
             Some(late) => late[lane],
             None => entry.value[lane],
@@ -575,34 +587,34 @@ impl Wave {
         (entry.address[lane] >> 2, value, entry.compare[lane])
     }
 
-    /// Address in bytes, value and comparand of a lane, of up to eight bytes.
+    /// Returns the byte address, value and comparand of a lane, of up to eight bytes.
     pub fn wide_operands(&self, slot: u8, lane: usize) -> (u32, u64, u64) {
         let entry = &self.window[usize::from(slot)];
         let late = entry.late_value;
         if !entry.wide {
-            let (_, value, compare) = self.operands(slot, lane);
+            let (_, value, compare) = self.word_operands(slot, lane);
             return (entry.address[lane], value.into(), compare.into());
         }
         let high = match self.registers.get(late.saturating_add(1) as usize) {
             Some(high) if late != NONE => high[lane],
             _ => entry.high_value[lane],
         };
-        let (_, low, compare) = self.operands(slot, lane);
-        (entry.address[lane], join(low, high), join(compare, entry.high_compare[lane]))
+        let (_, low, compare) = self.word_operands(slot, lane);
+        (entry.address[lane], join_halves(low, high), join_halves(compare, entry.high_compare[lane]))
     }
 
-    /// Takes a loaded value.
+    /// Writes a loaded value to its register.
     #[inline]
-    pub fn loaded(&mut self, slot: u8, lane: usize, value: u32) {
+    pub fn write_loaded(&mut self, slot: u8, lane: usize, value: u32) {
         let to = self.window[usize::from(slot)].to;
         if let Some(to) = self.registers.get_mut(to as usize) {
             to[lane] = value;
         }
     }
 
-    /// Takes a loaded value of this many bytes.
-    pub fn loaded_wide(&mut self, slot: u8, lane: usize, value: u64, bytes: u8) {
-        self.loaded(slot, lane, value as u32);
+    /// Writes a loaded value of `bytes` bytes to its registers.
+    pub fn write_loaded_wide(&mut self, slot: u8, lane: usize, value: u64, bytes: u8) {
+        self.write_loaded(slot, lane, value as u32);
         let to = self.window[usize::from(slot)].to;
         if bytes > 4
             && to != NONE
@@ -612,8 +624,8 @@ impl Wave {
         }
     }
 
-    /// Notes that an operation was performed in some lanes; where in all, its place is free again.
-    pub fn performed(&mut self, slot: u8, mask: u64) {
+    /// Marks an operation as performed in some lanes; frees its slot after the last lane.
+    pub fn mark_performed(&mut self, slot: u8, mask: u64) {
         let entry = &mut self.window[usize::from(slot)];
         entry.done |= mask;
         if entry.active & !entry.done != 0 {
@@ -633,16 +645,17 @@ impl Wave {
         }
     }
 
-    /// Slots in use, a bit each.
-    pub fn slots(&self) -> u32 {
+    /// Returns the occupied slots, one bit each.
+    pub fn occupied_slots(&self) -> u32 {
         self.order.iter().fold(0, |slots, slot| slots | 1 << slot)
     }
 
-    /// What decides how the only invocation of a wave goes on: where it is, these registers, and what is under way.
+    /// Hashes the state that determines how the only invocation continues: position, `registers`, and
+    /// operations in flight.
     pub fn fingerprint(&self, registers: &[Register], hasher: &mut impl std::hash::Hasher) {
         use std::hash::Hash;
-        (self.at, self.mask, self.ended).hash(hasher);
-        self.parked.hash(hasher);
+        (self.program_counter, self.execution_mask, self.ended).hash(hasher);
+        self.divergent_lanes.hash(hasher);
         for register in registers {
             self.registers.get(*register as usize).map(|values| values[0]).hash(hasher);
         }
@@ -652,27 +665,27 @@ impl Wave {
         }
     }
 
-    /// Index of an entry's operation into [`Program::memory`].
-    pub fn number_of(&self, slot: u8) -> u16 {
+    /// Returns the index of a slot's operation in [`Program::memory`].
+    pub fn operation_index(&self, slot: u8) -> u16 {
         self.window[usize::from(slot)].memory
     }
 
-    /// The machine's reference and the operation of an entry.
+    /// Returns the operation of a slot.
     pub fn operation<'p>(&self, slot: u8, program: &'p Program) -> Option<&'p MemoryOp> {
         program.memory.get(usize::from(self.window[usize::from(slot)].memory))
     }
 }
 
-fn get(registers: &[Lanes], register: Register) -> Option<&Lanes> {
+fn register_lanes(registers: &[Lanes], register: Register) -> Option<&Lanes> {
     registers.get(register as usize)
 }
 
-fn join(low: u32, high: u32) -> u64 {
+fn join_halves(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// The lanes in which accesses of so many bytes meet in a word.
-fn overlapping(earlier: &Lanes, later: &Lanes, before: u8, after: u8) -> u64 {
+/// Returns the lanes whose accesses share a word.
+fn overlapping_lanes(earlier: &Lanes, later: &Lanes, before: u8, after: u8) -> u64 {
     let mut same = 0;
     if before == 4 && after == 4 {
         for (lane, (earlier, later)) in earlier.iter().zip(later).enumerate() {

@@ -60,8 +60,17 @@ struct Transfer {
 /// A side of a barrier.
 #[derive(Clone, Copy, Debug)]
 struct Side {
+    /// Those that it orders, logically earlier or later ones among them.
     stages: Stages,
+    /// What stages that are named themselves do here: shaders run in `compute` alone, and no other stage lends it its accesses.
     accesses: AccessMask,
+}
+
+/// What one side of a dependency says, as a source and as a target, and as it stands in the text.
+struct Words {
+    source: Side,
+    target: Side,
+    named: (StageMask, AccessMask),
 }
 
 /// Stages, with those that come logically before them in a source, or behind them in a target.
@@ -112,7 +121,7 @@ fn makes(stages: Stages, access: AccessMask) -> bool {
         COMPUTE.with(VERTEX).with(FRAGMENT)
     } else if access.intersects(transfers) {
         TRANSFER
-    } else if access.intersects(AccessMask::HOST_READ.with(AccessMask::HOST_WRITE)) {
+    } else if access.intersects(AccessMask::HOST) {
         HOST
     } else {
         ALL.with(HOST)
@@ -167,15 +176,14 @@ impl Parser<'_> {
     }
 
     fn dependency(&mut self) -> Parsed<Dependency> {
-        let (source, _, before) = self.side()?;
+        let Words { source, named: before, .. } = self.side()?;
         self.arrow()?;
-        let (_, target, behind) = self.side()?;
-        let named = Scopes { source: (before, source.accesses), target: (behind, target.accesses) };
-        Ok(Dependency { source, target, named })
+        let Words { target, named: behind, .. } = self.side()?;
+        Ok(Dependency { source, target, named: Scopes { source: before, target: behind } })
     }
 
-    /// Stages and accesses, as a source and as a target, and the stages that are named.
-    fn side(&mut self) -> Parsed<(Side, Side, StageMask)> {
+    /// Stages and accesses.
+    fn side(&mut self) -> Parsed<Words> {
         const EXPECTED: &str = "an access such as `shader_write`";
         let (mut named, mut source, mut target) = (NONE, NONE, NONE);
         let mut words = StageMask::NONE;
@@ -209,8 +217,9 @@ impl Parser<'_> {
                 }
             }
         }
-        let side = |stages| Side { stages, accesses };
-        Ok((side(source), side(target), words))
+        let own = if named.intersects(COMPUTE) { accesses } else { accesses.only(AccessMask::HOST) };
+        let side = |stages| Side { stages, accesses: own };
+        Ok(Words { source: side(source), target: side(target), named: (words, accesses) })
     }
 
     fn semaphore(&mut self) -> Parsed<Semaphore> {

@@ -3,7 +3,7 @@
 mod progress;
 mod shader;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use signal_hook::consts::SIGHUP;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use sim::{Fault, SimDevice};
 
-use crate::arguments::{Command, Run};
+use crate::arguments::{Command, KernelArguments, Run};
 use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, complain, layout, make_folder, reject, say, write_file};
@@ -97,18 +97,67 @@ fn resumed(arguments: &Run) -> Result<Option<Run>, Failure> {
         .map_err(|error| Failure::input_message(format!("{}: {error}", path.display())))?;
     let line = crate::CommandLine::try_parse_from(words)
         .map_err(|error| Failure::input_message(format!("{}: {}", path.display(), error.kind())))?;
-    let Command::Run(mut run) = line.command else {
+    let Command::Run(recorded) = line.command else {
         return Err(Failure::input_message(format!("{}: not the command of a run", path.display())));
     };
+    let ignored = ignored_flags(&recorded, arguments);
+    if !ignored.is_empty() {
+        let flags = ignored.join(", ");
+        say(&format!(
+            "warning: {} also has {flags}: a results folder sets only tests, devices and budgets; repeat on this command line what still applies",
+            path.display()
+        ));
+    }
+    let mut run = with_recorded_plan(*recorded, arguments);
     // The words may be of one part, and the folder of the whole that was merged of them.
     if let Some(plan) = folder::planned(folder.as_ref()).map_err(Failure::folder)? {
         run.shard = part_of(&plan)?;
         run.knows_part = true;
     }
-    run.resume = true;
     run.out = Some(folder.into());
-    run.bisect = arguments.bisect;
-    Ok(Some(*run))
+    Ok(Some(run))
+}
+
+/// Returns `arguments` with the tests, devices and budgets of `recorded`, the command line in a results folder.
+///
+/// The folder may come from an untrusted source. Only the fields listed here are read from it, so a new flag is not: no flag that
+/// names an output file, an executable or an exit code policy may be listed.
+fn with_recorded_plan(recorded: Run, arguments: &Run) -> Run {
+    Run {
+        tests: recorded.tests,
+        suite: recorded.suite,
+        cts_name: recorded.cts_name,
+        gtest_filter: recorded.gtest_filter,
+        model: recorded.model,
+        progress: recorded.progress,
+        device: recorded.device,
+        fault: recorded.fault,
+        stress: recorded.stress,
+        validate: recorded.validate,
+        time: recorded.time,
+        instances: recorded.instances,
+        seed: recorded.seed,
+        shard: recorded.shard,
+        jobs: recorded.jobs,
+        retries: recorded.retries,
+        kernel: KernelArguments { compiler: arguments.kernel.compiler.clone(), ..recorded.kernel },
+        ..arguments.clone()
+    }
+}
+
+/// Returns the flags of `recorded` that [`with_recorded_plan`] does not take and that `arguments` does not repeat.
+fn ignored_flags(recorded: &Run, arguments: &Run) -> Vec<&'static str> {
+    let flags = [
+        ("--strict", recorded.strict && !arguments.strict),
+        ("--allow-unfinished", recorded.allow_unfinished && !arguments.allow_unfinished),
+        ("--expect", recorded.expect.is_some() && arguments.expect.is_none()),
+        ("--save-baseline", recorded.save_baseline && !arguments.save_baseline),
+        ("--gtest_list_tests", recorded.gtest_list_tests && !arguments.gtest_list_tests),
+        ("--gtest_output", recorded.gtest_output.is_some() && arguments.gtest_output.is_none()),
+        ("--compiler", recorded.kernel.compiler.is_some() && arguments.kernel.compiler.is_none()),
+        ("--misbehave", !recorded.misbehave.is_empty() && arguments.misbehave.is_empty()),
+    ];
+    flags.into_iter().filter_map(|(flag, is_ignored)| is_ignored.then_some(flag)).collect()
 }
 
 /// The part of all tests that a plan is.
@@ -142,7 +191,7 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
     }
     // Runners of Google Test show everything on standard error as an error.
     let quiet = quiet || speaks_gtest(arguments);
-    let arguments = &complete(arguments, quiet)?;
+    let arguments = &complete(arguments)?;
     let output = arguments.gtest_output.as_deref().map(gtest::Output::parse).transpose()?;
     let mut writer = match arguments.format {
         Format::Gtest => None,
@@ -283,7 +332,7 @@ fn go<K: Kind>(
 }
 
 /// What the environment says where the command line does not.
-fn complete(arguments: &Run, quiet: bool) -> Result<Run, Failure> {
+fn complete(arguments: &Run) -> Result<Run, Failure> {
     let mut arguments = arguments.clone();
     let get = |name: &str| std::env::var(name).ok();
     if arguments.device.is_empty() && arguments.fault.is_none() {
@@ -294,7 +343,8 @@ fn complete(arguments: &Run, quiet: bool) -> Result<Run, Failure> {
     let protocol = arguments.gtest_list_tests || (arguments.gtest_filter.is_some() && gtest::is_driven());
     if arguments.shard.is_none() && !arguments.knows_part && !protocol {
         if let Some(named) = shard::from_environment(&get).map_err(Failure::input_error)? {
-            if !quiet {
+            // Even with `--quiet`: an inherited variable can leave tests out by mistake.
+            if !speaks_gtest(&arguments) {
                 let (shard, variables) = (named.shard, named.variables);
                 say(&format!("part {shard} of the tests, by {variables}; --shard 1/1 runs all"));
             }
@@ -412,11 +462,16 @@ impl Prepared<'_> {
             }
             return Ok(Outcome::Success);
         }
-        if let Some(part) = self.arguments.shard.filter(|_| !self.quiet) {
-            say(&format!("part {part} of {} has none of them", number::plural(self.chosen as u64, "test")));
+        if let Some(part) = self.arguments.shard.filter(|_| !speaks_gtest(self.arguments)) {
+            say_empty_part(part, self.chosen as u64, "test");
         }
         Ok(Outcome::Success)
     }
+}
+
+/// Prints that a part of a run has no test, which is no error: other parts have them. Printed even with `--quiet`.
+fn say_empty_part(part: Shard, count: u64, noun: &str) {
+    say(&format!("part {part} of {} has none of them", number::plural(count, noun)));
 }
 
 /// Whether a command line speaks the protocol of Google Test.
@@ -606,12 +661,16 @@ fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, qu
     let (mut unexercised, mut unfinished) = (0_usize, 0_usize);
     let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
-    // A runner that asks for tests by name may ask only for tests that are on a list.
-    let is_meant =
-        arguments.gtest_filter.is_some() && lines.iter().all(|line| expected.standing(line).is_excused());
-    if arguments.strict && lines.iter().all(is_skipped) && !is_meant {
-        say("error: every test was skipped");
-        outcome.note(Outcome::RuleBroken);
+    let is_named = arguments.gtest_filter.is_some();
+    let is_listed = lines.iter().all(|line| expected.standing(line).is_excused());
+    // A runner of Google Test runs one test per process and reports a skipped one as such.
+    let is_meant = if arguments.strict { is_named && is_listed } else { is_named || is_listed };
+    if lines.iter().all(is_skipped) && !is_meant {
+        let reason = |line: &RunLine| line.detail.clone().or_else(|| line.reason.clone());
+        let reasons: BTreeSet<String> = lines.iter().filter_map(reason).collect();
+        let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
+        say(&format!("error: every test was skipped: {reasons}"));
+        outcome.note(Outcome::Environment);
     }
     for line in lines.iter().filter(|line| !expected.standing(line).is_excused()) {
         match line.verdict {

@@ -304,7 +304,7 @@ fn headers_are_written_out_and_kept() {
 }
 
 #[test]
-fn under_strict_a_run_of_nothing_is_no_success() {
+fn a_run_of_nothing_is_no_success() {
     let folder = tempfile::tempdir().unwrap();
     let unplaceable =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/unplaceable.litmus");
@@ -312,14 +312,17 @@ fn under_strict_a_run_of_nothing_is_no_success() {
         let mut command = vk_litmus(["run", unplaceable.to_str().unwrap(), "--device", "sim", "-q"]);
         Ran::of(command.args(["--instances", "300"]).args(more).current_dir(folder.path()))
     };
-    assert_eq!(run(&[]).code, 0);
-    let strict = run(&["--strict"]);
-    assert_eq!(strict.code, 1, "{strict:?}");
-    assert!(strict.stderr.contains("every test was skipped"), "{strict:?}");
+    for strict in [&[][..], &["--strict"]] {
+        let ran = run(strict);
+        assert_eq!(ran.code, 3, "{ran:?}");
+        let (_, reason) = ran.stderr.split_once("error: every test was skipped: ").unwrap();
+        assert!(!reason.trim().is_empty(), "{ran:?}");
+    }
+    assert_eq!(run(&["--gtest_filter=*"]).code, 0, "a runner is told of each skipped test");
     assert_eq!(run(&["--strict", "sb/SB+rlx-rlx", "--instances", "2000"]).code, 2, "given twice");
     std::fs::write(folder.path().join("sim-skips.txt"), "unplaceable # nobody asks for it\n").unwrap();
     let listed = run(&["--strict", "--expect", "."]);
-    assert_eq!(listed.code, 1, "on a list or not, nothing was run: {listed:?}");
+    assert_eq!(listed.code, 3, "on a list or not, nothing was run: {listed:?}");
     assert!(listed.stderr.contains("every test was skipped"), "{listed:?}");
     assert_eq!(run(&["--expect", "."]).code, 0);
     let named = run(&["--strict", "--expect", ".", "--gtest_filter=*"]);
@@ -333,6 +336,14 @@ fn under_strict_a_run_of_nothing_is_no_success() {
 #[test]
 fn a_part_without_a_test_is_told_and_no_failure() {
     let folder = tempfile::tempdir().unwrap();
+    for quiet in [&[][..], &["-q"]] {
+        let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--strict"]);
+        command.args(quiet).env("CI_NODE_INDEX", "2").env("CI_NODE_TOTAL", "2");
+        let ran = Ran::of(command.current_dir(folder.path()));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stderr.contains("part 2/2 of the tests, by CI_NODE_"), "{ran:?}");
+        assert!(ran.stderr.contains("part 2/2 of 1 test has none of them"), "{ran:?}");
+    }
     let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--shard", "2/2", "--strict"]);
     let ran = Ran::of(command.current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");

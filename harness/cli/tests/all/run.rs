@@ -371,7 +371,7 @@ fn resume_alone_goes_on_as_it_was_asked_for() {
     let lines = std::fs::read_to_string(&journal).unwrap();
     let (first, _) = lines.split_once('\n').unwrap();
     std::fs::write(&journal, format!("{first}\n")).unwrap();
-    let again = run(&["run", "--resume", "whole"]);
+    let again = run(&["run", "--resume", "whole", "--format", "json"]);
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert_eq!(again.json_lines().len(), 2, "{}", again.stdout);
     assert_eq!(std::fs::read_to_string(&journal).unwrap().lines().count(), 2);
@@ -380,4 +380,34 @@ fn resume_alone_goes_on_as_it_was_asked_for() {
         assert_eq!(wrong.code, 2, "{}", wrong.stderr);
         assert!(wrong.stderr.contains(told), "{}", wrong.stderr);
     }
+}
+
+/// A results folder may come from an untrusted source: its command line may not name files to write or programs to execute.
+#[test]
+fn resume_takes_no_output_path_from_a_results_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
+    let begun =
+        ["run", "sb/SB+rlx-rlx", "--device", "sim", "--instances", "2000", "--seed", "7", "--out", "foreign"];
+    assert_eq!(run(&begun).code, 0);
+    let command = folder.path().join("foreign/command.json");
+    let recorded: Vec<String> = serde_json::from_str(&std::fs::read_to_string(&command).unwrap()).unwrap();
+    let victim = folder.path().join("victim");
+    for (added, flags) in [
+        (&["--format", "gtest", "--gtest_output=xml:victim"][..], "--gtest_output"),
+        (&["--save-baseline", "--strict"], "--strict, --save-baseline"),
+        (&["--expect", "none-such"], "--expect"),
+        (&["--compiler", "./victim"], "--compiler"),
+    ] {
+        std::fs::write(&victim, "precious").unwrap();
+        let words: Vec<&str> = recorded.iter().map(String::as_str).chain(added.iter().copied()).collect();
+        std::fs::write(&command, serde_json::to_string(&words).unwrap()).unwrap();
+        let resumed = run(&["run", "--resume", "foreign"]);
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious", "{added:?}: {resumed:?}");
+        assert!(!folder.path().join("results").exists(), "{added:?}: {resumed:?}");
+        assert_eq!(resumed.code, 0, "{added:?}: {resumed:?}");
+        assert!(resumed.stderr.contains(&format!("also has {flags}:")), "{added:?}: {resumed:?}");
+    }
+    let meant = run(&["run", "--resume", "foreign", "--format", "gtest", "--gtest_output=xml:victim"]);
+    assert!(std::fs::read_to_string(&victim).unwrap().contains("testsuites"), "{meant:?}");
 }

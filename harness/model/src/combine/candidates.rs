@@ -1,12 +1,15 @@
-//! The outcomes of candidate executions, before any axiom.
+//! Outcomes of candidate executions, without the axioms.
 
 use litmus::LocationId;
 
-use super::{Choice, Combiner, Findings, MAX_LISTED, Standing, constraints_met, reads_of, valuations};
+use super::{
+    Findings, LocationChoice, MAX_LISTED_OUTCOMES, OutcomeCollector, OutcomeStatus, constraints_met,
+    reads_of, valuations,
+};
 use crate::skeleton::{FinalValue, Tags};
 
-impl Combiner<'_> {
-    /// Adds the outcomes of all candidate executions, before any axiom.
+impl OutcomeCollector<'_> {
+    /// Adds the outcomes of all candidate executions, without the axioms.
     pub(crate) fn add_candidates(&self, findings: &mut Findings) {
         let reads: Vec<usize> =
             (0..self.skeleton.len()).filter(|&e| self.skeleton.events[e].tags.has(Tags::R)).collect();
@@ -23,9 +26,9 @@ impl Combiner<'_> {
         if !self.skeleton.terminated || findings.unlisted {
             return;
         }
-        // Reads that no final value and no condition depends on are left out.
+        // Skip reads that no final value and no condition depends on.
         let relevant = self.relevant_reads(&reads, &candidates);
-        let mut choices: Vec<Vec<Choice>> = Vec::new();
+        let mut choices: Vec<Vec<LocationChoice>> = Vec::new();
         for (read, writes) in reads.iter().zip(&candidates) {
             if !relevant.contains(read) {
                 continue;
@@ -55,7 +58,7 @@ impl Combiner<'_> {
             }
         }
         let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
-        if outcomes > MAX_LISTED || findings.outcomes.len() > MAX_LISTED {
+        if outcomes > MAX_LISTED_OUTCOMES || findings.outcomes.len() > MAX_LISTED_OUTCOMES {
             findings.unlisted = true;
             return;
         }
@@ -103,7 +106,7 @@ impl Combiner<'_> {
 
     fn candidate_product(
         &self,
-        choices: &[Vec<Choice>],
+        choices: &[Vec<LocationChoice>],
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
         findings: &mut Findings,
@@ -115,8 +118,8 @@ impl Combiner<'_> {
         let Some((first, rest)) = choices.split_first() else {
             for shown in valuations(self.skeleton, rf, true, self.rules.domain) {
                 if constraints_met(self.skeleton, &shown.values) {
-                    let outcome = self.outcome(&shown.values, last);
-                    findings.outcomes.note(outcome, Standing::Candidate);
+                    let outcome = self.to_outcome(&shown.values, last);
+                    findings.outcomes.record_outcome(outcome, OutcomeStatus::Candidate);
                 }
             }
             return;

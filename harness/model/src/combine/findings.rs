@@ -1,50 +1,50 @@
-//! What the executions of a test show.
+//! The findings of a test: outcomes, raised flags and counts.
 
 use litmus::Outcome;
 
 use crate::quick::QuickMap;
 use crate::search::Flags;
 
-/// What was found so far, over all skeletons of a test.
+/// The findings so far, over all event structures of a test.
 #[derive(Default)]
 pub(crate) struct Findings {
-    pub(crate) outcomes: Outcomes,
-    /// What some consistent execution inside the filter raises.
+    pub(crate) outcomes: OutcomeTable,
+    /// The flags that some consistent execution inside the filter raises.
     pub(crate) raised: Flags,
-    /// What one of them raises that has no value out of thin air.
+    /// The flags that such an execution raises without out-of-thin-air values.
     pub(crate) grounded: Flags,
     pub(crate) candidate_executions: u64,
     pub(crate) consistent_executions: u64,
-    /// Some allowed outcome inside the filter meets the condition of the question.
-    pub(crate) meets: bool,
-    /// Some allowed outcome inside the filter misses it.
-    pub(crate) misses: bool,
+    /// Some allowed outcome inside the filter satisfies the condition of the question.
+    pub(crate) has_match: bool,
+    /// Some allowed outcome inside the filter violates it.
+    pub(crate) has_mismatch: bool,
     pub(crate) timed_out: bool,
-    /// The combinations of paths that some consistent execution takes.
-    pub(crate) runs: u64,
-    /// Those of them in which the bound of loops ended a thread.
-    pub(crate) cut: u64,
-    /// There are more outcomes than are listed.
+    /// The path combinations that some consistent execution takes.
+    pub(crate) path_combinations: u64,
+    /// Those of them in which the loop bound ended a thread.
+    pub(crate) cut_combinations: u64,
+    /// The outcomes are not listed, or not all of them.
     pub(crate) unlisted: bool,
-    /// To look at threads that do the same in their order was not enough once.
-    pub(crate) not_in_order: bool,
+    /// The search with ordered threads was insufficient for some event structure.
+    pub(crate) needs_full_order: bool,
 }
 
-/// What of the findings is counted.
+/// The counters of the findings.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counts {
+pub(crate) struct ExecutionCounts {
     candidate_executions: u64,
     consistent_executions: u64,
     runs: u64,
     cut: u64,
-    /// Whether outcomes were among what was counted.
+    /// True if outcomes were among the counted results.
     pub(crate) terminated: bool,
 }
 
-impl Counts {
-    /// What has been counted since.
-    pub(crate) fn since(self, before: Counts, terminated: bool) -> Counts {
-        Counts {
+impl ExecutionCounts {
+    /// Returns the difference to earlier counts.
+    pub(crate) fn difference_from(self, before: ExecutionCounts, terminated: bool) -> ExecutionCounts {
+        ExecutionCounts {
             candidate_executions: self.candidate_executions.saturating_sub(before.candidate_executions),
             consistent_executions: self.consistent_executions.saturating_sub(before.consistent_executions),
             runs: self.runs - before.runs,
@@ -55,35 +55,35 @@ impl Counts {
 }
 
 impl Findings {
-    pub(crate) fn counts(&self) -> Counts {
-        Counts {
+    pub(crate) fn to_counts(&self) -> ExecutionCounts {
+        ExecutionCounts {
             candidate_executions: self.candidate_executions,
             consistent_executions: self.consistent_executions,
-            runs: self.runs,
-            cut: self.cut,
+            runs: self.path_combinations,
+            cut: self.cut_combinations,
             terminated: false,
         }
     }
 
-    /// Adds what was found of races alone.
+    /// Adds the findings of a race-only exploration.
     pub(crate) fn add_races(&mut self, races: &Findings) {
         self.raised.add(races.raised);
         self.grounded.add(races.grounded);
-        self.count(races.counts(), 1);
+        self.add_counts(races.to_counts(), 1);
         self.timed_out |= races.timed_out;
     }
 
-    /// Counts what was counted before so many times more.
-    pub(crate) fn count(&mut self, again: Counts, times: u64) {
+    /// Adds earlier counts again, `times` times.
+    pub(crate) fn add_counts(&mut self, again: ExecutionCounts, times: u64) {
         let add = |sum: &mut u64, once: u64| *sum = sum.saturating_add(once.saturating_mul(times));
         add(&mut self.candidate_executions, again.candidate_executions);
         add(&mut self.consistent_executions, again.consistent_executions);
-        add(&mut self.runs, again.runs);
-        add(&mut self.cut, again.cut);
+        add(&mut self.path_combinations, again.runs);
+        add(&mut self.cut_combinations, again.cut);
     }
 
-    /// Notes what a consistent execution inside the filter raises.
-    pub(crate) fn raise(&mut self, flags: Flags, thin_air: bool) {
+    /// Records the flags of a consistent execution inside the filter.
+    pub(crate) fn raise_flags(&mut self, flags: Flags, thin_air: bool) {
         self.raised.add(flags);
         if !thin_air {
             self.grounded.add(flags);
@@ -91,58 +91,61 @@ impl Findings {
     }
 }
 
-/// Which executions show an outcome: the ones that can, from the weakest to the strongest.
+/// The strongest evidence for an outcome, from the weakest to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Standing {
-    /// Candidates that no axiom was asked about.
+pub(crate) enum OutcomeStatus {
+    /// Candidate executions whose axioms were not checked.
     Candidate,
-    /// Consistent ones, all of them with values out of thin air.
+    /// Consistent executions, all with out-of-thin-air values.
     OutOfThinAir,
-    /// A consistent one without.
+    /// A consistent execution without out-of-thin-air values.
     Allowed,
 }
 
-impl Standing {
+impl OutcomeStatus {
     pub(crate) fn is_allowed(self) -> bool {
-        self > Standing::Candidate
+        self > OutcomeStatus::Candidate
     }
 }
 
-/// The outcomes that were found.
+/// The outcomes found, with their status.
 #[derive(Debug, Default)]
-pub(crate) struct Outcomes {
-    standings: QuickMap<Outcome, Standing>,
-    allowed: usize,
+pub(crate) struct OutcomeTable {
+    statuses: QuickMap<Outcome, OutcomeStatus>,
+    allowed_count: usize,
 }
 
-impl Outcomes {
-    /// Notes an outcome that executions of this standing show.
-    pub(crate) fn note(&mut self, outcome: Outcome, standing: Standing) {
-        let known = self.standings.entry(outcome).or_insert(Standing::Candidate);
-        self.allowed += usize::from(standing.is_allowed() && !known.is_allowed());
+impl OutcomeTable {
+    /// Records an outcome with the status of its executions.
+    pub(crate) fn record_outcome(&mut self, outcome: Outcome, standing: OutcomeStatus) {
+        let known = self.statuses.entry(outcome).or_insert(OutcomeStatus::Candidate);
+        self.allowed_count += usize::from(standing.is_allowed() && !known.is_allowed());
         *known = standing.max(*known);
     }
 
-    /// Notes the outcome of a consistent execution.
-    pub(crate) fn allow(&mut self, outcome: Outcome, thin_air: bool) {
-        self.note(outcome, if thin_air { Standing::OutOfThinAir } else { Standing::Allowed });
+    /// Records the outcome of a consistent execution.
+    pub(crate) fn record_allowed(&mut self, outcome: Outcome, thin_air: bool) {
+        self.record_outcome(
+            outcome,
+            if thin_air { OutcomeStatus::OutOfThinAir } else { OutcomeStatus::Allowed },
+        );
     }
 
-    /// How many there are, those included that nothing consistent shows.
+    /// Returns the number of outcomes, including those without a consistent execution.
     pub(crate) fn len(&self) -> usize {
-        self.standings.len()
+        self.statuses.len()
     }
 
-    /// How many of them are allowed.
+    /// Returns the number of allowed outcomes.
     pub(crate) fn allowed(&self) -> usize {
-        self.allowed
+        self.allowed_count
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Outcome, Standing)> {
-        self.standings.iter().map(|(outcome, standing)| (outcome, *standing))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Outcome, OutcomeStatus)> {
+        self.statuses.iter().map(|(outcome, standing)| (outcome, *standing))
     }
 
-    pub(crate) fn into_iter(self) -> impl Iterator<Item = (Outcome, Standing)> {
-        self.standings.into_iter()
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = (Outcome, OutcomeStatus)> {
+        self.statuses.into_iter()
     }
 }

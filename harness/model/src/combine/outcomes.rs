@@ -1,14 +1,16 @@
-//! What executions show one by one, and whether control could have taken their path.
+//! Enumerates the outcomes of a leaf's executions, and checks path constraints.
 
 use litmus::Outcome;
 
-use super::{Choice, Combiner, all_choices};
+use super::{LocationChoice, OutcomeCollector, all_choices};
 use crate::search::Leaf;
 use crate::valuation::{Valuation, Values, constraints_met, stored_value, valuations};
 
-impl Combiner<'_> {
-    /// Visits the outcomes of a leaf's executions, each with whether values of it come out of thin air, until `visit` has enough, and not
-    /// many more than `most` of them. How many were looked at; `None` when the time was up.
+impl OutcomeCollector<'_> {
+    /// Visits the outcomes of a leaf's executions until `visit` returns false, at most about `most` of them.
+    ///
+    /// The flag passed to `visit` is true if the outcome's values come out of thin air. Returns the number of
+    /// visited executions; `None` if the budget ran out.
     pub(crate) fn outcomes(
         &self,
         leaf: &Leaf,
@@ -19,23 +21,23 @@ impl Combiner<'_> {
             true => self.observed_choices(solutions),
             false => all_choices(solutions),
         });
-        let choices: Vec<Vec<Choice>> = choices.collect();
+        let choices: Vec<Vec<LocationChoice>> = choices.collect();
         let mut looked_at = 0;
         let mut rf = vec![None; self.skeleton.len()];
-        let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
+        let complete = self.for_each_choice(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
             let values = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
             let shown = values.iter().filter(|shown| constraints_met(self.skeleton, &shown.values));
             looked_at += 1;
             let mut going = looked_at <= most;
             for Valuation { values, thin_air } in shown {
-                going = going && visit(&self.outcome(values, last), *thin_air);
+                going = going && visit(&self.to_outcome(values, last), *thin_air);
             }
             going
         });
         complete.then_some(looked_at)
     }
 
-    /// Whether no values of these reads let control take the skeleton's path, as far as where they read from is known.
+    /// Returns true if no values of these partial reads-from edges satisfy the path constraints.
     pub(crate) fn breaks_path(&self, reads_from: &[Option<u16>]) -> bool {
         let skeleton = self.skeleton;
         let mut values: Values = vec![None; skeleton.len()];

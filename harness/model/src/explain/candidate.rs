@@ -2,7 +2,7 @@
 
 use litmus::{Outcome, Test};
 
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 use crate::valuation::{Valuation, ValueDomain, Values, constraints_met, final_value, valuations};
 
@@ -35,7 +35,7 @@ pub(super) enum EnumerationEnd {
 /// Limits of an enumeration, and the values that reads may guess.
 pub(super) struct EnumerationBounds<'a> {
     pub(super) left: u64,
-    pub(super) purse: &'a Purse<'a>,
+    pub(super) purse: &'a BudgetTracker<'a>,
     /// True if the candidates are visited in which values depend on themselves, or the others.
     pub(super) thin_air: bool,
     pub(super) domain: &'a ValueDomain<'a>,

@@ -15,7 +15,7 @@ use super::{
     BrokenAxiom, EventId, ExplainOptions, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
     UninitialisedRead,
 };
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, CompiledModel, Node, NodeId};
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
 use crate::search::Flags;
@@ -32,7 +32,7 @@ pub(super) struct ExecutionSearch<'a> {
     plan: Arc<CompiledModel>,
     skeletons: Vec<Skeleton>,
     options: &'a ExplainOptions<'a>,
-    purse: &'a Purse<'a>,
+    purse: &'a BudgetTracker<'a>,
     out_of_thin_air: bool,
     domain: ValueDomain<'a>,
 }
@@ -92,7 +92,7 @@ impl<'a> ExecutionSearch<'a> {
         model: &Model,
         options: &'a ExplainOptions<'a>,
         unroll: u32,
-        purse: &'a Purse<'a>,
+        purse: &'a BudgetTracker<'a>,
     ) -> Result<ExecutionSearch<'a>, PredictError> {
         let semantic = model.semantic();
         Ok(ExecutionSearch {
@@ -326,7 +326,7 @@ impl<'a> ExecutionSearch<'a> {
         let mut flagged = Flags::default();
         axioms()
             .filter(|(_, axiom)| axiom.flag && cat::axiom_holds(axiom, value(axiom)))
-            .for_each(|(_, axiom)| flagged.raise(axiom));
+            .for_each(|(_, axiom)| flagged.raise_axiom(axiom));
         let length = |axiom: &Axiom| match (axiom.kind, value(axiom).as_relation()) {
             (AxiomKind::Acyclic, Some(relation)) if !axiom.negated => {
                 relation.shortest_cycle().map_or(usize::MAX, |cycle| cycle.len())

@@ -11,7 +11,7 @@ use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
 use super::strengthen::{is_not_searched, list_stronger_forms};
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 use crate::{Model, Options, PredictError, predict};
 
 /// Goal of a fix.
@@ -97,7 +97,7 @@ pub(super) fn find_fix(
     model: &Model,
     options: &ExplainOptions<'_>,
     unroll: u32,
-    purse: &Purse<'_>,
+    purse: &BudgetTracker<'_>,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
     let asking = FixSearch { goal, test, model, unroll, purse };
@@ -171,12 +171,12 @@ struct FixSearch<'a> {
     test: &'a Test,
     model: &'a Model,
     unroll: u32,
-    purse: &'a Purse<'a>,
+    purse: &'a BudgetTracker<'a>,
 }
 
 impl FixSearch<'_> {
     fn predict_strengthened(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
-        let asked = Options { budget: self.purse.rest(), unroll: self.unroll };
+        let asked = Options { budget: self.purse.remaining(), unroll: self.unroll };
         predict(&apply_strengthening(self.test, strengthened), self.model, &asked)
     }
 

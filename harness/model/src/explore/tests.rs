@@ -1,4 +1,4 @@
-//! Whichever way is taken, the answers are the same.
+//! Differential tests: all exploration strategies agree with the naive enumerator.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,16 +10,16 @@ use litmus::{
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
-use super::{Ways, random};
-use crate::predict::predict_in;
+use super::{ExplorationStrategy, random};
+use crate::predict::predict_with_strategy;
 use crate::{Budget, Model, Options, naive};
 
-/// Whichever way is taken, the answers are those of the naive enumerator.
-fn agrees(model: &str, ways: Ways) {
+/// Checks that a strategy agrees with the naive enumerator.
+fn agrees(model: &str, ways: ExplorationStrategy) {
     agrees_on(&random::test(), model, ways);
 }
 
-fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Ways) {
+fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: ExplorationStrategy) {
     let model = Model::shipped(model).unwrap().unwrap();
     let config =
         Config { cases: 150, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..Config::default() };
@@ -27,7 +27,7 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Ways) {
     TestRunner::new(config)
         .run(tests, |test| {
             let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };
-            let fast = predict_in(&test, &model, &options, ways).unwrap();
+            let fast = predict_with_strategy(&test, &model, &options, ways).unwrap();
             let observables = test.observables();
             let says = |wanted: bool| {
                 slow.allowed.iter().any(|outcome| {
@@ -40,7 +40,7 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Ways) {
                 fast.outcomes.iter().filter(|(_, p)| is(p)).map(|(o, _)| o.clone()).collect()
             };
             let listed = (those(&|p| p.allowed), those(&|p| p.thin_air));
-            // What was not found within the bound of loops is not known.
+            // Results that may lie beyond the loop bound are unknown.
             let known = |found: bool| (found || fast.cut == 0).then_some(found);
             let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
             // Of a test that gives every location a value it is known.
@@ -49,7 +49,7 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Ways) {
             let same = (fast.race, fast.race_thin_air) == (race, slow.race_thin_air && fast.cut == 0)
                 && (fast.meets, fast.misses) == (known(says(true)), known(says(false)))
                 && fast.uninitialised_read == uninitialised
-                && (!ways.listing || listed == (slow.allowed, slow.thin_air));
+                && (!ways.lists_outcomes || listed == (slow.allowed, slow.thin_air));
             if same {
                 Ok(())
             } else {
@@ -61,21 +61,57 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Ways) {
 
 #[test]
 fn searches_alone() {
-    agrees("vulkan", Ways { few: false, ..Ways::USUAL });
-    agrees("khronos-alloy", Ways { few: false, ..Ways::USUAL });
+    agrees("vulkan", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
+    agrees("khronos-alloy", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
 }
 
 #[test]
 fn outcomes_one_by_one() {
-    agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
-    agrees("dartagnan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
-    agrees("tso", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
+    agrees(
+        "vulkan",
+        ExplorationStrategy {
+            brute_force: false,
+            steps: 0,
+            decide_steps: u64::MAX,
+            lists_outcomes: true,
+            ..ExplorationStrategy::FULL
+        },
+    );
+    agrees(
+        "dartagnan",
+        ExplorationStrategy {
+            brute_force: false,
+            steps: 0,
+            decide_steps: u64::MAX,
+            lists_outcomes: true,
+            ..ExplorationStrategy::FULL
+        },
+    );
+    agrees(
+        "tso",
+        ExplorationStrategy {
+            brute_force: false,
+            steps: 0,
+            decide_steps: u64::MAX,
+            lists_outcomes: true,
+            ..ExplorationStrategy::FULL
+        },
+    );
 }
 
 #[test]
 fn outcomes_one_by_one_by_conflicts() {
     for model in ["vulkan", "vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
-        agrees(model, Ways { few: false, steps: 0, alone: 0, listing: true, ..Ways::USUAL });
+        agrees(
+            model,
+            ExplorationStrategy {
+                brute_force: false,
+                steps: 0,
+                decide_steps: 0,
+                lists_outcomes: true,
+                ..ExplorationStrategy::FULL
+            },
+        );
     }
 }
 
@@ -83,7 +119,13 @@ fn outcomes_one_by_one_by_conflicts() {
 #[test]
 fn the_corpus_by_conflicts() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
-    let ways = Ways { few: false, steps: 0, alone: 0, listing: true, ..Ways::USUAL };
+    let ways = ExplorationStrategy {
+        brute_force: false,
+        steps: 0,
+        decide_steps: 0,
+        lists_outcomes: true,
+        ..ExplorationStrategy::FULL
+    };
     let model = Model::shipped("vulkan").unwrap().unwrap();
     for entry in litmus::corpus::tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
@@ -91,39 +133,79 @@ fn the_corpus_by_conflicts() {
             continue;
         }
         let says = |ways| {
-            let prediction = predict_in(&test, &model, &options, ways).unwrap();
+            let prediction = predict_with_strategy(&test, &model, &options, ways).unwrap();
             (prediction.outcomes, prediction.race, prediction.meets, prediction.misses)
         };
-        assert_eq!(says(ways), says(Ways::USUAL), "{}", entry.id);
+        assert_eq!(says(ways), says(ExplorationStrategy::FULL), "{}", entry.id);
     }
 }
 
 #[test]
 fn questions_by_conflicts() {
     for model in ["vulkan", "vulkan-2019", "vulkan-1.2-nochains", "dartagnan", "sc", "tso"] {
-        agrees(model, Ways { few: false, steps: 0, alone: 0, listing: false, ..Ways::USUAL });
+        agrees(
+            model,
+            ExplorationStrategy {
+                brute_force: false,
+                steps: 0,
+                decide_steps: 0,
+                lists_outcomes: false,
+                ..ExplorationStrategy::FULL
+            },
+        );
     }
 }
 
 #[test]
 fn questions_alone() {
-    agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL });
+    agrees(
+        "vulkan",
+        ExplorationStrategy {
+            brute_force: false,
+            steps: 0,
+            decide_steps: u64::MAX,
+            lists_outcomes: false,
+            ..ExplorationStrategy::FULL
+        },
+    );
     agrees(
         "vulkan-2019-nochains",
-        Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL },
+        ExplorationStrategy {
+            brute_force: false,
+            steps: 0,
+            decide_steps: u64::MAX,
+            lists_outcomes: false,
+            ..ExplorationStrategy::FULL
+        },
     );
-    agrees("sc", Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL });
+    agrees(
+        "sc",
+        ExplorationStrategy {
+            brute_force: false,
+            steps: 0,
+            decide_steps: u64::MAX,
+            lists_outcomes: false,
+            ..ExplorationStrategy::FULL
+        },
+    );
 }
 
 #[test]
 fn undefined_values_in_every_way() {
     for (steps, alone, listing) in [(u64::MAX, 0, true), (0, u64::MAX, true), (0, 0, true), (0, 0, false)] {
-        let ways = Ways { few: false, steps, alone, listing, ..Ways::USUAL };
+        let ways = ExplorationStrategy {
+            brute_force: false,
+            steps,
+            decide_steps: alone,
+            lists_outcomes: listing,
+            ..ExplorationStrategy::FULL
+        };
         agrees_on(&random::undefined(), "vulkan", ways);
     }
 }
 
-/// A circle in which any value would do, of which two are tried: what one question cannot be met by, another may be.
+/// A cycle that permits any value, of which two are tried: a query that these cannot satisfy may be satisfied
+/// by another value.
 #[test]
 fn a_circle_of_any_values() {
     let text = "VULKAN circle\n{ x = 0; y = 0; }\n\
@@ -137,8 +219,13 @@ fn a_circle_of_any_values() {
         let model = Model::shipped("vulkan").unwrap().unwrap();
         let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
         let slow = naive::enumerate(&test, &model, 1, 5_000).unwrap().unwrap();
-        let ways = Ways { few: false, steps: 0, alone: 0, ..Ways::USUAL };
-        let fast = predict_in(&test, &model, &options, ways).unwrap();
+        let ways = ExplorationStrategy {
+            brute_force: false,
+            steps: 0,
+            decide_steps: 0,
+            ..ExplorationStrategy::FULL
+        };
+        let fast = predict_with_strategy(&test, &model, &options, ways).unwrap();
         let allowed: HashSet<Outcome> =
             fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(o, _)| o.clone()).collect();
         assert_eq!((fast.meets, allowed), (Some(false), slow.allowed), "{text}");
@@ -146,7 +233,7 @@ fn a_circle_of_any_values() {
     }
 }
 
-/// Tests in which some threads do the same, of other memory or not, in one subgroup or workgroup, or none.
+/// Tests with symmetric threads, on equal or different memory, in one subgroup or workgroup or in several.
 fn alike() -> impl Strategy<Value = Test> {
     let threads = proptest::collection::vec((0..6u32, (0..2u32, 0..2u32)), 3..5);
     (random::test(), random::test(), threads, 0..3u32).prop_map(|(mut test, other, threads, filter)| {
@@ -188,8 +275,10 @@ fn alike() -> impl Strategy<Value = Test> {
     })
 }
 
-/// Threads that count: each the same, of one word, with what follows from the number it gets; perhaps one more that looks on. The
-/// condition says the same of all of them, or tells some apart.
+/// Symmetric threads that increment a counter and branch on the value read; optionally one more thread that
+/// observes.
+///
+/// The condition is invariant under the symmetry, or distinguishes some threads.
 fn counting() -> impl Strategy<Value = Test> {
     let one = |words: &'static [&'static str]| proptest::sample::select(words);
     let operation = one(&[
@@ -262,18 +351,26 @@ fn counting() -> impl Strategy<Value = Test> {
     )
 }
 
-/// Threads that count, in their order and by every candidate execution.
+/// Counting threads: ordered search against every candidate execution.
 #[test]
 fn threads_that_count() {
-    let ways = Ways { few: false, steps: 0, alone: 0, listing: false, ..Ways::USUAL };
+    let ways = ExplorationStrategy {
+        brute_force: false,
+        steps: 0,
+        decide_steps: 0,
+        lists_outcomes: false,
+        ..ExplorationStrategy::FULL
+    };
     for model in ["vulkan", "tso"] {
-        agrees_on(&counting(), model, Ways { in_order: u64::MAX, ..ways });
+        agrees_on(&counting(), model, ExplorationStrategy { ordered_steps: u64::MAX, ..ways });
     }
-    agrees_on(&counting(), "vulkan", Ways { in_order: 1, ..ways });
+    agrees_on(&counting(), "vulkan", ExplorationStrategy { ordered_steps: 1, ..ways });
 }
 
-/// Threads that take numbers, each of which leads somewhere else: to an element of their own, to what others wrote before, to nothing;
-/// perhaps one more that reads the counter or spoils it.
+/// Threads that take numbers from a counter and use them as an element index, as a value to publish, or not
+/// at all.
+///
+/// Optionally one more thread reads the counter, or writes it without an RMW.
 fn taking() -> impl Strategy<Value = Test> {
     let one = |words: &'static [&'static str]| proptest::sample::select(words);
     let order = one(&["", "acq", "rel", "acq_rel"]);
@@ -336,17 +433,24 @@ fn taking() -> impl Strategy<Value = Test> {
     )
 }
 
-/// Numbers that are taken, and what follows from each, by what is known of counters and by every candidate execution.
+/// Ticket-taking threads: RMW chains against every candidate execution.
 #[test]
 fn threads_that_take_numbers() {
-    let ways = Ways { few: false, steps: 0, alone: 0, in_order: 0, listing: false, ..Ways::USUAL };
+    let ways = ExplorationStrategy {
+        brute_force: false,
+        steps: 0,
+        decide_steps: 0,
+        ordered_steps: 0,
+        lists_outcomes: false,
+        ..ExplorationStrategy::FULL
+    };
     for model in ["vulkan", "tso"] {
         agrees_on(&taking(), model, ways);
     }
-    agrees_on(&taking(), "vulkan", Ways::USUAL);
+    agrees_on(&taking(), "vulkan", ExplorationStrategy::FULL);
 }
 
-/// What is known of counters and of threads that wait changes no answer, nor does the order of threads that do the same.
+/// RMW chains, spin-loop reduction and thread order change no answer.
 #[test]
 fn counters_change_no_answer() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
@@ -359,16 +463,27 @@ fn counters_change_no_answer() {
             ..Config::default()
         };
         let found = TestRunner::new(config).run(&taking(), |test| {
-            let ways = Ways { lines: false, waits: false, symmetry: false, ..Ways::UNLISTED };
-            let says = |ways: Ways| {
-                let said = predict_in(&test, &model, &options, ways).unwrap();
+            let ways = ExplorationStrategy {
+                rmw_chains: false,
+                spin_loops: false,
+                symmetry: false,
+                ..ExplorationStrategy::DECIDE_ONLY
+            };
+            let says = |ways: ExplorationStrategy| {
+                let said = predict_with_strategy(&test, &model, &options, ways).unwrap();
                 (said.race, said.race_thin_air, said.meets, said.misses)
             };
             for other in [
-                Ways::UNLISTED,
-                Ways { lines: true, ..ways },
-                Ways { waits: true, ..ways },
-                Ways { lines: true, waits: true, few: false, alone: 0, ..ways },
+                ExplorationStrategy::DECIDE_ONLY,
+                ExplorationStrategy { rmw_chains: true, ..ways },
+                ExplorationStrategy { spin_loops: true, ..ways },
+                ExplorationStrategy {
+                    rmw_chains: true,
+                    spin_loops: true,
+                    brute_force: false,
+                    decide_steps: 0,
+                    ..ways
+                },
             ] {
                 if says(other) != says(ways) {
                     let text = litmus::print(&test);
@@ -382,7 +497,7 @@ fn counters_change_no_answer() {
     }
 }
 
-/// The order of plain reads of several storages beside one another counts for nothing.
+/// The order of adjacent plain reads of different storages does not matter.
 #[test]
 fn reads_beside_one_another() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
@@ -439,10 +554,10 @@ fn reads_beside_one_another() {
             ..Config::default()
         };
         let found = TestRunner::new(config).run(&tests, |(test, turned)| {
-            let ways = Ways { symmetry: false, ..Ways::USUAL };
+            let ways = ExplorationStrategy { symmetry: false, ..ExplorationStrategy::FULL };
             let says = |test: &Test| {
-                let said = predict_in(test, &model, &options, ways).unwrap();
-                // Which of them are weak is another model's matter.
+                let said = predict_with_strategy(test, &model, &options, ways).unwrap();
+                // The weak mark depends on another model, so it is not compared.
                 let outcomes =
                     said.outcomes.into_iter().map(|(outcome, says)| (outcome, says.allowed, says.thin_air));
                 (said.race, said.race_thin_air, outcomes.collect::<HashSet<_>>(), said.consistent_executions)
@@ -458,7 +573,7 @@ fn reads_beside_one_another() {
     }
 }
 
-/// Without scopes that are narrower, and with the same storage classes in all semantics where they are given.
+/// Widens narrower scopes to `least`, and replaces the storage classes of all semantics if given.
 fn widened(mut test: Test, least: Scope, classes: Option<StorageClassSet>) -> Test {
     let wide = |scope: &mut Scope| *scope = (*scope).max(least);
     let order = |semantics: &mut Semantics| {
@@ -502,14 +617,14 @@ fn widened(mut test: Test, least: Scope, classes: Option<StorageClassSet>) -> Te
     test
 }
 
-/// How wide the scopes of a test are, and the storage classes of all semantics where they have to be the same.
+/// The scope width of a test, and the storage classes of all semantics if they must be equal.
 fn width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
     let classes = (1..4u8).prop_map(|classes| Some(StorageClassSet(classes)));
     let one = (proptest::sample::select(vec![Scope::Workgroup, Scope::QueueFamily]), classes);
     proptest::prop_oneof![one, proptest::prelude::Just((Scope::Device, None))]
 }
 
-/// Where threads are counts only as far as scopes are as narrow, and control barriers.
+/// Placement matters only as far as scopes are as narrow, and for control barriers.
 #[test]
 fn places_that_no_scope_names() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
@@ -550,9 +665,10 @@ fn places_that_no_scope_names() {
             ..Config::default()
         };
         let found = TestRunner::new(config).run(&tests, |(test, moved)| {
-            let ways = Ways { symmetry: false, listing: false, ..Ways::USUAL };
+            let ways =
+                ExplorationStrategy { symmetry: false, lists_outcomes: false, ..ExplorationStrategy::FULL };
             let says = |test: &Test| {
-                let said = predict_in(test, &model, &options, ways).unwrap();
+                let said = predict_with_strategy(test, &model, &options, ways).unwrap();
                 (said.race, said.meets, said.misses, said.consistent_executions)
             };
             if says(&test) == says(&moved) {
@@ -566,7 +682,7 @@ fn places_that_no_scope_names() {
     }
 }
 
-/// What is found of one order of threads that do the same says nothing of another where the condition tells them apart.
+/// A result for one order of symmetric threads must not be reused if the condition distinguishes them.
 #[test]
 fn a_condition_that_tells_threads_apart() {
     let columns = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
@@ -578,12 +694,12 @@ fn a_condition_that_tells_threads_apart() {
     for first in 0..3 {
         let text = format!("VULKAN apart\n{{ x = 0; y = 0; }}\n{columns}exists (P{first}:r0 == 0)\n");
         let test = litmus::parse(&text, "apart").unwrap();
-        let said = predict_in(&test, &model, &options, Ways::UNLISTED).unwrap();
+        let said = predict_with_strategy(&test, &model, &options, ExplorationStrategy::DECIDE_ONLY).unwrap();
         assert_eq!((said.meets, said.misses), (Some(true), Some(true)), "{first}");
     }
 }
 
-/// Whether threads change places or not, the answers are the same.
+/// The answers are the same with and without thread symmetry.
 #[test]
 fn threads_that_are_alike() {
     answers_are_the_same(&alike());
@@ -604,10 +720,23 @@ fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
         };
         let found = TestRunner::new(config).run(tests, |test| {
             for (steps, in_order, listing) in [(20_000, 0, true), (0, 0, false), (0, 20, false)] {
-                let ways = Ways { few: false, steps, alone: 0, in_order, listing, ..Ways::USUAL };
+                let ways = ExplorationStrategy {
+                    brute_force: false,
+                    steps,
+                    decide_steps: 0,
+                    ordered_steps: in_order,
+                    lists_outcomes: listing,
+                    ..ExplorationStrategy::FULL
+                };
                 let says = |symmetry| {
-                    let prediction = predict_in(&test, &model, &options, Ways { symmetry, ..ways }).unwrap();
-                    // Which runs have executions is known better where threads are looked at in their order.
+                    let prediction = predict_with_strategy(
+                        &test,
+                        &model,
+                        &options,
+                        ExplorationStrategy { symmetry, ..ways },
+                    )
+                    .unwrap();
+                    // With ordered threads, more is known about which runs have executions.
                     let known = in_order == 0;
                     let runs = known.then_some((prediction.runs, prediction.cut));
                     let counts = (runs, prediction.candidate_executions);

@@ -1,4 +1,4 @@
-//! Sets of events as bits of one word or of several.
+//! Sets of events as bit sets of one or several words.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -14,7 +14,7 @@ pub trait Bits: Copy + PartialEq + Eq + Hash + Debug + Send + Sync + 'static {
     /// The events 0 … n−1.
     fn universe(n: usize) -> Self;
 
-    /// Whether the event is a member.
+    /// Returns true if the event is a member.
     fn contains(self, event: usize) -> bool;
 
     /// Adds an event.
@@ -32,7 +32,7 @@ pub trait Bits: Copy + PartialEq + Eq + Hash + Debug + Send + Sync + 'static {
     /// Events of `self` that are not in `other`.
     fn difference(self, other: Self) -> Self;
 
-    /// Whether there is no member.
+    /// Returns true if the set has no member.
     fn is_empty(self) -> bool;
 
     /// Number of members.
@@ -47,7 +47,7 @@ pub trait Bits: Copy + PartialEq + Eq + Hash + Debug + Send + Sync + 'static {
         Self::universe(n).difference(self)
     }
 
-    /// Whether every member is in `other`.
+    /// Returns true if every member is in `other`.
     #[inline]
     fn is_subset(self, other: Self) -> bool {
         self.difference(other).is_empty()
@@ -154,7 +154,7 @@ pub type Bits128 = WideBits<2>;
 /// A set of up to 256 events.
 pub type Bits256 = WideBits<4>;
 
-/// A set of events in so many words.
+/// A set of events, as a fixed number of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WideBits<const WORDS: usize>(pub [u64; WORDS]);
 

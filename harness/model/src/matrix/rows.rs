@@ -1,4 +1,4 @@
-//! Relations over up to 16, 32 or 64 events: one word a row.
+//! Relations over up to 16, 32 or 64 events: one word per row.
 
 use super::{Bits, Matrix};
 
@@ -96,7 +96,7 @@ macro_rules! row_matrix {
 
             #[inline]
             fn transpose(&self) -> Self {
-                // Swaps ever smaller blocks across the diagonal, all blocks of one size at a time.
+                // Swaps smaller and smaller blocks across the diagonal, all blocks of one size together.
                 let mut rows = self.0;
                 let mut width = $size / 2;
                 let mut mask = <$word>::MAX >> width;
@@ -165,7 +165,7 @@ macro_rules! row_matrix {
 
             #[inline]
             fn is_acyclic(&self) -> bool {
-                // Takes away events that no longer have a target among those left, until nothing changes.
+                // Removes events without a remaining target until a fixpoint is reached.
                 let mut left = self.domain() & self.range();
                 loop {
                     let mut kept = left;

@@ -1,4 +1,4 @@
-//! Relations over up to 128 or 256 events: two or four words a row, as many rows as there are events.
+//! Relations over up to 128 or 256 events: two or four words per row, one row per event.
 
 use super::{Bits, Matrix, WideBits};
 
@@ -7,7 +7,7 @@ pub type Matrix128 = WideMatrix<2>;
 /// A relation over up to 256 events.
 pub type Matrix256 = WideMatrix<4>;
 
-/// A relation with so many words a row. It has as many rows as events were asked for.
+/// A relation with a fixed number of words per row. It has one row per event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WideMatrix<const WORDS: usize> {
     rows: Vec<WideBits<WORDS>>,
@@ -152,7 +152,7 @@ impl<const WORDS: usize> Matrix for WideMatrix<WORDS> {
     }
 
     fn is_acyclic(&self) -> bool {
-        // Takes away events that no longer have a target among those left, until nothing changes.
+        // Removes events without a remaining target until a fixpoint is reached.
         let mut left = self.domain().intersection(self.range());
         loop {
             let mut kept = left;

@@ -1,7 +1,7 @@
-//! A relation over up to 8 events in one word: bit 8·source + target.
+//! Relations over up to 8 events in one word: bit 8·source + target.
 //!
-//! Multiplying by [`COLUMN`] copies a byte into every row; multiplying a word that has at most bit 0 of each row set by
-//! 255 fills those rows. With the two, composition and closure are eight short steps without a branch.
+//! Multiplying by [`COLUMN`] copies a byte into every row. If a word has at most bit 0 of each row set,
+//! multiplying by 255 fills those rows. With these two, composition and closure take eight branch-free steps.
 
 use super::{Bits, Matrix};
 

@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use super::machine::{MachineState, MemoryState, ProgressMachine};
 use super::promise::{ProgressModel, ProgressSemantics, ThreadStatus, ThreadTree};
 use super::{Fairness, ProgressError, ProgressLimits};
-use crate::budget::Purse;
+use crate::budget::BudgetTracker;
 
 /// A step of the graph.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ impl StateGraph {
         memory: M,
         limits: &ProgressLimits,
     ) -> Result<StateGraph, ProgressError> {
-        let purse = Purse::new(limits.budget);
+        let purse = BudgetTracker::new(limits.budget);
         let threads = machine.code.threads.len();
         let mut graph = StateGraph {
             edges: Vec::new(),

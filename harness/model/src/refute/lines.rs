@@ -1,30 +1,31 @@
-//! Storages that are only counted on, as clauses: what the axioms say of them at length, and what follows of their values.
+//! RMW chains as clauses: the chain form of the axioms, and the value bounds that follow from it.
 
 use litmus::Value;
 
 use super::{Refuter, Term};
-use crate::line::Line;
+use crate::line::RmwChain;
 use crate::matrix::Matrix;
 use crate::sat::Solver;
 use crate::valuation::stored_value;
 
-/// For a read-modify-write the values that it may find, ascending, with what it writes then.
+/// For an RMW: the values that it may read, in ascending order, each with the value that it then writes.
 type Rises = Vec<(Value, Value)>;
 
 impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
-    /// Says of each read-modify-write of a line that it reads what the one before it wrote. These clauses follow from the axioms, and
-    /// without them a solver finds them one order of writes after the other.
+    /// Encodes that each RMW of a chain reads from its predecessor.
+    ///
+    /// The axioms imply these clauses; without them the solver derives them order by order.
     pub(super) fn demand_lines(&mut self) {
         let domains = self.domains.clone();
         for line in &domains.lines {
-            for (read, write) in &line.links {
+            for (read, write) in &line.rmw_events {
                 for (source, reads) in self.sources_of(*read) {
                     if source != line.initial {
                         let before = self.ordered(source, *write);
                         self.implies(&[reads], before);
                     }
                     for (_, other) in
-                        line.links.iter().filter(|(_, other)| other != write && *other != source)
+                        line.rmw_events.iter().filter(|(_, other)| other != write && *other != source)
                     {
                         let behind =
                             if source == line.initial { Term::Yes } else { self.ordered(source, *other) };
@@ -37,13 +38,16 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// Where every write is at least what was read, and the more the more that was, whoever comes later finds at least what the earlier
-    /// one wrote: by induction over those between them. So a number that needs all others before it has them there.
-    fn demand_rising(&mut self, line: &Line) {
+    /// Encodes that later RMWs read at least what earlier ones wrote, if each write is monotone and at least
+    /// the value read.
+    ///
+    /// By induction over the RMWs between two of them. So an RMW that reads a value that needs all others
+    /// comes after them.
+    fn demand_rising(&mut self, line: &RmwChain) {
         let Some(rises) = self.rises(line) else { return };
         self.demand_each(line, &rises);
         let mut at_least: Vec<Vec<(Value, Term)>> = Vec::new();
-        for ((read, _), rises) in line.links.iter().zip(&rises) {
+        for ((read, _), rises) in line.rmw_events.iter().zip(&rises) {
             let returned = self.returned(*read);
             let mut terms = Vec::new();
             let mut above = Term::No;
@@ -56,8 +60,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             terms.reverse();
             at_least.push(terms);
         }
-        for (one, (_, first)) in line.links.iter().enumerate() {
-            for (other, (_, second)) in line.links.iter().enumerate() {
+        for (one, (_, first)) in line.rmw_events.iter().enumerate() {
+            for (other, (_, second)) in line.rmw_events.iter().enumerate() {
                 if one == other {
                     continue;
                 }
@@ -71,16 +75,18 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// Where every write adds the same, every number on the way is found by somebody.
-    fn demand_each(&mut self, line: &Line, rises: &[Rises]) {
+    /// Encodes that some RMW reads every intermediate value, if all increments are equal.
+    fn demand_each(&mut self, line: &RmwChain, rises: &[Rises]) {
         let steps = rises.iter().flatten().map(|(found, written)| written.0 - found.0);
         let (least, most) =
             steps.fold((u64::MAX, 0), |(least, most), step| (least.min(step), most.max(step)));
         let first = stored_value(self.skeleton, line.initial, &vec![None; self.skeleton.len()]);
         let Some(Value(first)) = first.filter(|_| least == most && least > 0) else { return };
-        for number in (first..).step_by(usize::try_from(least).unwrap_or(usize::MAX)).take(line.links.len()) {
+        for number in
+            (first..).step_by(usize::try_from(least).unwrap_or(usize::MAX)).take(line.rmw_events.len())
+        {
             let mut finders = Vec::new();
-            for (read, _) in &line.links {
+            for (read, _) in &line.rmw_events {
                 let returned = self.returned(*read);
                 finders.extend(returned.iter().filter(|(value, _)| value.0 == number).map(|(_, term)| *term));
             }
@@ -89,10 +95,11 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// What each link makes of what it may find; `None` where something does not rise.
-    fn rises(&self, line: &Line) -> Option<Vec<Rises>> {
+    /// Returns the value that each RMW stores for each value that it may read; `None` if some RMW does not
+    /// increase it.
+    fn rises(&self, line: &RmwChain) -> Option<Vec<Rises>> {
         let mut known = vec![None; self.skeleton.len()];
-        let each = line.links.iter().map(|(read, write)| {
+        let each = line.rmw_events.iter().map(|(read, write)| {
             let mut found = self.domains.returned(*read).to_vec();
             found.sort_unstable();
             let mut rises = Rises::new();

@@ -1,11 +1,11 @@
-//! Questions that are put to the clauses: which execution is looked for, as a term, and what the answers are worth.
+//! Queries to the SAT encoding: the goal as a term, and the evidence for the answer.
 
 use litmus::{Outcome, ResolvedCondition, Side, Value};
 
 use super::values::Domains;
 use super::{Refuter, Term};
 use crate::cat::Axiom;
-use crate::combine::{Combiner, Demand, Sought};
+use crate::combine::{ExecutionGoal, OutcomeCollector, ValueConstraint};
 use crate::matrix::Matrix;
 use crate::prepared::Prepared;
 use crate::sat::{Literal, Solver};
@@ -13,18 +13,18 @@ use crate::search::{Flags, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{FinalValue, Skeleton};
 use crate::valuation::{constraints_met, reads_of, valuations};
 
-/// What was found of the executions that are looked for.
+/// The strongest evidence for an execution of the goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Shown {
-    /// There is none.
+    /// No such execution exists.
     Never,
-    /// One, in which values depend on themselves.
+    /// One exists, with values that depend on themselves.
     OutOfThinAir,
-    /// One in which they do not.
+    /// One exists without such values.
     Grounded,
 }
 
-/// The flags that are known to be raised by executions in which no value depends on itself.
+/// Returns the flags that executions without self-dependent values raise.
 pub(crate) fn known(raised: &[(Flags, Shown)]) -> Flags {
     let mut known = Flags::default();
     raised.iter().filter(|(_, shown)| *shown == Shown::Grounded).for_each(|(flags, _)| known.add(*flags));
@@ -39,10 +39,10 @@ struct Combination {
     last: Vec<(usize, Value)>,
 }
 
-/// What is demanded of the final values with these numbers.
+/// A predicate on the final values with these indices.
 type Test<'t> = dyn Fn(&[Value]) -> bool + 't;
 
-/// Visits what is demanded of final values by comparisons, each with the numbers of the observables.
+/// Visits the comparisons of a condition, each with the indices of its observables.
 pub(crate) fn comparisons(condition: &ResolvedCondition, visit: &mut impl FnMut(&[usize])) {
     match condition {
         ResolvedCondition::Known(_) => {}
@@ -64,8 +64,8 @@ fn observed(sides: [Side; 2]) -> Vec<usize> {
 }
 
 impl Domains {
-    /// Whether every question about the final values can be put to clauses.
-    pub(crate) fn can_ask(&self, skeleton: &Skeleton, combiner: &Combiner<'_>) -> bool {
+    /// Returns true if every query about the final values can be encoded.
+    pub(crate) fn can_ask(&self, skeleton: &Skeleton, combiner: &OutcomeCollector<'_>) -> bool {
         let reads = |index: usize| match skeleton.finals.get(index) {
             Some(FinalValue::Expression(expression)) => reads_of(expression),
             _ => Vec::new(),
@@ -82,11 +82,11 @@ impl Domains {
 }
 
 impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
-    /// Looks for a consistent execution, with `flag` for one that raises it; `None` when the budget was used up.
+    /// Finds a consistent execution, with `flag` one that raises the flag; `None` if the budget ran out.
     fn look(
         &mut self,
-        combiner: &Combiner<'_>,
-        sought: Sought<'_>,
+        combiner: &OutcomeCollector<'_>,
+        sought: ExecutionGoal<'_>,
         flag: Option<(usize, Literal)>,
     ) -> Option<Shown> {
         let holds = self.sought(combiner, sought);
@@ -98,27 +98,28 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             Term::If(literal) => assumed.push(literal),
         }
         let any_alike = match sought {
-            Sought::Any | Sought::Kept => true,
-            Sought::Answer(_) => combiner.alike.condition,
-            Sought::Misses(_) | Sought::Outcome(_) => false,
+            ExecutionGoal::Any | ExecutionGoal::InFilter => true,
+            ExecutionGoal::ConditionIs(_) => combiner.alike.preserves_condition,
+            ExecutionGoal::Violates(_) | ExecutionGoal::Outcome(_) => false,
         };
         assumed.extend(self.first_alike.filter(|_| any_alike));
         if self.solver.is_spent() {
             return None;
         }
-        // First those in which no value depends on itself.
+        // First try executions in which no value depends on itself.
         let grounded: Vec<Literal> = self.grounded.into_iter().collect();
         for also in [Some(grounded.as_slice()), (!grounded.is_empty()).then_some(&[])].into_iter().flatten() {
             let mut all: Vec<Literal> = assumed.iter().chain(also).copied().collect();
             let mut only = None;
             while self.solver.solve(&all)? {
-                // An execution that was found is looked at: no answer is better than one that clauses alone stand for.
+                // Check the execution that the solver found, so that no answer rests on the clauses alone.
                 let shown = self.shows(combiner, sought, flag.map(|(axiom, _)| axiom));
                 debug_assert!(shown != Some(Shown::Never), "the clauses say what the axioms say");
                 match shown {
                     Some(Shown::Never) => return None,
                     Some(shown) => return Some(shown),
-                    // More values can be told of a circle than are looked at. Another question may be met by those that are.
+                    // A value cycle permits more values than are tried. Another query may be satisfied by the
+                    // tried ones.
                     None => {
                         let here = *only.get_or_insert_with(|| self.solver.variable());
                         if !all.contains(&here) {
@@ -132,15 +133,17 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         Some(Shown::Never)
     }
 
-    /// Whether there is a consistent execution that is looked for. With `raised` those are looked for that raise others
-    /// than these, and what they raise is added, each with what it rests on. `None` when the budget was used up.
+    /// Finds a consistent execution of the goal; `None` if the budget ran out.
+    ///
+    /// With `raised`, it looks only for executions that raise further flags, and adds these flags with their
+    /// evidence.
     pub(crate) fn ask(
         &mut self,
-        combiner: &Combiner<'_>,
-        sought: Sought<'_>,
+        combiner: &OutcomeCollector<'_>,
+        sought: ExecutionGoal<'_>,
         raised: Option<&mut Vec<(Flags, Shown)>>,
     ) -> Option<Shown> {
-        // What was made past the budget is not all.
+        // An encoding that was built after the budget ran out is incomplete.
         if self.solver.is_spent() {
             return None;
         }
@@ -148,8 +151,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         let mut best = Shown::Never;
         for flag in self.flags.clone() {
             let mut more = Flags::default();
-            more.raise(&self.prepared.plan.axioms[flag.0]);
-            if known(raised).misses(more) {
+            more.raise_axiom(&self.prepared.plan.axioms[flag.0]);
+            if known(raised).lacks_any_of(more) {
                 let shown = self.look(combiner, sought, Some(flag))?;
                 if shown > Shown::Never {
                     raised.push((more, shown));
@@ -160,7 +163,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         Some(best)
     }
 
-    /// Excludes, where the literal holds, that the reads read from where they do in the execution that the solver found.
+    /// Excludes the reads-from edges of the solver's current execution, conditional on the literal.
     fn exclude_reads(&mut self, here: Literal) {
         let chosen = self.sources.values().flatten().filter(|(_, literal)| self.solver.holds(*literal));
         let mut clause: Vec<Literal> = chosen.map(|(_, literal)| !*literal).collect();
@@ -169,9 +172,16 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         self.solver.clause(&clause);
     }
 
-    /// Whether the execution that the solver found is consistent, raises the flag, and is looked for, by the plan itself and
-    /// the values that flow in it. `None` where the values are none of those that are tried.
-    fn shows(&self, combiner: &Combiner<'_>, sought: Sought<'_>, flag: Option<usize>) -> Option<Shown> {
+    /// Checks the execution that the solver found: consistent, raises the flag and meets the goal, by the
+    /// plan and its values.
+    ///
+    /// Returns `None` if none of the tried values fits.
+    fn shows(
+        &self,
+        combiner: &OutcomeCollector<'_>,
+        sought: ExecutionGoal<'_>,
+        flag: Option<usize>,
+    ) -> Option<Shown> {
         let Prepared { plan, rf, co, .. } = self.prepared;
         let mut bounds = self.ground.bounds.clone();
         let mut reads_from = vec![None; self.skeleton.len()];
@@ -213,37 +223,37 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         let shown = values
             .iter()
             .filter(|shown| constraints_met(self.skeleton, &shown.values))
-            .filter(|shown| combiner.is_sought(sought, &combiner.outcome(&shown.values, &last)));
+            .filter(|shown| combiner.is_goal_met(sought, &combiner.to_outcome(&shown.values, &last)));
         shown.map(|v| if v.thin_air { Shown::OutOfThinAir } else { Shown::Grounded }).max()
     }
 
-    /// A term that holds only where what is looked for does.
-    fn sought(&mut self, combiner: &Combiner<'_>, sought: Sought<'_>) -> Term {
+    /// Returns a term that implies the goal.
+    fn sought(&mut self, combiner: &OutcomeCollector<'_>, sought: ExecutionGoal<'_>) -> Term {
         let mut terms = Vec::new();
-        if !matches!(sought, Sought::Any | Sought::Outcome(_)) {
+        if !matches!(sought, ExecutionGoal::Any | ExecutionGoal::Outcome(_)) {
             terms.push(self.condition(&combiner.filter, true));
         }
         match sought {
-            Sought::Any | Sought::Kept => {}
-            Sought::Answer(wanted) => terms.push(self.condition(&combiner.condition, wanted)),
-            Sought::Misses(part) => terms.push(match combiner.missed_part(part) {
+            ExecutionGoal::Any | ExecutionGoal::InFilter => {}
+            ExecutionGoal::ConditionIs(wanted) => terms.push(self.condition(&combiner.condition, wanted)),
+            ExecutionGoal::Violates(part) => terms.push(match combiner.negated_conjunct(part) {
                 Some((index, demand)) => self.demanded(index, demand),
                 None => Term::No,
             }),
-            Sought::Outcome(Outcome(values)) => {
+            ExecutionGoal::Outcome(Outcome(values)) => {
                 for (index, value) in values.iter().enumerate() {
-                    terms.push(self.demanded(index, Demand::Value(*value)));
+                    terms.push(self.demanded(index, ValueConstraint::Value(*value)));
                 }
             }
         }
         self.all(&terms)
     }
 
-    fn demanded(&mut self, index: usize, demand: Demand) -> Term {
+    fn demanded(&mut self, index: usize, demand: ValueConstraint) -> Term {
         self.finals_meet(&[index], &|values| values.first().is_some_and(|value| demand.allows(*value)))
     }
 
-    /// A term that holds only where the condition does, or does not.
+    /// Returns a term that implies that the condition has the wanted value.
     fn condition(&mut self, condition: &ResolvedCondition, wanted: bool) -> Term {
         match condition {
             ResolvedCondition::Known(holds) if *holds == wanted => Term::Yes,
@@ -269,7 +279,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// A term that holds only where these final values meet the test.
+    /// Returns a term that implies that these final values satisfy the predicate.
     fn finals_meet(&mut self, indexes: &[usize], test: &Test<'_>) -> Term {
         let skeleton = self.skeleton;
         let reads: Vec<u16> = indexes

@@ -1,13 +1,14 @@
-//! Values as clauses: which value each read returns, and what each write stores.
+//! Value encoding: the value that each read returns and each write stores.
 //!
-//! A read has one literal for each value that it may return. The values are found beforehand, by letting those that are
-//! written flow through the program; where they are too many, the program is not asked this way.
+//! A read has one literal for each value that it may return. The values are collected in advance, by
+//! propagating the written values through the program. If there are too many, the event structure is not
+//! encoded.
 
 use litmus::Value;
 
 use super::{Refuter, Term};
 use crate::combine::ValueRules;
-use crate::line::Line;
+use crate::line::RmwChain;
 use crate::matrix::Matrix;
 use crate::sat::{Literal, Solver};
 use crate::search::ReadChoice;
@@ -15,35 +16,35 @@ use crate::skeleton::Skeleton;
 use crate::symbolic::{Constraint, Symbolic};
 use crate::valuation::reads_of;
 
-/// Values that one read may return at most.
+/// Limit of values that one read may return.
 const VALUES: usize = 128;
 
-/// Combinations of values that one expression or condition may have at most.
+/// Limit of value combinations of one expression or condition.
 const COMBINATIONS: usize = 4096;
 
-/// The value of a read, where it is known.
+/// The value of a read, if known.
 pub(super) type Known<'k> = dyn Fn(u16) -> Option<Value> + 'k;
 
-/// What each read may return, and what each write may store.
+/// The possible values of each read and each write.
 #[derive(Debug)]
 pub(crate) struct Domains {
-    /// What each event may return, by event number; empty for what does not read.
+    /// The values that each event may return, by event number; empty for events that do not read.
     returned: Vec<Vec<Value>>,
-    /// What each event may store, by event number; empty for what does not write.
+    /// The values that each event may store, by event number; empty for events that do not write.
     stored: Vec<Vec<Value>>,
-    /// Whether reads may take their values from each other in a circle.
+    /// True if reads may take their values from each other in a cycle.
     pub(super) circular: bool,
-    /// The storages whose values go along the order of their writes.
-    pub(super) lines: Vec<Line>,
+    /// The RMW chains, whose values follow their modification order.
+    pub(super) lines: Vec<RmwChain>,
 }
 
 impl Domains {
-    /// The values of a skeleton's reads and writes; `None` where they are too many.
+    /// Computes the values of an event structure's reads and writes; `None` if there are too many.
     pub(crate) fn new(
         skeleton: &Skeleton,
         reads: &[ReadChoice],
         rules: &ValueRules<'_>,
-        lines: &[Line],
+        lines: &[RmwChain],
     ) -> Option<Domains> {
         let mut returned: Vec<Vec<Value>> = vec![Vec::new(); skeleton.len()];
         let mut stored = returned.clone();
@@ -64,8 +65,8 @@ impl Domains {
                 returned[read].extend(possible);
             }
         }
-        // In an execution without circles no value has passed through more writes than lead to the read. In a circle it comes back to
-        // where it began.
+        // Without cycles, no value passes through more writes than lead to the read. With a cycle, it returns
+        // to its start.
         let computes = |write: &usize| computed.iter().any(|(event, ..)| event == write);
         let leading = reads.iter().map(|choice| {
             if let Some(passed) = passed(skeleton, choice.read, lines) {
@@ -121,12 +122,12 @@ impl Domains {
         skeleton.constraints.iter().all(sayable).then_some(domains)
     }
 
-    /// What a read may return.
+    /// Returns the values that a read may return.
     pub(super) fn returned(&self, read: usize) -> &[Value] {
         self.returned.get(read).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the combinations of what these reads return are few enough.
+    /// Returns true if these reads have few enough value combinations.
     pub(super) fn can_combine(&self, reads: &[u16]) -> bool {
         let mut reads = reads.to_vec();
         reads.sort_unstable();
@@ -135,14 +136,14 @@ impl Domains {
     }
 }
 
-/// Whether what the program demands of this read alone permits a value.
+/// Returns true if the path constraints on this read alone permit a value.
 fn permits(skeleton: &Skeleton, read: usize, value: Value) -> bool {
     skeleton.constraints.iter().all(|constraint| {
         constraint.met(&mut |other| (usize::from(other) == read).then_some(value)) != Some(false)
     })
 }
 
-/// How many combinations the values of these events have, where these are not too many.
+/// Returns the number of value combinations of these events; `None` if there are too many.
 fn combinations(reads: &[u16], values: &[Vec<Value>]) -> Option<usize> {
     reads
         .iter()
@@ -150,7 +151,7 @@ fn combinations(reads: &[u16], values: &[Vec<Value>]) -> Option<usize> {
         .filter(|product| *product <= COMBINATIONS)
 }
 
-/// Visits every combination of what these reads return; false where there are too many.
+/// Visits every combination of the values that these reads return; false if there are too many.
 fn for_each(reads: &[u16], values: &[Vec<Value>], visit: &mut dyn FnMut(&Known<'_>)) -> bool {
     let mut reads = reads.to_vec();
     reads.sort_unstable();
@@ -172,16 +173,18 @@ fn for_each(reads: &[u16], values: &[Vec<Value>], visit: &mut dyn FnMut(&Known<'
     true
 }
 
-/// Through how many writes a value may have passed that is read from a line: a read-modify-write does not read what it wrote.
-fn passed(skeleton: &Skeleton, read: usize, lines: &[Line]) -> Option<usize> {
+/// Returns the number of writes that a value read from an RMW chain may have passed through. An RMW never
+/// reads its own write.
+fn passed(skeleton: &Skeleton, read: usize, lines: &[RmwChain]) -> Option<usize> {
     let line = lines.iter().find(|line| Some(line.storage) == skeleton.events[read].storage)?;
-    let own = line.links.iter().any(|(link, _)| *link == read);
-    Some(line.links.len() - usize::from(own))
+    let own = line.rmw_events.iter().any(|(link, _)| *link == read);
+    Some(line.rmw_events.len() - usize::from(own))
 }
 
-/// For each event the reads whose values may flow into what it returns, by one read. What is read from a line flows there from nowhere
-/// else, and in no circle.
-pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice], lines: &[Line]) -> Vec<Vec<usize>> {
+/// Returns for each event the reads whose values may flow into its result through one read.
+///
+/// A value read from an RMW chain comes from that chain alone, without a cycle.
+pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice], lines: &[RmwChain]) -> Vec<Vec<usize>> {
     let mut depends = vec![Vec::new(); skeleton.len()];
     let is_in_line = |read: usize| passed(skeleton, read, lines).is_some();
     for choice in reads.iter().filter(|choice| !is_in_line(choice.read)) {
@@ -195,7 +198,7 @@ pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice], lines: &[L
     depends
 }
 
-/// The events that one reaches, itself only where it does so over others or in one step.
+/// Returns the events that one event reaches; itself only through a cycle.
 fn reached(depends: &[Vec<usize>], from: usize) -> Vec<bool> {
     let (mut seen, mut open) = (vec![false; depends.len()], depends[from].clone());
     while let Some(next) = open.pop() {
@@ -206,8 +209,7 @@ fn reached(depends: &[Vec<usize>], from: usize) -> Vec<bool> {
     seen
 }
 
-/// The groups of events that reach each other, ascending; events that reach only themselves or nothing are in none unless
-/// they do in one step.
+/// Returns the strongly connected components that contain a cycle, with events in ascending order.
 pub(super) fn components_of(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let n = depends.len();
     let reaches: Vec<Vec<bool>> = (0..n).map(|from| reached(depends, from)).collect();
@@ -222,7 +224,7 @@ pub(super) fn components_of(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
 }
 
 impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
-    /// What each value of a read means as a term; exactly one of them holds.
+    /// Returns the term of each value of a read; exactly one of them holds.
     pub(super) fn returned(&mut self, read: usize) -> Vec<(Value, Term)> {
         if let Some(known) = self.returned.get(&read) {
             return known.clone();
@@ -233,7 +235,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         terms
     }
 
-    /// Says of the reads that were asked for that they return what their writes store.
+    /// Encodes that each requested read returns the value that its source stores.
     pub(super) fn define_values(&mut self) {
         while let Some(read) = self.undefined.pop() {
             if self.solver.is_spent() {
@@ -246,7 +248,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// Where `source` holds, the value is what the write stores.
+    /// Encodes that `source` implies that the write stores this value.
     fn carries(&mut self, source: Term, write: usize, value: &[(Value, Term)]) {
         for (stored, term) in self.stored(write) {
             let same = value.iter().find(|(value, _)| *value == stored).map_or(Term::No, |(_, term)| *term);
@@ -254,7 +256,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// What each value that a write may store means as a term; exactly one of them holds.
+    /// Returns the term of each value that a write may store; exactly one of them holds.
     fn stored(&mut self, write: usize) -> Vec<(Value, Term)> {
         if let Some(known) = self.stored.get(&write) {
             return known.clone();
@@ -278,7 +280,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         terms
     }
 
-    /// A term for each value, of which exactly one holds.
+    /// Returns a literal for each value; exactly one of them holds.
     fn one_of(&mut self, values: Vec<Value>) -> Vec<(Value, Term)> {
         if let [value] = values.as_slice() {
             return vec![(*value, Term::Yes)];
@@ -290,7 +292,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         terms.into_iter().map(|(value, literal)| (value, Term::If(literal))).collect()
     }
 
-    /// Visits every combination of what some reads return, with the terms that it stands for.
+    /// Visits every value combination of some reads, with the terms that it stands for.
     pub(super) fn for_each_combination(
         &mut self,
         reads: &[u16],
@@ -311,7 +313,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         });
     }
 
-    /// Demands what the program's paths do of the values.
+    /// Encodes the path constraints of the program.
     pub(super) fn demand_paths(&mut self) {
         let skeleton = self.skeleton;
         for constraint in &skeleton.constraints {
@@ -325,7 +327,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// Where the literal holds, no value depends on itself.
+    /// Encodes that no value depends on itself, conditional on the literal.
     pub(super) fn demand_ground(&mut self, grounded: Literal) {
         let ground = self.ground;
         let depends = dependencies(self.skeleton, &ground.reads, &self.domains.lines);
@@ -335,7 +337,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                 for (write, source) in self.sources_of(read) {
                     let through =
                         self.skeleton.events[write].stored.as_ref().map(reads_of).unwrap_or_default();
-                    // What is the same whatever is read needs no read.
+                    // A value that is the same for all reads needs no read.
                     let open = self.domains.stored[write].len() > 1;
                     for from in through.into_iter().map(usize::from).filter(|_| open) {
                         if component.contains(&from) {
@@ -348,7 +350,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// The writes that a read may read from, each with the term that it does.
+    /// Returns the writes that a read may read from, each with its reads-from term.
     pub(super) fn sources_of(&mut self, read: usize) -> Vec<(usize, Term)> {
         let ground = self.ground;
         let Some(choice) = ground.reads.iter().find(|choice| choice.read == read) else { return Vec::new() };
@@ -358,7 +360,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// The writes of a storage that may be the last, each with the term that it is.
+    /// Returns the writes that may be last in a storage, each with its term.
     pub(super) fn last_writes(&mut self, storage: litmus::LocationId) -> Vec<(usize, Term)> {
         let writes = self.writes(Some(storage));
         match writes.as_slice() {
@@ -381,7 +383,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
     }
 
-    /// What each final value of an observable means as a term, for one that is the last write to its location.
+    /// Returns the term of each final value of a storage, from the last write to it.
     pub(super) fn final_values(&mut self, storage: litmus::LocationId) -> Vec<(Value, Term)> {
         if let Some(known) = self.finals.get(&storage) {
             return known.clone();
@@ -403,7 +405,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         terms
     }
 
-    /// Where all of these hold, so does that.
+    /// Encodes the implication `given` → `then`.
     pub(super) fn implies(&mut self, given: &[Term], then: Term) {
         let mut clause: Vec<Literal> = Vec::with_capacity(given.len() + 1);
         for term in given {

@@ -1,4 +1,4 @@
-//! Whether threads do the same: their paths compared step by step, up to names of memory that change places with them.
+//! Compares the paths of threads step by step, up to memory names that are swapped with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use crate::path::{Memory, Path, Step, StepKind};
 use crate::skeleton::Semantic;
 use crate::symbolic::{LocalRead, Symbolic};
 
-/// What of threads counts for nothing, so that it need not be the same.
-pub(super) struct Aside {
-    /// Storages that nobody reads and nothing asks for: what is written there does not count.
+/// The parts of threads that need not match.
+pub(super) struct IgnoredNames {
+    /// Storages that no thread reads and no condition names: values written there do not matter.
     unread: BTreeSet<LocationId>,
     /// The registers that conditions name.
     named: BTreeSet<RegisterId>,
-    /// Whether reads beside one another may stand in any order.
+    /// True if adjacent reads of different storages commute.
     reads_commute: bool,
 }
 
-impl Aside {
-    pub(super) fn new(test: &Test, paths: &[Vec<Path>], semantic: Semantic) -> Aside {
+impl IgnoredNames {
+    pub(super) fn new(test: &Test, paths: &[Vec<Path>], semantic: Semantic) -> IgnoredNames {
         let mut unread: BTreeSet<LocationId> =
             (0..test.locations.len()).map(|index| test.storage_of(LocationId(index as u16))).collect();
         for step in paths.iter().flatten().flat_map(|path| &path.steps) {
@@ -42,11 +42,11 @@ impl Aside {
                 unread.remove(&test.storage_of(name));
             }
         }
-        Aside { unread, named, reads_commute: semantic.knows_text }
+        IgnoredNames { unread, named, reads_commute: semantic.knows_text }
     }
 
-    /// Of the steps of a path those that only read, plainly, what nothing hangs on.
-    fn idle(&self, path: &Path) -> Vec<bool> {
+    /// Returns for each step of a path if it is a plain read that nothing depends on.
+    fn idle_reads(&self, path: &Path) -> Vec<bool> {
         let mut used: BTreeSet<LocalRead> = path.decisive.iter().copied().collect();
         let mut note = |value: &Symbolic<LocalRead>| {
             value.for_each_read(&mut |read| {
@@ -84,7 +84,7 @@ impl Aside {
         idle.collect()
     }
 
-    /// The step behind a run of such steps that begins at one of them: reads of storages of which none comes twice.
+    /// Returns the end of the run of such reads that begins at `from`, in which no storage occurs twice.
     fn run(path: &Path, idle: &[bool], from: usize) -> usize {
         let mut storages = BTreeSet::new();
         let steps = path.steps.iter().zip(idle).skip(from);
@@ -96,28 +96,28 @@ impl Aside {
     }
 }
 
-/// Names of memory, matched as threads are compared.
-pub(super) struct Names<'t> {
+/// A partial bijection of memory names, extended while threads are compared.
+pub(super) struct NameMatching<'t> {
     test: &'t Test,
-    aside: &'t Aside,
+    aside: &'t IgnoredNames,
     pub(super) swapped: BTreeMap<LocationId, LocationId>,
-    /// Runs of reads, of which each has to read what the other does, in whatever order.
+    /// Runs of commuting reads; both runs of a pair must read the same storages, in any order.
     runs: Vec<[&'t [Step]; 2]>,
 }
 
-/// What of a step stands around its kind.
-type Around<'s> = (u16, bool, bool, &'s [LocalRead], &'s [LocalRead]);
+/// The attributes of a step besides its kind.
+type StepContext<'s> = (u16, bool, bool, &'s [LocalRead], &'s [LocalRead]);
 
-fn around(step: &Step) -> Around<'_> {
+fn step_context(step: &Step) -> StepContext<'_> {
     (step.occurrence, step.cooperative, step.continues, &step.address, &step.control)
 }
 
-impl<'t> Names<'t> {
-    pub(super) fn new(test: &'t Test, aside: &'t Aside) -> Names<'t> {
-        Names { test, aside, swapped: BTreeMap::new(), runs: Vec::new() }
+impl<'t> NameMatching<'t> {
+    pub(super) fn new(test: &'t Test, aside: &'t IgnoredNames) -> NameMatching<'t> {
+        NameMatching { test, aside, swapped: BTreeMap::new(), runs: Vec::new() }
     }
 
-    /// Notes that two names change places; `None` where one of them has changed places with another.
+    /// Records that two names are swapped; `None` if one of them is swapped with another name.
     fn match_names(&mut self, from: LocationId, to: LocationId) -> Option<()> {
         let there = *self.swapped.entry(from).or_insert(to);
         let back = *self.swapped.entry(to).or_insert(from);
@@ -142,11 +142,11 @@ impl<'t> Names<'t> {
         if !same {
             return None;
         }
-        let (idle, of_other) = (self.aside.idle(path), self.aside.idle(with));
+        let (idle, of_other) = (self.aside.idle_reads(path), self.aside.idle_reads(with));
         let mut at = 0;
         while let (Some(step), Some(other_step)) = (path.steps.get(at), with.steps.get(at)) {
-            let end = Aside::run(path, &idle, at);
-            if end > at + 1 && end == Aside::run(with, &of_other, at) {
+            let end = IgnoredNames::run(path, &idle, at);
+            if end > at + 1 && end == IgnoredNames::run(with, &of_other, at) {
                 self.runs.push([&path.steps[at..end], &with.steps[at..end]]);
                 at = end;
             } else {
@@ -157,7 +157,7 @@ impl<'t> Names<'t> {
         Some(())
     }
 
-    /// Runs of reads, once it is known which names change places.
+    /// Matches the recorded runs of reads, once all swapped names are known.
     pub(super) fn match_runs(&mut self) -> Option<()> {
         for [run, other] in std::mem::take(&mut self.runs) {
             let mut left: Vec<&Step> = other.iter().collect();
@@ -166,7 +166,9 @@ impl<'t> Names<'t> {
                 let name = *self.swapped.get(&from.location).unwrap_or(&from.location);
                 let found = left.iter().position(|other| match &other.kind {
                     StepKind::Read(to) => {
-                        to.location == name && alike(from, to) && around(step) == around(other)
+                        to.location == name
+                            && is_same_access(from, to)
+                            && step_context(step) == step_context(other)
                     }
                     _ => false,
                 });
@@ -177,7 +179,7 @@ impl<'t> Names<'t> {
     }
 
     fn match_steps(&mut self, (thread, step): (usize, &Step), (other, with): (usize, &Step)) -> Option<()> {
-        if around(step) != around(with) {
+        if step_context(step) != step_context(with) {
             return None;
         }
         match (&step.kind, &with.kind) {
@@ -206,17 +208,17 @@ impl<'t> Names<'t> {
     }
 
     fn match_memory(&mut self, from: &Memory, to: &Memory) -> Option<()> {
-        self.match_names(from.location, to.location).filter(|()| alike(from, to))
+        self.match_names(from.location, to.location).filter(|()| is_same_access(from, to))
     }
 
-    /// Whether a value is known that nobody ever sees.
+    /// Returns true if no thread or condition can observe a known stored value.
     fn is_unread(&self, memory: &Memory, stored: &Symbolic<LocalRead>) -> bool {
         stored.known().is_some() && self.aside.unread.contains(&memory.extent.storage)
     }
 }
 
-/// Whether two accesses are the same but for the name.
-fn alike(from: &Memory, to: &Memory) -> bool {
+/// Returns true if two accesses differ at most in their names.
+fn is_same_access(from: &Memory, to: &Memory) -> bool {
     let part = |Extent { offset, bytes, whole, .. }: Extent| (offset, bytes, whole);
     (from.class, from.access) == (to.class, to.access) && part(from.extent) == part(to.extent)
 }

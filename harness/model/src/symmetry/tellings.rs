@@ -1,4 +1,4 @@
-//! How a condition is told of threads that have changed places.
+//! The orbit of a condition under the thread symmetry group.
 
 use litmus::{Observable, Outcome, ResolvedCondition, Test};
 
@@ -6,22 +6,23 @@ use super::Symmetry;
 use crate::quick::QuickSet;
 use crate::refute::comparisons;
 
-/// The ways in which a condition may be told when threads have changed places: an execution shows it in one of them where one that is
-/// alike shows it as it stands.
+/// The variants of a condition under the thread symmetries.
+///
+/// If an execution satisfies a variant, a symmetric execution satisfies the original condition.
 #[derive(Debug)]
-pub(crate) struct Tellings {
+pub(crate) struct ConditionOrbit {
     /// The observables that the condition names, by number, ascending.
     named: Vec<usize>,
-    /// For each way those that stand in their places.
-    ways: Vec<Vec<usize>>,
+    /// For each variant, the observables that replace the named ones.
+    variants: Vec<Vec<usize>>,
 }
 
-/// Ways of telling a condition at most.
-const MOST_TELLINGS: usize = 1 << 15;
+/// Limit of condition variants.
+const MAX_VARIANTS: usize = 1 << 15;
 
 impl Symmetry {
-    /// The ways to tell the condition of the question when threads have changed places; `None` where they are too many.
-    pub(crate) fn tellings(&self, test: &Test, observables: &[Observable]) -> Option<Tellings> {
+    /// Returns the variants of the question's condition under the symmetries; `None` if there are too many.
+    pub(crate) fn condition_orbit(&self, test: &Test, observables: &[Observable]) -> Option<ConditionOrbit> {
         let mut named = Vec::new();
         if let Some(question) = &test.question {
             let condition = ResolvedCondition::new(test, observables, &question.condition);
@@ -30,15 +31,15 @@ impl Symmetry {
         named.sort_unstable();
         named.dedup();
         let mut ways = vec![named.clone()];
-        if self.condition {
-            return Some(Tellings { named, ways });
+        if self.preserves_condition {
+            return Some(ConditionOrbit { named, variants: ways });
         }
         let moves: Vec<Vec<usize>> = self
             .swaps
             .iter()
             .map(|swap| {
                 let moved = |(index, observable)| {
-                    let moved = swap.moved(observable);
+                    let moved = swap.swap_observable(observable);
                     observables.iter().position(|other| *other == moved).unwrap_or(index)
                 };
                 observables.iter().enumerate().map(moved).collect()
@@ -48,7 +49,7 @@ impl Symmetry {
             Some(Observable::Register(thread, register)) => Some(test.register_type(*thread, *register)),
             _ => None,
         };
-        // A comparison is one of the type of what it names.
+        // A comparison has the type of its observable, so swapped observables must have equal types.
         if moves.iter().any(|moved| moved.iter().enumerate().any(|(from, to)| ty(from) != ty(*to))) {
             return None;
         }
@@ -62,18 +63,23 @@ impl Symmetry {
                     ways.push(other);
                 }
             }
-            if ways.len() > MOST_TELLINGS {
+            if ways.len() > MAX_VARIANTS {
                 return None;
             }
         }
-        Some(Tellings { named, ways })
+        Some(ConditionOrbit { named, variants: ways })
     }
 }
 
-impl Tellings {
-    /// Whether the outcome says this of the condition in one of the ways.
-    pub(crate) fn any_is(&self, condition: &ResolvedCondition, outcome: &Outcome, wanted: bool) -> bool {
-        self.ways.iter().any(|way| {
+impl ConditionOrbit {
+    /// Returns true if the condition has this value on the outcome for some variant.
+    pub(crate) fn any_variant_is(
+        &self,
+        condition: &ResolvedCondition,
+        outcome: &Outcome,
+        wanted: bool,
+    ) -> bool {
+        self.variants.iter().any(|way| {
             let value = |index: usize| {
                 let at = self.named.binary_search(&index).ok()?;
                 outcome.0.get(*way.get(at)?).copied()

@@ -1,15 +1,15 @@
-//! The random tests of threads that wait are of the shapes that are looked at here.
+//! Checks that the random spin-loop tests have shapes that the reduction accepts.
 
 use litmus::ThreadId;
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-use super::Waits;
+use super::SpinLoopReduction;
 use crate::explore::random::waiting::waiting;
 use crate::path::paths;
 
 #[test]
-fn random_tests_of_threads_that_wait_have_some() {
+fn generated_spin_tests_have_reducible_threads() {
     let config = Config { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new(config);
     let mut waits = 0;
@@ -17,7 +17,7 @@ fn random_tests_of_threads_that_wait_have_some() {
         let test = proptest::strategy::ValueTree::current(&waiting().new_tree(&mut runner).unwrap());
         let all = (0..test.threads.len()).map(|thread| paths(&test, ThreadId(thread as u16), 1));
         let all: Vec<_> = all.collect::<Result<_, _>>().unwrap();
-        waits += usize::from(Waits::new(&test, &all).is_some());
+        waits += usize::from(SpinLoopReduction::new(&test, &all).is_some());
     }
     assert!((250..700).contains(&waits), "{waits} of 1000");
 }

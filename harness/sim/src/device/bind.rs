@@ -1,63 +1,63 @@
-//! What a submission needs before it starts: where references lie, which caches there are, who runs in which wave.
+//! Binds a submission: assigns memory to references, shapes the cache tree, and groups invocations into
+//! waves.
 
 use std::collections::BTreeMap;
 
 use plan::{BufferId, DeviceError, ImageShape, Kernel, Plan, Step};
 
 use super::SUBGROUP_SIZE;
-use super::shade::Shaded;
+use super::rasterize::Shaded;
 use crate::fault::Fault;
 use crate::machine::Machine;
 use crate::memory::{Path, Shape};
-use crate::program::{DEVICE, LANES, MEMORY, Place, Program, SUBGROUP, Stage, WORKGROUP};
+use crate::program::{DEVICE, LANES, MEMORY, Program, ReferencePlace, SUBGROUP, Stage, WORKGROUP};
 use crate::random::Random;
-use crate::wave::{Bound, Dispatch, Wave};
+use crate::wave::{BoundReference, DispatchState, Wave};
 
-/// Invocations of a dispatch at most.
+/// The maximal number of invocations in a dispatch.
 const MOST_INVOCATIONS: u32 = 1 << 26;
 
-/// Caches of an invocation, and its place, as a wave has them.
+/// The caches and the position of an invocation.
 type Invocation = (Path, [u32; 4]);
 
-/// The dispatches of a submission in the tree of caches.
+/// The position of a submission's dispatches in the cache tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
-    /// By step: numbers of its dispatches, two where vertices and fragments of a draw play.
+    /// The dispatch numbers of each step: two if both vertices and fragments of a draw take part.
     of_step: BTreeMap<usize, Vec<usize>>,
-    /// By dispatch: who is launched, and where.
+    /// The launch of each dispatch.
     launches: Vec<Launch>,
     /// By dispatch: references that an invocation's own cache may hold.
     pub cached: Vec<Vec<usize>>,
     parents: [Vec<u32>; 3],
 }
 
-/// The invocations of a dispatch or a draw in the tree of caches.
+/// The position of a dispatch or draw in the cache tree.
 #[derive(Clone, Debug, Default)]
 struct Launch {
-    /// Its step.
     step: usize,
     invocations: u32,
-    /// Invocations of a workgroup, or of what shares a cache in its stead.
+    /// Invocations of a workgroup, or of the group that shares a cache instead.
     size: u32,
     first_subgroup: u32,
     first_invocation: u32,
-    /// What is shaded, where something is drawn.
+    /// The vertices or fragments of a draw.
     shaded: Option<Shaded>,
 }
 
 impl Launch {
-    /// Workgroups, the last of which may be smaller.
+    /// Returns the number of workgroups, the last of which may be smaller.
     fn workgroups(&self) -> u32 {
         self.invocations.div_ceil(self.size)
     }
 
-    /// Subgroups of a workgroup.
+    /// Returns the number of subgroups in a workgroup.
     fn in_each(&self) -> u32 {
         self.size.div_ceil(SUBGROUP_SIZE)
     }
 }
 
-/// The kernel of a dispatch or a draw, and the buffers that it is given.
+/// Returns the kernel of a dispatch or draw, and its bound buffers.
 pub(super) fn launched(step: &Step) -> Option<(usize, &[BufferId])> {
     match step {
         Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. } => {
@@ -67,33 +67,33 @@ pub(super) fn launched(step: &Step) -> Option<(usize, &[BufferId])> {
     }
 }
 
-/// Gives the references of a program that are no buffers of bindings their memory.
+/// Resolves the memory of references other than buffer bindings.
 ///
 /// # Errors
-/// When the plan has nothing there.
+/// Returns an error if the plan has no memory for a reference.
 pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Result<(), DeviceError> {
     let wrong =
         |what: &str| DeviceError::InvalidPlan(format!("a kernel uses {what} that the plan does not bind"));
     let first_address = kernel.push_constant_bytes / 4;
     for reference in &mut program.references {
         reference.place = match reference.place {
-            Place::Image(binding) => {
+            ReferencePlace::Image(binding) => {
                 let number = binding.checked_sub(kernel.bindings);
                 let id = number.and_then(|number| kernel.images.get(number as usize)).copied();
                 let image = id.and_then(|id| Some((id, plan.images.get(id.0 as usize)?)));
                 let (id, image) = image.ok_or_else(|| wrong("an image"))?;
                 let own = plan.buffers.len() as u32 + id.0;
                 match image.shape {
-                    ImageShape::Texels(buffer) => Place::Fixed { memory: buffer.0, width: 0 },
-                    ImageShape::OneDimensional { .. } => Place::Fixed { memory: own, width: 0 },
-                    ImageShape::TwoDimensional { width, .. } => Place::Fixed { memory: own, width },
+                    ImageShape::Texels(buffer) => ReferencePlace::Fixed { memory: buffer.0, width: 0 },
+                    ImageShape::OneDimensional { .. } => ReferencePlace::Fixed { memory: own, width: 0 },
+                    ImageShape::TwoDimensional { width, .. } => ReferencePlace::Fixed { memory: own, width },
                 }
             }
-            Place::Address(word) => {
+            ReferencePlace::Address(word) => {
                 let number = word.checked_sub(first_address).map(|words| words / 2);
                 let buffer = number.and_then(|number| kernel.addresses.get(number as usize));
                 let buffer = buffer.ok_or_else(|| wrong("an address"))?;
-                Place::Fixed { memory: buffer.0, width: 0 }
+                ReferencePlace::Fixed { memory: buffer.0, width: 0 }
             }
             other => other,
         };
@@ -101,19 +101,21 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
     Ok(())
 }
 
-/// The memory of a reference, by number, and the texels of a row; none for workgroup memory.
-fn memory_of(place: Place, bindings: &[plan::BufferId]) -> Option<(u32, u32)> {
+/// Returns the memory number of a reference and the texels of a row; `None` for workgroup memory.
+fn memory_of(place: ReferencePlace, bindings: &[plan::BufferId]) -> Option<(u32, u32)> {
     match place {
-        Place::Binding(binding) => Some((bindings.get(binding as usize).map_or(0, |buffer| buffer.0), 0)),
-        Place::Fixed { memory, width } => Some((memory, width)),
-        Place::Image(_) | Place::Address(_) | Place::Workgroup(..) => None,
+        ReferencePlace::Binding(binding) => {
+            Some((bindings.get(binding as usize).map_or(0, |buffer| buffer.0), 0))
+        }
+        ReferencePlace::Fixed { memory, width } => Some((memory, width)),
+        ReferencePlace::Image(_) | ReferencePlace::Address(_) | ReferencePlace::Workgroup(..) => None,
     }
 }
 
 /// Binds every dispatch, shapes the caches and begins the submission.
 ///
 /// # Errors
-/// When the memory of all workgroups is too large.
+/// Returns an error if the memory of all workgroups is too large.
 pub(super) fn bind(
     steps: &[Step],
     families: &[u32],
@@ -121,18 +123,18 @@ pub(super) fn bind(
     (buffers, host_visible): (&[(u32, u32)], &[bool]),
     machine: &mut Machine,
     seed: u64,
-) -> Result<(Vec<Dispatch>, Layout), DeviceError> {
+) -> Result<(Vec<DispatchState>, Layout), DeviceError> {
     let mut layout = Layout::default();
-    let mut dispatches: Vec<Dispatch> = Vec::new();
-    // A reference is what a buffer is called: kernels that call it by one name mean one reference.
+    let mut dispatches: Vec<DispatchState> = Vec::new();
+    // A reference is identified by its buffer's name: kernels with the same name for it share one reference.
     let mut references: BTreeMap<(u32, String), usize> = BTreeMap::new();
     let (mut homes, mut lowest, mut classes) = (Vec::new(), Vec::new(), Vec::new());
-    // By reference: the one scope of its accesses, where it is calm.
+    // By reference: the scope of its accesses, if that is uniform.
     let mut calm: Vec<Option<u8>> = Vec::new();
     let mut of_host: Vec<bool> = Vec::new();
     let (mut invocations, mut subgroups, mut workgroups) = (0u32, 0u32, 0u32);
     let mut next = buffers.iter().map(|(first, words)| first + words).max().unwrap_or(1);
-    // By buffer: how many references, and whether all stay at the device's level.
+    // By buffer: the number of references, and whether all accesses are at device level.
     let mut uses: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
     for (number, step) in steps.iter().enumerate() {
         let (Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. }) = step else {
@@ -202,10 +204,10 @@ pub(super) fn bind(
                     layout.parents[1].push(workgroups + group);
                 }
             }
-            dispatches.push(Dispatch {
+            dispatches.push(DispatchState {
                 program,
                 parameters: parameters.clone(),
-                bound: Vec::new(),
+                bindings: Vec::new(),
                 first_workgroup: workgroups,
                 workgroups: along,
             });
@@ -227,7 +229,7 @@ pub(super) fn bind(
                         let (base, words) = buffers.get(buffer as usize).copied().unwrap_or((0, 0));
                         (buffer, base, words, 0, MEMORY, width)
                     }
-                    (None, Place::Workgroup(first, words)) => (
+                    (None, ReferencePlace::Workgroup(first, words)) => (
                         u32::MAX - dispatch.first_workgroup,
                         next + first,
                         words,
@@ -240,14 +242,15 @@ pub(super) fn bind(
             let (sharers, shallow) = uses.get(&buffer).copied().unwrap_or((1, false));
             let direct = reference.write_only && sharers == 1;
             if shallow && home == MEMORY {
-                // Only atomics of the widest scope, and no two references to one location: nothing is ever cached.
+                // Only atomics of the widest scope, and no two references to one location: nothing is ever
+                // cached.
                 home = DEVICE;
             }
             let fresh = homes.len();
             let global = *references.entry((buffer, reference.name.clone())).or_insert(fresh);
             if global == fresh {
                 homes.push(home);
-                // What goes straight to memory is in no cache.
+                // References with direct stores are in no cache.
                 lowest.push(if direct { home } else { reference.lowest });
                 classes.push(reference.class);
                 of_host.push(host_visible.get(buffer as usize) == Some(&true));
@@ -260,7 +263,14 @@ pub(super) fn bind(
             if !direct && reference.lowest == 0 {
                 cached.push(global);
             }
-            dispatch.bound.push(Bound { reference: global, base, each_workgroup, words, width, direct });
+            dispatch.bindings.push(BoundReference {
+                reference: global,
+                base,
+                each_workgroup,
+                words,
+                width,
+                direct,
+            });
         }
         next = program
             .workgroup_words
@@ -287,13 +297,13 @@ pub(super) fn bind(
         classes,
         wide: programs.iter().any(|program| program.memory.iter().any(|op| op.bytes == 8)),
     };
-    machine.begin(subgroups as usize, workgroups as usize, seed);
+    machine.begin_submission(subgroups as usize, workgroups as usize, seed);
     machine.memory.words.resize(next as usize, 0);
     machine.memory.reshape(shape, invocations as usize);
     for (dispatch, launch) in dispatches.iter().zip(&layout.launches) {
         let sections = programs.get(dispatch.program).is_some_and(|program| program.sections.is_some());
         if let Some(shaded) = launch.shaded.as_ref().filter(|_| sections) {
-            machine.sections.add(shaded.in_order(launch.first_invocation).into_iter());
+            machine.sections.add_fragments(shaded.in_order(launch.first_invocation).into_iter());
         }
     }
     for (dispatch, launch) in dispatches.iter().zip(&layout.launches) {
@@ -303,15 +313,15 @@ pub(super) fn bind(
     Ok((dispatches, layout))
 }
 
-/// Workgroup memory holds anything when a workgroup begins, except where its module says that it is zero.
+/// Fills workgroup memory with arbitrary values, except where the module zero-initializes it.
 fn begin_workgroups(
     program: &Program,
-    dispatch: &Dispatch,
+    dispatch: &DispatchState,
     workgroups: u32,
     machine: &mut Machine,
     random: &mut Random,
 ) {
-    for (reference, bound) in program.references.iter().zip(&dispatch.bound) {
+    for (reference, bound) in program.references.iter().zip(&dispatch.bindings) {
         if bound.each_workgroup == 0 {
             continue;
         }
@@ -325,12 +335,12 @@ fn begin_workgroups(
 }
 
 impl Layout {
-    /// The waves of the dispatches of a phase: invocations that play the same are together, `most` of them at most.
+    /// Builds the waves of the dispatches of a phase: up to `most` invocations with the same role share one.
     pub fn waves(
         &self,
         steps: &[usize],
         programs: &[Program],
-        dispatches: &[Dispatch],
+        dispatches: &[DispatchState],
         machine: &mut Machine,
         most: usize,
     ) -> Vec<Wave> {
@@ -341,8 +351,8 @@ impl Layout {
             let most = if program.alone { 1 } else { most };
             let all = self.invocations(number, dispatch, machine);
             if program.sections.is_some() {
-                // None waits for another fragment of its own wave.
-                let before = |who: &Invocation| machine.sections.before(who.0[0]);
+                // Fragments of one wave must not wait for each other.
+                let before = |who: &Invocation| machine.sections.count_predecessors(who.0[0]);
                 let mut all: Vec<_> = all.into_iter().map(|who| (before(&who), who)).collect();
                 all.sort_by_key(|(before, _)| *before);
                 for same in all.chunk_by(|left, right| left.0 == right.0) {
@@ -354,7 +364,7 @@ impl Layout {
                 let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
                 for some in all.chunks(LANES) {
                     let mut wave = wave(number, program, some, machine.fault());
-                    let keys = wave.keys(&mut machine.surroundings(program, dispatch));
+                    let keys = wave.collect_role_keys(&mut machine.wave_context(program, dispatch));
                     keyed.extend(keys.into_iter().zip(some.iter().copied()));
                 }
                 keyed.sort_by(|left, right| left.0.cmp(&right.0));
@@ -371,19 +381,19 @@ impl Layout {
         waves
     }
 
-    /// Path and place of every invocation of a dispatch.
-    fn invocations(&self, number: usize, dispatch: &Dispatch, machine: &mut Machine) -> Vec<Invocation> {
+    /// Returns the caches and position of every invocation of a dispatch.
+    fn invocations(&self, number: usize, dispatch: &DispatchState, machine: &mut Machine) -> Vec<Invocation> {
         let Some(launch) = self.launches.get(number) else { return Vec::new() };
         let mut all = Vec::with_capacity(launch.invocations as usize);
         for group in 0..launch.workgroups() {
             let workgroup = dispatch.first_workgroup + group;
             let size = launch.size.min(launch.invocations - group * launch.size);
-            machine.meet(WORKGROUP, workgroup, size);
+            machine.add_barrier_group(WORKGROUP, workgroup, size);
             for local in 0..size {
                 let subgroup = launch.first_subgroup + group * launch.in_each() + local / SUBGROUP_SIZE;
                 let lane = local % SUBGROUP_SIZE;
                 if lane == 0 {
-                    machine.meet(SUBGROUP, subgroup, (size - local).min(SUBGROUP_SIZE));
+                    machine.add_barrier_group(SUBGROUP, subgroup, (size - local).min(SUBGROUP_SIZE));
                 }
                 let family = self.parents[2].get(workgroup as usize).copied().unwrap_or(0);
                 let number = group * launch.size + local;
@@ -398,9 +408,9 @@ impl Layout {
         all
     }
 
-    /// Puts garbage into some memory that kernels read; a fault.
-    pub fn spoil(&self, dispatches: &[Dispatch], machine: &mut Machine) {
-        for bound in dispatches.iter().flat_map(|dispatch| &dispatch.bound) {
+    /// Corrupts memory that kernels read; for a fault.
+    pub fn spoil(&self, dispatches: &[DispatchState], machine: &mut Machine) {
+        for bound in dispatches.iter().flat_map(|dispatch| &dispatch.bindings) {
             if bound.direct || bound.each_workgroup > 0 {
                 continue;
             }

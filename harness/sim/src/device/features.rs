@@ -1,6 +1,6 @@
-//! What the machine has, in Vulkan's names.
+//! The Vulkan features that the machine supports.
 
-/// Vulkan's names of what the machine has.
+/// Vulkan names of the supported features.
 pub(super) const FEATURES: [&str; 62] = [
     "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT",
     "VK_SUBGROUP_FEATURE_BALLOT_BIT",

@@ -1,4 +1,4 @@
-//! The steps of a plan as phases: what runs together, and what caches do between.
+//! Translates the steps of a plan into phases: which dispatches run together, and what caches do in between.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,34 +8,34 @@ use super::bind;
 use crate::fault::Fault;
 use crate::random::Random;
 
-/// A step as the machine takes it.
+/// A phase of a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Dispatches, by step, that nothing orders.
+    /// Unordered dispatches, by step.
     Run(Vec<usize>),
-    /// Every word of a buffer.
+    /// Fills a buffer with a word.
     Fill(BufferId, u32),
-    /// The first words of one piece of memory to another: by number, buffers before images.
+    /// Copies words from one memory to another: numbered with buffers before images.
     Copy { from: u32, to: u32, words: u32 },
-    /// What went before has ended; whether its writes are made available, and what is available visible.
+    /// An execution dependency, with its availability and visibility operations.
     Order { available: bool, visible: bool },
-    /// Moves what is available to the host to the device, or the other way.
+    /// A memory domain operation: from the device to the host, or the reverse.
     Domain { to_host: bool },
-    /// Threads of the host, and their batches with the queue of each.
+    /// Host threads, and their batches with the queue of each.
     Hosts(Vec<(QueueId, Vec<Phase>)>),
-    /// Beside threads of the host: a semaphore reaches a value.
+    /// Next to host threads: a semaphore reaches a value.
     Signal(SemaphoreId, u32),
-    /// Beside threads of the host: the queue goes on once a semaphore has reached a value.
+    /// Next to host threads: the queue waits until a semaphore has reached a value.
     Await(SemaphoreId, u32),
 }
 
-/// Whether queues go on each for itself, so that there are orders to draw.
+/// Returns true if queues advance independently, so that their order is random.
 pub(super) fn is_drawn(plan: &Plan) -> bool {
     plan.queues.len() > 1 && plan.hosts.is_none()
 }
 
-/// An order of the steps: that of each queue, waits for semaphores behind the signals that end them, and nothing across a wait of the
-/// host. Without orders to draw the one in which they stand.
+/// Returns an order of the steps: it keeps each queue's order, puts semaphore waits after their signals, and
+/// moves nothing across a host wait. If no order is random, it is the plan's order.
 fn order(plan: &Plan, random: &mut Random) -> Vec<usize> {
     if !is_drawn(plan) {
         return (0..plan.steps.len()).collect();
@@ -75,7 +75,7 @@ fn order(plan: &Plan, random: &mut Random) -> Vec<usize> {
     order
 }
 
-/// The steps as phases: what stands together without a step between runs together.
+/// Translates the steps into phases: adjacent dispatches without a step in between run together.
 pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: &mut Random) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     let mut joined = false;
@@ -84,10 +84,10 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
     let copy = |phases: &mut Vec<Phase>, (from, to): (u32, u32), words: u32| {
         phases.push(Phase::Order { available: true, visible: false });
         phases.push(Phase::Copy { from, to, words });
-        // What caches still hold of an image is older than what the copy has put there.
+        // Caches may still hold older image data than the copy has written.
         phases.push(Phase::Order { available: false, visible: true });
     };
-    // What stands before threads of the host, and the batches before the one that is made.
+    // Phases before the host threads start, and the batches before the current one.
     let (mut outer, mut batches): (Vec<Phase>, Vec<(QueueId, Vec<Phase>)>) = (Vec::new(), Vec::new());
     let orders = ordering(plan);
     for number in order(plan, random) {
@@ -125,8 +125,8 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                     _ => phases.push(Phase::Run(vec![number])),
                 }
             }
-            // Nothing is ordered by how commands are recorded and submitted. Who owns memory is checked before; what a transfer publishes
-            // the semaphore does that stands between its halves.
+            // Recording and submission order nothing. Ownership was validated earlier; the semaphore between
+            // the halves of a transfer publishes its writes.
             Step::CommandBuffer { .. }
             | Step::Submit { .. }
             | Step::Release { .. }
@@ -142,7 +142,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
             {
                 together = joined;
             }
-            // The host may wait for it.
+            // A host thread may wait for it.
             Step::Signal { semaphore, value, .. } if fault == Fault::DependencyIgnored => match plan.hosts {
                 Some(_) => phases.push(Phase::Signal(*semaphore, *value)),
                 None => together = joined,
@@ -153,9 +153,9 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
             {
                 together = joined;
             }
-            // It stands on no way from what was launched to what is launched: it orders nothing.
+            // It is on no path between two launches, so it orders nothing.
             Step::Dependency { .. } if !orders.contains(&number) => together = joined,
-            // What an event orders is ordered where its wait ends.
+            // An event orders commands at its wait, not where it is set.
             Step::Dependency { kind: DependencyKind::Set(_), .. } => together = joined,
             Step::Barrier { .. } | Step::ToHost { .. } | Step::HostWait { .. } => {
                 phases.push(Phase::Order { available: !kept, visible: true });
@@ -166,7 +166,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                     Fault::MemoryAccessIgnored => step_available.intersects(Accesses::SHADER_WRITE),
                     _ => step_available.covers_writes(),
                 };
-                // What is written needs no visibility: a dirty line holds nothing old.
+                // Written words need no visibility operation: a dirty line holds no stale data.
                 let (source, target) = (*step_available, *visible);
                 if source.intersects(Accesses::HOST_WRITE) {
                     phases.push(Phase::Domain { to_host: false });
@@ -187,7 +187,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                 if plan.hosts.is_some() {
                     phases.push(Phase::Await(*semaphore, *value));
                 }
-                // What a held batch was derived from says itself what is visible.
+                // Without in-order batches, the plan's own dependencies define what is visible.
                 if plan.hosts.as_ref().is_none_or(|hosts| hosts.in_order) {
                     phases.push(Phase::Order { available: false, visible: true });
                 }
@@ -198,13 +198,13 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
     phases
 }
 
-/// The stage of what a step launches.
+/// Returns the shader stage that a step launches.
 fn stage<'p>(plan: &'p Plan, step: &Step) -> Option<&'p plan::Stage> {
     let (kernel, _) = bind::launched(step)?;
     plan.kernels.get(kernel).map(|kernel| &kernel.stage)
 }
 
-/// A dependency of a queue: where it begins and where it has ended, the stages that it waits for and those that wait.
+/// A dependency of a queue: its begin and end, and its source and target stages.
 struct Dependency {
     queue: QueueId,
     opens: usize,
@@ -213,8 +213,8 @@ struct Dependency {
     target: Stages,
 }
 
-/// The steps of dependencies that stand on a way from what is launched before to what is launched behind: by stages, from one to the
-/// next where they meet.
+/// Returns the dependency steps on a path from an earlier launch to a later one. A path joins dependencies
+/// whose stages intersect.
 fn ordering(plan: &Plan) -> Vec<usize> {
     let opened = |event: u32| {
         let is_set = |step: &Step| matches!(step, Step::Dependency { kind: DependencyKind::Set(own), .. } if *own == event);
@@ -233,13 +233,13 @@ fn ordering(plan: &Plan) -> Vec<usize> {
             Some(Dependency { queue: *queue, opens, closes, source, target })
         })
         .collect();
-    // What comes behind the first that is given to the host is ordered by that, and leads nowhere.
+    // Everything after the first transfer to the host is ordered by that transfer and starts no path.
     let before = plan.steps.iter().take_while(|step| !matches!(step, Step::ToHost { .. }));
     let launches: Vec<(usize, QueueId, Stages)> = (0..)
         .zip(before)
         .filter_map(|(number, step)| Some((number, step.queue(), launched_stages(plan, step)?)))
         .collect();
-    // The host is on its way always; beside its threads batches need not be in the order of the steps.
+    // The host is always active; next to host threads, batches may run in another order than the steps.
     let launched = |wanted: &dyn Fn(usize) -> bool, queue: QueueId, stages: Stages| {
         plan.hosts.as_ref().is_some_and(|hosts| !hosts.in_order)
             || stages.intersects(Stages::HOST)
@@ -250,7 +250,7 @@ fn ordering(plan: &Plan) -> Vec<usize> {
     let meet = |from: &Dependency, to: &Dependency| {
         from.queue == to.queue && from.closes < to.opens && from.target.intersects(to.source)
     };
-    // They stand in the order in which they end.
+    // Dependencies are sorted by their end.
     let mut starts: Vec<bool> = Vec::with_capacity(dependencies.len());
     for own in &dependencies {
         let reached = dependencies.iter().zip(&starts).any(|(other, starts)| *starts && meet(other, own));
@@ -266,7 +266,7 @@ fn ordering(plan: &Plan) -> Vec<usize> {
     both.filter(|(_, (starts, ends))| **starts && **ends).map(|(own, _)| own.closes).collect()
 }
 
-/// The stages of what a step launches; fills and copies are transfers.
+/// Returns the stages of a step's launch; fills and copies are transfers.
 fn launched_stages(plan: &Plan, step: &Step) -> Option<Stages> {
     match step {
         Step::Fill { .. } | Step::Copy { .. } | Step::ToImage { .. } | Step::FromImage { .. } => {
@@ -276,7 +276,7 @@ fn launched_stages(plan: &Plan, step: &Step) -> Option<Stages> {
     }
 }
 
-/// Whether fragments were shaded just before, and the next that is launched are fragments again.
+/// Returns true if fragments were shaded immediately before, and the next launch shades fragments again.
 fn between_fragments(plan: &Plan, (before, after): (&[Step], &[Step])) -> bool {
     let fragments = |stage: Option<&plan::Stage>| stage.is_some_and(|stage| stage.set() == Stages::FRAGMENT);
     fragments(before.iter().rev().find_map(|step| stage(plan, step)))

@@ -1,13 +1,14 @@
-//! What only the whole kernel tells: what its references are, which loops are outermost, which operations wait for which.
+//! The last lowering pass: computes what depends on the whole kernel, such as reference properties, outermost
+//! loops and preserved program order.
 
-use super::{Lowering, Meaning};
+use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::module::LoadError;
 use crate::order;
-use crate::program::{DEVICE, MemoryOp, Op, Place, Program, Wait};
+use crate::program::{DEVICE, MemoryOp, Op, Program, ReferencePlace, Wait};
 
 impl Lowering<'_> {
-    /// The program, once all of the kernel is known.
+    /// Finishes the program after all of the kernel is lowered.
     pub(super) fn finish(mut self, fault: Fault) -> Result<Program, LoadError> {
         self.mark_outermost_loops();
         self.split_barriers(fault);
@@ -27,7 +28,7 @@ impl Lowering<'_> {
             let is_among = |decorated: &[u32]| {
                 self.module.variables.iter().any(|variable| {
                     decorated.contains(&variable.id)
-                        && matches!(self.meanings.get(&variable.id), Some(Meaning::Whole { reference, .. }) if usize::from(*reference) == number)
+                        && matches!(self.meanings.get(&variable.id), Some(LoweredValue::Whole { reference, .. }) if usize::from(*reference) == number)
                 })
             };
             let declared_alone = !is_among(&self.module.aliased);
@@ -35,7 +36,7 @@ impl Lowering<'_> {
             let plain = |op: &&MemoryOp| {
                 !op.is_read() && !op.is_atomic() && op.private && !op.available && op.bytes == 4
             };
-            let binding = matches!(reference.place, Place::Binding(_));
+            let binding = matches!(reference.place, ReferencePlace::Binding(_));
             reference.write_only = declared_alone && binding && own.iter().all(plain);
             reference.aliased = self.indices.iter().any(|(id, own)| {
                 usize::from(*own) == number
@@ -48,7 +49,7 @@ impl Lowering<'_> {
             .map(|pair| {
                 let (earlier, later) = (program.memory.get(pair / count), program.memory.get(pair % count));
                 match (earlier, later) {
-                    (Some(earlier), Some(later)) => order::wait(earlier, later, fault),
+                    (Some(earlier), Some(later)) => order::required_wait(earlier, later, fault),
                     _ => Wait::Always,
                 }
             })
@@ -56,7 +57,7 @@ impl Lowering<'_> {
         Ok(self.program)
     }
 
-    /// A round ends where the loop is in no other loop.
+    /// Marks the back edges of loops that are in no other loop: they end rounds.
     fn mark_outermost_loops(&mut self) {
         let program = &self.program;
         let mut back: Vec<(u32, u32, usize)> = Vec::new();

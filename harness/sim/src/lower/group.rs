@@ -1,4 +1,4 @@
-//! Subgroup operations.
+//! Lowers subgroup operations.
 
 use arithmetic::Instruction;
 use rspirv::dr::Operand;
@@ -6,15 +6,15 @@ use rspirv::spirv::{GlslStd450Op, GroupOperation, Op as SpirvOp, Scope};
 
 use super::Lowering;
 use crate::device::SUBGROUP_SIZE;
-use crate::module::{LoadError, Placed, malformed};
+use crate::module::{LoadError, LocatedInstruction, malformed_module};
 use crate::program::{BallotKind, Binary, Group, GroupKind, GroupSpan, NONE, Op, Reduction, Register};
 
-/// Whether an instruction is a subgroup operation that the machine has.
+/// Returns true if an instruction is a supported subgroup operation.
 pub(super) fn is_group(op: SpirvOp) -> bool {
     simple(op).is_some() || reduction(op).is_some() || ballot(op)
 }
 
-/// What an operation without a scan is.
+/// Returns the kind of an operation that is not a scan or reduction.
 fn simple(op: SpirvOp) -> Option<GroupKind> {
     Some(match op {
         SpirvOp::GroupNonUniformElect => GroupKind::Elect,
@@ -35,7 +35,7 @@ fn simple(op: SpirvOp) -> Option<GroupKind> {
     })
 }
 
-/// Whether a lane does it by itself with the ballot of its subgroup.
+/// Returns true if a lane computes it alone from the ballot of its subgroup.
 fn ballot(op: SpirvOp) -> bool {
     matches!(
         op,
@@ -47,7 +47,7 @@ fn ballot(op: SpirvOp) -> bool {
     )
 }
 
-/// The instruction that a reduction or a scan does again and again.
+/// Returns the binary instruction that a reduction or scan repeats.
 fn reduction(op: SpirvOp) -> Option<Instruction> {
     let (core, extended) = (Instruction::Core, Instruction::Extended);
     Some(match op {
@@ -72,46 +72,53 @@ fn reduction(op: SpirvOp) -> Option<Instruction> {
 }
 
 impl Lowering<'_> {
-    /// Where lanes of a subgroup come to a barrier that others may not come to: the register with the number of their meeting.
+    /// Emits the reconvergence at a barrier in divergent control flow; returns the register with the id of
+    /// the lanes that meet.
     pub(super) fn comes_together(&mut self) -> Register {
         let to = self.register();
         self.program.ops.push(Op::Group(Group { kind: GroupKind::Meet, to, value: NONE, argument: NONE }));
         to
     }
 
-    /// A subgroup operation on words.
-    pub(super) fn group(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let lacks = |what: &str| LoadError::Lacks(format!("Op{:?} {what}", placed.op()));
-        if self.constant(placed, placed.id(0)?)? != Scope::Subgroup as u32 {
+    /// Lowers a subgroup operation on words.
+    pub(super) fn group(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let lacks = |what: &str| LoadError::Lacks(format!("Op{:?} {what}", placed.opcode()));
+        if self.constant(placed, placed.id_operand(0)?)? != Scope::Subgroup as u32 {
             return Err(lacks("of another scope than the subgroup's"));
         }
-        let to = self.late(placed, placed.result()?)?;
-        if ballot(placed.op()) {
+        let to = self.late(placed, placed.result_id()?)?;
+        if ballot(placed.opcode()) {
             return self.ballot(placed, to);
         }
         let operands = placed.instruction.operands.len();
-        let (kind, first) = match reduction(placed.op()) {
+        let (kind, first) = match reduction(placed.opcode()) {
             Some(of) => {
                 let span = match placed.instruction.operands.get(1) {
                     Some(Operand::GroupOperation(GroupOperation::Reduce)) => GroupSpan::Reduce,
                     Some(Operand::GroupOperation(GroupOperation::InclusiveScan)) => GroupSpan::Inclusive,
                     Some(Operand::GroupOperation(GroupOperation::ExclusiveScan)) => GroupSpan::Exclusive,
                     Some(Operand::GroupOperation(GroupOperation::ClusteredReduce)) => {
-                        GroupSpan::Clustered(self.constant(placed, placed.id(3)?)?)
+                        GroupSpan::Clustered(self.constant(placed, placed.id_operand(3)?)?)
                     }
                     _ => return Err(lacks("over partitions")),
                 };
-                let shape =
-                    self.types.get(&placed.id(2)?).and_then(|ty| self.module.shapes(*ty).first().copied());
+                let shape = self
+                    .types
+                    .get(&placed.id_operand(2)?)
+                    .and_then(|ty| self.module.shapes(*ty).first().copied());
                 let shape = shape.ok_or_else(|| lacks("of what is no number"))?;
                 (GroupKind::Scan(span, Reduction { of, shape }), 2)
             }
-            None => (simple(placed.op()).ok_or_else(|| malformed(placed.word, "no subgroup operation"))?, 1),
+            None => (
+                simple(placed.opcode())
+                    .ok_or_else(|| malformed_module(placed.word, "no subgroup operation"))?,
+                1,
+            ),
         };
-        let value = if operands > first { Some(placed.id(first)?) } else { None };
+        let value = if operands > first { Some(placed.id_operand(first)?) } else { None };
         let mut argument = NONE;
         if operands > first + 1 && !matches!(kind, GroupKind::Scan(..)) {
-            let id = placed.id(first + 1)?;
+            let id = placed.id_operand(first + 1)?;
             if self.width_of(id) != 1 {
                 return Err(lacks("with such an argument"));
             }
@@ -119,7 +126,7 @@ impl Lowering<'_> {
         }
         let kind = match kind {
             GroupKind::Rotate { .. } if operands > 3 => {
-                GroupKind::Rotate { cluster: self.constant(placed, placed.id(3)?)? }
+                GroupKind::Rotate { cluster: self.constant(placed, placed.id_operand(3)?)? }
             }
             GroupKind::Rotate { .. } => GroupKind::Rotate { cluster: SUBGROUP_SIZE },
             kind => kind,
@@ -130,7 +137,7 @@ impl Lowering<'_> {
         };
         let (first, width) = (self.value(placed, id)?, self.width_of(id));
         if kind != GroupKind::AllEqual {
-            // Numbers are reduced whole; what is handed on is so word by word.
+            // Reductions combine whole numbers; other operations move each word on its own.
             let one = |word| Group { kind, to: to + word, value: first + word, argument };
             let step = if one(0).is_wide() { 2 } else { 1 };
             self.program.ops.extend((0..width).step_by(step).map(|word| Op::Group(one(word))));
@@ -148,10 +155,10 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// What a lane does with a ballot.
-    fn ballot(&mut self, placed: &Placed, to: Register) -> Result<(), LoadError> {
-        let counts = placed.op() == SpirvOp::GroupNonUniformBallotBitCount;
-        let kind = match (placed.op(), placed.instruction.operands.get(1)) {
+    /// Lowers a ballot query.
+    fn ballot(&mut self, placed: &LocatedInstruction, to: Register) -> Result<(), LoadError> {
+        let counts = placed.opcode() == SpirvOp::GroupNonUniformBallotBitCount;
+        let kind = match (placed.opcode(), placed.instruction.operands.get(1)) {
             (SpirvOp::GroupNonUniformInverseBallot, _) => BallotKind::Inverse,
             (SpirvOp::GroupNonUniformBallotBitExtract, _) => BallotKind::Bit,
             (SpirvOp::GroupNonUniformBallotFindLSB, _) => BallotKind::Lowest,
@@ -159,11 +166,12 @@ impl Lowering<'_> {
             (_, Some(Operand::GroupOperation(GroupOperation::Reduce))) => BallotKind::Count,
             (_, Some(Operand::GroupOperation(GroupOperation::InclusiveScan))) => BallotKind::CountUpTo,
             (_, Some(Operand::GroupOperation(GroupOperation::ExclusiveScan))) => BallotKind::CountBefore,
-            _ => return Err(malformed(placed.word, "a count of another kind")),
+            _ => return Err(malformed_module(placed.word, "a count of another kind")),
         };
         let at = if counts { 2 } else { 1 };
-        let ballot = self.value(placed, placed.id(at)?)?;
-        let argument = if kind == BallotKind::Bit { self.value(placed, placed.id(at + 1)?)? } else { NONE };
+        let ballot = self.value(placed, placed.id_operand(at)?)?;
+        let argument =
+            if kind == BallotKind::Bit { self.value(placed, placed.id_operand(at + 1)?)? } else { NONE };
         self.program.ops.push(Op::Ballot { kind, to, ballot, argument });
         Ok(())
     }

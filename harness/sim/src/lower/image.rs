@@ -1,36 +1,36 @@
-//! Images: texels as words behind coordinates.
+//! Lowers image operations: texels are words at coordinates.
 
 use arithmetic::{Instruction, Kind as NumberKind, NumberShape};
 use rspirv::dr::Operand;
 use rspirv::spirv::{ImageOperands, Op as SpirvOp};
 
-use super::{Lowering, Meaning};
-use crate::module::{LoadError, Placed, Type, malformed};
-use crate::program::{Application, IMAGE, Kind, MemoryOp, NONE, Op, Register};
+use super::{LoweredValue, Lowering};
+use crate::module::{LoadError, LocatedInstruction, SpirvType, malformed_module};
+use crate::program::{Application, IMAGE, MemoryOp, MemoryOpKind, NONE, Op, Register};
 
-/// A texel as it lies in memory.
+/// The shape of a texel in memory.
 const WORD: NumberShape = NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 };
 
-/// A texel as shaders see it.
+/// Returns the shape of a texel in the shader.
 fn texel_shape(float: bool) -> NumberShape {
     NumberShape { kind: if float { NumberKind::Float } else { NumberKind::Integer }, rows: 4, ..WORD }
 }
 
-/// Whether an instruction is about texels.
+/// Returns true if an instruction accesses texels.
 pub(super) fn is_image(op: SpirvOp) -> bool {
     matches!(op, SpirvOp::ImageRead | SpirvOp::ImageWrite | SpirvOp::ImageTexelPointer)
 }
 
 impl Lowering<'_> {
-    /// The addresses of texels that are read at these coordinates.
-    pub(super) fn early_texels(&mut self, placed: &Placed) -> Result<(), LoadError> {
+    /// Emits the addresses of texels that are read at these coordinates.
+    pub(super) fn early_texels(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let Some(id) = placed.instruction.result_id else { return Ok(()) };
         for (variable, to) in self.early_texels.get(&id).cloned().unwrap_or_default() {
-            let Meaning::Image { reference, dimensions, .. } = self.meaning(placed, variable)? else {
+            let LoweredValue::Image { reference, dimensions, .. } = self.meaning(placed, variable)? else {
                 continue;
             };
             let column = self.late(placed, id)?;
-            // What is still being loaded is not known early.
+            // A coordinate that is still being loaded is not known early.
             if self.width_of(id) == dimensions && !self.loaded.contains(&column) {
                 let row = if dimensions == 2 { column + 1 } else { NONE };
                 self.program.ops.push(Op::Texel { to, reference, column, row });
@@ -39,19 +39,21 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A read or write of a texel, the pointer to one, or how many there are.
-    pub(super) fn image(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let Meaning::Image { reference, dimensions, format } = self.meaning(placed, placed.id(0)?)? else {
-            return Err(malformed(placed.word, "an operand that is no image"));
+    /// Lowers a texel read or write, a texel pointer, or a size query.
+    pub(super) fn image(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let LoweredValue::Image { reference, dimensions, format } =
+            self.meaning(placed, placed.id_operand(0)?)?
+        else {
+            return Err(malformed_module(placed.word, "an operand that is no image"));
         };
-        if placed.op() == SpirvOp::ImageQuerySize {
-            let to = self.late(placed, placed.result()?)?;
+        if placed.opcode() == SpirvOp::ImageQuerySize {
+            let to = self.late(placed, placed.result_id()?)?;
             self.program.ops.push(Op::Size { to, reference, rows: dimensions == 2 });
             return Ok(());
         }
-        let coordinates = placed.id(1)?;
+        let coordinates = placed.id_operand(1)?;
         if self.width_of(coordinates) != dimensions {
-            return Err(malformed(placed.word, "coordinates of another dimension than the image"));
+            return Err(malformed_module(placed.word, "coordinates of another dimension than the image"));
         }
         let column = self.value(placed, coordinates)?;
         let row = if dimensions == 2 { column + 1 } else { NONE };
@@ -59,25 +61,25 @@ impl Lowering<'_> {
             self.indices.push((coordinates, reference));
         }
         let texel = |to: Register| Op::Texel { to, reference, column, row };
-        if placed.op() == SpirvOp::ImageTexelPointer {
+        if placed.opcode() == SpirvOp::ImageTexelPointer {
             let to = self.destination(placed, Some(reference))?;
             self.program.ops.push(texel(to));
             return Ok(());
         }
         let address = self.texels.get(&placed.word).copied().unwrap_or(NONE);
-        if placed.op() == SpirvOp::ImageRead {
-            let to = self.late(placed, placed.result()?)?;
-            let ty = self.module.types.get(&placed.result_type()?);
-            let Some(Type::Vector { element, count: 4 }) = ty else {
+        if placed.opcode() == SpirvOp::ImageRead {
+            let to = self.late(placed, placed.result_id()?)?;
+            let ty = self.module.types.get(&placed.result_type_id()?);
+            let Some(SpirvType::Vector { element, count: 4 }) = ty else {
                 return Err(LoadError::Lacks("OpImageRead of something other than a vector of four".into()));
             };
-            let float = matches!(self.module.types.get(element), Some(Type::Number { float: true, .. }));
+            let float = matches!(self.module.types.get(element), Some(SpirvType::Number { float: true, .. }));
             let one = if float { self.fixed.one_as_float } else { self.fixed.one };
             let (scope, visible, private) =
                 self.texel_access(placed, 2, reference, ImageOperands::MAKE_TEXEL_VISIBLE)?;
             self.program.ops.push(texel(address));
             let op = MemoryOp {
-                kind: Kind::PlainLoad,
+                kind: MemoryOpKind::PlainLoad,
                 reference,
                 class: IMAGE,
                 bytes: 4,
@@ -99,7 +101,7 @@ impl Lowering<'_> {
             }
             return Ok(());
         }
-        let texels = placed.id(2)?;
+        let texels = placed.id_operand(2)?;
         if self.width_of(texels) != 4 {
             return Err(LoadError::Lacks("OpImageWrite of something other than a vector of four".into()));
         }
@@ -118,7 +120,7 @@ impl Lowering<'_> {
             self.texel_access(placed, 3, reference, ImageOperands::MAKE_TEXEL_AVAILABLE)?;
         self.program.ops.push(texel(address));
         let op = MemoryOp {
-            kind: Kind::PlainStore,
+            kind: MemoryOpKind::PlainStore,
             reference,
             class: IMAGE,
             bytes: 4,
@@ -131,7 +133,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// What a format makes of a texel.
+    /// Converts a texel from or to its format.
     fn convert(
         &mut self,
         instruction: Instruction,
@@ -144,10 +146,10 @@ impl Lowering<'_> {
         self.program.ops.push(Op::Apply { number });
     }
 
-    /// Scope, whether the access is available or visible there, whether it is private.
+    /// Returns the scope, availability or visibility, and privacy of a texel access.
     fn texel_access(
         &self,
-        placed: &Placed,
+        placed: &LocatedInstruction,
         at: usize,
         reference: u16,
         coherent: ImageOperands,
@@ -155,13 +157,13 @@ impl Lowering<'_> {
         let bits = match placed.instruction.operands.get(at) {
             Some(Operand::ImageOperands(bits)) => *bits,
             None => ImageOperands::NONE,
-            Some(_) => return Err(malformed(placed.word, "odd image operands")),
+            Some(_) => return Err(malformed_module(placed.word, "odd image operands")),
         };
-        // Texels are as wide as the numbers of a shader: nothing is extended.
+        // Texels are as wide as shader numbers, so sign and zero extension have no effect.
         let extended = ImageOperands::SIGN_EXTEND | ImageOperands::ZERO_EXTEND;
         let known = coherent | extended | ImageOperands::NON_PRIVATE_TEXEL | ImageOperands::VOLATILE_TEXEL;
         if !known.contains(bits) {
-            return Err(LoadError::Lacks(format!("these image operands of Op{:?}", placed.op())));
+            return Err(LoadError::Lacks(format!("these image operands of Op{:?}", placed.opcode())));
         }
         let scope = if bits.contains(coherent) { Some(self.scope(placed, at + 1)?) } else { None };
         Ok(self.coherence(reference, false, scope, bits.contains(ImageOperands::NON_PRIVATE_TEXEL)))

@@ -1,20 +1,20 @@
-//! Loads, stores, atomics and barriers: instructions with their scopes and semantics as memory operations.
+//! Lowers loads, stores, atomics and barriers to memory operations with scopes and semantics.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, MemoryAccess, MemorySemantics, Op as SpirvOp, Scope};
 
-use super::{Lowering, Meaning};
+use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
-use crate::module::{LoadError, Placed, Type, malformed};
+use crate::module::{LoadError, LocatedInstruction, SpirvType, malformed_module};
 use crate::program::{
-    Access, Binary, BuiltIn, DEVICE, IMAGE, INVOCATION, Kind, LaneMask, MemoryOp, NONE, Op, QUEUE_FAMILY,
-    Register, Rmw, SUBGROUP, WORKGROUP, WORKGROUP_MEMORY,
+    Access, Binary, BuiltIn, DEVICE, IMAGE, INVOCATION, LaneMask, MemoryOp, MemoryOpKind, NONE, Op,
+    QUEUE_FAMILY, Register, Rmw, SUBGROUP, WORKGROUP, WORKGROUP_MEMORY,
 };
 
-/// Accesses of a kernel at most.
+/// The maximal number of memory operations in a kernel.
 const MOST_ACCESSES: usize = 4096;
 
-/// Whether an instruction touches memory, or may.
+/// Returns true if an instruction accesses memory, or may.
 pub(super) fn is_memory(op: SpirvOp) -> bool {
     loads(op) && op != SpirvOp::ImageRead
         || matches!(
@@ -30,7 +30,7 @@ pub(super) fn is_memory(op: SpirvOp) -> bool {
         )
 }
 
-/// Whether an instruction's result may come from memory.
+/// Returns true if an instruction's result may come from memory.
 pub(super) fn loads(op: SpirvOp) -> bool {
     matches!(op, SpirvOp::Load | SpirvOp::AtomicLoad | SpirvOp::ImageRead) || rmw(op).is_some()
 }
@@ -55,7 +55,7 @@ fn rmw(op: SpirvOp) -> Option<Rmw> {
     })
 }
 
-/// Memory semantics as far as the machine knows them.
+/// The memory semantics that the machine implements.
 #[derive(Clone, Copy, Default)]
 struct Semantics {
     acquire: bool,
@@ -66,7 +66,7 @@ struct Semantics {
 }
 
 pub(super) const NOTHING: MemoryOp = MemoryOp {
-    kind: Kind::Fence,
+    kind: MemoryOpKind::Fence,
     reference: 0,
     class: 0,
     bytes: 4,
@@ -86,18 +86,18 @@ pub(super) const NOTHING: MemoryOp = MemoryOp {
     read_only: false,
 };
 
-/// Whether a fault leaves nothing of what a half of a split barrier does to memory.
+/// Returns true if a fault removes all memory effects of half of a split barrier.
 fn is_forgotten(half: &MemoryOp, fault: Fault) -> bool {
     match fault {
-        Fault::SplitArrivalRelaxed => half.kind == Kind::Arrive,
-        Fault::SplitWaitRelaxed => half.kind == Kind::Leave,
+        Fault::SplitArrivalRelaxed => half.kind == MemoryOpKind::Arrive,
+        Fault::SplitWaitRelaxed => half.kind == MemoryOpKind::Leave,
         Fault::SplitIgnored => true,
         _ => false,
     }
 }
 
 impl Lowering<'_> {
-    /// Says of halves of split barriers what only the whole kernel tells, and takes away what a fault forgets.
+    /// Completes the halves of split barriers after the kernel is lowered, and removes what a fault drops.
     pub(super) fn split_barriers(&mut self, fault: Fault) {
         let aliased =
             |(id, own): &(u32, u16)| self.indices.iter().any(|(other, of)| other == id && of != own);
@@ -110,12 +110,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// Takes away what a fault forgets of the ends of interlocked sections.
+    /// Removes what a fault drops at the ends of interlocked sections.
     pub(super) fn sections(&mut self, fault: Fault) {
         for op in &mut self.program.memory {
             match (op.kind, fault) {
-                (Kind::SectionBegin { .. }, Fault::SectionBeginAcquiresNothing)
-                | (Kind::SectionEnd, Fault::SectionEndReleasesNothing) => {
+                (MemoryOpKind::SectionBegin { .. }, Fault::SectionBeginAcquiresNothing)
+                | (MemoryOpKind::SectionEnd, Fault::SectionEndReleasesNothing) => {
                     *op = MemoryOp { kind: op.kind, ..NOTHING };
                 }
                 _ => {}
@@ -123,15 +123,15 @@ impl Lowering<'_> {
         }
     }
 
-    /// A load, store, atomic or barrier.
-    pub(super) fn memory(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        match placed.op() {
+    /// Lowers a load, store, atomic or barrier.
+    pub(super) fn memory(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        match placed.opcode() {
             SpirvOp::Load => self.load(placed),
             SpirvOp::Store => self.store(placed),
             SpirvOp::MemoryBarrier => {
-                let op = MemoryOp { kind: Kind::Fence, scope: self.scope(placed, 0)?, ..NOTHING };
+                let op = MemoryOp { kind: MemoryOpKind::Fence, scope: self.scope(placed, 0)?, ..NOTHING };
                 let semantics = self.semantics(placed, 1)?;
-                // Its halves order different things: an older store may sink below a younger load.
+                // The halves order different operations: an older store may sink below a younger load.
                 if semantics.release {
                     let half = Semantics { acquire: false, make_visible: false, ..semantics };
                     self.issue(with(op, half), NONE, NONE, NONE, NONE)?;
@@ -152,8 +152,11 @@ impl Lowering<'_> {
                 let split = op != SpirvOp::ControlBarrier;
                 let semantics = self.semantics(placed, 2)?;
                 if split {
-                    let kind =
-                        if op == SpirvOp::ControlBarrierArriveINTEL { Kind::Arrive } else { Kind::Leave };
+                    let kind = if op == SpirvOp::ControlBarrierArriveINTEL {
+                        MemoryOpKind::Arrive
+                    } else {
+                        MemoryOpKind::Leave
+                    };
                     let half = MemoryOp { kind, execution, split, scope: self.scope(placed, 1)?, ..NOTHING };
                     self.issue(with(half, semantics), NONE, NONE, NONE, NONE)?;
                     return Ok(());
@@ -164,17 +167,30 @@ impl Lowering<'_> {
                 let op = MemoryOp { execution, tangled, scope: self.scope(placed, 1)?, ..NOTHING };
                 let arrive = Semantics { acquire: false, make_visible: false, ..semantics };
                 let leave = Semantics { release: false, make_available: false, ..semantics };
-                self.issue(with(MemoryOp { kind: Kind::Arrive, ..op }, arrive), NONE, NONE, meeting, NONE)?;
-                self.issue(with(MemoryOp { kind: Kind::Leave, ..op }, leave), NONE, NONE, meeting, NONE)?;
+                self.issue(
+                    with(MemoryOp { kind: MemoryOpKind::Arrive, ..op }, arrive),
+                    NONE,
+                    NONE,
+                    meeting,
+                    NONE,
+                )?;
+                self.issue(
+                    with(MemoryOp { kind: MemoryOpKind::Leave, ..op }, leave),
+                    NONE,
+                    NONE,
+                    meeting,
+                    NONE,
+                )?;
                 Ok(())
             }
             op @ (SpirvOp::BeginInvocationInterlockEXT | SpirvOp::EndInvocationInterlockEXT) => {
                 let ordered = self.module.sections;
                 let ordered =
-                    ordered.ok_or_else(|| malformed(placed.word, "a section of no execution mode"))?;
+                    ordered.ok_or_else(|| malformed_module(placed.word, "a section of no execution mode"))?;
                 let begins = op == SpirvOp::BeginInvocationInterlockEXT;
-                let kind = if begins { Kind::SectionBegin { ordered } } else { Kind::SectionEnd };
-                // Its scope holds fragments of the draw, wherever they run.
+                let kind =
+                    if begins { MemoryOpKind::SectionBegin { ordered } } else { MemoryOpKind::SectionEnd };
+                // The scope covers all fragments of the draw, on any subgroup or workgroup.
                 let end = MemoryOp { kind, scope: QUEUE_FAMILY, mask: 1 | 1 << IMAGE, ..NOTHING };
                 self.issue(MemoryOp { acquire: begins, release: !begins, ..end }, NONE, NONE, NONE, NONE)?;
                 Ok(())
@@ -183,51 +199,51 @@ impl Lowering<'_> {
         }
     }
 
-    fn load(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let (ty, result) = (placed.result_type()?, placed.result()?);
-        let source = self.meaning(placed, placed.id(0)?)?;
-        if let Meaning::Image { .. } = source {
+    fn load(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let (ty, result) = (placed.result_type_id()?, placed.result_id()?);
+        let source = self.meaning(placed, placed.id_operand(0)?)?;
+        if let LoweredValue::Image { .. } = source {
             self.meanings.insert(result, source);
             return Ok(());
         }
         let to = self.late(placed, result)?;
         let width = self.width_of(result);
         match source {
-            Meaning::Variable(from) => {
+            LoweredValue::Variable(from) => {
                 self.wait_for(from);
                 self.copy(to, from, width);
             }
-            Meaning::Element { first, offset, index, words } => {
+            LoweredValue::Element { first, offset, index, words } => {
                 for word in 0..width {
                     let (to, offset) = (to + word, offset + word);
                     self.program.ops.push(Op::Pick { to, from: first, offset, index, words });
                 }
             }
-            Meaning::Handed => self.program.ops.push(Op::BuiltIn { to, built_in: BuiltIn::Handed }),
-            Meaning::Parameters => self.load_parameters(placed, (0, NONE), ty, to)?,
-            Meaning::Parameter { bytes, index } => {
+            LoweredValue::Handed => self.program.ops.push(Op::BuiltIn { to, built_in: BuiltIn::Handed }),
+            LoweredValue::Parameters => self.load_parameters(placed, (0, NONE), ty, to)?,
+            LoweredValue::Parameter { bytes, index } => {
                 self.load_parameters(placed, (bytes, index), ty, to)?;
                 if width == 2 && index == NONE {
                     self.addresses.insert(result, bytes / 4);
                 }
             }
-            Meaning::Input(built_in) => {
+            LoweredValue::Input(built_in) => {
                 let known = components(built_in)
                     .ok_or_else(|| LoadError::Lacks(format!("the built-in {built_in:?}")))?;
                 for (to, built_in) in (to..to + width).zip(known) {
                     self.program.ops.push(Op::BuiltIn { to, built_in });
                 }
             }
-            Meaning::InputPart(built_in, part) => {
+            LoweredValue::InputPart(built_in, part) => {
                 let known = components(built_in).and_then(|known| known.get(usize::from(part)).copied());
                 let built_in = known.ok_or_else(|| LoadError::Lacks(format!("the built-in {built_in:?}")))?;
                 self.program.ops.push(Op::BuiltIn { to, built_in });
             }
-            Meaning::Whole { reference, ty: whole } => {
+            LoweredValue::Whole { reference, ty: whole } => {
                 let address = self.whole_address(reference, whole);
                 self.load_from(placed, reference, address, (ty, to))?;
             }
-            Meaning::Pointer { reference, address } => {
+            LoweredValue::Pointer { reference, address } => {
                 self.load_from(placed, reference, address, (ty, to))?;
             }
             _ => return Err(LoadError::Lacks("OpLoad of this variable".into())),
@@ -235,10 +251,10 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Loads of the numbers of a value: nothing puts them in an order.
+    /// Emits the unordered loads of the numbers of a value.
     fn load_from(
         &mut self,
-        placed: &Placed,
+        placed: &LocatedInstruction,
         reference: u16,
         address: Register,
         (ty, to): (u32, Register),
@@ -246,9 +262,9 @@ impl Lowering<'_> {
         let (scope, visible, private) =
             self.plain(placed, 1, reference, MemoryAccess::MAKE_POINTER_VISIBLE)?;
         let class = self.class(reference);
-        for leaf in self.leaves_at(ty, self.strided(placed.id(0)?), to) {
+        for leaf in self.leaves_at(ty, self.strided(placed.id_operand(0)?), to) {
             let op = MemoryOp {
-                kind: Kind::PlainLoad,
+                kind: MemoryOpKind::PlainLoad,
                 reference,
                 class,
                 bytes: leaf.bytes,
@@ -264,15 +280,15 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Words of the push constants, and parts of words.
+    /// Emits loads of whole and partial push constant words.
     fn load_parameters(
         &mut self,
-        placed: &Placed,
+        placed: &LocatedInstruction,
         (bytes, index): (u32, Register),
         ty: u32,
         to: Register,
     ) -> Result<(), LoadError> {
-        for leaf in self.leaves_at(ty, self.strided(placed.id(0)?), to) {
+        for leaf in self.leaves_at(ty, self.strided(placed.id_operand(0)?), to) {
             let at = bytes.wrapping_add(leaf.offset);
             let words = u32::from(leaf.bytes).div_ceil(4);
             self.program.parameter_words = self.program.parameter_words.max((at / 4).saturating_add(words));
@@ -299,7 +315,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The address of a number behind the first.
+    /// Emits the address `bytes` after another one.
     fn address_behind(&mut self, address: Register, bytes: u32) -> Register {
         if bytes == 0 {
             return address;
@@ -309,46 +325,46 @@ impl Lowering<'_> {
         to
     }
 
-    /// Bytes of a number in memory, or of a component.
-    fn bytes_of(&self, placed: &Placed, id: u32) -> Result<u8, LoadError> {
+    /// Returns the size of a number, or of a vector component, in memory.
+    fn bytes_of(&self, placed: &LocatedInstruction, id: u32) -> Result<u8, LoadError> {
         let mut ty = self.types.get(&id).copied().unwrap_or(0);
-        if let Some(Type::Vector { element, .. }) = self.module.types.get(&ty) {
+        if let Some(SpirvType::Vector { element, .. }) = self.module.types.get(&ty) {
             ty = *element;
         }
         match self.module.types.get(&ty) {
-            Some(Type::Number { bits, .. }) => Ok((bits / 8) as u8),
-            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.op()))),
+            Some(SpirvType::Number { bits, .. }) => Ok((bits / 8) as u8),
+            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.opcode()))),
         }
     }
 
-    fn store(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let id = placed.id(1)?;
-        match self.meaning(placed, placed.id(0)?)? {
-            Meaning::Variable(to) => {
+    fn store(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let id = placed.id_operand(1)?;
+        match self.meaning(placed, placed.id_operand(0)?)? {
+            LoweredValue::Variable(to) => {
                 let from = self.value(placed, id)?;
                 self.assign(to, from, self.width_of(id));
             }
-            Meaning::Element { first, offset, index, words } => {
+            LoweredValue::Element { first, offset, index, words } => {
                 let from = self.value(placed, id)?;
                 for word in 0..self.width_of(id) {
                     let (from, offset) = (from + word, offset + word);
                     self.program.ops.push(Op::Put { to: first, offset, index, from, words });
                 }
             }
-            Meaning::Whole { reference, ty } => {
+            LoweredValue::Whole { reference, ty } => {
                 let address = self.whole_address(reference, ty);
                 self.store_to(placed, reference, address, id)?;
             }
-            Meaning::Pointer { reference, address } => self.store_to(placed, reference, address, id)?,
+            LoweredValue::Pointer { reference, address } => self.store_to(placed, reference, address, id)?,
             _ => return Err(LoadError::Lacks("OpStore to this variable".into())),
         }
         Ok(())
     }
 
-    /// Stores of the numbers of a value.
+    /// Emits the stores of the numbers of a value.
     fn store_to(
         &mut self,
-        placed: &Placed,
+        placed: &LocatedInstruction,
         reference: u16,
         address: Register,
         id: u32,
@@ -357,9 +373,9 @@ impl Lowering<'_> {
             self.plain(placed, 2, reference, MemoryAccess::MAKE_POINTER_AVAILABLE)?;
         let (class, value) = (self.class(reference), self.late(placed, id)?);
         let ty = self.types.get(&id).copied().unwrap_or(0);
-        for leaf in self.leaves_at(ty, self.strided(placed.id(0)?), value) {
+        for leaf in self.leaves_at(ty, self.strided(placed.id_operand(0)?), value) {
             let op = MemoryOp {
-                kind: Kind::PlainStore,
+                kind: MemoryOpKind::PlainStore,
                 reference,
                 class,
                 bytes: leaf.bytes,
@@ -374,29 +390,34 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn atomic(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let Meaning::Pointer { reference, address } = self.meaning(placed, placed.id(0)?)? else {
-            return Err(LoadError::Lacks(format!("Op{:?} on this pointer", placed.op())));
+    fn atomic(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let LoweredValue::Pointer { reference, address } = self.meaning(placed, placed.id_operand(0)?)?
+        else {
+            return Err(LoadError::Lacks(format!("Op{:?} on this pointer", placed.opcode())));
         };
         let (class, scope) = (self.class(reference), self.scope(placed, 1)?);
         let semantics = self.semantics(placed, 2)?;
-        let number = if placed.op() == SpirvOp::AtomicStore { placed.id(3)? } else { placed.result()? };
+        let number = if placed.opcode() == SpirvOp::AtomicStore {
+            placed.id_operand(3)?
+        } else {
+            placed.result_id()?
+        };
         let bytes = self.bytes_of(placed, number)?;
         if bytes < 4 {
-            return Err(LoadError::Lacks(format!("Op{:?} of {bytes} bytes", placed.op())));
+            return Err(LoadError::Lacks(format!("Op{:?} of {bytes} bytes", placed.opcode())));
         }
         let op = MemoryOp { reference, class, scope, bytes, ..NOTHING };
-        // What one half of an operation orders must not bind the other.
+        // The semantics of one half must not order the other half.
         let bare = Semantics { mask: semantics.mask, ..Semantics::default() };
-        match placed.op() {
+        match placed.opcode() {
             SpirvOp::AtomicLoad => {
-                let to = self.late(placed, placed.result()?)?;
-                let load = MemoryOp { kind: Kind::AtomicLoad, ..op };
+                let to = self.late(placed, placed.result_id()?)?;
+                let load = MemoryOp { kind: MemoryOpKind::AtomicLoad, ..op };
                 if semantics.make_visible {
                     let memory = self.issue(with(load, bare), address, NONE, NONE, to)?;
                     self.program.reads.push((address, memory));
                     self.issue(
-                        with(MemoryOp { kind: Kind::AcquirePart, ..op }, semantics),
+                        with(MemoryOp { kind: MemoryOpKind::AcquirePart, ..op }, semantics),
                         NONE,
                         NONE,
                         NONE,
@@ -408,11 +429,11 @@ impl Lowering<'_> {
                 }
             }
             SpirvOp::AtomicStore => {
-                let value = self.late(placed, placed.id(3)?)?;
-                let store = MemoryOp { kind: Kind::AtomicStore, ..op };
+                let value = self.late(placed, placed.id_operand(3)?)?;
+                let store = MemoryOp { kind: MemoryOpKind::AtomicStore, ..op };
                 if semantics.make_available {
                     self.issue(
-                        with(MemoryOp { kind: Kind::ReleasePart, ..op }, semantics),
+                        with(MemoryOp { kind: MemoryOpKind::ReleasePart, ..op }, semantics),
                         NONE,
                         NONE,
                         NONE,
@@ -427,15 +448,15 @@ impl Lowering<'_> {
                 let Some(change) = rmw(other) else {
                     return Err(LoadError::Lacks(format!("Op{other:?}")));
                 };
-                let to = self.late(placed, placed.result()?)?;
+                let to = self.late(placed, placed.result_id()?)?;
                 let (value, compare) = if change == Rmw::CompareExchange {
-                    let compare = self.value(placed, placed.id(5)?)?;
-                    (self.late(placed, placed.id(4)?)?, compare)
+                    let compare = self.value(placed, placed.id_operand(5)?)?;
+                    (self.late(placed, placed.id_operand(4)?)?, compare)
                 } else {
-                    (self.late(placed, placed.id(3)?)?, NONE)
+                    (self.late(placed, placed.id_operand(3)?)?, NONE)
                 };
                 self.issue(
-                    with(MemoryOp { kind: Kind::Rmw(change), ..op }, semantics),
+                    with(MemoryOp { kind: MemoryOpKind::Rmw(change), ..op }, semantics),
                     address,
                     value,
                     compare,
@@ -455,7 +476,7 @@ impl Lowering<'_> {
         to: Register,
     ) -> Result<u16, LoadError> {
         let memory = self.program.memory.len();
-        // How each waits for each other is a table.
+        // The wait conditions form a table over all pairs of operations.
         if memory >= MOST_ACCESSES {
             return Err(LoadError::Lacks(format!(
                 "more than {MOST_ACCESSES} accesses of numbers in a kernel"
@@ -464,7 +485,7 @@ impl Lowering<'_> {
         let memory = memory as u16;
         self.program.memory.push(op);
         self.program.ops.push(Op::Memory(Access { memory, address, value, compare, to }));
-        // A new value: who used the one before has to wait again.
+        // The register gets a new value, so later uses have to wait again.
         self.awaited.retain(|register| *register != to);
         Ok(memory)
     }
@@ -473,10 +494,10 @@ impl Lowering<'_> {
         self.program.references.get(usize::from(reference)).map_or(0, |reference| reference.class)
     }
 
-    /// Scope, whether the access is available or visible there, whether it is private.
+    /// Returns the scope, availability or visibility, and privacy of a non-atomic access.
     fn plain(
         &self,
-        placed: &Placed,
+        placed: &LocatedInstruction,
         at: usize,
         reference: u16,
         coherent: MemoryAccess,
@@ -488,14 +509,15 @@ impl Lowering<'_> {
         let skipped = usize::from(access.contains(MemoryAccess::ALIGNED));
         let scope =
             if access.contains(coherent) { Some(self.scope(placed, at + 1 + skipped)?) } else { None };
-        let pointer = placed.id(0)?;
+        let pointer = placed.id_operand(0)?;
         let coherent = self.into_coherent.contains(&pointer)
-            || matches!(self.meaning(placed, pointer)?, Meaning::Whole { ty, .. } if self.holds_coherent(ty));
+            || matches!(self.meaning(placed, pointer)?, LoweredValue::Whole { ty, .. } if self.holds_coherent(ty));
         let non_private = access.contains(MemoryAccess::NON_PRIVATE_POINTER);
         Ok(self.coherence(reference, coherent, scope, non_private))
     }
 
-    /// What a plain access is by its own operands, or, under GLSL450, by its variable and members.
+    /// Returns the coherence of a non-atomic access: from its operands, or, under GLSL450, from its variable
+    /// and members.
     pub(super) fn coherence(
         &self,
         reference: u16,
@@ -511,9 +533,9 @@ impl Lowering<'_> {
         (scope.unwrap_or(INVOCATION), scope.is_some(), !non_private)
     }
 
-    /// The level of a scope operand.
-    pub(super) fn scope(&self, placed: &Placed, at: usize) -> Result<u8, LoadError> {
-        let word = self.constant(placed, placed.id(at)?)?;
+    /// Returns the cache level of a scope operand.
+    pub(super) fn scope(&self, placed: &LocatedInstruction, at: usize) -> Result<u8, LoadError> {
+        let word = self.constant(placed, placed.id_operand(at)?)?;
         match Scope::from_u32(word) {
             // Without the Vulkan memory model, Device denotes the queue family instance.
             Some(Scope::CrossDevice | Scope::Device) if !self.module.vulkan => Ok(QUEUE_FAMILY),
@@ -522,12 +544,12 @@ impl Lowering<'_> {
             Some(Scope::Workgroup) => Ok(WORKGROUP),
             Some(Scope::Subgroup) => Ok(SUBGROUP),
             Some(Scope::Invocation) => Ok(INVOCATION),
-            _ => Err(malformed(placed.word, format!("no scope {word}"))),
+            _ => Err(malformed_module(placed.word, format!("no scope {word}"))),
         }
     }
 
-    fn semantics(&self, placed: &Placed, at: usize) -> Result<Semantics, LoadError> {
-        let word = self.constant(placed, placed.id(at)?)?;
+    fn semantics(&self, placed: &LocatedInstruction, at: usize) -> Result<Semantics, LoadError> {
+        let word = self.constant(placed, placed.id_operand(at)?)?;
         let has = |bit: MemorySemantics| word & bit.bits() != 0;
         let both = has(MemorySemantics::ACQUIRE_RELEASE) || has(MemorySemantics::SEQUENTIALLY_CONSISTENT);
         let classes = [
@@ -551,12 +573,12 @@ fn with(op: MemoryOp, semantics: Semantics) -> MemoryOp {
     MemoryOp { acquire, release, make_available, make_visible, mask, ..op }
 }
 
-/// What an input gives along the three axes.
+/// Returns a built-in for each of the three axes.
 fn along(what: fn(u8) -> BuiltIn) -> Option<[BuiltIn; 4]> {
     Some([what(0), what(1), what(2), BuiltIn::Zero])
 }
 
-/// What an input gives in each component.
+/// Returns the built-in of each component of an input.
 fn components(built_in: SpirvBuiltIn) -> Option<[BuiltIn; 4]> {
     let first = match built_in {
         SpirvBuiltIn::WorkgroupId => return along(BuiltIn::Workgroup),

@@ -1,49 +1,50 @@
-//! Numbers: composites are registers one behind the other; arithmetic on words is done in step, all else number by number.
+//! Lowers arithmetic. Composites are consecutive registers. Word arithmetic runs lane by lane in one
+//! operation; all other instructions run once per number.
 
 use arithmetic::{Instruction, Kind, NumberShape};
 use rspirv::dr::Operand;
 use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
 
-use super::{Lowering, Meaning};
-use crate::module::{LoadError, Module, Placed, Type, malformed};
-use crate::program::{Application, Binary, Op, Place, Register};
+use super::{LoweredValue, Lowering};
+use crate::module::{LoadError, LoadedModule, LocatedInstruction, SpirvType, malformed_module};
+use crate::program::{Application, Binary, Op, ReferencePlace, Register};
 
 impl Lowering<'_> {
-    /// An instruction on values.
-    pub(super) fn number(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        match placed.op() {
+    /// Lowers an instruction on values.
+    pub(super) fn number(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        match placed.opcode() {
             SpirvOp::CompositeExtract => {
-                let (whole, to) = (placed.id(0)?, self.late(placed, placed.result()?)?);
+                let (whole, to) = (placed.id_operand(0)?, self.late(placed, placed.result_id()?)?);
                 let first = self.value(placed, whole)?;
                 let ty = self.types.get(&whole).copied().unwrap_or(0);
                 let (part, before) = self.part(placed, ty, literals(placed, 1))?;
                 self.copy(to, first + before, self.module.registers_of(part).unwrap_or(1));
             }
             SpirvOp::CompositeInsert => {
-                let (ty, to) = (placed.result_type()?, self.late(placed, placed.result()?)?);
-                let from = self.value(placed, placed.id(0)?)?;
-                let whole = self.value(placed, placed.id(1)?)?;
+                let (ty, to) = (placed.result_type_id()?, self.late(placed, placed.result_id()?)?);
+                let from = self.value(placed, placed.id_operand(0)?)?;
+                let whole = self.value(placed, placed.id_operand(1)?)?;
                 let (part, before) = self.part(placed, ty, literals(placed, 2))?;
-                self.copy(to, whole, self.width_of(placed.result()?));
+                self.copy(to, whole, self.width_of(placed.result_id()?));
                 self.copy(to + before, from, self.module.registers_of(part).unwrap_or(1));
             }
             SpirvOp::CompositeConstruct => {
-                let to = self.late(placed, placed.result()?)?;
+                let to = self.late(placed, placed.result_id()?)?;
                 let mut next = 0;
                 for position in 0..placed.instruction.operands.len() {
-                    let id = placed.id(position)?;
+                    let id = placed.id_operand(position)?;
                     let from = self.value(placed, id)?;
                     let count = self.width_of(id);
-                    if next + count > self.width_of(placed.result()?) {
-                        return Err(malformed(placed.word, "more parts than the composite has"));
+                    if next + count > self.width_of(placed.result_id()?) {
+                        return Err(malformed_module(placed.word, "more parts than the composite has"));
                     }
                     self.copy(to + next, from, count);
                     next += count;
                 }
             }
             SpirvOp::VectorShuffle => {
-                let to = self.late(placed, placed.result()?)?;
-                let (left, right) = (placed.id(0)?, placed.id(1)?);
+                let to = self.late(placed, placed.result_id()?)?;
+                let (left, right) = (placed.id_operand(0)?, placed.id_operand(1)?);
                 let (first, second) = (self.value(placed, left)?, self.value(placed, right)?);
                 let (_, of_left) = self.bits_of_each(placed, left)?;
                 let (_, of_right) = self.bits_of_each(placed, right)?;
@@ -52,24 +53,24 @@ impl Lowering<'_> {
                     let from = match index {
                         index if index < of_left => first + index * each,
                         index if index - of_left < of_right => second + (index - of_left) * each,
-                        // What is chosen of nowhere is undefined.
+                        // A selected component that does not exist is undefined.
                         _ => first,
                     };
                     self.copy(to + component * each, from, each);
                 }
             }
             SpirvOp::VectorExtractDynamic => {
-                let whole = placed.id(0)?;
-                let (from, to) = (self.value(placed, whole)?, self.late(placed, placed.result()?)?);
-                let (each, words) = (self.width_of(placed.result()?), self.width_of(whole));
+                let whole = placed.id_operand(0)?;
+                let (from, to) = (self.value(placed, whole)?, self.late(placed, placed.result_id()?)?);
+                let (each, words) = (self.width_of(placed.result_id()?), self.width_of(whole));
                 let index = self.place_of(placed, 1, each)?;
                 for offset in 0..each {
                     self.program.ops.push(Op::Pick { to: to + offset, from, offset, index, words });
                 }
             }
             SpirvOp::VectorInsertDynamic => {
-                let (whole, part) = (placed.id(0)?, placed.id(1)?);
-                let to = self.late(placed, placed.result()?)?;
+                let (whole, part) = (placed.id_operand(0)?, placed.id_operand(1)?);
+                let to = self.late(placed, placed.result_id()?)?;
                 let (all, from) = (self.value(placed, whole)?, self.value(placed, part)?);
                 let (each, words) = (self.width_of(part), self.width_of(whole));
                 let index = self.place_of(placed, 2, each)?;
@@ -79,26 +80,35 @@ impl Lowering<'_> {
                 }
             }
             SpirvOp::ArrayLength => {
-                let Meaning::Whole { reference, ty } = self.meaning(placed, placed.id(0)?)? else {
+                let LoweredValue::Whole { reference, ty } = self.meaning(placed, placed.id_operand(0)?)?
+                else {
                     return Err(lacks(placed));
                 };
-                let member = placed.literal(1)?;
+                let member = placed.literal_operand(1)?;
                 let (array, _) = self.part_type(placed, ty, member)?;
-                let Some(Type::Array { element, .. }) = self.module.types.get(&array) else {
-                    return Err(malformed(placed.word, "the length of what is no array"));
+                let Some(SpirvType::Array { element, .. }) = self.module.types.get(&array) else {
+                    return Err(malformed_module(placed.word, "the length of what is no array"));
                 };
                 let stride = self.module.stride_of(array, *element).max(1);
-                let (to, offset) = (self.late(placed, placed.result()?)?, self.module.offset_of(ty, member));
+                let (to, offset) =
+                    (self.late(placed, placed.result_id()?)?, self.module.offset_of(ty, member));
                 self.program.ops.push(Op::Length { to, reference, offset, stride });
             }
             SpirvOp::Bitcast => self.bitcast(placed)?,
-            SpirvOp::UConvert if self.width_of(placed.id(0)?) == self.width_of(placed.result()?) => {
+            SpirvOp::UConvert
+                if self.width_of(placed.id_operand(0)?) == self.width_of(placed.result_id()?) =>
+            {
                 self.convert_size(placed)?;
             }
             SpirvOp::ExtInst => {
                 let number = match placed.instruction.operands.get(1) {
                     Some(Operand::LiteralExtInstInteger(number)) => *number,
-                    _ => return Err(malformed(placed.word, "an extended instruction without a number")),
+                    _ => {
+                        return Err(malformed_module(
+                            placed.word,
+                            "an extended instruction without a number",
+                        ));
+                    }
                 };
                 let op = GlslStd450Op::from_u32(number)
                     .ok_or_else(|| LoadError::Lacks(format!("instruction {number} of GLSL.std.450")))?;
@@ -109,20 +119,25 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The type of a member of a structure, and its words from the first.
-    fn part_type(&self, placed: &Placed, ty: u32, member: u32) -> Result<(u32, u32), LoadError> {
+    /// Returns the type of a structure member and its offset in words.
+    fn part_type(&self, placed: &LocatedInstruction, ty: u32, member: u32) -> Result<(u32, u32), LoadError> {
         match self.module.types.get(&ty) {
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Struct { members }) => {
                 let inner = members.get(member as usize).copied();
-                Ok((inner.ok_or_else(|| malformed(placed.word, "no such member"))?, 0))
+                Ok((inner.ok_or_else(|| malformed_module(placed.word, "no such member"))?, 0))
             }
-            _ => Err(malformed(placed.word, "a member of no structure")),
+            _ => Err(malformed_module(placed.word, "a member of no structure")),
         }
     }
 
-    /// The register of a computed index, in words.
-    fn place_of(&mut self, placed: &Placed, position: usize, each: u32) -> Result<Register, LoadError> {
-        let index = self.value(placed, placed.id(position)?)?;
+    /// Returns the register of a computed index, in words.
+    fn place_of(
+        &mut self,
+        placed: &LocatedInstruction,
+        position: usize,
+        each: u32,
+    ) -> Result<Register, LoadError> {
+        let index = self.value(placed, placed.id_operand(position)?)?;
         if each == 1 {
             return Ok(index);
         }
@@ -131,8 +146,8 @@ impl Lowering<'_> {
         Ok(to)
     }
 
-    /// The bits of a number, or of each component of a vector, and how many there are; 32 for a boolean.
-    fn bits_of_each(&self, placed: &Placed, id: u32) -> Result<(u32, u32), LoadError> {
+    /// Returns the component width in bits and the number of components; 32 bits for a boolean.
+    fn bits_of_each(&self, placed: &LocatedInstruction, id: u32) -> Result<(u32, u32), LoadError> {
         let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
         match shapes[..] {
             [NumberShape { bits, rows, columns: 1, .. }] => Ok((bits, rows)),
@@ -140,15 +155,15 @@ impl Lowering<'_> {
         }
     }
 
-    fn bitcast(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let (id, result) = (placed.id(0)?, placed.result()?);
-        if let Some(Type::Pointer { to, .. }) = self.module.types.get(&placed.result_type()?) {
+    fn bitcast(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let (id, result) = (placed.id_operand(0)?, placed.result_id()?);
+        if let Some(SpirvType::Pointer { to, .. }) = self.module.types.get(&placed.result_type_id()?) {
             let word = self.addresses.get(&id).copied();
             let word = word.ok_or_else(|| {
                 LoadError::Lacks("OpBitcast to a pointer of what is no address in the push constants".into())
             })?;
-            let reference = self.reference(result, Place::Address(word), 0);
-            self.meanings.insert(result, Meaning::Whole { reference, ty: *to });
+            let reference = self.reference(result, ReferencePlace::Address(word), 0);
+            self.meanings.insert(result, LoweredValue::Whole { reference, ty: *to });
             return Ok(());
         }
         let ((before, _), (after, _)) = (self.bits_of_each(placed, id)?, self.bits_of_each(placed, result)?);
@@ -162,9 +177,9 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Whole numbers of as many registers.
-    fn convert_size(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let (id, result) = (placed.id(0)?, placed.result()?);
+    /// Lowers a size conversion of integers.
+    fn convert_size(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let (id, result) = (placed.id_operand(0)?, placed.result_id()?);
         let ((before, _), (after, _)) = (self.bits_of_each(placed, id)?, self.bits_of_each(placed, result)?);
         let from = self.value(placed, id)?;
         let to = self.late(placed, result)?;
@@ -181,16 +196,16 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn binary(&mut self, placed: &Placed) -> Result<(), LoadError> {
+    fn binary(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         if let Some(from) = self.constant_whatever_was_loaded(placed) {
-            let to = self.late(placed, placed.result()?)?;
+            let to = self.late(placed, placed.result_id()?)?;
             self.copy(to, from, 1);
             return Ok(());
         }
-        let Some((op, swapped)) = binary(placed.op()) else {
-            return self.apply(placed, Instruction::Core(placed.op()), 0);
+        let Some((op, swapped)) = binary(placed.opcode()) else {
+            return self.apply(placed, Instruction::Core(placed.opcode()), 0);
         };
-        let (mut first, mut second) = (placed.id(0)?, placed.id(1)?);
+        let (mut first, mut second) = (placed.id_operand(0)?, placed.id_operand(1)?);
         if swapped {
             std::mem::swap(&mut first, &mut second);
         }
@@ -198,43 +213,48 @@ impl Lowering<'_> {
         let shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
         let (other, of_second) = self.bits_of_each(placed, second)?;
         if of_second != count || !shift && other != bits {
-            return Err(malformed(placed.word, "operands of different sizes"));
+            return Err(malformed_module(placed.word, "operands of different sizes"));
         }
-        if self.width_of(placed.result()?) < count {
+        if self.width_of(placed.result_id()?) < count {
             return Err(lacks(placed));
         }
         let by_bits = matches!(op, Binary::And | Binary::Or | Binary::Xor);
         if bits != 32 && !by_bits || shift && other != 32 {
-            return self.apply(placed, Instruction::Core(placed.op()), 0);
+            return self.apply(placed, Instruction::Core(placed.opcode()), 0);
         }
         let (left, right) = (self.value(placed, first)?, self.value(placed, second)?);
-        let to = self.late(placed, placed.result()?)?;
-        for word in 0..self.width_of(placed.result()?) {
+        let to = self.late(placed, placed.result_id()?)?;
+        for word in 0..self.width_of(placed.result_id()?) {
             let (to, left, right) = (to + word, left + word, right + word);
             self.program.ops.push(Op::Binary { op, to, left, right });
         }
         Ok(())
     }
 
-    /// An instruction that is done number by number.
-    fn apply(&mut self, placed: &Placed, instruction: Instruction, first: usize) -> Result<(), LoadError> {
+    /// Lowers an instruction that runs once per number.
+    fn apply(
+        &mut self,
+        placed: &LocatedInstruction,
+        instruction: Instruction,
+        first: usize,
+    ) -> Result<(), LoadError> {
         let mut operands = Vec::new();
         let last = match instruction {
             Instruction::Core(op) => arithmetic::values_of(op, placed.instruction.operands.len()),
             _ => placed.instruction.operands.len(),
         };
         for position in first..last {
-            let id = placed.id(position)?;
+            let id = placed.id_operand(position)?;
             let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
             let [shape] = shapes[..] else { return Err(lacks_of(placed, instruction)) };
             operands.push((self.value(placed, id)?, shape));
         }
-        let result = self.module.shapes(placed.result_type()?);
+        let result = self.module.shapes(placed.result_type_id()?);
         let shapes: Vec<NumberShape> = operands.iter().map(|(_, shape)| *shape).collect();
         if !instruction.is_known(&shapes, &result) {
             return Err(lacks_of(placed, instruction));
         }
-        let to = self.late(placed, placed.result()?)?;
+        let to = self.late(placed, placed.result_id()?)?;
         let number = self.program.applications.len() as u32;
         self.program.applications.push(Application { instruction, to, result, operands });
         self.program.ops.push(Op::Apply { number });
@@ -242,22 +262,22 @@ impl Lowering<'_> {
     }
 }
 
-impl Module {
-    /// What a type of numbers is made of: one shape, or one for each member of a structure.
+impl LoadedModule {
+    /// Returns the shapes of a type: one, or one for each member of a structure.
     pub fn shapes(&self, ty: u32) -> Vec<NumberShape> {
         let (mut shape, element) = match self.types.get(&ty) {
-            Some(Type::Bool) => (NumberShape { kind: Kind::Bool, bits: 32, rows: 1, columns: 1 }, None),
-            Some(Type::Number { bits, float }) => {
+            Some(SpirvType::Bool) => (NumberShape { kind: Kind::Bool, bits: 32, rows: 1, columns: 1 }, None),
+            Some(SpirvType::Number { bits, float }) => {
                 let kind = if *float { Kind::Float } else { Kind::Integer };
                 (NumberShape { kind, bits: *bits, rows: 1, columns: 1 }, None)
             }
-            Some(Type::Vector { element, count }) => {
+            Some(SpirvType::Vector { element, count }) => {
                 (NumberShape { kind: Kind::Bool, bits: 0, rows: *count, columns: 1 }, Some(*element))
             }
-            Some(Type::Matrix { column, count }) => {
+            Some(SpirvType::Matrix { column, count }) => {
                 (NumberShape { kind: Kind::Bool, bits: 0, rows: 1, columns: *count }, Some(*column))
             }
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Struct { members }) => {
                 return members.iter().flat_map(|member| self.shapes(*member)).collect();
             }
             _ => return Vec::new(),
@@ -270,31 +290,31 @@ impl Module {
     }
 }
 
-/// The literal numbers of an instruction from an operand on.
-fn literals(placed: &Placed, first: usize) -> impl Iterator<Item = u32> + Clone + '_ {
+/// Iterates over the literal operands of an instruction, starting at `first`.
+fn literals(placed: &LocatedInstruction, first: usize) -> impl Iterator<Item = u32> + Clone + '_ {
     placed.instruction.operands.iter().skip(first).filter_map(|operand| match operand {
         Operand::LiteralBit32(number) => Some(*number),
         _ => None,
     })
 }
 
-fn lacks(placed: &Placed) -> LoadError {
-    LoadError::Lacks(format!("Op{:?} of this type", placed.op()))
+fn lacks(placed: &LocatedInstruction) -> LoadError {
+    LoadError::Lacks(format!("Op{:?} of this type", placed.opcode()))
 }
 
-fn lacks_of(placed: &Placed, instruction: Instruction) -> LoadError {
+fn lacks_of(placed: &LocatedInstruction, instruction: Instruction) -> LoadError {
     match instruction {
         Instruction::Extended(op) => LoadError::Lacks(format!("OpExtInst {op:?} of this type")),
         Instruction::Core(_) | Instruction::Unpack(_) | Instruction::Pack(_) => lacks(placed),
     }
 }
 
-/// Whether it is an operation on two numbers.
+/// Returns true if the instruction is an operation on two numbers.
 pub(super) fn is_arithmetic(op: SpirvOp) -> bool {
     binary(op).is_some()
 }
 
-/// The operation, and whether its operands change places.
+/// Returns the operation, and true if its operands are swapped.
 fn binary(op: SpirvOp) -> Option<(Binary, bool)> {
     use Binary as B;
     Some(match op {

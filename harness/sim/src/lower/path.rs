@@ -1,15 +1,15 @@
-//! Ways to parts: where the parts of a variable lie, in memory by bytes and in registers by words.
+//! Access paths: positions of members within a variable, in memory by bytes and in registers by words.
 
 use rspirv::spirv::StorageClass;
 
-use super::{Lowering, Meaning};
-use crate::module::{LoadError, Placed, Type, malformed};
+use super::{LoweredValue, Lowering};
+use crate::module::{LoadError, LocatedInstruction, SpirvType, malformed_module};
 use crate::program::{Binary, NONE, Op, Register};
 
-/// Bytes from one column, or row, of a matrix to the next; and whether they are rows.
+/// The matrix stride in bytes, and true for row-major; `None` without an explicit layout.
 pub(super) type Strided = Option<(u32, bool)>;
 
-/// A number of a value: its register, where it lies from the start of the value in memory, and its bytes there.
+/// A number inside a value: its register, and its offset and size in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
     pub register: Register,
@@ -17,28 +17,28 @@ pub(super) struct Leaf {
     pub bytes: u8,
 }
 
-/// The way from a variable to a part of it.
+/// An access path from a variable to a member.
 #[derive(Clone, Debug, Default)]
-struct Way {
+struct AccessPath {
     ty: u32,
     strided: Strided,
-    /// Whether a member on the way is coherent.
+    /// True if a member on the path is coherent.
     coherent: bool,
     bytes: u32,
     words: u32,
-    /// Computed indices: id, bytes and words from one element to the next.
+    /// Dynamic indices: id, and the element stride in bytes and in words.
     computed: Vec<(u32, u32, u32)>,
 }
 
 impl Lowering<'_> {
-    /// The numbers of a value of a type.
+    /// Returns the numbers of a value of a type.
     pub(super) fn leaves(&self, ty: u32, first: Register) -> Vec<Leaf> {
         let mut all = Vec::new();
         self.add_leaves(ty, None, first, 0, &mut all);
         all
     }
 
-    /// The numbers of a value of a type, with where each lies in memory.
+    /// Returns the numbers of a value of a type, with their memory offsets.
     pub(super) fn leaves_at(&self, ty: u32, strided: Strided, first: Register) -> Vec<Leaf> {
         let mut all = Vec::new();
         self.add_leaves(ty, strided, first, 0, &mut all);
@@ -49,21 +49,21 @@ impl Lowering<'_> {
         let module = self.module;
         let words = |ty: &u32| module.registers_of(*ty).unwrap_or(1);
         match module.types.get(&ty) {
-            Some(Type::Vector { element, count }) => {
+            Some(SpirvType::Vector { element, count }) => {
                 let each = strided.map_or_else(|| module.bytes_of(*element), |(stride, _)| stride);
                 for number in 0..*count {
                     let register = register + number * words(element);
                     self.add_leaves(*element, None, register, offset.wrapping_add(number * each), all);
                 }
             }
-            Some(Type::Matrix { column, count }) => {
+            Some(SpirvType::Matrix { column, count }) => {
                 for number in 0..*count {
                     let (bytes, inner) = self.column(*column, strided);
                     let register = register + number * words(column);
                     self.add_leaves(*column, inner, register, offset.wrapping_add(number * bytes), all);
                 }
             }
-            Some(Type::Array { element, count }) => {
+            Some(SpirvType::Array { element, count }) => {
                 let each = module.stride_of(ty, *element);
                 for number in 0..count.unwrap_or(0) {
                     let register = register + number * words(element);
@@ -71,7 +71,7 @@ impl Lowering<'_> {
                     self.add_leaves(*element, strided, register, offset, all);
                 }
             }
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Struct { members }) => {
                 let mut register = register;
                 for (member, inner) in (0..).zip(members) {
                     let offset = offset.wrapping_add(module.offset_of(ty, member));
@@ -84,9 +84,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// Bytes from one column of a matrix to the next, and how the numbers of a column lie.
+    /// Returns the stride between matrix columns, and the layout within a column.
     fn column(&self, column: u32, strided: Strided) -> (u32, Strided) {
-        let Some(Type::Vector { element, .. }) = self.module.types.get(&column) else {
+        let Some(SpirvType::Vector { element, .. }) = self.module.types.get(&column) else {
             return (self.module.bytes_of(column), None);
         };
         match strided {
@@ -96,36 +96,36 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether some member of a structure, or of what it holds, is coherent: accesses of all of it are then.
+    /// Returns true if a structure contains a coherent member, which makes accesses of all of it coherent.
     pub(super) fn holds_coherent(&self, ty: u32) -> bool {
         match self.module.types.get(&ty) {
-            Some(Type::Struct { members }) => (0..).zip(members).any(|(member, inner)| {
+            Some(SpirvType::Struct { members }) => (0..).zip(members).any(|(member, inner)| {
                 self.module.coherent_members.contains(&(ty, member)) || self.holds_coherent(*inner)
             }),
-            Some(Type::Array { element, .. }) => self.holds_coherent(*element),
+            Some(SpirvType::Array { element, .. }) => self.holds_coherent(*element),
             _ => false,
         }
     }
 
-    /// How what a pointer points to lies, where that is a matrix or a row of one.
+    /// Returns the explicit layout of a pointer's target, if that is a matrix or a row of one.
     pub(super) fn strided(&self, pointer: u32) -> Strided {
         self.strides.get(&pointer).copied()
     }
 
-    /// What a pointer points to.
-    pub(super) fn pointee(&self, placed: &Placed, pointer: u32) -> Result<u32, LoadError> {
+    /// Returns the pointee type of a pointer.
+    pub(super) fn pointee(&self, placed: &LocatedInstruction, pointer: u32) -> Result<u32, LoadError> {
         let global = || self.module.variables.iter().find(|own| own.id == pointer).map(|own| own.pointer);
         let ty = self.types.get(&pointer).copied().or_else(global);
         match ty.and_then(|ty| self.module.types.get(&ty)) {
-            Some(Type::Pointer { to, .. }) => Ok(*to),
-            _ => Err(malformed(placed.word, format!("%{pointer} is no pointer"))),
+            Some(SpirvType::Pointer { to, .. }) => Ok(*to),
+            _ => Err(malformed_module(placed.word, format!("%{pointer} is no pointer"))),
         }
     }
 
-    /// The part that literal indices lead to: its type, and its words from the first of the whole.
+    /// Returns the type at literal indices, and its offset in words.
     pub(super) fn part(
         &self,
-        placed: &Placed,
+        placed: &LocatedInstruction,
         mut ty: u32,
         path: impl Iterator<Item = u32>,
     ) -> Result<(u32, u32), LoadError> {
@@ -138,32 +138,32 @@ impl Lowering<'_> {
         Ok((ty, words))
     }
 
-    fn inner(&self, placed: &Placed, ty: u32, index: u32) -> Result<(u32, u32), LoadError> {
-        let none = || malformed(placed.word, "no such part");
+    fn inner(&self, placed: &LocatedInstruction, ty: u32, index: u32) -> Result<(u32, u32), LoadError> {
+        let none = || malformed_module(placed.word, "no such part");
         let words = |ty: u32| self.module.registers_of(ty).unwrap_or(1);
         match self.module.types.get(&ty) {
-            Some(Type::Struct { members }) => {
+            Some(SpirvType::Struct { members }) => {
                 let inner = members.get(index as usize).copied().ok_or_else(none)?;
                 let before = members.iter().take(index as usize).map(|member| words(*member)).sum();
                 Ok((inner, before))
             }
             Some(
-                Type::Array { element: inner, count: Some(count) }
-                | Type::Vector { element: inner, count }
-                | Type::Matrix { column: inner, count },
+                SpirvType::Array { element: inner, count: Some(count) }
+                | SpirvType::Vector { element: inner, count }
+                | SpirvType::Matrix { column: inner, count },
             ) => (index < *count).then(|| (*inner, index * words(*inner))).ok_or_else(none),
             _ => Err(none()),
         }
     }
 
-    fn way(&self, placed: &Placed, base: u32) -> Result<Way, LoadError> {
+    fn way(&self, placed: &LocatedInstruction, base: u32) -> Result<AccessPath, LoadError> {
         let module = self.module;
-        let mut way = Way { ty: base, ..Way::default() };
+        let mut way = AccessPath { ty: base, ..AccessPath::default() };
         for position in 1..placed.instruction.operands.len() {
-            let id = placed.id(position)?;
+            let id = placed.id_operand(position)?;
             let known = module.constants.get(&id).map(|(_, index)| *index as u32);
             let (inner, bytes) = match module.types.get(&way.ty) {
-                Some(Type::Struct { members }) => {
+                Some(SpirvType::Struct { members }) => {
                     let member = self.constant(placed, id)?;
                     way.bytes = way.bytes.wrapping_add(module.offset_of(way.ty, member));
                     way.strided = module.matrices.get(&(way.ty, member)).copied();
@@ -171,16 +171,16 @@ impl Lowering<'_> {
                     let before = members.iter().take(member as usize);
                     way.words += before.map(|ty| module.registers_of(*ty).unwrap_or(0)).sum::<u32>();
                     let inner = members.get(member as usize).copied();
-                    way.ty = inner.ok_or_else(|| malformed(placed.word, "no such member"))?;
+                    way.ty = inner.ok_or_else(|| malformed_module(placed.word, "no such member"))?;
                     continue;
                 }
-                Some(Type::Array { element, .. }) => (*element, module.stride_of(way.ty, *element)),
-                Some(Type::Matrix { column, .. }) => {
+                Some(SpirvType::Array { element, .. }) => (*element, module.stride_of(way.ty, *element)),
+                Some(SpirvType::Matrix { column, .. }) => {
                     let (bytes, inner) = self.column(*column, way.strided);
                     way.strided = inner;
                     (*column, bytes)
                 }
-                Some(Type::Vector { element, .. }) => {
+                Some(SpirvType::Vector { element, .. }) => {
                     let bytes = way.strided.map_or_else(|| module.bytes_of(*element), |(stride, _)| stride);
                     way.strided = None;
                     (*element, bytes)
@@ -200,10 +200,10 @@ impl Lowering<'_> {
         Ok(way)
     }
 
-    /// The register of a sum of computed indices, each times what is chosen of it.
+    /// Returns the register of the sum of dynamic indices, each scaled by the selected stride.
     fn sum_of(
         &mut self,
-        placed: &Placed,
+        placed: &LocatedInstruction,
         computed: &[(u32, u32, u32)],
         each: impl Fn(&(u32, u32, u32)) -> u32,
     ) -> Result<Register, LoadError> {
@@ -224,7 +224,7 @@ impl Lowering<'_> {
         Ok(sum)
     }
 
-    /// A register that holds a word for ever.
+    /// Returns a constant register that holds a word.
     pub(super) fn fixed_word(&mut self, word: u32) -> Register {
         if let Some((known, _)) = self.program.constants.iter().find(|(_, value)| *value == word) {
             return *known;
@@ -234,11 +234,11 @@ impl Lowering<'_> {
         register
     }
 
-    pub(super) fn access_chain(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let base = placed.id(0)?;
-        let result = placed.result()?;
+    pub(super) fn access_chain(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+        let base = placed.id_operand(0)?;
+        let result = placed.result_id()?;
         let whole = match self.meaning(placed, base)? {
-            Meaning::Whole { ty, .. } => ty,
+            LoweredValue::Whole { ty, .. } => ty,
             _ => self.pointee(placed, base)?,
         };
         let way = self.way(placed, whole)?;
@@ -249,26 +249,30 @@ impl Lowering<'_> {
             self.strides.insert(result, strided);
         }
         let meaning = match self.meaning(placed, base)? {
-            Meaning::Parameters => {
+            LoweredValue::Parameters => {
                 let index = self.sum_of(placed, &way.computed, |(_, bytes, _)| *bytes)?;
-                Meaning::Parameter { bytes: way.bytes, index }
+                LoweredValue::Parameter { bytes: way.bytes, index }
             }
-            Meaning::Input(built_in) if way.computed.is_empty() => {
-                Meaning::InputPart(built_in, way.words as u8)
+            LoweredValue::Input(built_in) if way.computed.is_empty() => {
+                LoweredValue::InputPart(built_in, way.words as u8)
             }
-            Meaning::Variable(first) if way.computed.is_empty() => Meaning::Variable(first + way.words),
-            Meaning::Variable(first) => {
+            LoweredValue::Variable(first) if way.computed.is_empty() => {
+                LoweredValue::Variable(first + way.words)
+            }
+            LoweredValue::Variable(first) => {
                 let index = self.sum_of(placed, &way.computed, |(_, _, words)| *words)?;
                 let all = self.module.registers_of(whole).unwrap_or(0);
-                Meaning::Element { first, offset: way.words, index, words: all }
+                LoweredValue::Element { first, offset: way.words, index, words: all }
             }
-            Meaning::Whole { reference, .. } => {
+            LoweredValue::Whole { reference, .. } => {
                 let number = matches!(
                     self.module.types.get(&way.ty),
-                    Some(Type::Number { .. } | Type::Vector { .. } | Type::Bool)
+                    Some(SpirvType::Number { .. } | SpirvType::Vector { .. } | SpirvType::Bool)
                 );
                 let address = match self.meanings.get(&result) {
-                    Some(Meaning::Pointer { address, .. }) if way.computed.len() < 2 && number => *address,
+                    Some(LoweredValue::Pointer { address, .. }) if way.computed.len() < 2 && number => {
+                        *address
+                    }
                     _ => NONE,
                 };
                 let (index, scale) = match way.computed[..] {
@@ -284,7 +288,7 @@ impl Lowering<'_> {
                 let leaves = self.leaves_at(way.ty, way.strided, 0);
                 let bytes = leaves.iter().map(|leaf| leaf.offset + u32::from(leaf.bytes)).max().unwrap_or(0);
                 self.program.ops.push(Op::Address { to, reference, index, scale, offset: way.bytes, bytes });
-                Meaning::Pointer { reference, address: to }
+                LoweredValue::Pointer { reference, address: to }
             }
             _ => return Err(LoadError::Lacks("OpAccessChain into this variable".into())),
         };
@@ -292,14 +296,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The address of a whole variable in memory.
+    /// Emits the address of a whole variable in memory.
     pub(super) fn whole_address(&mut self, reference: u16, ty: u32) -> Register {
         let (to, bytes) = (self.register(), self.module.bytes_of(ty));
         self.program.ops.push(Op::Address { to, reference, index: NONE, scale: 0, offset: 0, bytes });
         to
     }
 
-    /// Whether a pointer leads to registers, to inputs or to push constants: what it is is known where it is made.
+    /// Returns true if a pointer needs no address: it leads to registers, inputs or push constants.
     pub(super) fn has_no_address(class: StorageClass) -> bool {
         matches!(
             class,

@@ -1,19 +1,21 @@
-//! Workgroup memory: where its variables lie, and what they begin as.
+//! Lowers workgroup memory: variable layout and initialization.
 
 use super::memory::NOTHING;
-use super::{Lowering, Meaning};
+use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
-use crate::module::{LoadError, Type};
-use crate::program::{Kind, MemoryOp, NONE, Op, Place, Reference, WORKGROUP, WORKGROUP_MEMORY};
+use crate::module::{LoadError, SpirvType};
+use crate::program::{
+    MemoryOp, MemoryOpKind, NONE, Op, Reference, ReferencePlace, WORKGROUP, WORKGROUP_MEMORY,
+};
 
 impl Lowering<'_> {
-    /// A variable in workgroup memory of its own.
-    pub(super) fn workgroup_variable(&mut self, id: u32, ty: u32) -> Meaning {
+    /// Adds a variable in workgroup memory.
+    pub(super) fn workgroup_variable(&mut self, id: u32, ty: u32) -> LoweredValue {
         let (first, words) = (self.program.workgroup_words, self.module.bytes_of(ty).div_ceil(4));
         self.program.workgroup_words = first.saturating_add(words);
-        let reference = self.reference(id, Place::Workgroup(first, words), WORKGROUP_MEMORY);
-        if !matches!(self.module.types.get(&ty), Some(Type::Number { .. })) {
-            return Meaning::Whole { reference, ty };
+        let reference = self.reference(id, ReferencePlace::Workgroup(first, words), WORKGROUP_MEMORY);
+        if !matches!(self.module.types.get(&ty), Some(SpirvType::Number { .. })) {
+            return LoweredValue::Whole { reference, ty };
         }
         let address = self.register();
         let bytes = self.module.bytes_of(ty);
@@ -25,16 +27,17 @@ impl Lowering<'_> {
             offset: 0,
             bytes,
         });
-        Meaning::Pointer { reference, address }
+        LoweredValue::Pointer { reference, address }
     }
 
-    /// A variable in workgroup memory is zero when its workgroup begins; with a fault each invocation makes it so by itself, and
-    /// nobody waits for that.
-    pub(super) fn begin_as_zero(&mut self, variable: &Meaning, fault: Fault) -> Result<(), LoadError> {
-        let (Meaning::Whole { reference, .. } | Meaning::Pointer { reference, .. }) = *variable else {
+    /// Zero-initializes a workgroup variable. With a fault, each invocation zeroes it on its own and no
+    /// barrier follows.
+    pub(super) fn begin_as_zero(&mut self, variable: &LoweredValue, fault: Fault) -> Result<(), LoadError> {
+        let (LoweredValue::Whole { reference, .. } | LoweredValue::Pointer { reference, .. }) = *variable
+        else {
             return Ok(());
         };
-        let Some(Reference { place: Place::Workgroup(_, words), zeroed, .. }) =
+        let Some(Reference { place: ReferencePlace::Workgroup(_, words), zeroed, .. }) =
             self.program.references.get_mut(usize::from(reference))
         else {
             return Ok(());
@@ -54,7 +57,7 @@ impl Lowering<'_> {
                 bytes: 4,
             });
             let store = MemoryOp {
-                kind: Kind::PlainStore,
+                kind: MemoryOpKind::PlainStore,
                 reference,
                 class: WORKGROUP_MEMORY,
                 scope: WORKGROUP,
@@ -66,19 +69,19 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Blocks in workgroup memory all lie at its start, and are one reference.
+    /// Adds a workgroup memory block: all blocks alias at offset 0 and share one reference.
     pub(super) fn workgroup_block(&mut self, id: u32, words: u32) -> u16 {
         self.program.workgroup_words = self.program.workgroup_words.max(words);
         let known =
             self.program.references.iter_mut().enumerate().find_map(
                 |(number, reference)| match &mut reference.place {
-                    Place::Workgroup(_, all) => {
+                    ReferencePlace::Workgroup(_, all) => {
                         *all = words.max(*all);
                         Some(number as u16)
                     }
                     _ => None,
                 },
             );
-        known.unwrap_or_else(|| self.reference(id, Place::Workgroup(0, words), WORKGROUP_MEMORY))
+        known.unwrap_or_else(|| self.reference(id, ReferencePlace::Workgroup(0, words), WORKGROUP_MEMORY))
     }
 }

@@ -1,52 +1,56 @@
-//! A memory operation of some lanes as the machine performs it: loads, stores, read-modify-writes, and what barriers do to
-//! caches.
+//! Performs memory operations of some lanes: loads, stores, read-modify-writes, and the cache effects of
+//! barriers.
 
-use super::{Half, Machine};
+use super::{HalfPerformedRmw, Machine};
 use crate::fault::Fault;
 use crate::memory::{Path, WHOLE};
-use crate::program::{IMAGE, INVOCATION, Kind, MemoryOp, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP};
+use crate::program::{
+    IMAGE, INVOCATION, MemoryOp, MemoryOpKind, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP,
+};
 use crate::random::lanes;
-use crate::wave::Dispatch;
+use crate::wave::DispatchState;
 
 impl Machine {
-    pub(super) fn perform(
+    pub(super) fn perform_operation(
         &mut self,
         number: usize,
         slot: u8,
         mask: u64,
         program: &Program,
-        dispatch: &Dispatch,
+        dispatch: &DispatchState,
     ) {
         let Some(op) = self.waves[number].operation(slot, program).copied() else { return };
-        let mask = self.without_helpers(number, slot, mask, &op);
+        let mask = self.mask_helper_lanes(number, slot, mask, &op);
         if mask == 0 {
             return;
         }
-        let reference = dispatch.bound.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
+        let reference = dispatch.bindings.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
         let mut done = mask;
-        self.empty_buffers(number, slot, mask, &op, reference);
+        self.drain_store_buffers(number, slot, mask, &op, reference);
         match op.kind {
-            _ if op.is_access() && op.bytes != 4 => done = self.sized(number, slot, mask, &op, reference),
-            Kind::PlainLoad => self.plain_load(number, slot, mask, &op, reference),
-            Kind::PlainStore => {
-                let available =
-                    (op.available && self.fault != Fault::AvailableDropped).then(|| self.scope(&op));
+            _ if op.is_access() && op.bytes != 4 => {
+                done = self.perform_sized(number, slot, mask, &op, reference)
+            }
+            MemoryOpKind::PlainLoad => self.load_nonatomic(number, slot, mask, &op, reference),
+            MemoryOpKind::PlainStore => {
+                let available = (op.available && self.fault != Fault::AvailableDropped)
+                    .then(|| self.effective_scope(&op));
                 let wave = &self.waves[number];
                 for lane in lanes(mask) {
-                    let (address, value, _) = wave.operands(slot, lane);
+                    let (address, value, _) = wave.word_operands(slot, lane);
                     if address != 0 {
                         let path = &wave.paths[lane];
                         self.memory.store(path, reference, address, (value, WHOLE), op.private, available);
                     }
                 }
             }
-            Kind::AtomicLoad => {
+            MemoryOpKind::AtomicLoad => {
                 let level = self.atomic_scope(&op);
-                let (buffers, group) = (self.mood.buffered > 0, self.group_of(number));
+                let (buffers, group) = (self.weights.buffered > 0, self.store_buffer_of(number));
                 let ahead = self.memory.reads_ahead();
                 let wave = &mut self.waves[number];
                 for lane in lanes(mask) {
-                    let (address, ..) = wave.operands(slot, lane);
+                    let (address, ..) = wave.word_operands(slot, lane);
                     let path = &wave.paths[lane];
                     let early = match buffers {
                         true => self.memory.forwarded(group, path, reference, address, level),
@@ -57,21 +61,23 @@ impl Machine {
                         (_, Some(value)) => value,
                         _ => self.memory.atomic_load(path, reference, address, level),
                     };
-                    // Nobody waits for ever for what is there.
+                    // A value that was read ahead is dropped in the end, so that no polling loop reads it for
+                    // ever.
                     if ahead && (early.is_none() || self.random.chance(128)) {
                         self.memory.forget_ahead(path, reference, address);
                     }
-                    wave.loaded(slot, lane, value);
+                    wave.write_loaded(slot, lane, value);
                 }
             }
-            Kind::AtomicStore => {
+            MemoryOpKind::AtomicStore => {
                 self.idle_budget = self.limits.idle;
                 let level = self.atomic_scope(&op);
-                let kept = if self.mood.buffered > 0 { self.random.mask(self.mood.buffered) } else { 0 };
-                let group = self.group_of(number);
+                let kept =
+                    if self.weights.buffered > 0 { self.random.mask(self.weights.buffered) } else { 0 };
+                let group = self.store_buffer_of(number);
                 let wave = &self.waves[number];
                 for lane in lanes(mask) {
-                    let (address, value, _) = wave.operands(slot, lane);
+                    let (address, value, _) = wave.word_operands(slot, lane);
                     if address != 0 && (kept >> lane) & 1 != 0 {
                         self.memory.buffer(group, &wave.paths[lane], reference, address, (level, value));
                     } else if address != 0 {
@@ -80,33 +86,37 @@ impl Machine {
                     }
                 }
             }
-            Kind::Rmw(change) => done = self.rmw(number, slot, mask, (&op, change), reference),
-            Kind::Fence | Kind::ReleasePart | Kind::AcquirePart => self.synchronize(number, mask, &op),
-            Kind::Arrive => {
-                self.synchronize(number, mask, &op);
-                self.arrive(number, slot, mask, &op);
+            MemoryOpKind::Rmw(change) => {
+                done = self.read_modify_write(number, slot, mask, (&op, change), reference)
             }
-            Kind::Leave => self.synchronize(number, mask, &op),
-            Kind::SectionBegin { .. } => {
+            MemoryOpKind::Fence | MemoryOpKind::ReleasePart | MemoryOpKind::AcquirePart => {
+                self.synchronize(number, mask, &op)
+            }
+            MemoryOpKind::Arrive => {
+                self.synchronize(number, mask, &op);
+                self.arrive_at_barrier(number, slot, mask, &op);
+            }
+            MemoryOpKind::Leave => self.synchronize(number, mask, &op),
+            MemoryOpKind::SectionBegin { .. } => {
                 self.idle_budget = self.limits.idle;
-                self.section(number, mask, true);
+                self.perform_section(number, mask, true);
                 self.synchronize(number, mask, &op);
             }
-            Kind::SectionEnd => {
+            MemoryOpKind::SectionEnd => {
                 self.idle_budget = self.limits.idle;
                 self.synchronize(number, mask, &op);
-                self.section(number, mask, false);
+                self.perform_section(number, mask, false);
             }
         }
-        // Of words and of wider numbers; the other operations see to it themselves.
-        if op.kind == Kind::AtomicLoad && op.acquire {
+        // Applies to words and to wider numbers; the other operations acquire on their own.
+        if op.kind == MemoryOpKind::AtomicLoad && op.acquire {
             self.acquire_ahead(number, mask, &op);
         }
-        self.waves[number].performed(slot, done);
+        self.waves[number].mark_performed(slot, done);
     }
 
-    /// What helpers store has no effect, and what atomics give them is undefined: gives the other lanes.
-    fn without_helpers(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp) -> u64 {
+    /// Discards the stores of helper lanes, whose atomics return undefined values; returns the other lanes.
+    fn mask_helper_lanes(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp) -> u64 {
         let helpers = self.waves[number].helpers & mask;
         if helpers == 0 || !(op.is_write() || op.is_atomic()) {
             return mask;
@@ -114,19 +124,19 @@ impl Machine {
         if op.is_read() {
             for lane in lanes(helpers) {
                 let undefined = self.random.word();
-                self.waves[number].loaded_wide(slot, lane, undefined, op.bytes);
+                self.waves[number].write_loaded_wide(slot, lane, undefined, op.bytes);
             }
         }
-        self.waves[number].performed(slot, helpers);
+        self.waves[number].mark_performed(slot, helpers);
         mask & !helpers
     }
 
-    fn plain_load(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
-        let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.scope(op));
-        let bypass = if self.mood.bypass > 0 { self.random.mask(self.mood.bypass) } else { 0 };
+    fn load_nonatomic(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
+        let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.effective_scope(op));
+        let bypass = if self.weights.bypass > 0 { self.random.mask(self.weights.bypass) } else { 0 };
         let wave = &mut self.waves[number];
         for lane in lanes(mask) {
-            let (address, ..) = wave.operands(slot, lane);
+            let (address, ..) = wave.word_operands(slot, lane);
             let value = match address {
                 0 => 0,
                 _ if self.fault == Fault::ConstantCacheStale && op.read_only => {
@@ -138,26 +148,26 @@ impl Machine {
                     self.memory.load(path, reference, address, op.private, visible, past)
                 }
             };
-            wave.loaded(slot, lane, value);
+            wave.write_loaded(slot, lane, value);
         }
     }
 
-    /// What an operation needs of the store buffer of its group before it is performed: nothing older in it of its own
-    /// location, and nothing at all before a release. Where all whom its scope reaches look into the same buffer, stores to
-    /// locations may stay that nobody looks for anywhere else.
-    fn empty_buffers(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
-        if self.mood.buffered == 0 {
+    /// Drains the store buffer of the group as an operation requires. An access first drains older stores to
+    /// its location; a release drains the buffer. If all invocations in its scope share that buffer, stores
+    /// to locations that only they access may stay.
+    fn drain_store_buffers(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
+        if self.weights.buffered == 0 {
             return;
         }
-        let group = self.group_of(number);
+        let group = self.store_buffer_of(number);
         if op.release && self.fault != Fault::AtomicStoreSinksBelowRelease {
             let reached = self.alone.get(number).is_some_and(|alone| op.scope <= *alone);
             self.memory.drain_group(group, reached);
         }
-        let loads = op.kind == Kind::AtomicLoad && op.bytes == 4;
+        let loads = op.kind == MemoryOpKind::AtomicLoad && op.bytes == 4;
         if op.is_access() && !loads {
             for lane in lanes(mask) {
-                let (address, ..) = self.waves[number].operands(slot, lane);
+                let (address, ..) = self.waves[number].word_operands(slot, lane);
                 self.memory.drain_location(group, reference, address);
                 if op.bytes > 4 {
                     self.memory.drain_location(group, reference, address + 1);
@@ -166,12 +176,13 @@ impl Machine {
         }
     }
 
-    /// Accesses of another size than a word; gives the lanes that are done.
-    fn sized(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) -> u64 {
+    /// Performs accesses of other sizes than a word; returns the lanes that are done.
+    fn perform_sized(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) -> u64 {
         let level = self.atomic_scope(op);
-        let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.scope(op));
-        let available = (op.available && self.fault != Fault::AvailableDropped).then(|| self.scope(op));
-        let bypass = if self.mood.bypass > 0 { self.random.mask(self.mood.bypass) } else { 0 };
+        let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.effective_scope(op));
+        let available =
+            (op.available && self.fault != Fault::AvailableDropped).then(|| self.effective_scope(op));
+        let bypass = if self.weights.bypass > 0 { self.random.mask(self.weights.bypass) } else { 0 };
         if op.is_atomic() {
             self.idle_budget = self.limits.idle;
         }
@@ -182,15 +193,15 @@ impl Machine {
             let (word, shift) = (byte >> 2, byte % 4);
             if word == 0 {
                 if op.is_read() {
-                    self.waves[number].loaded_wide(slot, lane, 0, op.bytes);
+                    self.waves[number].write_loaded_wide(slot, lane, 0, op.bytes);
                 }
                 continue;
             }
             let words = [(word, 0), (word + 1, 32)].into_iter().take(if op.bytes == 8 { 2 } else { 1 });
             let memory = &mut self.memory;
-            let torn = self.fault == Fault::Tearing && op.kind == Kind::AtomicStore;
+            let torn = self.fault == Fault::Tearing && op.kind == MemoryOpKind::AtomicStore;
             match op.kind {
-                Kind::PlainLoad => {
+                MemoryOpKind::PlainLoad => {
                     let past = (bypass >> lane) & 1 != 0;
                     let mut whole = 0;
                     for (word, at) in words {
@@ -200,46 +211,52 @@ impl Machine {
                     if op.bytes < 4 {
                         whole = (whole >> (8 * shift)) & ((1 << (8 * op.bytes)) - 1);
                     }
-                    self.waves[number].loaded_wide(slot, lane, whole, op.bytes);
+                    self.waves[number].write_loaded_wide(slot, lane, whole, op.bytes);
                 }
-                Kind::PlainStore if op.bytes < 4 => {
+                MemoryOpKind::PlainStore if op.bytes < 4 => {
                     let bytes = ((1 << op.bytes) - 1) << shift;
                     let value = (value as u32) << (8 * shift);
                     memory.store(&path, reference, word, (value, bytes & WHOLE), op.private, available);
                 }
-                Kind::PlainStore => {
+                MemoryOpKind::PlainStore => {
                     for (word, at) in words {
                         let part = ((value >> at) as u32, WHOLE);
                         memory.store(&path, reference, word, part, op.private, available);
                     }
                 }
-                Kind::AtomicStore if torn => {
-                    let second = self.second_half(number, slot, lane).is_some();
+                MemoryOpKind::AtomicStore if torn => {
+                    let second = self.take_second_half(number, slot, lane).is_some();
                     let (word, at) = if second { (word + 1, 32) } else { (word, 0) };
                     self.memory.atomic_store(&path, reference, word, level, (value >> at) as u32);
                     if !second {
-                        self.halves.push(Half { wave: number, slot, lane, address: word, old: 0 });
+                        self.halves.push(HalfPerformedRmw {
+                            wave: number,
+                            slot,
+                            lane,
+                            address: word,
+                            old: 0,
+                        });
                         done &= !(1 << lane);
                     }
                 }
-                Kind::AtomicStore => {
+                MemoryOpKind::AtomicStore => {
                     for (word, at) in words {
                         memory.atomic_store(&path, reference, word, level, (value >> at) as u32);
                     }
                 }
-                Kind::AtomicLoad | Kind::Rmw(_) => {
+                MemoryOpKind::AtomicLoad | MemoryOpKind::Rmw(_) => {
                     let second = match (self.fault, op.kind) {
-                        (fault, Kind::Rmw(change)) if splits(fault, change) => {
-                            Some(self.second_half(number, slot, lane))
+                        (fault, MemoryOpKind::Rmw(change)) if is_split_rmw(fault, change) => {
+                            Some(self.take_second_half(number, slot, lane))
                         }
                         _ => None,
                     };
-                    let Kind::Rmw(change) = op.kind else {
+                    let MemoryOpKind::Rmw(change) = op.kind else {
                         let whole = self.atomic_load_wide(&path, reference, word, level);
-                        self.waves[number].loaded_wide(slot, lane, whole, op.bytes);
+                        self.waves[number].write_loaded_wide(slot, lane, whole, op.bytes);
                         continue;
                     };
-                    self.release(&path, op);
+                    self.release_memory(&path, op);
                     let at_workgroup = self.fault == Fault::RmwAtWorkgroup;
                     let level = if at_workgroup { level.min(WORKGROUP) } else { level };
                     let old = match second {
@@ -247,18 +264,18 @@ impl Machine {
                         _ => self.atomic_load_wide(&path, reference, word, level),
                     };
                     if let Some(None) = second {
-                        self.halves.push(Half { wave: number, slot, lane, address: word, old });
+                        self.halves.push(HalfPerformedRmw { wave: number, slot, lane, address: word, old });
                         done &= !(1 << lane);
                         continue;
                     }
                     let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
-                    if let Some(new) = changed_wide(change, old, value, compare).filter(|_| !lost) {
+                    if let Some(new) = rmw_result_wide(change, old, value, compare).filter(|_| !lost) {
                         for (word, at) in words {
                             self.memory.atomic_store(&path, reference, word, level, (new >> at) as u32);
                         }
                     }
-                    self.acquire(&path, op);
-                    self.waves[number].loaded_wide(slot, lane, old, op.bytes);
+                    self.acquire_memory(&path, op);
+                    self.waves[number].write_loaded_wide(slot, lane, old, op.bytes);
                 }
                 _ => {}
             }
@@ -266,21 +283,21 @@ impl Machine {
         done
     }
 
-    /// Two words as an atomic reads them: in one step.
+    /// Reads two words in one atomic step.
     fn atomic_load_wide(&mut self, path: &Path, reference: usize, word: u32, level: u8) -> u64 {
         let low = self.memory.atomic_load(path, reference, word, level);
         let high = self.memory.atomic_load(path, reference, word + 1, level);
         u64::from(high) << 32 | u64::from(low)
     }
 
-    /// Takes note of the first half of an operation of a lane, where it is done; a fault.
-    fn second_half(&mut self, wave: usize, slot: u8, lane: usize) -> Option<Half> {
-        let mine = |half: &Half| half.wave == wave && half.slot == slot && half.lane == lane;
+    /// Removes and returns the first half of a lane's operation, if it was performed; for a fault.
+    fn take_second_half(&mut self, wave: usize, slot: u8, lane: usize) -> Option<HalfPerformedRmw> {
+        let mine = |half: &HalfPerformedRmw| half.wave == wave && half.slot == slot && half.lane == lane;
         self.halves.iter().position(mine).map(|position| self.halves.swap_remove(position))
     }
 
-    /// Read-modify-writes; gives the lanes that are done.
-    fn rmw(
+    /// Performs read-modify-writes; returns the lanes that are done.
+    fn read_modify_write(
         &mut self,
         number: usize,
         slot: u8,
@@ -292,15 +309,15 @@ impl Machine {
         let level = self.atomic_scope(op);
         let mut done = mask;
         for lane in lanes(mask) {
-            let (address, value, compare) = self.waves[number].operands(slot, lane);
+            let (address, value, compare) = self.waves[number].word_operands(slot, lane);
             if address == 0 {
-                self.waves[number].loaded(slot, lane, 0);
+                self.waves[number].write_loaded(slot, lane, 0);
                 continue;
             }
             let path = self.waves[number].paths[lane];
             self.memory.forget_ahead(&path, reference, address);
-            if splits(self.fault, change) {
-                match self.second_half(number, slot, lane) {
+            if is_split_rmw(self.fault, change) {
+                match self.take_second_half(number, slot, lane) {
                     None => {
                         done &= !(1 << lane);
                         let excludes = self.fault == Fault::RmwAmongThemselves;
@@ -308,50 +325,56 @@ impl Machine {
                             continue;
                         }
                         let old = self.memory.atomic_load(&path, reference, address, level).into();
-                        self.halves.push(Half { wave: number, slot, lane, address, old });
+                        self.halves.push(HalfPerformedRmw { wave: number, slot, lane, address, old });
                     }
                     Some(half) => {
-                        if let Some(new) = changed(change, half.old as u32, value, compare) {
+                        if let Some(new) = rmw_result(change, half.old as u32, value, compare) {
                             self.memory.atomic_store(&path, reference, address, level, new);
                         }
-                        self.waves[number].loaded(slot, lane, half.old as u32);
+                        self.waves[number].write_loaded(slot, lane, half.old as u32);
                     }
                 }
                 continue;
             }
-            self.release(&path, op);
+            self.release_memory(&path, op);
             let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
             let found = self.memory.rmw(&path, reference, address, level, |old| {
-                changed(change, old, value, compare).filter(|_| !lost)
+                rmw_result(change, old, value, compare).filter(|_| !lost)
             });
-            let old = self.given_before(number, (slot, lane), address, found);
-            self.acquire(&path, op);
-            self.waves[number].loaded(slot, lane, old);
+            let old = self.replay_vertex_rmw(number, (slot, lane), address, found);
+            self.acquire_memory(&path, op);
+            self.waves[number].write_loaded(slot, lane, old);
         }
         done
     }
 
-    /// What a read-modify-write gives a vertex: the same however often it is shaded; a fault.
-    fn given_before(&mut self, number: usize, (slot, lane): (u8, usize), address: u32, found: u32) -> u32 {
+    /// Returns the same read-modify-write result each time a vertex is shaded; for a fault.
+    fn replay_vertex_rmw(
+        &mut self,
+        number: usize,
+        (slot, lane): (u8, usize),
+        address: u32,
+        found: u32,
+    ) -> u32 {
         let wave = &self.waves[number];
         if self.fault != Fault::VertexShadedTwice || !wave.is_of_vertices {
             return found;
         }
         let vertex = wave.places.get(lane).map_or(0, |place| place[0]);
-        let key = (wave.dispatch, vertex, wave.number_of(slot), address);
-        *self.given.entry(key).or_insert(found)
+        let key = (wave.dispatch, vertex, wave.operation_index(slot), address);
+        *self.vertex_rmw_results.entry(key).or_insert(found)
     }
 
-    /// The parts of a barrier, or of an atomic with semantics.
+    /// Performs the release and acquire of a barrier, or of an atomic with semantics.
     fn synchronize(&mut self, number: usize, mask: u64, op: &MemoryOp) {
         for lane in lanes(mask) {
             let path = self.waves[number].paths[lane];
-            self.release(&path, op);
-            self.acquire(&path, op);
+            self.release_memory(&path, op);
+            self.acquire_memory(&path, op);
         }
     }
 
-    fn release(&mut self, path: &Path, op: &MemoryOp) {
+    fn release_memory(&mut self, path: &Path, op: &MemoryOp) {
         if !(op.release && op.make_available) || self.skips_memory(op) || self.fault == Fault::ReleaseNoFlush
         {
             return;
@@ -363,23 +386,23 @@ impl Machine {
             Fault::ImageNotFlushed => op.mask & !4,
             _ => op.mask,
         };
-        let level = self.scope(op);
+        let level = self.effective_scope(op);
         self.memory.release(path, mask, level);
     }
 
-    /// What lanes have read ahead is old for whom an acquire orders behind what others did.
+    /// Drops values that an acquire makes stale: those that caches read ahead for these lanes.
     fn acquire_ahead(&mut self, number: usize, mask: u64, op: &MemoryOp) {
         if self.memory.reads_ahead() {
-            let level = self.scope(op);
+            let level = self.effective_scope(op);
             for lane in lanes(mask) {
                 self.memory.acquire_ahead(&self.waves[number].paths[lane], level);
             }
         }
     }
 
-    fn acquire(&mut self, path: &Path, op: &MemoryOp) {
+    fn acquire_memory(&mut self, path: &Path, op: &MemoryOp) {
         if op.acquire {
-            self.memory.acquire_ahead(path, self.scope(op));
+            self.memory.acquire_ahead(path, self.effective_scope(op));
         }
         if !(op.acquire && op.make_visible)
             || self.skips_memory(op)
@@ -393,20 +416,20 @@ impl Machine {
             Fault::ImageNotInvalidated => op.mask & !4,
             _ => op.mask,
         };
-        let level = self.scope(op);
+        let level = self.effective_scope(op);
         self.memory.acquire(path, mask, level);
     }
 
     fn skips_memory(&self, op: &MemoryOp) -> bool {
         match self.fault {
-            Fault::FenceWaitOnly => op.kind == Kind::Fence,
+            Fault::FenceWaitOnly => op.kind == MemoryOpKind::Fence,
             Fault::BarrierWithoutMemory => op.is_whole(),
             _ => false,
         }
     }
 
-    /// The level of the semantics of an operation.
-    fn scope(&self, op: &MemoryOp) -> u8 {
+    /// Returns the level of an operation's semantics, with the fault applied.
+    fn effective_scope(&self, op: &MemoryOp) -> u8 {
         let control = op.is_whole();
         match (self.fault, op.scope) {
             (Fault::SyncScopeDemoted, scope) => scope.min(WORKGROUP),
@@ -418,7 +441,7 @@ impl Machine {
         }
     }
 
-    /// The level at which an atomic is performed.
+    /// Returns the level at which an atomic executes, with the fault applied.
     fn atomic_scope(&self, op: &MemoryOp) -> u8 {
         match (self.fault, op.scope) {
             (Fault::AtomicScopeDemoted, scope) => scope.min(WORKGROUP),
@@ -430,15 +453,15 @@ impl Machine {
     }
 }
 
-/// Whether a fault performs the halves of a read-modify-write apart.
-fn splits(fault: Fault, change: Rmw) -> bool {
+/// Returns true if a fault splits a read-modify-write into two steps.
+fn is_split_rmw(fault: Fault, change: Rmw) -> bool {
     let float = matches!(change, Rmw::FloatAdd | Rmw::FloatMin | Rmw::FloatMax);
     matches!(fault, Fault::RmwNotAtomic | Fault::RmwAmongThemselves)
         || float && fault == Fault::FloatAddNotAtomic
 }
 
-/// What a read-modify-write makes of a value.
-fn changed(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
+/// Returns the word that a read-modify-write stores, or `None` if it stores nothing.
+fn rmw_result(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
     Some(match change {
         Rmw::Exchange => value,
         Rmw::CompareExchange if old == compare => value,
@@ -458,8 +481,8 @@ fn changed(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
     })
 }
 
-/// The same for eight bytes.
-fn changed_wide(change: Rmw, old: u64, value: u64, compare: u64) -> Option<u64> {
+/// Returns the eight bytes that a read-modify-write stores, or `None` if it stores nothing.
+fn rmw_result_wide(change: Rmw, old: u64, value: u64, compare: u64) -> Option<u64> {
     Some(match change {
         Rmw::Exchange => value,
         Rmw::CompareExchange if old == compare => value,

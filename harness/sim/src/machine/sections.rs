@@ -1,27 +1,28 @@
-//! Interlocked sections: whose turn it is among the fragments of a pixel (Vulkan, "Fragment Shader Interlock").
+//! Fragment shader interlock: the turn order of fragments that cover one pixel (Vulkan specification,
+//! "Fragment Shader Interlock").
 //!
-//! A wave holds one fragment of a pixel at most, so that none of its lanes waits for another one. Where the order is open, a wave
-//! begins in all its lanes at once or in none: two waves would else wait for each other.
+//! A wave contains at most one fragment of a pixel, so none of its lanes waits for another one. If sections
+//! are unordered, a wave enters in all its lanes at once or in none. Otherwise two waves could deadlock.
 
 use std::collections::HashMap;
 
 use super::Machine;
 use crate::fault::Fault;
-use crate::program::{Kind, Program};
+use crate::program::{MemoryOpKind, Program};
 use crate::random::lanes;
 
-/// The sections of the draws of a submission.
+/// The interlock state of the draws of a submission.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sections {
-    /// By invocation: its pixel; none of helpers, which nobody waits for.
+pub(crate) struct InterlockQueue {
+    /// The pixel of each invocation; helpers have none and are not waited for.
     pixels: HashMap<u32, usize>,
-    /// By pixel: who has not ended its section, in the order of the primitives, and who is inside.
+    /// By pixel: the fragments whose section has not ended, in primitive order, and the one inside.
     fragments: Vec<(Vec<u32>, Option<u32>)>,
 }
 
-impl Sections {
-    /// Adds the fragments of a draw: each with its pixel, in the order of the primitives.
-    pub fn add(&mut self, fragments: impl Iterator<Item = (u32, [u32; 2])>) {
+impl InterlockQueue {
+    /// Adds the fragments of a draw, each with its pixel, in primitive order.
+    pub fn add_fragments(&mut self, fragments: impl Iterator<Item = (u32, [u32; 2])>) {
         let mut known: HashMap<[u32; 2], usize> = HashMap::new();
         for (invocation, at) in fragments {
             let pixel = *known.entry(at).or_insert_with(|| {
@@ -33,14 +34,14 @@ impl Sections {
         }
     }
 
-    /// How many fragments of its pixel come before an invocation.
-    pub fn before(&self, invocation: u32) -> u32 {
+    /// Returns the number of fragments of the same pixel before an invocation.
+    pub fn count_predecessors(&self, invocation: u32) -> u32 {
         let pixel = self.pixels.get(&invocation).and_then(|pixel| self.fragments.get(*pixel));
         let place = pixel.and_then(|(left, _)| left.iter().position(|other| *other == invocation));
         place.unwrap_or(0) as u32
     }
 
-    fn may_begin(&self, invocation: u32, ordered: bool) -> bool {
+    fn can_enter(&self, invocation: u32, ordered: bool) -> bool {
         let pixel = self.pixels.get(&invocation).and_then(|pixel| self.fragments.get(*pixel));
         pixel.is_none_or(|(left, inside)| match ordered {
             true => left.first() == Some(&invocation),
@@ -48,14 +49,14 @@ impl Sections {
         })
     }
 
-    fn begin(&mut self, invocation: u32) {
+    fn enter_section(&mut self, invocation: u32) {
         let pixel = self.pixels.get(&invocation).and_then(|pixel| self.fragments.get_mut(*pixel));
         if let Some((_, inside)) = pixel {
             *inside = Some(invocation);
         }
     }
 
-    fn end(&mut self, invocation: u32) {
+    fn leave_section(&mut self, invocation: u32) {
         let pixel = self.pixels.get(&invocation).and_then(|pixel| self.fragments.get_mut(*pixel));
         if let Some((left, inside)) = pixel {
             left.retain(|other| *other != invocation);
@@ -65,14 +66,15 @@ impl Sections {
 }
 
 impl Machine {
-    /// Takes away the lanes whose section may not begin yet.
+    /// Removes the lanes whose section may not begin yet.
     pub(super) fn wait_for_sections(&mut self, number: usize, program: &Program) {
         if program.sections.is_none() {
             return;
         }
         let wave = &self.waves[number];
         for (slot, mask) in &mut self.ready {
-            let Some(Kind::SectionBegin { ordered }) = wave.operation(*slot, program).map(|op| op.kind)
+            let Some(MemoryOpKind::SectionBegin { ordered }) =
+                wave.operation(*slot, program).map(|op| op.kind)
             else {
                 continue;
             };
@@ -81,22 +83,22 @@ impl Machine {
                 continue;
             }
             let may = |lane: &usize| {
-                wave.paths.get(*lane).is_none_or(|path| self.sections.may_begin(path[0], ordered))
+                wave.paths.get(*lane).is_none_or(|path| self.sections.can_enter(path[0], ordered))
             };
             let open = lanes(*mask).filter(may).fold(0, |all, lane| all | 1 << lane);
-            let together = open == wave.active(*slot);
+            let together = open == wave.pending_lanes(*slot);
             *mask = if ordered || together { open } else { 0 };
         }
         self.ready.retain(|(_, mask)| *mask != 0);
     }
 
     /// Begins or ends the sections of some lanes.
-    pub(super) fn section(&mut self, number: usize, mask: u64, begins: bool) {
+    pub(super) fn perform_section(&mut self, number: usize, mask: u64, begins: bool) {
         for lane in lanes(mask) {
             let Some(path) = self.waves[number].paths.get(lane) else { continue };
             match begins {
-                true => self.sections.begin(path[0]),
-                false => self.sections.end(path[0]),
+                true => self.sections.enter_section(path[0]),
+                false => self.sections.leave_section(path[0]),
             }
         }
     }
@@ -108,18 +110,19 @@ mod tests {
 
     #[test]
     fn fragments_of_a_pixel_take_turns_and_others_do_not_wait() {
-        let mut sections = Sections::default();
-        sections.add([(5, [0, 0]), (6, [1, 0]), (3, [0, 0])].into_iter());
-        assert_eq!([5, 6, 3, 9].map(|fragment| sections.before(fragment)), [0, 0, 1, 0]);
-        let may = |sections: &Sections, ordered| [5, 6, 3, 9].map(|one| sections.may_begin(one, ordered));
+        let mut sections = InterlockQueue::default();
+        sections.add_fragments([(5, [0, 0]), (6, [1, 0]), (3, [0, 0])].into_iter());
+        assert_eq!([5, 6, 3, 9].map(|fragment| sections.count_predecessors(fragment)), [0, 0, 1, 0]);
+        let may =
+            |sections: &InterlockQueue, ordered| [5, 6, 3, 9].map(|one| sections.can_enter(one, ordered));
         assert_eq!(may(&sections, true), [true, true, false, true]);
         assert_eq!(may(&sections, false), [true; 4]);
-        sections.begin(3);
+        sections.enter_section(3);
         assert_eq!(may(&sections, false), [false, true, false, true]);
-        sections.end(3);
-        sections.begin(5);
+        sections.leave_section(3);
+        sections.enter_section(5);
         assert_eq!(may(&sections, false), [false, true, false, true]);
-        sections.end(5);
+        sections.leave_section(5);
         assert_eq!(may(&sections, true), [false, true, false, true]);
     }
 }

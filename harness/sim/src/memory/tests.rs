@@ -1,9 +1,9 @@
-//! Lines of some bytes, pairs of words, and store buffers.
+//! Tests of partly dirty lines, wide accesses, and store buffers.
 
 use super::*;
 use crate::program::{DEVICE, MEMORY, QUEUE_FAMILY, WORKGROUP};
 
-/// Two invocations in workgroups of their own, one reference, four words of memory from word 2 on.
+/// Creates two invocations in separate workgroups, one reference, and four words of memory from word 2.
 fn memory() -> Memory {
     let mut memory = Memory { words: vec![0; 6], ..Memory::default() };
     let parents = [vec![0, 1], vec![0, 1], vec![0, 0], vec![0], Vec::new()];
@@ -39,7 +39,7 @@ fn neighbouring_bytes_survive_each_other() {
 #[test]
 fn what_is_published_of_a_word_is_all_that_is_dirty() {
     let mut memory = memory();
-    // A private byte stays so only where all of the line is.
+    // A merged line is private only if all its bytes are.
     memory.store(&FIRST, 0, 2, (0x11, 0b0001), true, None);
     memory.store(&FIRST, 0, 2, (0x2200, 0b0010), false, None);
     memory.release(&FIRST, 1, DEVICE);
@@ -66,7 +66,7 @@ fn a_buffered_store_is_seen_by_its_group_as_far_as_scopes_reach() {
     assert_eq!(memory.forwarded(1, &SECOND, 0, 2, WORKGROUP), None);
     assert_eq!(memory.forwarded(0, &SECOND, 0, 2, DEVICE), None);
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 0);
-    // The next store of the group to the location drives it out.
+    // The group's next store to the location drains the buffered one.
     memory.buffer(1, &FIRST, 0, 2, (DEVICE, 8));
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 7);
     memory.drain_group(0, false);
@@ -97,7 +97,8 @@ fn what_was_read_ahead_is_found_until_a_wide_acquire_or_a_store_from_behind_the_
     };
     assert_eq!(ahead(&mut memory), Some(0));
     assert_eq!(memory.found_ahead(&SECOND, 0, 2), None);
-    // Somebody elsewhere writes: who has not acquired from beyond the cache may still find what was there before.
+    // After a write from elsewhere, a load without an acquire from beyond the cache may still find the old
+    // value.
     memory.atomic_store(&SECOND, 0, 2, DEVICE, 5);
     memory.forget_ahead(&SECOND, 0, 2);
     memory.acquire_ahead(&FIRST, WORKGROUP);
@@ -107,7 +108,7 @@ fn what_was_read_ahead_is_found_until_a_wide_acquire_or_a_store_from_behind_the_
     assert_eq!(ahead(&mut memory), Some(5));
     memory.forget_ahead(&FIRST, 0, 2);
     assert_eq!(memory.found_ahead(&FIRST, 0, 2), None);
-    // A load that the cache serves itself is not read ahead.
+    // A load that hits in the cache is not read ahead.
     memory.read_ahead(&FIRST, 0, 2, WORKGROUP);
     assert_eq!(memory.found_ahead(&FIRST, 0, 2), None);
 }

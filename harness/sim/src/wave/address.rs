@@ -1,23 +1,23 @@
-//! Where the accesses of a wave lie, and what is fetched as soon as that is known.
+//! Address computation of a wave, and prefetches as soon as an address is known.
 
-use super::{Surroundings, Wave, get};
+use super::{Wave, WaveContext, register_lanes};
 use crate::program::{LANES, Register};
 use crate::random::lanes;
 
 impl Wave {
-    pub(super) fn address(
+    pub(super) fn compute_address(
         &mut self,
         register: Register,
         reference: u16,
         index: Register,
         (scale, offset, bytes): (u32, u32, u32),
-        surroundings: &mut Surroundings<'_>,
+        surroundings: &mut WaveContext<'_>,
     ) {
-        let Some(bound) = surroundings.dispatch.bound.get(usize::from(reference)).copied() else { return };
+        let Some(bound) = surroundings.dispatch.bindings.get(usize::from(reference)).copied() else { return };
         let places = std::mem::take(&mut self.places);
-        if let Some((sources, to)) = self.split(register) {
+        if let Some((sources, to)) = self.split_destination(register) {
             let zeros = [0; LANES];
-            let index = get(sources, index).unwrap_or(&zeros);
+            let index = register_lanes(sources, index).unwrap_or(&zeros);
             let (base, limit) = (bound.base.wrapping_mul(4), (bound.words * 4).checked_sub(bytes));
             for lane in 0..LANES {
                 let byte = index[lane].wrapping_mul(scale).wrapping_add(offset);
@@ -31,39 +31,41 @@ impl Wave {
             }
         }
         self.places = places;
-        self.warm_up(register, surroundings);
+        self.prefetch_pointer(register, surroundings);
     }
 
-    /// The addresses of another component of what lies at addresses.
-    pub(super) fn behind(
+    /// Offsets addresses to another component; out-of-bounds addresses stay so.
+    pub(super) fn compute_pointer(
         &mut self,
         register: Register,
         from: Register,
         bytes: u32,
-        surroundings: &mut Surroundings<'_>,
+        surroundings: &mut WaveContext<'_>,
     ) {
-        if let Some((sources, to)) = self.split(register) {
-            let Some(from) = get(sources, from) else { return };
+        if let Some((sources, to)) = self.split_destination(register) {
+            let Some(from) = register_lanes(sources, from) else { return };
             for (to, from) in to.iter_mut().zip(from) {
                 *to = if *from == 0 { 0 } else { from.wrapping_add(bytes) };
             }
         }
-        self.warm_up(register, surroundings);
+        self.prefetch_pointer(register, surroundings);
     }
 
-    /// The addresses of texels; 0 outside the image.
-    pub(super) fn texel(
+    /// Computes texel addresses; 0 outside the image.
+    pub(super) fn compute_texel_address(
         &mut self,
         register: Register,
         reference: u16,
         column: Register,
         row: Register,
-        surroundings: &mut Surroundings<'_>,
+        surroundings: &mut WaveContext<'_>,
     ) {
-        let Some(bound) = surroundings.dispatch.bound.get(usize::from(reference)).copied() else { return };
-        if let Some((sources, to)) = self.split(register) {
+        let Some(bound) = surroundings.dispatch.bindings.get(usize::from(reference)).copied() else { return };
+        if let Some((sources, to)) = self.split_destination(register) {
             let zeros = [0; LANES];
-            let (Some(columns), rows) = (get(sources, column), get(sources, row).unwrap_or(&zeros)) else {
+            let (Some(columns), rows) =
+                (register_lanes(sources, column), register_lanes(sources, row).unwrap_or(&zeros))
+            else {
                 return;
             };
             let width = if bound.width == 0 { bound.words } else { bound.width };
@@ -73,38 +75,38 @@ impl Wave {
                 to[lane] = if within { (bound.base + texel as u32).wrapping_mul(4) } else { 0 };
             }
         }
-        self.warm_up(register, surroundings);
+        self.prefetch_pointer(register, surroundings);
     }
 
-    /// Fetches lines as soon as their addresses are known, in some lanes.
-    pub(super) fn warm_up(&mut self, register: Register, surroundings: &mut Surroundings<'_>) {
+    /// Prefetches lines in some lanes as soon as their addresses are known.
+    pub(super) fn prefetch_pointer(&mut self, register: Register, surroundings: &mut WaveContext<'_>) {
         if surroundings.warm_up > 0 {
             for (pointer, memory) in &surroundings.program.reads {
-                if *pointer == register && surroundings.fetches(*memory) {
-                    let mask = surroundings.random.mask(surroundings.warm_up) & self.mask;
+                if *pointer == register && surroundings.can_prefetch(*memory) {
+                    let mask = surroundings.random.mask(surroundings.warm_up) & self.execution_mask;
                     let level = match surroundings.random.below(8) {
                         0 => 1,
                         1 => 2,
                         2 => 3,
                         _ => 0,
                     };
-                    self.prefetch(*pointer, *memory, mask, level, surroundings);
+                    self.prefetch_slot(*pointer, *memory, mask, level, surroundings);
                 }
             }
         }
     }
 
     /// Fetches the lines of a pointer into a cache.
-    pub fn prefetch(
+    pub fn prefetch_slot(
         &mut self,
         pointer: Register,
         memory: u16,
         mask: u64,
         level: u8,
-        surroundings: &mut Surroundings<'_>,
+        surroundings: &mut WaveContext<'_>,
     ) {
         let Some(op) = surroundings.program.memory.get(usize::from(memory)) else { return };
-        let Some(bound) = surroundings.dispatch.bound.get(usize::from(op.reference)) else { return };
+        let Some(bound) = surroundings.dispatch.bindings.get(usize::from(op.reference)) else { return };
         let Some(addresses) = self.registers.get(pointer as usize) else { return };
         for lane in lanes(mask & self.lanes) {
             let Some(path) = self.paths.get(lane) else { return };

@@ -1,25 +1,27 @@
-//! What a wave computes in registers, lane by lane.
+//! Register arithmetic of a wave, lane by lane.
 
 use arithmetic::{NumberShape, Operand};
 
-use super::{Surroundings, Wave, get, join};
+use super::{Wave, WaveContext, join_halves, register_lanes};
 use crate::program::{Application, BallotKind, Binary, LANES, Lanes, Op, Register};
 use crate::random::lanes;
 
 impl Wave {
-    pub(super) fn split(&mut self, to: Register) -> Option<(&[Lanes], &mut Lanes)> {
+    pub(super) fn split_destination(&mut self, to: Register) -> Option<(&[Lanes], &mut Lanes)> {
         let (sources, rest) = self.registers.split_at_mut_checked(to as usize)?;
         Some((sources, rest.first_mut()?))
     }
 
-    /// Does an instruction number by number.
-    pub(super) fn apply(&mut self, application: &Application) {
+    /// Executes an instruction once per number.
+    pub(super) fn apply_instruction(&mut self, application: &Application) {
         let Application { instruction, to, result, operands } = application;
         let mut numbers: Vec<Vec<u64>> = vec![Vec::new(); operands.len()];
-        for lane in lanes(self.mask) {
+        for lane in lanes(self.execution_mask) {
             for (numbers, (register, shape)) in numbers.iter_mut().zip(operands) {
                 numbers.clear();
-                numbers.extend((0..shape.count() as u32).map(|at| self.number(*register, *shape, at, lane)));
+                numbers.extend(
+                    (0..shape.count() as u32).map(|at| self.read_number(*register, *shape, at, lane)),
+                );
             }
             let given: Vec<Operand<'_>> = (numbers.iter().zip(operands))
                 .map(|(numbers, (_, shape))| Operand { numbers, shape: *shape })
@@ -30,44 +32,45 @@ impl Wave {
             for (number, bits) in all.into_iter().zip(bits) {
                 let words = [number as u32, (number >> 32) as u32];
                 for word in words.into_iter().take(if bits > 32 { 2 } else { 1 }) {
-                    self.put(register, lane, word);
+                    self.write_word(register, lane, word);
                     register += 1;
                 }
             }
         }
     }
 
-    fn number(&self, first: Register, shape: NumberShape, at: u32, lane: usize) -> u64 {
-        let word = |register: Register| get(&self.registers, register).map_or(0, |values| values[lane]);
+    fn read_number(&self, first: Register, shape: NumberShape, at: u32, lane: usize) -> u64 {
+        let word =
+            |register: Register| register_lanes(&self.registers, register).map_or(0, |values| values[lane]);
         match shape.bits {
             0..=32 => word(first + at).into(),
-            _ => join(word(first + 2 * at), word(first + 2 * at + 1)),
+            _ => join_halves(word(first + 2 * at), word(first + 2 * at + 1)),
         }
     }
 
-    fn put(&mut self, register: Register, lane: usize, word: u32) {
+    fn write_word(&mut self, register: Register, lane: usize, word: u32) {
         if let Some(values) = self.registers.get_mut(register as usize) {
             values[lane] = word;
         }
     }
 
-    /// What lies in registers at a computed place; nothing beyond their end.
-    pub(super) fn computed(&mut self, op: Op) {
+    /// Reads or writes a register at a computed index; out of range it does nothing.
+    pub(super) fn execute_indexed(&mut self, op: Op) {
         let word = |wave: &Wave, register: Register, lane: usize| {
-            get(&wave.registers, register).map_or(0, |values| values[lane])
+            register_lanes(&wave.registers, register).map_or(0, |values| values[lane])
         };
-        for lane in lanes(self.mask) {
+        for lane in lanes(self.execution_mask) {
             match op {
                 Op::Pick { to, from, offset, index, words } => {
                     let at = word(self, index, lane).saturating_add(offset);
                     let value = if at < words { word(self, from + at, lane) } else { 0 };
-                    self.put(to, lane, value);
+                    self.write_word(to, lane, value);
                 }
                 Op::Put { to, offset, index, from, words } => {
                     let at = word(self, index, lane).saturating_add(offset);
                     if at < words {
                         let value = word(self, from, lane);
-                        self.put(to + at, lane, value);
+                        self.write_word(to + at, lane, value);
                     }
                 }
                 _ => {}
@@ -75,15 +78,15 @@ impl Wave {
         }
     }
 
-    /// Words of the push constants.
-    pub(super) fn parameter(
+    /// Loads words of the push constants.
+    pub(super) fn load_push_constant(
         &mut self,
         to: Register,
         word: u32,
         index: Register,
-        surroundings: &Surroundings<'_>,
+        surroundings: &WaveContext<'_>,
     ) {
-        let index = get(&self.registers, index).copied().unwrap_or([0; LANES]);
+        let index = register_lanes(&self.registers, index).copied().unwrap_or([0; LANES]);
         let parameters = &surroundings.dispatch.parameters;
         if let Some(to) = self.registers.get_mut(to as usize) {
             for (to, index) in to.iter_mut().zip(index) {
@@ -92,12 +95,18 @@ impl Wave {
         }
     }
 
-    /// What a lane reads from a ballot.
-    pub(super) fn ballot(&mut self, kind: BallotKind, to: Register, ballot: Register, argument: Register) {
+    /// Executes a ballot query in each lane.
+    pub(super) fn execute_ballot(
+        &mut self,
+        kind: BallotKind,
+        to: Register,
+        ballot: Register,
+        argument: Register,
+    ) {
         let word = |wave: &Wave, register: Register, lane: usize| {
-            get(&wave.registers, register).map_or(0, |values| values[lane])
+            register_lanes(&wave.registers, register).map_or(0, |values| values[lane])
         };
-        for lane in lanes(self.mask) {
+        for lane in lanes(self.execution_mask) {
             // No subgroup has more lanes than a word has bits.
             let bits = word(self, ballot, lane) & BallotKind::LANES;
             let own = self.places.get(lane).map_or(0, |place| place[3]);
@@ -110,13 +119,16 @@ impl Wave {
                 BallotKind::Lowest => bits.trailing_zeros(),
                 BallotKind::Highest => bits.checked_ilog2().unwrap_or(0),
             };
-            self.put(to, lane, value);
+            self.write_word(to, lane, value);
         }
     }
 
-    pub(super) fn binary(&mut self, op: Binary, to: Register, left: Register, right: Register) {
-        let Some((sources, to)) = self.split(to) else { return };
-        let (Some(left), Some(right)) = (get(sources, left), get(sources, right)) else { return };
+    pub(super) fn execute_binary(&mut self, op: Binary, to: Register, left: Register, right: Register) {
+        let Some((sources, to)) = self.split_destination(to) else { return };
+        let (Some(left), Some(right)) = (register_lanes(sources, left), register_lanes(sources, right))
+        else {
+            return;
+        };
         macro_rules! each {
             ($function:expr) => {
                 for lane in 0..LANES {
@@ -128,8 +140,8 @@ impl Wave {
             Binary::Add => each!(u32::wrapping_add),
             Binary::Subtract => each!(u32::wrapping_sub),
             Binary::Multiply => each!(u32::wrapping_mul),
-            Binary::Divide => divide(to, left, right, |a, b| a / b),
-            Binary::Modulo => divide(to, left, right, |a, b| a % b),
+            Binary::Divide => divide_lanes(to, left, right, |a, b| a / b),
+            Binary::Modulo => divide_lanes(to, left, right, |a, b| a % b),
             Binary::And => each!(|a: u32, b: u32| a & b),
             Binary::Or => each!(|a: u32, b: u32| a | b),
             Binary::Xor => each!(|a: u32, b: u32| a ^ b),
@@ -147,8 +159,8 @@ impl Wave {
     }
 }
 
-fn divide(to: &mut Lanes, left: &Lanes, right: &Lanes, by: impl Fn(u32, u32) -> u32) {
-    // Most divisors are the same in all lanes, and a power of two often enough; the processor's division is slow.
+fn divide_lanes(to: &mut Lanes, left: &Lanes, right: &Lanes, by: impl Fn(u32, u32) -> u32) {
+    // Most divisors are uniform, and often powers of two; the processor's division is slow.
     for lane in 0..LANES {
         to[lane] = if right[lane] == 0 { 0 } else { by(left[lane], right[lane]) };
     }

@@ -1,104 +1,106 @@
-//! Subgroup operations: the lanes of a subgroup are in several waves, so that a wave stands at an operation until all lanes of
-//! the subgroup are there or will not come. They hand over values; nothing of their memory operations is waited for.
+//! Subgroup operations.
+//!
+//! The lanes of a subgroup are in several waves. So a wave waits at an operation until each lane of the
+//! subgroup has arrived or cannot arrive any more. Lanes exchange values; their memory operations are not
+//! waited for.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Wave, join};
+use super::{Wave, join_halves};
 use crate::program::{Group, GroupKind, GroupSpan, LANES, Op, Program, Register};
 use crate::random::{Random, lanes};
 
-/// What a lane of a subgroup brings to an operation.
+/// The operand of a lane in a subgroup operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Brought {
-    /// Its number in the subgroup.
+pub(crate) struct LaneOperand {
+    /// The lane number in the subgroup.
     pub lane: u32,
-    /// Its value.
     pub value: u64,
 }
 
-/// How a lane stands to an operation.
+/// The position of a lane relative to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// It may still come.
+pub(crate) enum LaneStatus {
+    /// It may still arrive.
     Before,
-    /// It is there.
+    /// It has arrived.
     There,
-    /// It is past it, or has ended.
+    /// It has passed the operation, or has ended.
     Past,
 }
 
 impl Wave {
-    /// The operation that the front end stands at.
-    pub fn group(&self, program: &Program) -> Option<Group> {
-        match program.ops.get(self.at as usize) {
+    /// Returns the subgroup operation at the program counter.
+    pub fn current_group_op(&self, program: &Program) -> Option<Group> {
+        match program.ops.get(self.program_counter as usize) {
             Some(Op::Group(group)) if !self.ended => Some(*group),
             _ => None,
         }
     }
 
-    /// How a lane stands to the operation that another wave stands at. Blocks stand in the order in which they are executed,
-    /// but for the rounds.
-    pub fn standing(&self, lane: usize, other: &Wave, program: &Program) -> Standing {
+    /// Returns the position of a lane relative to the operation that another wave waits at. Within a round,
+    /// blocks execute in numeric order.
+    pub fn lane_status(&self, lane: usize, other: &Wave, program: &Program) -> LaneStatus {
         let bit = 1u64 << lane;
         let place = if self.ended {
             None
-        } else if self.mask & bit != 0 {
-            Some(self.at)
+        } else if self.execution_mask & bit != 0 {
+            Some(self.program_counter)
         } else {
-            let parked = self.parked.iter().find(|(_, mask)| mask & bit != 0);
+            let parked = self.divergent_lanes.iter().find(|(_, mask)| mask & bit != 0);
             parked.map(|(block, _)| program.blocks.get(*block as usize).copied().unwrap_or(0))
         };
         match place {
-            None => Standing::Past,
-            Some(at) if program.alone => self.standing_alone(at, other, program),
+            None => LaneStatus::Past,
+            Some(at) if program.alone => self.lane_status_unsynchronized(at, other, program),
             Some(_) if self.rounds != other.rounds => {
                 if self.rounds > other.rounds {
-                    Standing::Past
+                    LaneStatus::Past
                 } else {
-                    Standing::Before
+                    LaneStatus::Before
                 }
             }
-            Some(at) if at > other.at => Standing::Past,
-            Some(at) if at == other.at && self.mask & bit != 0 => Standing::There,
-            Some(_) => Standing::Before,
+            Some(at) if at > other.program_counter => LaneStatus::Past,
+            Some(at) if at == other.program_counter && self.execution_mask & bit != 0 => LaneStatus::There,
+            Some(_) => LaneStatus::Before,
         }
     }
 
-    /// How the one invocation of a wave, which is at `at`, stands to that of another: by the iterations of the loops that both are
-    /// in, from the outermost on, and then by the order of blocks.
-    fn standing_alone(&self, at: u32, other: &Wave, program: &Program) -> Standing {
+    /// Compares waves of one invocation each: by the iterations of their common loops, outermost first, then
+    /// by block order.
+    fn lane_status_unsynchronized(&self, at: u32, other: &Wave, program: &Program) -> LaneStatus {
         let start = |block: u32| program.blocks.get(block as usize).copied().unwrap_or(u32::MAX);
         for (number, (first, last)) in program.loops.iter().enumerate() {
             let inside = |at: u32| start(*first) <= at && at < start(last + 1);
-            if inside(at) && inside(other.at) {
+            if inside(at) && inside(other.program_counter) {
                 match self.iterations.get(number).cmp(&other.iterations.get(number)) {
-                    std::cmp::Ordering::Less => return Standing::Before,
-                    std::cmp::Ordering::Greater => return Standing::Past,
+                    std::cmp::Ordering::Less => return LaneStatus::Before,
+                    std::cmp::Ordering::Greater => return LaneStatus::Past,
                     std::cmp::Ordering::Equal => {}
                 }
             }
         }
-        match at.cmp(&other.at) {
-            std::cmp::Ordering::Less => Standing::Before,
-            std::cmp::Ordering::Equal => Standing::There,
-            std::cmp::Ordering::Greater => Standing::Past,
+        match at.cmp(&other.program_counter) {
+            std::cmp::Ordering::Less => LaneStatus::Before,
+            std::cmp::Ordering::Equal => LaneStatus::There,
+            std::cmp::Ordering::Greater => LaneStatus::Past,
         }
     }
 
-    /// The lanes that are there, and all lanes.
-    pub fn lanes_there(&self) -> impl Iterator<Item = usize> + use<> {
-        lanes(self.mask)
+    /// Iterates over the lanes that have arrived.
+    pub fn arrived_lanes(&self) -> impl Iterator<Item = usize> + use<> {
+        lanes(self.execution_mask)
     }
 
-    /// Notes that lanes go on at a block: by a branch they part from others inside selections, and where none is around the
-    /// block, control flow is uniform.
-    pub(super) fn part(&mut self, program: &Program, to: u32, mask: u64, branches: bool) {
-        if self.ways.is_empty() {
+    /// Records that lanes enter a block. A branch diverges lanes inside a selection; outside of all
+    /// selections control flow is uniform again.
+    pub(super) fn diverge_lanes(&mut self, program: &Program, to: u32, mask: u64, branches: bool) {
+        if self.branch_histories.is_empty() {
             return;
         }
         let nested = program.nested.get(to as usize).copied().unwrap_or(false);
         for lane in lanes(mask) {
-            let Some(way) = self.ways.get_mut(lane) else { continue };
+            let Some(way) = self.branch_histories.get_mut(lane) else { continue };
             if !nested {
                 *way = 0;
             } else if branches {
@@ -109,31 +111,35 @@ impl Wave {
         }
     }
 
-    /// The branches that a lane has taken since control flow was uniform.
-    pub fn way(&self, lane: usize) -> u64 {
-        self.ways.get(lane).copied().unwrap_or(0)
+    /// Returns the hash of the branches that a lane took since control flow was uniform.
+    pub fn branch_history(&self, lane: usize) -> u64 {
+        self.branch_histories.get(lane).copied().unwrap_or(0)
     }
 
-    /// Lets a lane go on together with those of a way.
-    pub fn join(&mut self, lane: usize, with: u64) {
-        if let Some(way) = self.ways.get_mut(lane) {
+    /// Makes a lane reconverge with the lanes of a branch history.
+    pub fn reconverge_lane(&mut self, lane: usize, with: u64) {
+        if let Some(way) = self.branch_histories.get_mut(lane) {
             *way = with;
         }
     }
 
-    /// What a lane brings to an operation.
-    pub fn brings(&self, group: &Group, lane: usize) -> u64 {
-        let low = self.held(group.value, lane);
-        if group.is_wide() { join(low, self.held(group.value + 1, lane)) } else { low.into() }
+    /// Returns the operand of a lane.
+    pub fn lane_operand(&self, group: &Group, lane: usize) -> u64 {
+        let low = self.register_value(group.value, lane);
+        if group.is_wide() {
+            join_halves(low, self.register_value(group.value + 1, lane))
+        } else {
+            low.into()
+        }
     }
 
-    /// What a lane holds in a register.
-    pub fn held(&self, register: Register, lane: usize) -> u32 {
+    /// Returns the value of a lane's register.
+    pub fn register_value(&self, register: Register, lane: usize) -> u32 {
         self.registers.get(register as usize).map_or(0, |values| values[lane])
     }
 
-    /// Gives a lane what came of an operation, and lets the front end go on.
-    pub fn give(&mut self, register: Register, lane: usize, words: &[u32]) {
+    /// Writes a lane's result and lets the front end continue.
+    pub fn write_result(&mut self, register: Register, lane: usize, words: &[u32]) {
         for (word, to) in words.iter().zip(register..) {
             if let Some(values) = self.registers.get_mut(to as usize) {
                 values[lane % LANES] = *word;
@@ -141,23 +147,24 @@ impl Wave {
         }
     }
 
-    /// The meeting that a lane's half of a barrier is of.
-    pub fn meeting(&self, slot: u8, lane: usize) -> u32 {
-        self.operands(slot, lane).2
+    /// Returns the id of the barrier group of a lane.
+    pub fn participant_mask(&self, slot: u8, lane: usize) -> u32 {
+        self.word_operands(slot, lane).2
     }
 
-    /// Goes past the operation.
-    pub fn pass(&mut self) {
-        self.at += 1;
+    /// Advances past the operation.
+    pub fn finish_group_op(&mut self) {
+        self.program_counter += 1;
     }
 }
 
-/// What comes of an operation for a lane: a word, two of a number of 64 bits, or four of a ballot. What is undefined is something else each time.
-pub(crate) fn result(
+/// Returns the result for a lane: one word, two for a 64-bit number, or four for a ballot. Undefined results
+/// vary randomly.
+pub(crate) fn group_result(
     group: &Group,
     lane: u32,
     argument: u32,
-    tangle: &[Brought],
+    tangle: &[LaneOperand],
     random: &mut Random,
 ) -> [u32; 4] {
     let from = |source: Option<u32>, random: &mut Random| {
@@ -167,7 +174,7 @@ pub(crate) fn result(
     let first = tangle.first().map_or(0, |brought| brought.value);
     let all = |holds: &dyn Fn(u64) -> bool| u32::from(tangle.iter().all(|brought| holds(brought.value)));
     let word = match group.kind {
-        // The machine numbers meetings.
+        // The machine numbers barrier groups itself.
         GroupKind::Meet => 0,
         GroupKind::Elect => u32::from(tangle.first().is_some_and(|lowest| lowest.lane == lane)),
         GroupKind::All => all(&|value| value != 0),

@@ -1,15 +1,15 @@
-//! What an invocation asks about itself, and what follows from that before it touches memory: which thread it plays.
+//! Built-in variables of an invocation, and its role: the thread of the test that it executes.
 
-use super::{Surroundings, Wave};
+use super::{Wave, WaveContext};
 use crate::device::SUBGROUP_SIZE;
 use crate::program::{BallotKind, BuiltIn, LaneMask, Op, Register, Stage};
 
-/// Blocks that a look ahead runs at most.
+/// The maximal number of blocks that a look-ahead runs.
 const BLOCKS_WITHOUT_MEMORY: u32 = 64;
 
 impl Wave {
-    /// The values of registers after the first block, which touches no memory: what each lane plays.
-    pub fn keys(&mut self, surroundings: &mut Surroundings<'_>) -> Vec<Vec<u32>> {
+    /// Returns the role selectors of each lane after the first block, which accesses no memory.
+    pub fn collect_role_keys(&mut self, surroundings: &mut WaveContext<'_>) -> Vec<Vec<u32>> {
         let program = surroundings.program;
         match program.stage {
             Stage::Compute | Stage::Mesh | Stage::Task => self.run_first_block(surroundings),
@@ -23,58 +23,62 @@ impl Wave {
             .collect()
     }
 
-    fn run_first_block(&mut self, surroundings: &mut Surroundings<'_>) {
+    fn run_first_block(&mut self, surroundings: &mut WaveContext<'_>) {
         let program = surroundings.program;
         let end = program.blocks.get(1).copied().unwrap_or(0);
-        while self.at < end {
-            match program.ops.get(self.at as usize) {
+        while self.program_counter < end {
+            match program.ops.get(self.program_counter as usize) {
                 Some(Op::Memory(_) | Op::Await { .. } | Op::Jump { .. } | Op::Branch { .. })
                 | Some(Op::Switch { .. } | Op::Group(_) | Op::Return)
                 | None => break,
-                Some(op) => self.compute(*op, surroundings),
+                Some(op) => self.execute_op(*op, surroundings),
             }
-            self.at += 1;
+            self.program_counter += 1;
         }
     }
 
-    /// Runs until every lane has ended or comes to memory, which it leaves alone.
-    pub fn run_without_memory(&mut self, surroundings: &mut Surroundings<'_>) {
+    /// Runs until every lane has ended or reaches a memory operation, which is not issued.
+    pub fn run_without_memory(&mut self, surroundings: &mut WaveContext<'_>) {
         let program = surroundings.program;
         for _ in 0..BLOCKS_WITHOUT_MEMORY {
             while !self.ended {
-                match program.ops.get(self.at as usize).copied() {
+                match program.ops.get(self.program_counter as usize).copied() {
                     Some(Op::Jump { edge }) => {
-                        self.go(&[(edge, self.mask)], false, surroundings);
+                        self.branch_to(&[(edge, self.execution_mask)], false, surroundings);
                         break;
                     }
                     Some(Op::Branch { condition, yes, no }) => {
-                        let taken = self.truth(condition) & self.mask;
-                        self.go(&[(yes, taken), (no, self.mask & !taken)], true, surroundings);
+                        let taken = self.true_lanes(condition) & self.execution_mask;
+                        self.branch_to(
+                            &[(yes, taken), (no, self.execution_mask & !taken)],
+                            true,
+                            surroundings,
+                        );
                         break;
                     }
                     Some(Op::Switch { selector, cases, otherwise }) => {
-                        self.switch(selector, cases, otherwise, surroundings);
+                        self.issue_switch(selector, cases, otherwise, surroundings);
                         break;
                     }
                     Some(Op::Memory(_) | Op::Await { .. } | Op::Group(_) | Op::Return) | None => {
-                        self.mask = 0;
-                        self.next_group(surroundings);
+                        self.execution_mask = 0;
+                        self.select_parked_lanes(surroundings);
                         break;
                     }
-                    Some(op) => self.compute(op, surroundings),
+                    Some(op) => self.execute_op(op, surroundings),
                 }
-                self.at += 1;
+                self.program_counter += 1;
             }
         }
     }
 
-    /// Something about each invocation.
-    pub(super) fn built_in(&mut self, to: Register, built_in: BuiltIn, surroundings: &Surroundings<'_>) {
+    /// Loads a built-in variable in each lane.
+    pub(super) fn load_built_in(&mut self, to: Register, built_in: BuiltIn, surroundings: &WaveContext<'_>) {
         let (own, layers) = (surroundings.program.local_size, surroundings.program.layers);
         let whole = [surroundings.dispatch.workgroups, layers[0], layers[1]];
         let grid = [whole[0], whole[1]];
-        let workgroup = |place: &[u32; 4], axis| along(place[0], grid, axis);
-        let local = |place: &[u32; 4], axis| along(place[1], own, axis);
+        let workgroup = |place: &[u32; 4], axis| coordinate_on_axis(place[0], grid, axis);
+        let local = |place: &[u32; 4], axis| coordinate_on_axis(place[1], own, axis);
         let size = |axis: u8| match axis {
             0 | 1 => own[usize::from(axis)],
             _ => surroundings.program.workgroup_size / (own[0] * own[1]).max(1),
@@ -117,8 +121,8 @@ impl Wave {
     }
 }
 
-/// The coordinate along an axis of a number in a box of this size in x and y.
-fn along(number: u32, [x, y]: [u32; 2], axis: u8) -> u32 {
+/// Returns a coordinate of a linear index in a box with this size in x and y.
+fn coordinate_on_axis(number: u32, [x, y]: [u32; 2], axis: u8) -> u32 {
     let (x, y) = (x.max(1), y.max(1));
     match axis {
         0 => number % x,

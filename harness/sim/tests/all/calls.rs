@@ -1,5 +1,5 @@
-//! Queues, hosts and the calls between them: what tests say is kept in every way to run them, and each call that a test does without is
-//! seen.
+//! Tests with queues, host threads and API calls: every variant keeps the ordering that calls provide, and
+//! each removed call is detected.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, stress};
 
-/// The race-free tests of the folders, with their texts.
+/// Returns the race-free tests of the folders, with their texts.
 fn tests() -> Vec<(String, &'static str, Test)> {
     let folders = ["families/", "transfer/", "host/"];
     let own = litmus::corpus::tests()
@@ -23,7 +23,7 @@ fn tests() -> Vec<(String, &'static str, Test)> {
     .collect()
 }
 
-/// Runs a test in all ways; none where it has no kernels.
+/// Runs a test in all variants; `None` if it has no kernels.
 fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Result<Observation, RunError>> {
     let runnable = runner::told(test, Variant::default(), &stress(device), device.capabilities()).ok()?;
     let settings = Settings::new(stress(device), Budget::instances(count), seed);
@@ -32,7 +32,7 @@ fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Result<
     Some(runner::run_ways(device, program, &way, test, &settings, &mut Known::default(), go_on))
 }
 
-/// Every test runs, with its calls as they stand where it has some, and shows nothing that is forbidden.
+/// Runs every test, with its calls if it has any, and finds no forbidden outcome.
 #[test]
 fn what_calls_order_is_ordered() {
     let device = SimDevice::new(Fault::None);
@@ -51,7 +51,7 @@ fn what_calls_order_is_ordered() {
     assert!(as_they_stand >= 70, "{as_they_stand}");
 }
 
-/// Calls that a test does not need, and those whose lack no run shows, each with the reason.
+/// Calls that a test does not need, or whose removal no run shows, each with the reason.
 const UNSEEN: [(&str, &str, &str); 3] = [
     (
         "families/MP+timeline.steps",
@@ -62,7 +62,7 @@ const UNSEEN: [(&str, &str, &str); 3] = [
     ("families/PingPong+host.timeline", "wait t 2", "a queue and the host would do so"),
 ];
 
-/// Memory is zeroed as a dispatch begins: no instance is counted of a round that did not ask.
+/// Zero-initialization happens at the start of a dispatch, so a round without it counts no instance.
 #[test]
 fn zeroed_memory_is_asked_about_in_every_round() {
     let device = SimDevice::new(Fault::None);
@@ -84,11 +84,11 @@ fn zeroed_memory_is_asked_about_in_every_round() {
     assert!(all > dispatches, "{all} rounds of {dispatches} dispatches");
 }
 
-/// Words that begin what may be left out.
+/// Words that begin a call that may be removed.
 const DROPPED: [&str; 8] =
     ["flush", "invalidate", "submit", "wait", "barrier", "await", "avdevice", "visdevice"];
 
-/// A test without one call shows what it forbids, where the model says that it may.
+/// A test without one call shows the outcome that it forbids, if the model allows that.
 #[test]
 fn each_call_that_is_left_out_is_seen() {
     let device = SimDevice::new(Fault::None);
@@ -114,7 +114,7 @@ fn each_call_that_is_left_out_is_seen() {
                     cells.collect::<Vec<_>>().join("|")
                 };
                 let less: Vec<String> = text.lines().enumerate().map(without).collect();
-                // A wait without its signal, a transfer that nothing orders: such a text is refused.
+                // A removal can make a text invalid: a wait without its signal, or a transfer without order.
                 let Ok(less) = litmus::parse(&less.join("\n"), &id) else {
                     refused += 1;
                     continue;

@@ -1,4 +1,4 @@
-//! Runs tests on the simulated GPU and asks the model about them.
+//! Helpers that run tests on the simulated GPU and query the model.
 
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
@@ -11,10 +11,10 @@ use runner::{Budget, Cause, Join, RunError, Settings, Stress};
 use shaders::{KernelConfig, Pipelines, Variant};
 use sim::SimDevice;
 
-/// The model that judges.
+/// The reference model.
 pub static VULKAN: LazyLock<Model> = LazyLock::new(|| Model::shipped("vulkan").unwrap().unwrap());
 
-/// A number of cases: small in every test run, larger where the environment asks for a soak.
+/// Returns a number of cases: small by default, larger if the environment requests a soak.
 pub fn cases(usual: u64) -> u64 {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|cases| cases.parse::<u64>().ok()) {
         Some(cases) => cases.max(usual),
@@ -22,19 +22,19 @@ pub fn cases(usual: u64) -> u64 {
     }
 }
 
-/// Instances of each test: more in a soak.
+/// Returns the number of instances of each test: more in a soak.
 pub fn instances(usual: u64) -> u64 {
     if std::env::var_os("VK_LITMUS_SOAK").is_some() { usual * 40 } else { usual }
 }
 
-/// Small dispatches, so that few instances still see many schedules.
+/// Returns small dispatches, so that few instances still see many schedules.
 pub fn stress(device: &SimDevice) -> Stress {
     let stress = Stress::for_device(device.identity(), device.capabilities()).unwrap();
     Stress { rounds: (8, 16), groups: (1, 4), groups_within: (1, 8), ..stress }
 }
 
-/// Runs a test; none where it has no kernel. No kernel uses what the machine lacks, but for one that the device is too
-/// small for.
+/// Runs a test; `None` if it has no kernel. All features are supported, but the device may be too small for a
+/// kernel.
 pub fn run(
     device: &SimDevice,
     test: &Test,
@@ -44,7 +44,7 @@ pub fn run(
     run_variant(device, test, instances, seed, Variant::default())
 }
 
-/// The same, told in another way.
+/// Runs a test in a variant.
 pub fn run_variant(
     device: &SimDevice,
     test: &Test,
@@ -55,7 +55,7 @@ pub fn run_variant(
     run_under(device, test, (instances, seed), variant, stress(device), Join::Barrier)
 }
 
-/// The same, spread in another way.
+/// Runs a test in a variant and a layout.
 pub fn run_under(
     device: &SimDevice,
     test: &Test,
@@ -69,10 +69,10 @@ pub fn run_under(
     let needs = &test.metadata.needs;
     let lacking = runner::Variant::default().lacking(&program, needs, device.capabilities());
     assert!(lacking.is_none(), "{}: {lacking:?}", test.name);
-    // It counts its own steps, however busy the machine is that it runs on.
+    // The step budget of the device ends hangs, however busy this host is.
     let patience = Duration::from_secs(3600);
     let settings = Settings { patience, ..Settings::new(stress, Budget::instances(instances), seed) };
-    // Where a barrier does not do, as between queues, the first way that does.
+    // If a barrier cannot join dispatches, as between queues, use the first join that can.
     let join = match join {
         Join::Barrier if join.refused(&program).is_some() => {
             Join::ALL.into_iter().find(|way| way.refused(&program).is_none()).unwrap_or(join)
@@ -82,7 +82,7 @@ pub fn run_under(
     if join != Join::Barrier && join.refused(&program).is_some() {
         return None;
     }
-    // What the host does not reach is all the same to the machine.
+    // Memory types that the host does not reach behave alike.
     let memory = match runner::Variant::default().memory(&program) {
         memory @ plan::Memory::Mapped(_) => memory,
         _ => plan::Memory::Device,
@@ -94,14 +94,14 @@ pub fn run_under(
     Some(ran)
 }
 
-/// What the model says; none where it has no full answer.
+/// Returns the model's prediction; `None` if it is incomplete.
 pub fn prediction(test: &Test) -> Option<Prediction> {
     let prediction =
         predict(test, &VULKAN, &Options { budget: model::Budget::UNLIMITED, ..Options::default() }).ok()?;
     prediction.complete.then_some(prediction)
 }
 
-/// Outcomes of a race-free test that the model forbids, and raw values that no execution has.
+/// Returns the forbidden outcomes of a race-free test, and raw values that no execution has.
 pub fn exceptions(test: &Test, prediction: &Prediction, seen: &Observation) -> Vec<String> {
     if prediction.race != Race::Free {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The corpus: nothing forbidden is ever shown, and most of what is weak and allowed is.
+//! Runs the corpus: no forbidden outcome appears, and most weak outcomes that are allowed do.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run, run_variant};
 
-/// Every test that can run, with its prediction.
+/// Returns every runnable test with its prediction.
 fn corpus() -> Vec<(String, Test)> {
     let tests = litmus::corpus::tests().into_iter().filter_map(|entry| {
         let test = litmus::parse(entry.text, &entry.path).ok()?;
         if test.dialect == litmus::Dialect::Hsa {
-            // A device is asked for the lowered program, and knows no filter.
+            // A device runs the lowered program without filters.
             return Some((entry.id, Test { filter: None, ..litmus::lower(&test).ok()?.test }));
         }
         (test.filter.is_none() && test.khronos.is_none() && test.dialect == litmus::Dialect::Vulkan)
@@ -26,7 +26,7 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
     let device = SimDevice::new(Fault::None);
     let (mut total, mut wrong) = (0, Vec::new());
     let (mut shown, mut weak, mut never) = (0, 0, Vec::new());
-    // By folder: tests that ran, of all.
+    // By folder: the number of tests that ran, and of all tests.
     let mut folders: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for (id, test) in corpus() {
         let folder = folders.entry(id.split('/').next().unwrap_or_default().to_owned()).or_default();
@@ -81,7 +81,7 @@ fn no_way_to_tell_a_test_shows_anything_forbidden() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The shapes that every weak machine must show, by test id.
+/// Test ids of weak shapes that every weak machine must show.
 const SHAPES: [&str; 18] = [
     "mp/MP+rlx-rlx",
     "sb/SB+rlx-rlx",
@@ -99,7 +99,7 @@ const SHAPES: [&str; 18] = [
     "scopes/RMW+add-add.wg-far",
     "avvis/MP+rel-acq.av-wg-far",
     "barrier/MP+cbar.noav",
-    // Components of one access are performed one by one.
+    // The components of one access perform separately.
     "vectors/Race+vec2-vec2.torn",
     "vectors/MP+rlx-rlx.vec4",
 ];

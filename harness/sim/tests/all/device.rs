@@ -1,4 +1,4 @@
-//! The device interface: seeds, bad modules, kernels that never end, and which instructions there are.
+//! Tests of the device interface: seeds, malformed modules, endless kernels, and supported instructions.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ fn a_malformed_module_is_told_with_the_word() {
 fn an_instruction_that_it_lacks_is_named() {
     let device = SimDevice::new(Fault::None);
     let mut words = words(SB);
-    // OpNop, at the first instruction behind the header.
+    // OpNop, as the first instruction after the header.
     words.insert(5, 1 << 16);
     let error = device.prepare(&plan(words, 4)).err();
     assert_eq!(error, Some(DeviceError::Unsupported("simulated GPU lacks OpNop".into())));
@@ -117,7 +117,7 @@ fn any_change_of_a_module_is_survived() {
             words[position] ^= change;
             if let Ok(mut prepared) = device.prepare(&plan(words, 4)) {
                 prepared.submit().unwrap();
-                // Whatever it does, it ends or can be left.
+                // Whatever the kernel does, it ends or can be abandoned.
                 let _ = prepared.poll(Duration::ZERO);
                 survived += 1;
             }

@@ -1,4 +1,4 @@
-//! Faults: each one that can be seen is found by the suite that is made for it, and a sound device is never accused.
+//! Tests of faults: the suite finds each visible fault, and never accuses a sound device.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ impl Case {
     }
 }
 
-/// The race-free tests of the suite.
+/// Returns the race-free tests of the suite.
 fn suite() -> Vec<Case> {
     let suites = litmus::corpus::suites();
     let entry = suites.iter().find(|suite| suite.id == "faults").unwrap();
@@ -48,7 +48,7 @@ fn suite() -> Vec<Case> {
     cases.collect()
 }
 
-/// What came of a fault.
+/// Returns the effect of a fault on the suite.
 fn find(fault: Fault, suite: &[Case], limit: Duration) -> (&'static str, String) {
     let device = SimDevice::new(fault);
     let since = Instant::now();
@@ -80,7 +80,7 @@ fn the_suite_finds_what_can_be_seen() {
     let mut wrong = Vec::new();
     for row in FAULTS {
         let invisible = matches!(row.expect, Expect::Invisible(_));
-        // What is said to be invisible is not searched for ever.
+        // A fault that is declared invisible gets a short search.
         let limit = if invisible { Duration::from_millis(300) } else { Duration::from_secs(60) };
         let since = Instant::now();
         let (found, by) = find(row.fault, &suite, limit);

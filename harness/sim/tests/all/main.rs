@@ -1,5 +1,5 @@
-//! The simulated GPU against tests and models: what it shows is allowed, what it should show it shows, what is broken is
-//! found.
+//! Tests of the simulated GPU against the models: its outcomes are allowed, it shows weak behaviour, and its
+//! faults are found.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod calls;

@@ -1,4 +1,4 @@
-//! Tests of others, from a folder that the environment names: nothing forbidden is shown.
+//! Runs external tests from a folder that the environment names: no forbidden outcome appears.
 
 use std::path::{Path, PathBuf};
 
@@ -22,12 +22,12 @@ fn tests_of_peers_show_nothing_forbidden() {
         let text = std::fs::read_to_string(file).unwrap();
         let name = file.strip_prefix(&corpora).unwrap_or(file).display().to_string();
         let Ok(mut test) = litmus::parse(&text, &name) else { continue };
-        // Executions that a filter leaves out happen all the same: only the whole program can be judged.
+        // Filtered executions still happen on the device, so only the whole program can be judged.
         (test.filter, test.khronos) = (None, None);
         let Some(seen) = run(&device, &test, instances(1_000), 17) else { continue };
         let seen = match seen {
             Ok(seen) => seen,
-            // A barrier that never fills: the test says so itself.
+            // A barrier that never fills, as the test documents.
             Err(error) => {
                 ended.push(format!("{name}: {}", error.cause));
                 continue;

@@ -1,5 +1,5 @@
-//! Random programs of several dispatches with access masks: what a device is asked for is the program that the model
-//! judges, and the machine shows nothing that it forbids.
+//! Random programs of several dispatches with access masks: the device runs the program that the model
+//! judges, and shows no outcome that it forbids.
 
 use litmus::{InstructionKind, Outcome, Race, Span, SyncPoint, SystemOperation, SystemSync, Test, ThreadId};
 use plan::Device;
@@ -37,14 +37,14 @@ const ACCESSES: [&str; 8] = [
 /// A thread: operations of the API before its accesses, the accesses, operations after them.
 type Thread = (Vec<(bool, usize)>, Vec<usize>, Vec<(bool, usize)>);
 
-/// The threads of each phase, and pairs of threads that are not ordered although their phases are.
+/// The threads of each phase, and pairs of threads that are unordered although their phases are ordered.
 type Phased = (Vec<Vec<Thread>>, u8);
 
 fn phased() -> impl Strategy<Value = Phased> {
     let half = || (any::<bool>(), 0..MASKS.len());
     let halves = move || proptest::collection::vec(half(), 0..2);
     let thread = move || (halves(), proptest::collection::vec(0..ACCESSES.len(), 1..3), halves());
-    // What serves its purpose, more often than chance has it.
+    // Prefers choices that create the intended ordering.
     let right = move || {
         let mask = |range: std::ops::Range<usize>| (range, Just(0)).prop_map(|(index, _)| index);
         (mask(0..8), proptest::collection::vec(0..ACCESSES.len(), 1..3), mask(0..8)).prop_map(
@@ -59,7 +59,7 @@ fn phased() -> impl Strategy<Value = Phased> {
     (proptest::collection::vec(phase, 2..4), prop_oneof![2 => Just(0u8), 1 => any::<u8>()])
 }
 
-/// The text; `y` is another name of `x`.
+/// Returns the litmus text; `y` is another name of `x`.
 fn text((phases, missing): &Phased) -> String {
     let (mut columns, mut phase_of, mut value) = (Vec::new(), Vec::new(), 0);
     for (phase, threads) in phases.iter().enumerate() {
@@ -100,8 +100,8 @@ fn text((phases, missing): &Phased) -> String {
     )
 }
 
-/// The test that a device is asked for: every thread of a phase comes after all threads of earlier ones, and begins with
-/// the dependency that stands before its phase.
+/// Returns the test that the device gets. Every thread of a phase follows all threads of earlier phases, and
+/// begins with the dependency before its phase.
 fn recorded(test: &Test, program: &Program) -> Test {
     let mut recorded = test.clone();
     recorded.system_sync.clear();
@@ -154,7 +154,7 @@ fn the_program_that_runs_is_the_one_that_is_judged() {
             of.outcomes.iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome.clone()).collect()
         };
         let (own, run_as) = (allowed(&judged), allowed(&as_run));
-        // What a device is asked for is never less.
+        // The device's program never has fewer outcomes.
         if judged.race == Race::Free && (as_run.race != Race::Free || run_as.iter().any(|o| !own.contains(o)))
         {
             wrong.push(format!("less is asked of devices:\n{text}"));
@@ -163,7 +163,7 @@ fn the_program_that_runs_is_the_one_that_is_judged() {
         if named && drawn.1 == 0 {
             same += 1;
             racy += usize::from(judged.race != Race::Free);
-            // With every pair of threads ordered it is no more either.
+            // With every pair of threads ordered it has no more outcomes either.
             if (judged.race, &own) != (as_run.race, &run_as) {
                 wrong.push(format!("something else is asked of devices:\n{text}\n{own:?}\n{run_as:?}"));
             }

@@ -1,5 +1,6 @@
-//! The scheduler that keeps a progress model hangs exactly where the checker says that a program may hang: two
-//! definitions of each model, one over source text and interleavings, one over SPIR-V on the machine with weak memory.
+//! Compares two definitions of each progress model: the scheduler hangs exactly where the checker predicts a
+//! possible hang. The checker works on source text and interleavings, the scheduler on SPIR-V with weak
+//! memory.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination
 use runner::progress::{Placement, Settings, run};
 use sim::SimDevice;
 
-/// Models for all levels, and some that tell levels apart.
+/// Models for all levels, and some that differ by level.
 const MODELS: [&str; 12] = [
     "fair",
     "lobe",
@@ -23,11 +24,11 @@ const MODELS: [&str; 12] = [
     "sg=hsa",
     "sg=unfair",
 ];
-/// Walks in which a hang that there is must be found; the first one ends the search.
+/// The maximal number of submissions in which an expected hang must appear; the first hang ends the search.
 const WALKS: u32 = 2_000;
-/// Walks in which none is to be found where there is none.
+/// The number of submissions in which no hang may appear if none is expected.
 const WALKS_WHERE_ALL_ENDS: u32 = 25;
-/// Kernels have no control barriers that only some reach, and words in buffers alone.
+/// Kernels have no divergent control barriers, and only buffer memory.
 const RULES: [&str; 3] = [
     "control barrier under a branch",
     "control barrier not reached by every thread",

@@ -1,4 +1,4 @@
-//! Random race-free programs: every outcome is allowed.
+//! Tests that every outcome of random race-free programs is allowed.
 
 use litmus::Race;
 use proptest::prelude::*;
@@ -36,11 +36,11 @@ struct Random {
     threads: Vec<Vec<Line>>,
     /// 0: a workgroup each; 1: one workgroup, subgroups of their own; 2: one subgroup; 3: mixed.
     placement: u8,
-    /// How strong most accesses are: 0 anything, 1 all atomic, 2 mostly right.
+    /// Strength of most accesses: 0 any, 1 all atomic, 2 mostly correct.
     style: u8,
-    /// What the locations are: an index into [`DRESSES`].
+    /// The kind of the locations: an index into [`DRESSES`].
     dress: usize,
-    /// Rounds of a split barrier among the lines of each thread, all of one workgroup.
+    /// Rounds of a split barrier among the lines of each thread, all in one workgroup.
     rounds: usize,
 }
 
@@ -56,7 +56,7 @@ const DRESSES: [(&str, &str, [&str; 2]); 9] = [
     ("buffer u32 x = 0; y aliases x; f = 0; g = 0;", "", ["sc0", "sc0"]),
     ("buffer u32x2 x = 0; buffer u32x3 y = {0, 0, 9}; f = 0; g = 0;", "", ["sc0", "sc0"]),
 ];
-/// The one with vectors.
+/// The index of the vector declarations.
 const VECTORS: usize = 8;
 
 fn program() -> impl Strategy<Value = Random> {
@@ -75,7 +75,8 @@ fn program() -> impl Strategy<Value = Random> {
         })
 }
 
-/// Programs of one workgroup whose threads arrive and wait once or twice, in the same subgroup or not.
+/// Generates programs of one workgroup whose threads arrive and wait once or twice, in one subgroup or
+/// several.
 fn with_split_barriers() -> impl Strategy<Value = Random> {
     (program(), 1u8..3, 1usize..3).prop_map(|(random, placement, rounds)| Random {
         placement,
@@ -84,7 +85,7 @@ fn with_split_barriers() -> impl Strategy<Value = Random> {
     })
 }
 
-/// The halves of the split barriers of a thread, each with the number of the line that it stands before.
+/// Returns the halves of a thread's split barriers, each with the line number that it precedes.
 fn halves(lines: &[Line], rounds: usize, classes: &str) -> Vec<(usize, String)> {
     let of = |half: usize| &lines[half % lines.len()];
     let mut places: Vec<usize> =
@@ -101,14 +102,15 @@ fn halves(lines: &[Line], rounds: usize, classes: &str) -> Vec<(usize, String)> 
     };
     let mut halves: Vec<(usize, String)> =
         places.into_iter().enumerate().map(|(half, at)| (at, text(half))).collect();
-    // Nobody need wait for the last arrivals.
+    // The last arrivals may stay without a wait.
     if lines[0].order == 3 {
         halves.pop();
     }
     halves
 }
 
-/// The text of a program. Plain accesses go to `x` and `y` where the style is mostly right, atomics to `f` and `g`.
+/// Returns the litmus text. Non-atomic accesses use `x` and `y` in the mostly correct style; atomics use `f`
+/// and `g`.
 fn text(random: &Random) -> String {
     let (declarations, classes, sc) = DRESSES[random.dress];
     let mut columns = Vec::new();
@@ -121,7 +123,7 @@ fn text(random: &Random) -> String {
             _ => (number % 2, number / 2),
         };
         let mut column = vec![format!("P{number}@sg {sg}, wg {wg}, qf 0")];
-        // No jump goes over a barrier.
+        // No jump skips a barrier.
         let (mut register, mut guard) = (0, random.rounds > 0);
         let halves = halves(lines, random.rounds, classes);
         let before =
@@ -165,7 +167,8 @@ fn text(random: &Random) -> String {
             let class = sc[usize::from(matches!(location, "f" | "g"))];
             let semantics = format!(".semsc0{classes}");
             let semantics = semantics.as_str();
-            // Of a vector a plain access is of all components, of two of them or of one, and an atomic one of the first.
+            // A non-atomic access of a vector uses all components, two of them or one; an atomic uses the
+            // first.
             let vector = random.dress == VECTORS && matches!(location, "x" | "y");
             let whole = if location == "x" { 2 } else { 3 };
             let (count, first) = match (vector, order) {
@@ -261,7 +264,8 @@ fn text(random: &Random) -> String {
     format!("VULKAN R {{ {declarations} }}\n{}\nexists (f == 77)", rows.join("\n"))
 }
 
-/// Found among 20,000 of the programs below: an acquire of two words left what had been read ahead.
+/// A regression found among 20,000 of the programs below: an acquire of two words kept stale read-ahead
+/// values.
 #[test]
 fn an_acquire_of_two_words_is_an_acquire() {
     let device = SimDevice::new(Fault::None);

@@ -1,4 +1,5 @@
-//! Vertices and fragments: what is weak shows there as in dispatches, whoever is shaded again plays once, and helpers change nothing.
+//! Tests of graphics stages: weak behaviour shows as in dispatches, repeated invocations count once, and
+//! helpers have no effect.
 
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared, Stages, Step};
 use rspirv::spirv::Op;
@@ -9,10 +10,10 @@ use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run_variant, stress};
 
-/// Those whose invocations may be shaded again.
+/// Stages whose invocations may be shaded repeatedly.
 const STAGES: [Stage; 5] =
     [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers, Stage::VertexFragment, Stage::FragmentVertex];
-/// Those with workgroups, whose invocations are there once.
+/// Stages with workgroups, whose invocations run once.
 const WORKGROUPS: [Stage; 2] = [Stage::Mesh, Stage::Task];
 
 fn of_corpus(id: &str) -> litmus::Test {
@@ -64,7 +65,7 @@ fn a_seed_decides_what_is_shaded_again_and_nobody_plays_twice() {
     }
 }
 
-/// The machine with other stages in the dependencies of its plans.
+/// The simulated GPU with other stages in the dependencies of its plans.
 struct Renamed(SimDevice, Stages);
 
 impl Device for Renamed {
@@ -91,7 +92,8 @@ impl Device for Renamed {
     }
 }
 
-/// Nothing forbidden with any order of sections, in the modes of pixels and of samples; where sections are unordered both orders show.
+/// Interlocked sections show no forbidden outcome in pixel and sample modes; unordered sections show both
+/// orders.
 #[test]
 fn sections_of_one_pixel_exclude_each_other() {
     let device = SimDevice::new(Fault::None);
@@ -147,8 +149,8 @@ fn a_dependency_orders_the_stages_that_it_names() {
     }
 }
 
-/// Workgroups of mesh and task shaders share memory and meet as those of compute do, each invocation is there once, and a device whose
-/// barriers do not wait shows it there.
+/// Workgroups of mesh and task shaders share memory and synchronize like compute workgroups. Each invocation
+/// runs once, and a device whose barriers do not wait is detected.
 #[test]
 fn workgroups_of_mesh_and_task_shaders_meet() {
     let run = |fault, id: &str, stage| {
@@ -170,7 +172,7 @@ fn workgroups_of_mesh_and_task_shaders_meet() {
     }
 }
 
-/// A plan with the kernel of a stage, and nothing to do.
+/// Returns a plan with a kernel of a stage, and no steps.
 fn plan_of(device: &SimDevice, stage: Stage) -> Plan {
     let config =
         KernelConfig { variant: in_stage(stage), ..stress(device).kernel_config(device.capabilities()) };
@@ -190,7 +192,7 @@ fn plan_of(device: &SimDevice, stage: Stage) -> Plan {
     }
 }
 
-/// Nothing is rasterized or launched by the machine: what a mesh or a task shader would give is refused by name.
+/// The machine rasterizes and launches nothing: it refuses the outputs of mesh and task shaders by name.
 #[test]
 fn what_gives_primitives_or_launches_is_refused() {
     let device = SimDevice::new(Fault::None);

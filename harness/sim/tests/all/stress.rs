@@ -1,4 +1,5 @@
-//! Memory stress on the simulated GPU: it shows nothing that is forbidden, hides no fault, and follows from the seed.
+//! Memory stress on the simulated GPU shows no forbidden outcome, hides no fault, and is determined by the
+//! seed.
 
 use litmus::{Observation, Test};
 use runner::{Classify, MemoryStress, Stress};
@@ -7,7 +8,7 @@ use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run_under, stress};
 
-/// Memory stress of every kind, on other queues too, counted by host and device.
+/// Returns memory stress of every kind, also on other queues, with outcomes counted by host and device.
 fn stressed(device: &SimDevice) -> Stress {
     let memory_stress = Some(MemoryStress {
         workgroups: (0, 4),
@@ -46,7 +47,7 @@ fn nothing_forbidden_is_shown_under_stress() {
     assert_sound(|test| run(&device, test, instances(400), 5));
 }
 
-/// The quick suite ends and shows nothing forbidden, however a test of it is run.
+/// Asserts that the quick suite ends without forbidden outcomes under `run`.
 fn assert_sound(run: impl Fn(&Test) -> Option<Observation>) {
     let (mut ran, mut wrong) = (0, Vec::new());
     for test in tests_of("quick") {
@@ -59,7 +60,7 @@ fn assert_sound(run: impl Fn(&Test) -> Option<Observation>) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Whoever waits for others has more of them to wait for: each dispatch ends all the same.
+/// On a full device each wait takes longer, but every dispatch ends.
 #[test]
 fn a_full_device_ends_and_shows_nothing_forbidden() {
     let device = SimDevice::new(Fault::None);
@@ -70,7 +71,7 @@ fn a_full_device_ends_and_shows_nothing_forbidden() {
     });
 }
 
-/// Chance comes to each of 4,096 waves the more seldom: none of that counts as waiting for ever.
+/// Each of 4,096 waves is scheduled rarely, which must not count as a hang.
 #[test]
 fn thousands_of_waves_end() {
     let device = SimDevice::new(Fault::None);

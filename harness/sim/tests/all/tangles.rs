@@ -1,5 +1,5 @@
-//! Subgroup operations and barriers under branches: whoever has parted and come to one of them executes it together or not, as each
-//! reading of the text has it, and as no reading has it otherwise.
+//! Subgroup operations and barriers in divergent control flow: lanes reconverge exactly as the readings of
+//! the specification allow.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run};
 
-/// The tests with such operations or barriers, but for those that race.
+/// Returns the tests with such operations or barriers, except racy ones.
 fn guarded() -> Vec<Test> {
     let tests = litmus::corpus::tests().into_iter().filter(|entry| entry.id.starts_with("subgroup/"));
     let parsed = tests.map(|entry| litmus::parse(entry.text, &entry.path).unwrap());
@@ -17,7 +17,7 @@ fn guarded() -> Vec<Test> {
     guarded.filter(|test| prediction(test).unwrap().race == Race::Free).collect()
 }
 
-/// Outcomes that a reading allows.
+/// Returns the outcomes that a reading allows.
 fn allowed(test: &Test, reading: &str) -> BTreeSet<Outcome> {
     let model = Model::shipped(reading).unwrap().unwrap();
     let said = model::predict(test, &model, &Options::default()).unwrap();
@@ -51,7 +51,7 @@ fn tangles_split_and_join_as_each_reading_has_it() {
             assert!(apart.is_subset(&seen), "{}: of {apart:?} only {seen:?}", test.name);
             assert!(together.is_subset(&seen), "{}: of {together:?} only {seen:?}", test.name);
         }
-        // Where each lane says the same under every reading, there is nothing to be drawn.
+        // If the readings agree on every lane, no choice is random.
         assert_eq!(seen, any, "{}", test.name);
     }
     assert!(told_apart >= 4, "{told_apart}");
@@ -75,7 +75,8 @@ fn maximal_reconvergence_that_is_ignored_is_seen() {
     assert_eq!(found, expected);
 }
 
-/// What barriers under branches promise is theirs: where they do not wait, or leave memory alone, it is not kept.
+/// Barriers in divergent control flow provide ordering: without waiting or memory effects, the fault is
+/// detected.
 #[test]
 fn barriers_of_tangles_that_do_nothing_are_seen() {
     let promises = [

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::super::declarations::DeclaredSync;
 use super::super::parser::Parser;
-use super::{COMPUTE, Call, CallKind, Dependency, HOST, Semaphore, Side, Transfer};
+use super::{ALL, COMPUTE, Call, CallKind, Dependency, HOST, Semaphore, Side, Transfer};
 use crate::error::CallError;
 use crate::schedule::{ApiCalls, FenceWait, HostCall, Schedule, Scheduled, ScheduledQueue};
 use crate::span::Span;
@@ -23,7 +23,7 @@ use crate::test::{
     Flow, Instruction, InstructionKind, LocationId, Place, Placement, SyncPoint, SystemSync, Test, Thread,
     ThreadId,
 };
-use chain::between;
+use chain::{between, moved};
 
 type Derived<T> = Result<T, CallError>;
 
@@ -509,9 +509,6 @@ impl<'a> Calls<'a> {
                 before.join(self.awaited(call, semaphore, path)?);
             }
         }
-        if signal.at == instructions.len() && !before.host.is_empty() {
-            before.host = vec![SyncPoint { thread: signal.thread, instruction: None }];
-        }
         Ok(before)
     }
 
@@ -556,11 +553,17 @@ impl<'a> Calls<'a> {
         });
         let Some(span) = span else { return Ok(()) };
         let mut awaited = Before::default();
-        for item in &items {
+        // Where waits stand that are the first to come behind something that hosts did.
+        let mut arrivals: Vec<usize> = Vec::new();
+        for (index, item) in items.iter().enumerate() {
             if let Item::Call(call) = item
                 && let CallKind::Wait(semaphore) = &call.kind
             {
-                awaited.join(self.awaited(call, semaphore, &mut Vec::new())?);
+                let before = self.awaited(call, semaphore, &mut Vec::new())?;
+                if before.host.iter().any(|point| !awaited.host.contains(point)) {
+                    arrivals.push(index);
+                }
+                awaited.join(before);
             }
         }
         let all = || vec![SystemOperation::AvailableToDevice, SystemOperation::VisibleFromDevice];
@@ -588,24 +591,25 @@ impl<'a> Calls<'a> {
         if operations.is_empty() && !awaited.host.is_empty() {
             operations.push(SystemOperation::VisibleFromDevice);
         }
-        // What the host wrote is moved by barriers that order no dispatch, too. Behind a wait for the host they chain with it by a stage of
-        // commands: the host is none, and its own stage does not hold a barrier back.
-        let written = items.iter().filter_map(|item| match item {
-            Item::Call(Call { kind: CallKind::Barrier(Dependency { source, target, .. }), .. })
-                if source.stages.intersects(HOST)
-                    && (awaited.host.is_empty() || source.stages.intersects(COMPUTE))
-                    && source.accesses.intersects(AccessMask::HOST_WRITE)
-                    && target.stages.intersects(COMPUTE) =>
-            {
-                Some((published(AccessMask::HOST_WRITE), shown(*target)))
+        // What the host wrote is moved by barriers that order no dispatch, too. They chain with the wait for it that stands before them by
+        // a stage of commands: the host is none, and its own stage does not hold a barrier back.
+        let behind = |from: usize, held| moved(items.get(from..).unwrap_or_default(), held);
+        match arrivals.as_slice() {
+            [] => operations.extend(behind(0, HOST)),
+            [first, later @ ..] => {
+                let own = behind(*first, ALL);
+                let is_moved_too = |at: usize| {
+                    let moved = behind(at, ALL);
+                    own.iter().all(|operation| moved.contains(operation))
+                };
+                if later.iter().any(|at| !is_moved_too(*at)) {
+                    return Err(CallError::DifferentMasks { span });
+                }
+                operations.extend(own);
             }
-            _ => None,
-        });
-        for (available, visible) in written {
-            operations.extend(available.into_iter().chain(visible));
         }
         let whole = |thread| SyncPoint { thread, instruction: None };
-        let earlier = before.iter().map(|(earlier, _)| whole(*earlier)).chain(awaited.host);
+        let earlier = before.iter().map(|(earlier, _)| whole(*earlier)).chain(self.in_short(awaited.host));
         words.sync.extend(earlier.map(|from| SystemSync { from, to: whole(thread), span }));
         if let Some((head, _)) = words.ends.get_mut(usize::from(thread.0)) {
             head.extend(operations.into_iter().map(|operation| instruction(operation, span)));
@@ -613,13 +617,73 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
+    /// Points of hosts, the whole thread where they are all that it does and it waits for nothing behind them.
+    fn in_short(&self, points: Vec<SyncPoint>) -> Vec<SyncPoint> {
+        let is_whole = |thread: ThreadId| {
+            let instructions = &self.test.thread(thread).instructions;
+            let own = |index: u16| points.contains(&SyncPoint { thread, instruction: Some(index) });
+            let waits = |call: &Call| {
+                call.thread == thread
+                    && call.at == instructions.len()
+                    && matches!(call.kind, CallKind::Wait(_))
+            };
+            let all = (0_u16..).zip(instructions);
+            all.filter(|(_, instruction)| instruction.kind.is_event()).all(|(index, _)| own(index))
+                && !self.calls.iter().any(waits)
+        };
+        let mut short: Vec<SyncPoint> = Vec::new();
+        for point in &points {
+            let point =
+                if is_whole(point.thread) { SyncPoint { instruction: None, ..*point } } else { *point };
+            if !short.contains(&point) {
+                short.push(point);
+            }
+        }
+        short
+    }
+
+    /// Whether a barrier to the host comes before what waits of threads of the host come behind: all of those that come behind a
+    /// dispatch before it, or none.
+    fn is_awaited(&self, (queue, at): At, own: ThreadId) -> Derived<Option<bool>> {
+        let mut answers: Vec<bool> = Vec::new();
+        let covers = |before: &Before| {
+            let dispatches = self.dispatches(queue).take_while(|(index, _)| *index < at);
+            before.dispatches.contains(&own)
+                && dispatches.into_iter().any(|(_, earlier)| before.dispatches.contains(&earlier))
+        };
+        for call in self.calls {
+            let CallKind::Wait(semaphore) = &call.kind else { continue };
+            if self.place(call).is_some() {
+                continue;
+            }
+            if covers(&self.awaited(call, semaphore, &mut Vec::new())?) {
+                answers.push(self.leads((queue, at), call));
+            }
+        }
+        for (_, _, named) in self.fence_waits() {
+            if covers(&self.fenced(named, &mut Vec::new())?) {
+                let mut ends = named.iter().filter_map(|thread| {
+                    (0..self.queues.len()).find_map(|own| {
+                        let last = self.items(own).iter().rposition(|item| match item {
+                            Item::Dispatch(other) => other == thread,
+                            Item::Call(call) => call.thread == *thread,
+                        })?;
+                        Some((own, last + 1))
+                    })
+                });
+                answers.push(ends.any(|end| self.comes_before((queue, at), end)));
+            }
+        }
+        let all = answers.iter().all(|answer| *answer);
+        Ok((all || !answers.contains(&true)).then_some(all))
+    }
+
     /// What barriers to the host publish, where they stand.
     fn to_host(&self, queue: usize, sync: &[SystemSync], words: &mut Words) -> Derived<()> {
         for (at, item) in self.items(queue).iter().enumerate() {
             let Item::Call(call) = item else { continue };
             let CallKind::Barrier(Dependency { source, target, .. }) = &call.kind else { continue };
-            let host = AccessMask::HOST_READ.with(AccessMask::HOST_WRITE);
-            let seen = target.accesses.only(host);
+            let seen = target.accesses.only(AccessMask::HOST);
             if !target.stages.intersects(HOST)
                 || seen == AccessMask::NONE
                 || !source.stages.intersects(COMPUTE)
@@ -636,7 +700,13 @@ impl<'a> Calls<'a> {
                     return Err(CallError::UnorderedReadback { span: call.span });
                 }
             }
-            let operations = published(source.accesses).into_iter().chain([SystemOperation::Visible(seen)]);
+            match self.is_awaited((queue, at), call.thread)? {
+                Some(true) => {}
+                Some(false) => continue,
+                None => return Err(CallError::UnorderedReadback { span: call.span }),
+            }
+            let written = published(source.accesses.without(AccessMask::HOST));
+            let operations = written.into_iter().chain([SystemOperation::Visible(seen)]);
             let operations = operations.map(|operation| instruction(operation, call.span));
             if let Some((head, tail)) = words.ends.get_mut(usize::from(call.thread.0)) {
                 if own { tail.extend(operations) } else { head.extend(operations) }
@@ -672,6 +742,6 @@ fn published(mask: AccessMask) -> Option<SystemOperation> {
 
 /// The visibility operation of a target for the device; none where it covers nothing.
 fn shown(target: Side) -> Option<SystemOperation> {
-    let mask = target.accesses.without(AccessMask::HOST_READ.with(AccessMask::HOST_WRITE));
+    let mask = target.accesses.without(AccessMask::HOST);
     (mask != AccessMask::NONE).then_some(SystemOperation::Visible(mask))
 }

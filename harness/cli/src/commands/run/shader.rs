@@ -47,7 +47,7 @@ pub fn shaders(
     if let Some(test) = arguments.tests.iter().find(|argument| !is_shader(argument)) {
         return Err(Failure::not_available(format!("litmus tests beside shaders in one run (`{test}`)")));
     }
-    let arguments = &super::complete(arguments, quiet)?;
+    let arguments = &super::complete(arguments)?;
     let started = Instant::now();
     let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let mut writer = run_writer(arguments.format, Data::coloured(), layout(arguments.table))
@@ -89,6 +89,9 @@ pub fn shaders(
     let ids: Vec<String> = all.iter().map(|shader| shader.id.clone()).collect();
     let all = shard::part(all, arguments.shard);
     if all.is_empty() {
+        if let Some(part) = arguments.shard {
+            super::say_empty_part(part, ids.len() as u64, "shader");
+        }
         return Ok(outcome);
     }
     let targets = super::devices(arguments, false)?;

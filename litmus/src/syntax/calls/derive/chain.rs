@@ -1,9 +1,10 @@
 //! Barriers and events among what a queue is given: which of them chain, and what they mean between a dispatch and a later one.
 
-use super::super::{COMPUTE, Call, CallKind, Dependency, Side};
+use super::super::{COMPUTE, Call, CallKind, Dependency, Side, Stages};
 use super::{Between, Derived, Item, published, shown};
 use crate::error::CallError;
 use crate::span::Span;
+use crate::system::AccessMask;
 
 /// A dependency among items: where it begins and where it has ended. A barrier does both at once, an event where it is set and where
 /// it is awaited; what stands between is on neither side.
@@ -15,10 +16,9 @@ struct Stretch {
     span: Span,
 }
 
-/// What barriers and events among items that follow a dispatch mean for a dispatch behind them; `None` where they do not order it.
-pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
-    // In the order in which they end; each comes behind those that it may follow.
-    let dependencies: Vec<Stretch> = items
+/// Barriers and events among items, in the order in which they end; each comes behind those that it may follow.
+fn stretches(items: &[Item<'_>]) -> Vec<Stretch> {
+    items
         .iter()
         .enumerate()
         .filter_map(|(closes, item)| {
@@ -36,8 +36,11 @@ pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
             let Dependency { source, target, .. } = *dependency;
             Some(Stretch { opens, closes, source, target, span: call.span })
         })
-        .collect();
-    // From which of them each is reached, itself among them: a bit each, as there are no more than `MAX_CALLS`.
+        .collect()
+}
+
+/// From which dependencies each is reached, itself among them: a bit each, as there are no more than `MAX_CALLS`.
+fn chains(dependencies: &[Stretch]) -> Vec<u128> {
     let mut reached: Vec<u128> = Vec::new();
     for (at, own) in dependencies.iter().enumerate() {
         let earlier = dependencies.iter().zip(&reached);
@@ -46,6 +49,34 @@ pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
         });
         reached.push(meets.fold(1 << at, |all, (_, from)| all | from));
     }
+    reached
+}
+
+/// What barriers behind the wait for a host move of what it wrote: those with `host_write` whose source meets `held`, and what ends
+/// their chains.
+pub(super) fn moved(items: &[Item<'_>], held: Stages) -> Between {
+    let dependencies = stretches(items);
+    let reached = chains(&dependencies);
+    let mut between = Between::new();
+    for (first, own) in dependencies.iter().enumerate() {
+        let writes = own.source.accesses.intersects(AccessMask::HOST_WRITE);
+        if !writes || !own.source.stages.intersects(held) {
+            continue;
+        }
+        let ends = dependencies.iter().zip(&reached);
+        for (last, _) in
+            ends.filter(|(last, from)| *from & (1 << first) != 0 && last.target.stages.intersects(COMPUTE))
+        {
+            between.extend(published(AccessMask::HOST_WRITE).into_iter().chain(shown(last.target)));
+        }
+    }
+    between
+}
+
+/// What barriers and events among items that follow a dispatch mean for a dispatch behind them; `None` where they do not order it.
+pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
+    let dependencies = stretches(items);
+    let reached = chains(&dependencies);
     let those = |wanted: &dyn Fn(&Stretch) -> bool| {
         let found = dependencies.iter().enumerate().filter(|(_, own)| wanted(own));
         found.fold(0_u128, |all, (at, _)| all | 1 << at)
@@ -74,7 +105,8 @@ pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
             return Err(CallError::BrokenChain { span: *span });
         }
         if *first {
-            between.extend(published(source.accesses));
+            // What it moves of a host's writes depends on where the wait for these stands: see `moved`.
+            between.extend(published(source.accesses.without(AccessMask::HOST)));
         }
         if *last {
             between.extend(shown(*target));

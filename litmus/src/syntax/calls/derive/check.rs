@@ -167,7 +167,7 @@ impl Calls<'_> {
     }
 
     /// Whether what a place of a queue comes before is signalled for a wait. No wait waits for itself any more.
-    fn leads(&self, (queue, at): At, wait: &Call) -> bool {
+    pub(super) fn leads(&self, (queue, at): At, wait: &Call) -> bool {
         let CallKind::Wait(awaited) = &wait.kind else { return false };
         let key = ((queue, at), wait.span.offset);
         if let Some(known) = self.led.borrow().get(&key) {
@@ -189,7 +189,7 @@ impl Calls<'_> {
     }
 
     /// Whether one place of the queues is known to come before another.
-    fn comes_before(&self, from: At, to: At) -> bool {
+    pub(super) fn comes_before(&self, from: At, to: At) -> bool {
         let mut waits = self.items(to.0).iter().take(to.1).filter_map(|item| match item {
             Item::Call(call) => Some(*call),
             Item::Dispatch(_) => None,

@@ -1,5 +1,7 @@
-//! Modules that others wrote in the plain form that lowering takes: no debug information, constants with their values, and one
-//! function, into which all that it calls is put.
+//! Legalization: rewrites user modules into the form that lowering takes.
+//!
+//! It strips debug information, folds specialization constants, replaces instructions that lowering does not
+//! support, and inlines all calls into one function.
 
 mod constant;
 
@@ -9,14 +11,14 @@ use plan::Interface;
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, GlslStd450Op, Op, StorageClass, Word};
 
-use crate::module::{LoadError, Placed, malformed};
+use crate::module::{LoadError, LocatedInstruction, malformed_module};
 
-/// Calls in calls at most; SPIR-V has no recursion.
+/// The maximal call depth; SPIR-V has no recursion.
 const MAX_DEPTH: u32 = 32;
-/// Instructions of the one function at most.
+/// The maximal number of instructions in the inlined function.
 const MAX_BODY: usize = 100_000;
 
-/// What says nothing to the machine.
+/// Instructions that the machine ignores.
 const SILENT: [Op; 9] = [
     Op::Source,
     Op::SourceContinued,
@@ -36,24 +38,24 @@ struct Function {
     code: Vec<Instruction>,
 }
 
-struct Plain<'m> {
+struct Legalizer<'m> {
     interface: &'m Interface,
     bound: Word,
     head: Vec<Instruction>,
-    /// What stands in the head of scalar constants: type and words.
+    /// Type and words of scalar constants.
     constants: HashMap<Word, (Word, Vec<u32>)>,
-    /// Constants of parts, in the order of the module: ids, types and parts.
+    /// Composite constants in module order: ids, types and members.
     composites: Vec<(Word, Word, Vec<Word>)>,
-    /// Variables of the module that each invocation has for itself, with their initial values.
+    /// Private variables of an invocation with their initializers.
     own: Vec<Instruction>,
     spec_ids: HashMap<Word, u32>,
-    /// Sets of extended instructions that compute nothing.
+    /// Extended instruction sets that compute nothing.
     silent: Vec<Word>,
-    /// The sets of GLSL.std.450.
+    /// The GLSL.std.450 instruction sets.
     glsl: Vec<Word>,
     functions: HashMap<Word, Function>,
     types: HashMap<Word, Instruction>,
-    /// By pointer: the type that it points to.
+    /// The pointee type of each pointer.
     pointee: HashMap<Word, Word>,
     sets: HashMap<Word, u32>,
     bindings: HashMap<Word, u32>,
@@ -66,14 +68,19 @@ fn instruction(op: Op, ty: Option<Word>, result: Option<Word>, operands: Vec<Ope
 fn id_of(instruction: &Instruction, index: usize) -> Result<Word, LoadError> {
     match instruction.operands.get(index) {
         Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
-        _ => Err(malformed(0, format!("operand {index} of Op{:?} is no id", instruction.class.opcode))),
+        _ => {
+            Err(malformed_module(0, format!("operand {index} of Op{:?} is no id", instruction.class.opcode)))
+        }
     }
 }
 
-/// The module in plain form, for an interface.
-pub(crate) fn plain(all: Vec<Placed>, interface: &Interface) -> Result<Vec<Placed>, LoadError> {
+/// Legalizes a module for an interface.
+pub(crate) fn legalize(
+    all: Vec<LocatedInstruction>,
+    interface: &Interface,
+) -> Result<Vec<LocatedInstruction>, LoadError> {
     let ids = all.iter().filter_map(|placed| placed.instruction.result_id);
-    let mut plain = Plain {
+    let mut plain = Legalizer {
         interface,
         bound: ids.max().unwrap_or(0) + 1,
         head: Vec::new(),
@@ -94,22 +101,26 @@ pub(crate) fn plain(all: Vec<Placed>, interface: &Interface) -> Result<Vec<Place
     plain.place_bindings();
     let mut code = plain.head;
     code.extend(body);
-    // Places in the words are gone; the order is what lowering looks at.
-    Ok(code.into_iter().enumerate().map(|(word, instruction)| Placed { word, instruction }).collect())
+    // Word offsets are lost here; lowering only needs the order of instructions.
+    Ok(code
+        .into_iter()
+        .enumerate()
+        .map(|(word, instruction)| LocatedInstruction { word, instruction })
+        .collect())
 }
 
-impl Plain<'_> {
+impl Legalizer<'_> {
     fn fresh(&mut self) -> Word {
         self.bound += 1;
         self.bound - 1
     }
 
-    /// Reads declarations and functions; gives the function of the entry point.
-    fn read(&mut self, all: Vec<Placed>) -> Result<Word, LoadError> {
+    /// Reads declarations and functions; returns the id of the entry point function.
+    fn read(&mut self, all: Vec<LocatedInstruction>) -> Result<Word, LoadError> {
         let mut entry = None;
         let mut function: Option<(Word, Function)> = None;
         let mut modes = Vec::new();
-        for Placed { word, instruction: own } in all {
+        for LocatedInstruction { word, instruction: own } in all {
             let op = own.class.opcode;
             if let (Op::ExtInstImport, Some(Operand::LiteralString(name))) = (op, own.operands.first()) {
                 match name.as_str() {
@@ -123,7 +134,8 @@ impl Plain<'_> {
             }
             match (op, &mut function) {
                 (Op::Function, _) => {
-                    let id = own.result_id.ok_or_else(|| malformed(word, "a function without an id"))?;
+                    let id =
+                        own.result_id.ok_or_else(|| malformed_module(word, "a function without an id"))?;
                     function = Some((id, Function::default()));
                 }
                 (Op::FunctionEnd, _) => {
@@ -145,7 +157,7 @@ impl Plain<'_> {
             }
         }
         let entry =
-            entry.ok_or_else(|| malformed(0, format!("no entry point `{}`", self.interface.entry)))?;
+            entry.ok_or_else(|| malformed_module(0, format!("no entry point `{}`", self.interface.entry)))?;
         for own in modes {
             self.mode(own, entry)?;
         }
@@ -174,12 +186,12 @@ impl Plain<'_> {
             },
             Op::Constant | Op::SpecConstant => {
                 let (Some(ty), Some(result)) = (ty, result) else {
-                    return Err(malformed(word, "an odd constant"));
+                    return Err(malformed_module(word, "an odd constant"));
                 };
                 let mut words = match own.operands.first() {
                     Some(Operand::LiteralBit32(low)) => vec![*low],
                     Some(Operand::LiteralBit64(number)) => vec![*number as u32, (*number >> 32) as u32],
-                    _ => return Err(malformed(word, "a constant without a number")),
+                    _ => return Err(malformed_module(word, "a constant without a number")),
                 };
                 if let Some(given) = self.given(result) {
                     words = given
@@ -193,7 +205,7 @@ impl Plain<'_> {
             Op::SpecConstantOp => return self.computed(&own, word),
             op @ (Op::ConstantTrue | Op::ConstantFalse) => {
                 let (Some(ty), Some(result)) = (ty, result) else {
-                    return Err(malformed(word, "an odd constant"));
+                    return Err(malformed_module(word, "an odd constant"));
                 };
                 return self.constant(ty, result, &[u64::from(op == Op::ConstantTrue)]);
             }
@@ -202,7 +214,7 @@ impl Plain<'_> {
                 let holds =
                     given.map_or(op == Op::SpecConstantTrue, |bytes| bytes.iter().any(|byte| *byte != 0));
                 let (Some(ty), Some(result)) = (ty, result) else {
-                    return Err(malformed(word, "an odd constant"));
+                    return Err(malformed_module(word, "an odd constant"));
                 };
                 return self.constant(ty, result, &[u64::from(holds)]);
             }
@@ -243,7 +255,7 @@ impl Plain<'_> {
         Ok(())
     }
 
-    /// The value that the interface gives a specialization constant.
+    /// Returns the value that the interface gives a specialization constant.
     fn given(&self, result: Word) -> Option<Vec<u8>> {
         let id = self.spec_ids.get(&result)?;
         let constants = &self.interface.constants;
@@ -267,7 +279,7 @@ impl Plain<'_> {
             for index in 2..5 {
                 let size = self.number(id_of(&own, index)?);
                 operands.push(Operand::LiteralBit32(
-                    size.ok_or_else(|| malformed(0, "a local size that is no number"))?,
+                    size.ok_or_else(|| malformed_module(0, "a local size that is no number"))?,
                 ));
             }
             own = instruction(Op::ExecutionMode, None, None, operands);
@@ -276,7 +288,7 @@ impl Plain<'_> {
         Ok(())
     }
 
-    /// A constant with the decoration goes before the mode.
+    /// Writes the workgroup size as an execution mode; a decorated constant takes precedence.
     fn workgroup_size(&mut self, entry: Word) -> Result<(), LoadError> {
         let decorated = self.head.iter().find_map(|own| match &own.operands[..] {
             [
@@ -290,7 +302,8 @@ impl Plain<'_> {
         let Some((_, _, parts)) = decorated.and_then(composite) else { return Ok(()) };
         let mut operands = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
         for part in parts {
-            let size = self.number(*part).ok_or_else(|| malformed(0, "a local size that is no number"))?;
+            let size =
+                self.number(*part).ok_or_else(|| malformed_module(0, "a local size that is no number"))?;
             operands.push(Operand::LiteralBit32(size));
         }
         self.head
@@ -299,14 +312,14 @@ impl Plain<'_> {
         Ok(())
     }
 
-    /// Bindings count in the order of the interface, all in one set.
+    /// Numbers bindings in the order of the interface, all in one set.
     fn place_bindings(&mut self) {
         let mut bindings: Vec<(Word, u32)> =
             self.bindings.iter().map(|(id, binding)| (*id, *binding)).collect();
         bindings.sort_unstable();
         for (id, binding) in bindings {
             let set = self.sets.get(&id).copied().unwrap_or(0);
-            // What is bound nowhere is not used.
+            // A variable without a binding in the interface is unused.
             let place = self.interface.position(set, binding).map_or(u32::MAX, |position| position as u32);
             let operands = vec![
                 Operand::IdRef(id),
@@ -317,7 +330,7 @@ impl Plain<'_> {
         }
     }
 
-    /// The one function.
+    /// Builds the inlined function.
     fn body(&mut self, entry: Word) -> Result<Vec<Instruction>, LoadError> {
         let mut inlined = Inlined::default();
         let names = HashMap::new();
@@ -369,7 +382,7 @@ impl Plain<'_> {
     }
 }
 
-/// The code of the entry point with what it calls.
+/// The code of the entry point with its callees inlined.
 #[derive(Default)]
 struct Inlined {
     variables: Vec<Instruction>,
@@ -377,11 +390,11 @@ struct Inlined {
 }
 
 impl Inlined {
-    /// Puts the code of a function behind what is there. Ids of its own have new names where it was called. Gives what it returns,
-    /// with the block that this comes from.
+    /// Appends the code of a function, with fresh ids if it was called. Returns its result and the block that
+    /// the result comes from.
     fn put(
         &mut self,
-        plain: &mut Plain<'_>,
+        plain: &mut Legalizer<'_>,
         function: Word,
         mut names: HashMap<Word, Word>,
         depth: u32,
@@ -390,7 +403,7 @@ impl Inlined {
             return Err(LoadError::Lacks("calls so deep".into()));
         }
         let Some(own) = plain.functions.get(&function) else {
-            return Err(malformed(0, "a call of no function"));
+            return Err(malformed_module(0, "a call of no function"));
         };
         let code = own.code.clone();
         if depth > 0 {
@@ -400,7 +413,7 @@ impl Inlined {
             }
         }
         let (mut block, mut returns) = (0, Vec::new());
-        // Blocks that go on under another label behind a call.
+        // After an inlined call, a block continues under another label.
         let mut tails: HashMap<Word, Word> = HashMap::new();
         let first = self.code.len();
         for mut own in code {
@@ -438,7 +451,7 @@ impl Inlined {
                     let start = self.code.len();
                     let given = self.put(plain, called, inner, depth + 1)?;
                     let after = plain.fresh();
-                    // Whoever returned goes on behind the call.
+                    // Each return of the callee becomes a branch to the code after the call.
                     for own in self.code.iter_mut().skip(start).filter(|own| own.class.opcode == Op::Return) {
                         if own.result_id == Some(RETURNED) {
                             *own = branch(after);
@@ -466,7 +479,7 @@ impl Inlined {
                             if own.class.opcode == Op::ReturnValue { Some(id_of(&own, 0)?) } else { None };
                         returns.push((block, value));
                     }
-                    // Marked, for the call to turn it into a branch.
+                    // Marked, so that the call can turn it into a branch.
                     self.code.push(Instruction {
                         result_id: Some(RETURNED),
                         ..instruction(Op::Return, None, None, Vec::new())
@@ -489,7 +502,7 @@ impl Inlined {
     }
 }
 
-/// The result of returns whose call is being put in.
+/// Marks the returns of a call that is being inlined.
 const RETURNED: Word = Word::MAX;
 
 fn branch(label: Word) -> Instruction {
@@ -511,15 +524,19 @@ fn rename(own: &mut Instruction, names: &HashMap<Word, Word>) {
     }
 }
 
-/// Instructions that lowering lacks, said by those that it has.
+/// Replaces instructions that lowering does not support by ones that it does.
 #[derive(Default)]
 struct Simple {
-    /// Pointers to parts: the variable, and the indices from there.
+    /// Access chains: the variable, and the indices from there.
     chains: HashMap<Word, (Word, Vec<Operand>)>,
 }
 
 impl Simple {
-    fn all(mut self, plain: &mut Plain<'_>, code: Vec<Instruction>) -> Result<Vec<Instruction>, LoadError> {
+    fn all(
+        mut self,
+        plain: &mut Legalizer<'_>,
+        code: Vec<Instruction>,
+    ) -> Result<Vec<Instruction>, LoadError> {
         let mut simple = Vec::with_capacity(code.len());
         for own in code {
             self.one(plain, own, &mut simple)?;
@@ -529,7 +546,7 @@ impl Simple {
 
     fn one(
         &mut self,
-        plain: &mut Plain<'_>,
+        plain: &mut Legalizer<'_>,
         own: Instruction,
         simple: &mut Vec<Instruction>,
     ) -> Result<(), LoadError> {
@@ -538,7 +555,7 @@ impl Simple {
             Op::ExtInst => {
                 let set = id_of(&own, 0)?;
                 if plain.glsl.contains(&set) {
-                    // What is before the point goes where a pointer leads, and what is behind it is the result.
+                    // The integer part is stored through the pointer; the fractional part is the result.
                     if own.operands.get(1) == Some(&Operand::LiteralExtInstInteger(GlslStd450Op::Modf as u32))
                     {
                         let (from, to, whole) = (id_of(&own, 2)?, id_of(&own, 3)?, plain.fresh());
@@ -571,7 +588,7 @@ impl Simple {
             Op::CopyMemory => {
                 let (to, from) = (id_of(&own, 0)?, id_of(&own, 1)?);
                 let ty = plain.pointee.get(&from).copied();
-                let ty = ty.ok_or_else(|| malformed(0, "OpCopyMemory of what is no pointer"))?;
+                let ty = ty.ok_or_else(|| malformed_module(0, "OpCopyMemory of what is no pointer"))?;
                 let value = plain.fresh();
                 let access = own.operands.get(2..).unwrap_or_default();
                 let with = |ids: Vec<Operand>| ids.into_iter().chain(access.iter().cloned()).collect();
@@ -582,7 +599,7 @@ impl Simple {
             }
             Op::CopyLogical => simple.push(instruction(Op::CopyObject, ty, result, own.operands)),
             op @ (Op::AtomicIIncrement | Op::AtomicIDecrement) => {
-                let ty = ty.ok_or_else(|| malformed(0, "an atomic without a type"))?;
+                let ty = ty.ok_or_else(|| malformed_module(0, "an atomic without a type"))?;
                 let one = plain.fresh();
                 plain.constant(ty, one, &[1])?;
                 let mut operands = own.operands.clone();

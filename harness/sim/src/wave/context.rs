@@ -1,38 +1,38 @@
-//! What surrounds a wave while its front end runs.
+//! The context of a wave while its front end runs.
 
-use super::Dispatch;
+use super::DispatchState;
 use crate::memory::Memory;
 use crate::program::{MemoryOp, Program};
 use crate::random::Random;
 
-/// What the front end needs besides the wave.
-pub(crate) struct Surroundings<'a> {
+/// The state that the front end needs in addition to the wave.
+pub(crate) struct WaveContext<'a> {
     pub program: &'a Program,
-    pub dispatch: &'a Dispatch,
+    pub dispatch: &'a DispatchState,
     pub memory: &'a mut Memory,
     pub random: &'a mut Random,
-    /// In how many of 256 cases a line is fetched as soon as its pointer is known.
+    /// The rate, of 256, of prefetches as soon as a pointer is known.
     pub warm_up: u32,
-    /// Rounds that no wave may pass.
+    /// The last round that waves may run.
     pub last_round: u32,
     /// Blocks left of the budget.
     pub budget: &'a mut u64,
-    /// Whether something was stored.
+    /// Set to true by any store.
     pub stored: &'a mut bool,
-    /// Iterations of all loops after which a loop is left without a word; a fault.
+    /// The number of loop iterations after which a loop silently ends; for a fault.
     pub loop_limit: u32,
-    /// Whether some results are wrong; a fault.
+    /// True if some results are wrong; for a fault.
     pub garbage: bool,
 }
 
-impl<'a> Surroundings<'a> {
-    /// Those of who looks ahead, on what is left of a budget, and stores nothing.
+impl<'a> WaveContext<'a> {
+    /// Creates a context for a look-ahead, which stores nothing.
     pub fn new(
-        (program, dispatch): (&'a Program, &'a Dispatch),
+        (program, dispatch): (&'a Program, &'a DispatchState),
         (memory, random): (&'a mut Memory, &'a mut Random),
         (budget, stored): (&'a mut u64, &'a mut bool),
-    ) -> Surroundings<'a> {
-        Surroundings {
+    ) -> WaveContext<'a> {
+        WaveContext {
             program,
             dispatch,
             memory,
@@ -46,8 +46,8 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// Whether what a load reads can be fetched before it: an atomic load's only where loads go ahead.
-    pub(super) fn fetches(&self, memory: u16) -> bool {
+    /// Returns true if a load's value can be prefetched; for an atomic load only if atomics are read ahead.
+    pub(super) fn can_prefetch(&self, memory: u16) -> bool {
         let atomic = self.program.memory.get(usize::from(memory)).is_some_and(MemoryOp::is_atomic);
         !atomic || self.memory.reads_ahead()
     }

@@ -1,23 +1,23 @@
-//! What can wait: a number that comes from a load is computed where somebody needs it, and not at all from the load where it
-//! is the same whatever was loaded. So what is stored in between, or because of it, does not wait for the load, as little
-//! as it does in what compilers make of the same lines.
+//! Load sinking: arithmetic on a loaded value is lowered where its result is first needed. If its result is
+//! the same for every loaded value, it does not depend on the load at all. So stores in between, and stores
+//! of such results, do not wait for the load, as in compiled code.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::Op as SpirvOp;
 
 use super::Lowering;
-use crate::module::{LoadError, Placed, Type};
+use crate::module::{LoadError, LocatedInstruction, SpirvType};
 use crate::program::Register;
 
 impl<'m> Lowering<'m> {
-    /// An instruction in its turn: now, or when its result is needed.
-    pub(super) fn in_turn(&mut self, placed: &'m Placed) -> Result<(), LoadError> {
+    /// Lowers an instruction now, or defers it until its result is needed.
+    pub(super) fn in_turn(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
         if self.constant_whatever_was_loaded(placed).is_none() {
             if self.can_wait(placed) {
                 self.postponed.push(placed);
                 return Ok(());
             }
-            if ends_block(placed.op()) {
+            if ends_block(placed.opcode()) {
                 while let Some(first) = self.postponed.first().copied() {
                     self.compute_now(first)?;
                 }
@@ -28,15 +28,15 @@ impl<'m> Lowering<'m> {
         self.early_texels(placed)
     }
 
-    /// Computes what was postponed.
-    fn compute_now(&mut self, placed: &'m Placed) -> Result<(), LoadError> {
+    /// Lowers the deferred instructions.
+    fn compute_now(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
         self.postponed.retain(|postponed| postponed.word != placed.word);
         self.compute_operands(placed)?;
         self.instruction(placed)?;
         self.early_texels(placed)
     }
 
-    fn compute_operands(&mut self, placed: &'m Placed) -> Result<(), LoadError> {
+    fn compute_operands(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
         for id in ids(placed) {
             if let Some(needed) = self.is_postponed(id) {
                 self.compute_now(needed)?;
@@ -45,39 +45,41 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    fn is_postponed(&self, id: u32) -> Option<&'m Placed> {
+    fn is_postponed(&self, id: u32) -> Option<&'m LocatedInstruction> {
         self.postponed.iter().find(|placed| placed.instruction.result_id == Some(id)).copied()
     }
 
-    /// Whether it is arithmetic on what a load that is under way, or what waits itself, brings.
-    fn can_wait(&self, placed: &Placed) -> bool {
+    /// Returns true if it is arithmetic on a pending load or on a deferred result.
+    fn can_wait(&self, placed: &LocatedInstruction) -> bool {
         let is_under_way = |id: u32| match self.late(placed, id) {
             Ok(register) => self.loaded.contains(&register) && !self.awaited.contains(&register),
             Err(_) => false,
         };
-        super::number::is_arithmetic(placed.op())
+        super::number::is_arithmetic(placed.opcode())
             && ids(placed).any(|id| self.is_postponed(id).is_some() || is_under_way(id))
     }
 
-    /// The register of the constant that arithmetic on a word comes to whatever a load brings: `a & 0`, `a * 0`, `a ^ a`,
-    /// `a - a`, and `a + c - a`.
-    pub(super) fn constant_whatever_was_loaded(&self, placed: &Placed) -> Option<Register> {
+    /// Returns the constant register of arithmetic that does not depend on a loaded word: `a & 0`, `a * 0`,
+    /// `a ^ a`, `a - a`, and `a + c - a`.
+    pub(super) fn constant_whatever_was_loaded(&self, placed: &LocatedInstruction) -> Option<Register> {
         use SpirvOp::{BitwiseAnd, BitwiseXor, IAdd, IMul, ISub};
-        if !matches!(placed.op(), BitwiseAnd | BitwiseXor | IMul | ISub) {
+        if !matches!(placed.opcode(), BitwiseAnd | BitwiseXor | IMul | ISub) {
             return None;
         }
         let ty = self.module.types.get(&placed.instruction.result_type?)?;
-        let (left, right) = (placed.id(0).ok()?, placed.id(1).ok()?);
+        let (left, right) = (placed.id_operand(0).ok()?, placed.id_operand(1).ok()?);
         let constant = |id: u32| self.module.constants.get(&id).map(|(_, value)| *value);
         let zero = Some(self.fixed.zero);
-        match placed.op() {
-            _ if !matches!(ty, Type::Number { bits: 32, .. }) => None,
+        match placed.opcode() {
+            _ if !matches!(ty, SpirvType::Number { bits: 32, .. }) => None,
             BitwiseAnd | IMul if constant(left) == Some(0) || constant(right) == Some(0) => zero,
             BitwiseXor | ISub if left == right => zero,
             ISub => {
-                let is_sum = |sum: &&Placed| sum.op() == IAdd && sum.instruction.result_id == Some(left);
+                let is_sum = |sum: &&LocatedInstruction| {
+                    sum.opcode() == IAdd && sum.instruction.result_id == Some(left)
+                };
                 let sum = self.module.body.iter().find(is_sum)?;
-                let other = match (sum.id(0).ok()?, sum.id(1).ok()?) {
+                let other = match (sum.id_operand(0).ok()?, sum.id_operand(1).ok()?) {
                     (other, same) | (same, other) if same == right => other,
                     _ => return None,
                 };
@@ -88,7 +90,7 @@ impl<'m> Lowering<'m> {
     }
 }
 
-fn ids(placed: &Placed) -> impl Iterator<Item = u32> {
+fn ids(placed: &LocatedInstruction) -> impl Iterator<Item = u32> {
     placed.instruction.operands.iter().filter_map(|operand| match operand {
         Operand::IdRef(id) => Some(*id),
         _ => None,

@@ -1,21 +1,21 @@
-//! Store buffers: atomic stores that some invocations see before all others do.
+//! Store buffers: they make atomic stores visible to some invocations before others (not multi-copy atomic).
 //!
-//! Waves are put into groups at random, round by round. An atomic store may stay in the buffer of its group for a while:
-//! atomic loads of the group find it there, as far as both scopes reach, everybody else finds what was before. So stores
-//! are not multi-copy atomic. A buffer holds one store of a location: the next one drives it out, so that stores of a
-//! group to a location are performed in their order. Whatever releases empties the buffer of its group first, since the
-//! invocation may have seen all of it.
+//! Waves are put into groups at random, round by round. An atomic store may stay in the buffer of its group
+//! for a while. Atomic loads of the group find it there, as far as both scopes reach; all other loads find
+//! the older value. A buffer holds one store per location, and the next store drains it, so stores of a group
+//! to a location are performed in order. Every release first drains the buffer of its group, since the
+//! invocation may have observed all of it.
 
 use crate::memory::{Memory, Path};
 
-/// Buffers that there are at most.
+/// The maximal number of store buffers.
 pub(crate) const GROUPS: usize = 8;
 const SLOTS: usize = 1 << 11;
 
-/// An atomic store that was not performed yet.
+/// A buffered atomic store that was not performed yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
-    /// 0 where there is none.
+    /// The address in words; 0 for an empty slot.
     address: u32,
     reference: u32,
     value: u32,
@@ -24,11 +24,11 @@ struct Pending {
     path: Path,
 }
 
-/// The buffers of all groups.
+/// The store buffers of all groups.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Buffers {
     slots: Vec<Pending>,
-    /// By group: slots that it has filled. Some may be empty again, or another group's.
+    /// The slots that each group has filled. Some may be empty again, or belong to another group.
     filled: [Vec<u16>; GROUPS],
 }
 
@@ -50,7 +50,7 @@ impl Buffers {
 }
 
 impl Memory {
-    /// Keeps an atomic store back in the buffer of a group.
+    /// Puts an atomic store into the buffer of a group.
     pub fn buffer(
         &mut self,
         group: u8,
@@ -72,7 +72,7 @@ impl Memory {
         }
     }
 
-    /// What an atomic load of a group finds in its buffer.
+    /// Returns the value that an atomic load of a group finds in its buffer.
     #[inline]
     pub fn forwarded(
         &self,
@@ -88,7 +88,7 @@ impl Memory {
         reaches.then_some(pending.value)
     }
 
-    /// Performs what a group's buffer holds of a location.
+    /// Performs the buffered store of a group to a location.
     #[inline]
     pub fn drain_location(&mut self, group: u8, reference: usize, address: u32) {
         if let Some((slot, _)) = self.buffers.find(group, reference, address) {
@@ -96,7 +96,8 @@ impl Memory {
         }
     }
 
-    /// Performs all that a group's buffer holds, or all but the stores to calm locations.
+    /// Performs the buffered stores of a group, except those to references with a uniform scope if
+    /// `keeps_calm`.
     pub fn drain_group(&mut self, group: u8, keeps_calm: bool) {
         let Some(filled) = self.buffers.filled.get_mut(usize::from(group)) else { return };
         if filled.is_empty() {
@@ -105,6 +106,7 @@ impl Memory {
         let mut slots = std::mem::take(filled);
         slots.retain(|slot| {
             let pending = self.buffers.slots.get(usize::from(*slot)).copied().unwrap_or_default();
+            // The slot was drained since it was recorded, or belongs to another group by now.
             if pending.group != group || pending.address == 0 {
                 return false;
             }
@@ -119,7 +121,7 @@ impl Memory {
         }
     }
 
-    /// Performs some of the stores of a group; `choice` says which.
+    /// Performs some of the stores of a group, selected by `choice`.
     pub fn drain_some(&mut self, group: u8, choice: u64) {
         let Some(filled) = self.buffers.filled.get_mut(usize::from(group)) else { return };
         let count = filled.len() as u64;

@@ -1,7 +1,7 @@
-//! What a draw shades: the vertices of a list of points, or the fragments that such points cover, in quads.
+//! Rasterization of a draw: the vertices of a point list, or the fragments that such points cover, in quads.
 //!
-//! The specification lets a vertex be shaded more than once, and a fragment; and of a quad that a point covers in part all
-//! four pixels are shaded, the others by helpers.
+//! The specification allows vertices and fragments to be shaded more than once. All four pixels of a partly
+//! covered quad are shaded; helper invocations shade the uncovered ones.
 
 use plan::Drawing;
 
@@ -9,28 +9,28 @@ use super::SUBGROUP_SIZE;
 use crate::machine::Machine;
 use crate::program::{LANES, NONE, Program};
 use crate::random::Random;
-use crate::wave::{Dispatch, Wave};
+use crate::wave::{DispatchState, Wave};
 
-/// How often, of 256, an invocation is launched again: drawn for each draw.
+/// Rates, of 256, at which invocations are launched again; one is drawn per draw.
 const AGAIN: [u32; 4] = [0, 0, 16, 64];
-/// Subgroups that share a cache: drawn for each draw.
+/// Numbers of subgroups that share a cache; one is drawn per draw.
 const SHARING: [u32; 4] = [1, 1, 2, 4];
-/// Pixels of a point in each direction at most.
+/// The maximal width and height of a point in pixels.
 pub(super) const MOST_PIXELS: u32 = 1024;
 
-/// The invocations of a draw in the order in which they are launched.
+/// The invocations of a draw, in launch order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shaded {
-    /// Their places, as those of a wave.
+    /// The position of each invocation, as in a wave.
     pub places: Vec<[u32; 4]>,
-    /// The primitive that each is of.
+    /// The primitive of each invocation.
     pub primitives: Vec<u32>,
-    /// Invocations that share a cache as those of a workgroup do.
+    /// The number of invocations that share a cache, like those of a workgroup.
     pub together: u32,
 }
 
 impl Shaded {
-    /// What a draw launches of a program: its vertices, or the fragments of those points that `positions` places.
+    /// Returns the vertices of a draw, or the fragments of the points that `positions` computes.
     pub fn new(
         positions: Option<&Program>,
         drawing: Drawing,
@@ -53,7 +53,7 @@ impl Shaded {
 }
 
 impl Shaded {
-    /// The fragments by their numbers among all invocations, each with its pixel, in the order of their primitives; helpers left out.
+    /// Returns the fragments without helpers, each with its invocation number and pixel, in primitive order.
     pub fn in_order(&self, first: u32) -> Vec<(u32, [u32; 2])> {
         let mut all: Vec<(u32, u32, [u32; 2])> = (first..)
             .zip(self.places.iter().zip(&self.primitives))
@@ -65,7 +65,7 @@ impl Shaded {
     }
 }
 
-/// The fragments of points, and their helpers, quad by quad, with the number of the point.
+/// Returns the fragments of points, and their helpers, quad by quad, with the number of the point.
 fn fragments(
     positions: &Program,
     drawing: Drawing,
@@ -73,18 +73,19 @@ fn fragments(
     machine: &mut Machine,
 ) -> Vec<(u32, [u32; 4])> {
     let parameters = parameters.to_vec();
-    let dispatch = Dispatch { program: 0, parameters, bound: Vec::new(), first_workgroup: 0, workgroups: 1 };
+    let dispatch =
+        DispatchState { program: 0, parameters, bindings: Vec::new(), first_workgroup: 0, workgroups: 1 };
     let mut all = Vec::new();
     let vertices: Vec<u32> = (0..drawing.points).collect();
     for some in vertices.chunks(LANES) {
         let places = some.iter().map(|vertex| [*vertex, 0, 0, 0]).collect();
         let mut wave = Wave::new(0, positions, vec![[0; 5]; some.len()], places);
-        wave.run_without_memory(&mut machine.surroundings(positions, &dispatch));
+        wave.run_without_memory(&mut machine.wave_context(positions, &dispatch));
         for (lane, vertex) in some.iter().enumerate() {
             let [position, size, handed] = positions.outputs.map(|output| output.unwrap_or(NONE));
-            let held = |register: u32| f32::from_bits(wave.held(register, lane));
+            let held = |register: u32| f32::from_bits(wave.register_value(register, lane));
             let at = [0, 1, 2, 3].map(|component| held(position.saturating_add(component)));
-            let handed = wave.held(handed, lane);
+            let handed = wave.register_value(handed, lane);
             let fragments = point(at, held(size), drawing.extent);
             all.extend(fragments.into_iter().map(|[x, y, helper, _]| (*vertex, [x, y, helper, handed])));
         }
@@ -92,7 +93,8 @@ fn fragments(
     all
 }
 
-/// The fragments of one point in quads: those whose middle lies in its square, and helpers beside them.
+/// Returns the fragments of a point in quads: pixels with their centre inside its square, and helpers in the
+/// same quads.
 fn point([x, y, z, w]: [f32; 4], size: f32, (width, height): (u32, u32)) -> Vec<[u32; 4]> {
     let outside = |value: f32| value.is_nan() || value.abs() > w;
     if w <= 0.0 || outside(x) || outside(y) || outside(z) || z < 0.0 {
@@ -124,7 +126,7 @@ fn point([x, y, z, w]: [f32; 4], size: f32, (width, height): (u32, u32)) -> Vec<
 mod tests {
     use super::*;
 
-    /// Pixels of a point in the middle of the pixels around `(x, y)`: who is there, and who helps.
+    /// Counts the covered pixels and the helper pixels of a point at `(x, y)`.
     fn pixels(x: f32, y: f32, size: f32, extent: (u32, u32)) -> (usize, usize) {
         let scale = 2.0 / Drawing::VIEWPORT as f32;
         let all = point([x * scale - 1.0, y * scale - 1.0, 0.0, 1.0], size, extent);
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn points_cover_the_pixels_whose_middle_they_hold() {
         assert_eq!(pixels(2.0, 2.0, 4.0, (64, 64)), (16, 0));
-        // A pixel off the quads: a ring of helpers.
+        // A point off the quad grid has a ring of helpers.
         assert_eq!(pixels(3.0, 3.0, 4.0, (64, 64)), (16, 20));
         assert_eq!(pixels(0.5, 0.5, 1.0, (64, 64)), (1, 3));
         assert_eq!(pixels(2.0, 2.0, 4.0, (3, 2)), (6, 2));

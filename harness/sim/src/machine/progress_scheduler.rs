@@ -1,84 +1,89 @@
-//! A scheduler that keeps a progress model and not a bit more: it looks for a way to go on for ever.
+//! A scheduler that provides exactly the guarantees of a progress model, and looks for an infinite schedule.
 //!
-//! It walks at random, invocation by invocation and step by step. Where a state comes back, the way since then can be gone
-//! again and again; if everybody who is owed progress has taken a step on it, and every memory operation that was under
-//! way has been performed or belongs to somebody who is left alone, the promises are kept by going it for ever, which it
-//! then does. A dispatch that no promise can keep from ending so ends, since the walk goes on until it meets one or the
-//! other. A *step* is an access to memory that the host does not share, or the arrival at a control barrier: buffers
-//! that the host shares hold notes about a run. Once the host has written to such a buffer, everybody goes on.
+//! It takes random steps, one invocation at a time, and records the states that it visits. A repeated state
+//! closes a cycle that can be executed for ever. The cycle is legal under two conditions. Each invocation
+//! that the model guarantees progress has taken a step in it. Each memory operation that was in flight has
+//! been performed, or belongs to an invocation without a guarantee. The scheduler then replays a legal cycle.
+//! If the model rules out all infinite schedules, the dispatch ends, because the random steps continue until
+//! one of both happens.
 //!
-//! Invocations whose selectors are no case of any switch play nothing; what they do is no step of the program.
+//! A *step* is an access to memory that the host does not share, or the arrival at a control barrier: buffers
+//! that the host shares only record results of a run. Once the host has written to such a buffer, all
+//! invocations continue.
+//!
+//! Invocations whose selectors match no case of any switch have no role; their operations are not steps of
+//! the program.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Machine, Mood, State};
-use crate::program::{Application, Kind, MemoryOp, NONE, Op, Program, Register};
-use crate::progress::{Progress, Standing};
+use super::{Machine, PhaseStatus, SchedulerWeights};
+use crate::program::{Application, MemoryOp, MemoryOpKind, NONE, Op, Program, Register};
+use crate::progress::{ProgressModel, Schedulability};
 use crate::random::lanes;
-use crate::wave::Dispatch;
+use crate::wave::DispatchState;
 
-/// Steps after which a walk is given up.
+/// The maximal number of steps of a search.
 const MOST_STEPS: usize = 50_000;
-/// Runs of the front end without a step after which an invocation goes round on its own.
+/// Front-end runs without a step after which an invocation counts as spinning.
 const LOCAL_TURNS: u32 = 256;
-/// Rounds of a way that repeats between two looks of whoever watches.
+/// Replays of a cycle per call.
 const ROUNDS: usize = 2;
-/// A step out of so many draws anew who is preferred.
+/// One step in this many, on average, redraws the preferred invocations.
 const FICKLE: usize = 12;
-/// Slots of a window.
+/// The number of window slots.
 const SLOTS: usize = 32;
 
-/// A walk through one phase.
+/// The scheduler state of one phase.
 #[derive(Debug)]
-pub(super) struct Walk {
-    promises: Progress,
-    who: Vec<Who>,
-    /// Queue family, workgroup, subgroup, lane of those that play something, sorted.
+pub(super) struct ProgressScheduler {
+    promises: ProgressModel,
+    who: Vec<InvocationProgress>,
+    /// Queue family, workgroup, subgroup and lane of each invocation with a role, sorted.
     places: Vec<[u32; 4]>,
-    /// Waves in that order.
+    /// The waves in the order of `places`.
     players: Vec<usize>,
-    /// By program: registers that decide anything.
+    /// By program: registers that affect control flow or shared state.
     deciding: Vec<Vec<Register>>,
-    /// By dispatch and reference: the host shares it.
+    /// By dispatch and reference: true if the host shares it.
     shared: Vec<Vec<bool>>,
-    /// When each state was first seen.
+    /// The step at which each state was first visited.
     seen: HashMap<u64, usize>,
-    steps: Vec<Step>,
-    /// The way that is repeated, and how far it has been gone this time.
+    steps: Vec<SchedulerStep>,
+    /// The cycle that is replayed, and the position in it.
     round: Option<(usize, usize)>,
-    /// How often steps are taken out of order, in 256.
+    /// The rate, of 256, of out-of-order steps.
     disorder: u32,
     released: bool,
 }
 
-/// An invocation.
+/// The scheduler state of an invocation.
 #[derive(Clone, Debug)]
-struct Who {
+struct InvocationProgress {
     plays: bool,
-    /// It has run up to its first step.
+    /// True once it has run up to its first step.
     begun: bool,
     started: bool,
-    /// It goes round without a step.
+    /// True if it loops without taking a step.
     spins: bool,
     /// One more than the number of its last step.
     last: usize,
-    /// How likely it is chosen.
+    /// The weight with which it is chosen.
     weight: usize,
-    /// When the operation in each slot was issued; none for an empty slot.
+    /// The step at which the operation in each slot was issued; `None` for an empty slot.
     issued: [Option<usize>; SLOTS],
 }
 
-/// What was chosen: an invocation, and which of its steps; none for going round.
+/// A choice: an invocation and one of its steps, or `None` for another iteration without a step.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct SchedulerStep {
     wave: usize,
     pick: Option<usize>,
 }
 
-impl Walk {
-    pub fn new(promises: Progress, shared: Vec<Vec<bool>>, disorder: u32) -> Walk {
-        Walk {
+impl ProgressScheduler {
+    pub fn new(promises: ProgressModel, shared: Vec<Vec<bool>>, disorder: u32) -> ProgressScheduler {
+        ProgressScheduler {
             promises,
             who: Vec::new(),
             places: Vec::new(),
@@ -93,42 +98,43 @@ impl Walk {
         }
     }
 
-    /// Whether an operation is a step of the program.
+    /// Returns true if an operation is a step of the program.
     fn is_step(&self, dispatch: usize, op: &MemoryOp) -> bool {
         let shared = self.shared.get(dispatch).and_then(|shared| shared.get(usize::from(op.reference)));
         match op.kind {
-            Kind::Arrive => true,
-            Kind::Leave
-            | Kind::Fence
-            | Kind::ReleasePart
-            | Kind::AcquirePart
-            | Kind::SectionBegin { .. }
-            | Kind::SectionEnd => false,
+            MemoryOpKind::Arrive => true,
+            MemoryOpKind::Leave
+            | MemoryOpKind::Fence
+            | MemoryOpKind::ReleasePart
+            | MemoryOpKind::AcquirePart
+            | MemoryOpKind::SectionBegin { .. }
+            | MemoryOpKind::SectionEnd => false,
             _ => !shared.copied().unwrap_or(false),
         }
     }
 }
 
 impl Machine {
-    /// Begins a walk through the phase that was just started. Each wave is one invocation.
-    pub fn walk(
+    /// Starts scheduling the phase that was just started. Each wave is one invocation.
+    pub fn begin_scheduled_phase(
         &mut self,
-        promises: Progress,
+        promises: ProgressModel,
         shared: Vec<Vec<bool>>,
         programs: &[Program],
-        dispatches: &[Dispatch],
+        dispatches: &[DispatchState],
     ) {
-        // A walk in order, and one wholly out of it, find what a mixture hardly does.
+        // Fully ordered and fully reordered schedules find cycles that mixtures rarely do.
         let disorder = [0, 128, 256][self.random.below(3)];
-        let mut walk = Walk::new(promises, shared, disorder);
-        self.mood = Mood::STILL;
+        let mut walk = ProgressScheduler::new(promises, shared, disorder);
+        self.weights = SchedulerWeights::STILL;
         self.memory.begin_ahead(None);
         self.last_round = u32::MAX;
-        walk.deciding =
-            (0..programs.len()).map(|program| deciding(programs, program, dispatches, &walk)).collect();
+        walk.deciding = (0..programs.len())
+            .map(|program| deciding_registers(programs, program, dispatches, &walk))
+            .collect();
         for wave in 0..self.waves.len() {
-            let plays = self.plays(wave, programs, dispatches);
-            walk.who.push(Who {
+            let plays = self.takes_part(wave, programs, dispatches);
+            walk.who.push(InvocationProgress {
                 plays,
                 begun: !plays,
                 started: false,
@@ -150,21 +156,22 @@ impl Machine {
         };
         walk.players.sort_by_key(place);
         walk.places = walk.players.iter().map(place).collect();
-        // What an invocation notes down before its first step it notes when it takes that.
+        // Only invocations without a role run here; those with one run up to their first step when they are
+        // scheduled.
         for wave in 0..self.waves.len() {
             if !walk.who[wave].plays {
-                self.settle(&mut walk, wave, programs, dispatches);
+                self.run_to_next_step(&mut walk, wave, programs, dispatches);
             }
         }
         self.walk = Some(Box::new(walk));
     }
 
-    /// Whether a way was found that can be gone for ever.
+    /// Returns true if an infinite schedule was found.
     pub fn goes_round(&self) -> bool {
         self.walk.as_ref().is_some_and(|walk| walk.round.is_some())
     }
 
-    /// From now on everybody goes on: the host has written.
+    /// Lets all invocations continue: the host has written.
     pub fn let_go(&mut self) {
         if let Some(walk) = &mut self.walk {
             walk.released = true;
@@ -172,15 +179,16 @@ impl Machine {
         }
     }
 
-    /// Whether an invocation plays a role: some selector of its first block is a case of its switches.
-    fn plays(&mut self, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+    /// Returns true if an invocation has a role: a selector of its first block matches a case of its
+    /// switches.
+    fn takes_part(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) -> bool {
         let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return true };
         let Some(program) = programs.get(dispatch.program) else { return true };
         if program.keys.is_empty() {
             return true;
         }
         let mut look = self.waves[wave].clone();
-        let keys = look.keys(&mut self.surroundings(program, dispatch));
+        let keys = look.collect_role_keys(&mut self.wave_context(program, dispatch));
         let keys = keys.first().cloned().unwrap_or_default();
         program.ops.iter().any(|op| match op {
             Op::Switch { selector, cases, .. } => {
@@ -193,32 +201,42 @@ impl Machine {
         })
     }
 
-    /// Goes on until all have ended or a way is found that can be gone for ever; then goes it for a while.
-    pub(super) fn advance_walk(&mut self, programs: &[Program], dispatches: &[Dispatch]) -> State {
-        let Some(mut walk) = self.walk.take() else { return State::Ended };
+    /// Advances until all invocations have ended or an infinite schedule is found; then replays that for a
+    /// while.
+    pub(super) fn advance_scheduler(
+        &mut self,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> PhaseStatus {
+        let Some(mut walk) = self.walk.take() else { return PhaseStatus::Ended };
         let state = loop {
             if self.waves.iter().all(|wave| wave.ended && !wave.is_busy()) {
-                break State::Ended;
+                break PhaseStatus::Ended;
             }
             if let Some((from, _)) = walk.round {
                 let length = walk.steps.len() - from;
                 for _ in 0..length * ROUNDS {
-                    self.repeat(&mut walk, programs, dispatches);
+                    self.replay_cycle(&mut walk, programs, dispatches);
                 }
-                break State::Running;
+                break PhaseStatus::Running;
             }
             if walk.steps.len() >= MOST_STEPS || !self.choose_step(&mut walk, programs, dispatches) {
-                break State::OutOfBudget;
+                break PhaseStatus::OutOfBudget;
             }
         };
         self.walk = Some(walk);
         state
     }
 
-    /// One step of anybody; false where nobody can take one.
-    fn choose_step(&mut self, walk: &mut Walk, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+    /// Takes one step of a random invocation; returns false if none can take one.
+    fn choose_step(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> bool {
         if !walk.released {
-            self.look_back(walk, programs, dispatches);
+            self.detect_cycle(walk, programs, dispatches);
             if walk.round.is_some() {
                 return true;
             }
@@ -232,10 +250,11 @@ impl Machine {
             .players
             .iter()
             .copied()
-            .filter(|wave| self.is_able(walk, *wave, programs, dispatches))
+            .filter(|wave| self.can_step(walk, *wave, programs, dispatches))
             .collect();
         let weight = |wave: &usize| if walk.released { 1 } else { walk.who[*wave].weight };
         let mut whole: usize = able.iter().map(weight).sum();
+        // All eligible invocations may have weight 0; then they are equally likely.
         let all_alike = whole == 0;
         if all_alike {
             whole = able.len();
@@ -250,32 +269,44 @@ impl Machine {
         let Some(wave) = chosen.copied() else { return false };
         if !walk.who[wave].begun {
             walk.who[wave].begun = true;
-            self.settle(walk, wave, programs, dispatches);
+            self.run_to_next_step(walk, wave, programs, dispatches);
         }
-        let ready = self.steps_of(walk, wave, programs, dispatches).len();
+        let ready = self.available_steps(walk, wave, programs, dispatches).len();
         let choices = ready + usize::from(walk.who[wave].spins);
+        // Step 0 is the oldest one, so it keeps program order.
         let pick = if self.random.chance(walk.disorder) { self.random.below(choices) } else { 0 };
-        let step = Step { wave, pick: (pick < ready).then_some(pick) };
-        self.take(walk, step, programs, dispatches);
+        let step = SchedulerStep { wave, pick: (pick < ready).then_some(pick) };
+        self.take_step(walk, step, programs, dispatches);
         walk.steps.push(step);
         true
     }
 
-    /// Takes the next step of a way that repeats.
-    fn repeat(&mut self, walk: &mut Walk, programs: &[Program], dispatches: &[Dispatch]) {
+    /// Takes the next step of the replayed cycle.
+    fn replay_cycle(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) {
         let Some((from, at)) = walk.round else { return };
         let length = walk.steps.len() - from;
         if let Some(step) = walk.steps.get(from + at).copied() {
-            self.take(walk, step, programs, dispatches);
+            self.take_step(walk, step, programs, dispatches);
         }
         walk.round = Some((from, (at + 1) % length.max(1)));
     }
 
-    fn take(&mut self, walk: &mut Walk, step: Step, programs: &[Program], dispatches: &[Dispatch]) {
+    fn take_step(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        step: SchedulerStep,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) {
         let wave = step.wave;
         let now = walk.steps.len();
         if let Some(pick) = step.pick {
-            let ready = self.steps_of(walk, wave, programs, dispatches);
+            let ready = self.available_steps(walk, wave, programs, dispatches);
             let Some((slot, mask)) = ready.get(pick).copied() else { return };
             walk.who[wave].issued[usize::from(slot)] = None;
             self.perform_one(wave, slot, mask, programs, dispatches);
@@ -284,34 +315,43 @@ impl Machine {
         who.started = true;
         who.last = now + 1;
         if step.pick.is_none() && !walk.released {
-            self.front(wave, programs, dispatches);
-            self.eager(walk, wave, programs, dispatches);
+            self.run_front_end(wave, programs, dispatches);
+            self.perform_invisible(walk, wave, programs, dispatches);
             return;
         }
-        self.settle(walk, wave, programs, dispatches);
-        // Others may leave a barrier now.
+        self.run_to_next_step(walk, wave, programs, dispatches);
+        // The step may have completed a barrier for other invocations.
         for other in 0..self.waves.len() {
-            if other != wave && walk.who[other].begun && self.eager(walk, other, programs, dispatches) {
-                self.settle(walk, other, programs, dispatches);
+            if other != wave
+                && walk.who[other].begun
+                && self.perform_invisible(walk, other, programs, dispatches)
+            {
+                self.run_to_next_step(walk, other, programs, dispatches);
             }
         }
     }
 
-    /// Whether an invocation can take a step.
-    fn is_able(&mut self, walk: &Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
-        let who = &walk.who[wave];
-        !who.begun || who.spins || !self.steps_of(walk, wave, programs, dispatches).is_empty()
-    }
-
-    /// The steps that an invocation can take now.
-    fn steps_of(
+    /// Returns true if an invocation can take a step.
+    fn can_step(
         &mut self,
-        walk: &Walk,
+        walk: &ProgressScheduler,
         wave: usize,
         programs: &[Program],
-        dispatches: &[Dispatch],
+        dispatches: &[DispatchState],
+    ) -> bool {
+        let who = &walk.who[wave];
+        !who.begun || who.spins || !self.available_steps(walk, wave, programs, dispatches).is_empty()
+    }
+
+    /// Returns the steps that an invocation can take now.
+    fn available_steps(
+        &mut self,
+        walk: &ProgressScheduler,
+        wave: usize,
+        programs: &[Program],
+        dispatches: &[DispatchState],
     ) -> Vec<(u8, u64)> {
-        self.ready_now(wave, programs, dispatches);
+        self.collect_performable(wave, programs, dispatches);
         let dispatch = self.waves[wave].dispatch;
         let Some(program) = dispatches.get(dispatch).and_then(|d| programs.get(d.program)) else {
             return Vec::new();
@@ -321,9 +361,9 @@ impl Machine {
         self.ready.iter().copied().filter(|(slot, _)| is_step(*slot)).collect()
     }
 
-    fn ready_now(&mut self, wave: usize, programs: &[Program], dispatches: &[Dispatch]) {
+    fn collect_performable(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) {
         let mut ready = std::mem::take(&mut self.ready);
-        self.waves[wave].ready(&mut ready);
+        self.waves[wave].collect_ready(&mut ready);
         self.ready = ready;
         let of = dispatches.get(self.waves[wave].dispatch).and_then(|d| programs.get(d.program));
         if let Some(program) = of {
@@ -338,26 +378,32 @@ impl Machine {
         slot: u8,
         mask: u64,
         programs: &[Program],
-        dispatches: &[Dispatch],
+        dispatches: &[DispatchState],
     ) {
         let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return };
         let Some(program) = programs.get(dispatch.program) else { return };
-        self.perform(wave, slot, mask, program, dispatch);
+        self.perform_operation(wave, slot, mask, program, dispatch);
     }
 
-    fn front(&mut self, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+    fn run_front_end(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) -> bool {
         let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return false };
         let Some(program) = programs.get(dispatch.program) else { return false };
         self.idle_budget = self.limits.idle;
         self.budget = self.limits.idle;
-        self.waves[wave].may_run(self.last_round) && self.run_front(wave, program, dispatch)
+        self.waves[wave].is_within_round(self.last_round) && self.run_wave(wave, program, dispatch)
     }
 
-    /// Performs whatever is no step of the program; true where there was anything.
-    fn eager(&mut self, walk: &mut Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+    /// Performs all pending operations that are not steps; returns true if there was any.
+    fn perform_invisible(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        wave: usize,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> bool {
         let mut any = false;
         loop {
-            self.ready_now(wave, programs, dispatches);
+            self.collect_performable(wave, programs, dispatches);
             let dispatch = self.waves[wave].dispatch;
             let Some(program) = dispatches.get(dispatch).and_then(|d| programs.get(d.program)) else {
                 return any;
@@ -375,18 +421,24 @@ impl Machine {
         }
     }
 
-    /// Runs an invocation until it comes to a step that it can take, waits, or has ended; or goes round without one.
-    fn settle(&mut self, walk: &mut Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) {
+    /// Runs an invocation until it reaches a step, waits, ends, or spins without a step.
+    fn run_to_next_step(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        wave: usize,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) {
         walk.who[wave].spins = false;
         let mut turns = 0;
-        let mut steps_under_way = self.under_way(walk, wave, programs, dispatches);
+        let mut steps_under_way = self.count_in_flight(walk, wave, programs, dispatches);
         loop {
-            let ran = self.front(wave, programs, dispatches);
-            let performed = self.eager(walk, wave, programs, dispatches);
+            let ran = self.run_front_end(wave, programs, dispatches);
+            let performed = self.perform_invisible(walk, wave, programs, dispatches);
             if !ran && !performed {
                 break;
             }
-            let now = self.under_way(walk, wave, programs, dispatches);
+            let now = self.count_in_flight(walk, wave, programs, dispatches);
             if now != steps_under_way {
                 steps_under_way = now;
                 turns = 0;
@@ -398,7 +450,7 @@ impl Machine {
             }
         }
         let now = walk.steps.len();
-        let slots = self.waves[wave].slots();
+        let slots = self.waves[wave].occupied_slots();
         for (slot, issued) in walk.who[wave].issued.iter_mut().enumerate() {
             *issued = match slots >> slot & 1 {
                 0 => None,
@@ -407,44 +459,60 @@ impl Machine {
         }
     }
 
-    /// How many steps an invocation has issued and not performed.
-    fn under_way(&self, walk: &Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> usize {
+    /// Returns the number of steps that an invocation has issued but not performed.
+    fn count_in_flight(
+        &self,
+        walk: &ProgressScheduler,
+        wave: usize,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> usize {
         let own = &self.waves[wave];
         let Some(program) = dispatches.get(own.dispatch).and_then(|d| programs.get(d.program)) else {
             return 0;
         };
         let is_step =
             |slot: usize| own.operation(slot as u8, program).is_some_and(|op| walk.is_step(own.dispatch, op));
-        lanes(own.slots().into()).filter(|slot| is_step(*slot)).count()
+        lanes(own.occupied_slots().into()).filter(|slot| is_step(*slot)).count()
     }
 
-    /// Whether the present state was seen before, and the way since then may be gone for ever.
-    fn look_back(&mut self, walk: &mut Walk, programs: &[Program], dispatches: &[Dispatch]) {
+    /// Checks if the current state was visited before and the cycle since then is legal.
+    fn detect_cycle(
+        &mut self,
+        walk: &mut ProgressScheduler,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) {
         let now = walk.steps.len();
-        let state = self.fingerprint(walk, programs, dispatches);
+        let state = self.state_fingerprint(walk, programs, dispatches);
         let first = *walk.seen.entry(state).or_insert(now);
         if first == now {
             return;
         }
         let mut standings = Vec::with_capacity(walk.players.len());
         for wave in walk.players.clone() {
-            let ready = self.is_able(walk, wave, programs, dispatches);
+            let ready = self.can_step(walk, wave, programs, dispatches);
             let who = &walk.who[wave];
             let stepped = who.last > first;
-            // Writes become visible in the end: who goes on does not keep one back for ever.
+            // Writes become visible eventually: an invocation that takes steps must not delay one for ever.
             let kept_back = stepped && who.issued.iter().flatten().any(|issued| *issued < first);
             if kept_back {
                 return;
             }
-            standings.push(Standing { started: who.started, ready: ready || stepped, served: stepped });
+            standings.push(Schedulability { started: who.started, ready: ready || stepped, served: stepped });
         }
-        if walk.promises.kept(&walk.places, &standings) {
+        if walk.promises.is_satisfied(&walk.places, &standings) {
             walk.round = Some((first, 0));
         }
     }
 
-    /// Everything that decides what can happen from now on.
-    fn fingerprint(&self, walk: &Walk, programs: &[Program], dispatches: &[Dispatch]) -> u64 {
+    /// Hashes everything that determines the possible continuations.
+    fn state_fingerprint(
+        &self,
+        walk: &ProgressScheduler,
+        programs: &[Program],
+        dispatches: &[DispatchState],
+    ) -> u64 {
         let mut hasher = DefaultHasher::new();
         for wave in &walk.players {
             let own = &self.waves[*wave];
@@ -453,7 +521,7 @@ impl Machine {
             (who.begun, who.started, who.spins).hash(&mut hasher);
             own.fingerprint(deciding.map_or(&[][..], Vec::as_slice), &mut hasher);
             if let Some(program) = programs.get(dispatch.program) {
-                for (reference, bound) in dispatch.bound.iter().enumerate() {
+                for (reference, bound) in dispatch.bindings.iter().enumerate() {
                     let shared = walk.shared.get(own.dispatch).and_then(|shared| shared.get(reference));
                     if shared.copied().unwrap_or(false) || program.references.get(reference).is_none() {
                         continue;
@@ -469,9 +537,14 @@ impl Machine {
     }
 }
 
-/// Registers whose values reach a branch, an address, or memory that the host does not share. A counter that is only noted
-/// down makes no new state.
-fn deciding(programs: &[Program], number: usize, dispatches: &[Dispatch], walk: &Walk) -> Vec<Register> {
+/// Returns the registers whose values reach a branch, an address, or memory that the host does not share. A
+/// counter that is only recorded for the host does not make a new state.
+fn deciding_registers(
+    programs: &[Program],
+    number: usize,
+    dispatches: &[DispatchState],
+    walk: &ProgressScheduler,
+) -> Vec<Register> {
     let Some(program) = programs.get(number) else { return Vec::new() };
     let mut decides = vec![false; program.registers];
     let mut mark = |register: Register| match decides.get_mut(register as usize) {

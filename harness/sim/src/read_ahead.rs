@@ -1,16 +1,18 @@
-//! Loads that go ahead of their place: what a cache has read for those behind it, and an acquire of a narrower scope leaves.
+//! Speculative atomic loads: a cache reads values ahead of branches and of acquires of narrower scopes.
 //!
-//! In some rounds each cache of one level keeps what atomic loads behind it will find, as soon as their addresses are known:
-//! before a branch in front of them is decided, before an acquire that stands there is performed. A load takes what is
-//! kept, at most a few times. It is as if the load had been performed when the value was fetched, which nobody may tell:
+//! In some rounds each cache of one level records what later atomic loads will find, as soon as their
+//! addresses are known: before an earlier branch is decided, before an earlier acquire is performed. A load
+//! consumes a recorded value at most a few times. The effect is that of performing the load when the value
+//! was fetched. No race-free program can observe this:
 //!
-//! - Everybody behind the cache finds the same. Whatever else is done to the location from behind it, a store, a
-//!   read-modify-write, a load that found more, ends what is kept of it: so values never go back.
-//! - Whoever is ordered behind a write from elsewhere has performed an acquire whose scope reaches beyond the cache, or
-//!   somebody behind the cache has and then let it know. Such an acquire ends all that the cache keeps.
+//! - All invocations below the cache find the same value. A store, a read-modify-write, or a load that found
+//!   a newer value from below the cache ends the recorded value of that location. So values never go back.
+//! - An invocation that is ordered after a write from elsewhere has performed an acquire whose scope reaches
+//!   beyond the cache, or synchronizes with an invocation below the cache that has. Such an acquire ends all
+//!   that the cache recorded.
 //!
-//! Only locations that are *calm* are read ahead: all accesses to them are atomic, of one word and of one scope, through one
-//! reference. No atomic store is kept back in such a round.
+//! Only locations with a *uniform atomic scope* are read ahead: all accesses are atomic, of one word and of
+//! one scope, through one reference. No atomic store stays in a store buffer in such a round.
 
 use crate::memory::{Memory, Path};
 
@@ -18,8 +20,8 @@ const SLOTS: usize = 1 << 11;
 
 /// A value that was read ahead.
 #[derive(Clone, Copy, Debug, Default)]
-struct Kept {
-    /// 0 where there is none.
+struct ReadAheadEntry {
+    /// The address in words; 0 for an empty entry.
     address: u32,
     reference: u32,
     cache: u32,
@@ -27,23 +29,24 @@ struct Kept {
     value: u32,
 }
 
-/// What all caches of one level have read ahead.
+/// The read-ahead entries of all caches of one level.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ahead {
-    /// The level of the caches that do; nothing is read ahead where there is none.
+    /// The level of the caches that read ahead; `None` disables reading ahead.
     level: Option<u8>,
-    slots: Vec<Kept>,
-    /// By cache: what was kept under another number is dead.
+    slots: Vec<ReadAheadEntry>,
+    /// The epoch of each cache; entries of an older epoch are dead.
     epochs: Vec<u32>,
 }
 
 impl Ahead {
     fn slot(cache: u32, reference: usize, address: u32) -> usize {
+        // Fibonacci hashing spreads neighbouring addresses over the slots.
         let mixed = (address ^ (reference as u32) << 21 ^ cache << 9).wrapping_mul(0x9e37_79b1);
         (mixed >> 21) as usize % SLOTS
     }
 
-    fn find(&mut self, path: &Path, reference: usize, address: u32) -> Option<&mut Kept> {
+    fn find(&mut self, path: &Path, reference: usize, address: u32) -> Option<&mut ReadAheadEntry> {
         let cache = path[usize::from(self.level?)];
         let epoch = self.epochs.get(cache as usize)?;
         let kept = self.slots.get_mut(Ahead::slot(cache, reference, address))?;
@@ -53,7 +56,7 @@ impl Ahead {
 }
 
 impl Memory {
-    /// From now on caches of this level read ahead; what was kept is forgotten.
+    /// Forgets all entries and makes the caches of this level read ahead from now on.
     pub fn begin_ahead(&mut self, level: Option<u8>) {
         let was_active = self.ahead.level.is_some();
         self.ahead.level = level;
@@ -65,17 +68,17 @@ impl Memory {
             self.ahead.slots.clear();
         }
         if level.is_some() {
-            self.ahead.slots.resize(SLOTS, Kept::default());
+            self.ahead.slots.resize(SLOTS, ReadAheadEntry::default());
         }
     }
 
-    /// Whether anything is read ahead.
+    /// Returns true if some level reads ahead.
     #[inline]
     pub fn reads_ahead(&self) -> bool {
         self.ahead.level.is_some()
     }
 
-    /// Reads ahead what an atomic load of this scope would find.
+    /// Records what an atomic load of this scope would find.
     pub fn read_ahead(&mut self, path: &Path, reference: usize, address: u32, scope: u8) {
         let Some(level) = self.ahead.level else { return };
         if address == 0 || scope <= level || !self.is_calm(reference) {
@@ -85,18 +88,18 @@ impl Memory {
         let cache = path[usize::from(level)];
         let epoch = self.ahead.epochs.get(cache as usize).copied().unwrap_or(0);
         if let Some(kept) = self.ahead.slots.get_mut(Ahead::slot(cache, reference, address)) {
-            *kept = Kept { address, reference: reference as u32, cache, epoch, value };
+            *kept = ReadAheadEntry { address, reference: reference as u32, cache, epoch, value };
         }
     }
 
-    /// What an atomic load finds that was read ahead.
+    /// Returns the value that was read ahead for an atomic load.
     #[inline]
     pub fn found_ahead(&mut self, path: &Path, reference: usize, address: u32) -> Option<u32> {
         self.ahead.level?;
         self.ahead.find(path, reference, address).map(|kept| kept.value)
     }
 
-    /// Forgets what was read ahead of a location.
+    /// Forgets the recorded value of a location.
     #[inline]
     pub fn forget_ahead(&mut self, path: &Path, reference: usize, address: u32) {
         if self.ahead.level.is_some()
@@ -106,11 +109,13 @@ impl Memory {
         }
     }
 
-    /// What an acquire of this scope does to what was read ahead.
+    /// Drops the entries that an acquire of this scope invalidates.
     #[inline]
     pub fn acquire_ahead(&mut self, path: &Path, scope: u8) {
+        // An acquire whose scope ends below this cache orders nothing that the cache could not see.
         let Some(level) = self.ahead.level.filter(|level| scope > *level) else { return };
         if let Some(epoch) = self.ahead.epochs.get_mut(path[usize::from(level)] as usize) {
+            // A new epoch invalidates all entries of the cache without a scan.
             *epoch = epoch.wrapping_add(1);
         }
     }

@@ -1,14 +1,14 @@
-//! Constants that are computed of others, with the values that the interface gives.
+//! Folds specialization constants with the values of the interface.
 
 use arithmetic::{Instruction as Computation, Kind, NumberShape, Operand as Given};
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
-use super::{Plain, id_of, instruction};
-use crate::module::{LoadError, malformed};
+use super::{Legalizer, id_of, instruction};
+use crate::module::{LoadError, malformed_module};
 
-impl Plain<'_> {
-    /// A constant of its numbers.
+impl Legalizer<'_> {
+    /// Declares a constant from its numbers.
     pub(super) fn constant(&mut self, ty: Word, result: Word, numbers: &[u64]) -> Result<(), LoadError> {
         let of = self.types.get(&ty).map(|of| of.class.opcode);
         match (of, numbers) {
@@ -42,12 +42,12 @@ impl Plain<'_> {
         Ok(())
     }
 
-    /// A constant that an instruction computes.
+    /// Folds a constant that an instruction computes.
     pub(super) fn computed(&mut self, own: &Instruction, word: usize) -> Result<(), LoadError> {
         let (Some(ty), Some(result), Some(Operand::LiteralSpecConstantOpInteger(op))) =
             (own.result_type, own.result_id, own.operands.first())
         else {
-            return Err(malformed(word, "an odd constant"));
+            return Err(malformed_module(word, "an odd constant"));
         };
         let lacks = || LoadError::Lacks(format!("OpSpecConstantOp {op:?} of this type"));
         let ids: Vec<Word> = own
@@ -114,7 +114,7 @@ impl Plain<'_> {
         self.constant(ty, result, &all)
     }
 
-    /// The numbers of a constant, with its type.
+    /// Returns the type and the numbers of a constant.
     fn numbers(&self, id: Word) -> Option<(Word, Vec<u64>)> {
         if let Some((ty, words)) = self.constants.get(&id) {
             return Some((*ty, vec![words.iter().rev().fold(0, |all, word| all << 32 | u64::from(*word))]));
@@ -127,7 +127,7 @@ impl Plain<'_> {
         Some((*ty, all))
     }
 
-    /// What a type of numbers is made of.
+    /// Returns the shape of a number type.
     fn shape(&self, ty: Word) -> Option<NumberShape> {
         let of = self.types.get(&ty)?;
         let literal = |at: usize| match of.operands.get(at) {
