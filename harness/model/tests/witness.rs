@@ -220,7 +220,7 @@ fn the_corpus_has_one_answer() {
 /// Random programs a profile: few in every run of the tests, many where `VK_LITMUS_WITNESS_PROGRAMS` says so.
 fn programs() -> u64 {
     let wanted = std::env::var("VK_LITMUS_WITNESS_PROGRAMS").ok();
-    wanted.map_or(500, |text| text.parse().expect("VK_LITMUS_WITNESS_PROGRAMS is a number"))
+    wanted.map_or(120, |text| text.parse().expect("VK_LITMUS_WITNESS_PROGRAMS is a number"))
 }
 
 /// The first seed, `VK_LITMUS_WITNESS_SEED`.
