@@ -222,7 +222,7 @@ fn the_corpus_has_one_answer() {
 /// Returns the number of random programs per profile: small by default, or `VK_LITMUS_WITNESS_PROGRAMS`.
 fn programs() -> u64 {
     let wanted = std::env::var("VK_LITMUS_WITNESS_PROGRAMS").ok();
-    wanted.map_or(500, |text| text.parse().expect("VK_LITMUS_WITNESS_PROGRAMS is a number"))
+    wanted.map_or(120, |text| text.parse().expect("VK_LITMUS_WITNESS_PROGRAMS is a number"))
 }
 
 /// The first seed, `VK_LITMUS_WITNESS_SEED`.

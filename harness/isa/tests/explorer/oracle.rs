@@ -396,7 +396,7 @@ fn random_programs_have_the_same_outcomes() {
             .prop_map(|(a, b, c)| vec![vec![a, b], vec![c]]),
         1 => proptest::collection::vec(proptest::collection::vec(step(), 1..=2), 3).prop_map(|waves| vec![waves]),
     ];
-    let [compared, several, too_many] = compare(48, &(0..SPELLINGS.len(), any::<bool>(), shapes, Just(None)));
+    let [compared, several, too_many] = compare(16, &(0..SPELLINGS.len(), any::<bool>(), shapes, Just(None)));
     assert!(compared > 4 * too_many && several > compared / 4, "{compared} {several} {too_many}");
 }
 

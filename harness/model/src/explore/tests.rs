@@ -14,6 +14,11 @@ use super::{ExplorationStrategy, random};
 use crate::predict::predict_with_strategy;
 use crate::{Budget, Model, Options, naive};
 
+/// Returns the number of random tests: `full` with `VK_LITMUS_SOAK`, otherwise a quarter.
+fn case_count(full: u32) -> u32 {
+    if std::env::var_os("VK_LITMUS_SOAK").is_some() { full } else { full / 4 }
+}
+
 /// Checks that a strategy agrees with the naive enumerator.
 fn agrees(model: &str, ways: ExplorationStrategy) {
     agrees_on(&random::test(), model, ways);
@@ -21,8 +26,12 @@ fn agrees(model: &str, ways: ExplorationStrategy) {
 
 fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: ExplorationStrategy) {
     let model = Model::shipped(model).unwrap().unwrap();
-    let config =
-        Config { cases: 150, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases: case_count(150),
+        rng_seed: RngSeed::Fixed(3),
+        failure_persistence: None,
+        ..Config::default()
+    };
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     TestRunner::new(config)
         .run(tests, |test| {
@@ -457,7 +466,7 @@ fn counters_change_no_answer() {
     for name in ["vulkan", "vulkan-2019"] {
         let model = Model::shipped(name).unwrap().unwrap();
         let config = Config {
-            cases: 20,
+            cases: case_count(20),
             rng_seed: RngSeed::Fixed(11),
             failure_persistence: None,
             ..Config::default()
@@ -548,7 +557,7 @@ fn reads_beside_one_another() {
         let model = Model::shipped(name).unwrap().unwrap();
         assert!(model.semantic().knows_text);
         let config = Config {
-            cases: 300,
+            cases: case_count(300),
             rng_seed: RngSeed::Fixed(9),
             failure_persistence: None,
             ..Config::default()
@@ -659,7 +668,7 @@ fn places_that_no_scope_names() {
         let model = Model::shipped(name).unwrap().unwrap();
         assert!(model.semantic().placed_by_scope);
         let config = Config {
-            cases: 300,
+            cases: case_count(300),
             rng_seed: RngSeed::Fixed(7),
             failure_persistence: None,
             ..Config::default()
@@ -713,7 +722,7 @@ fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
     for name in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
         let model = Model::shipped(name).unwrap().unwrap();
         let config = Config {
-            cases: 200,
+            cases: case_count(200),
             rng_seed: RngSeed::Fixed(5),
             failure_persistence: None,
             ..Config::default()
