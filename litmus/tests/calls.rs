@@ -1,4 +1,6 @@
 //! Calls of the API: what they are derived to, and how what cannot be is refused at its place.
+//!
+//! Long because it is a table: calls as text, and the relations that they derive to.
 #![expect(clippy::unwrap_used, reason = "a failure is the report")]
 
 use litmus::{InstructionKind, SystemOperation, Test, ThreadId};

@@ -1,4 +1,6 @@
 //! Combines the solutions of single locations to outcomes and races of one event structure.
+//!
+//! Long because outcomes, races and their queries share one walk over the solutions of the locations.
 
 mod candidates;
 mod findings;

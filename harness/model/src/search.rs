@@ -5,7 +5,7 @@
 //! The rest concerns one location at a time. Each location is solved alone, on matrices of its own size, and
 //! the solutions are multiplied. So the cost is the sum over the locations, not their product.
 //!
-//! The search is exact: it prunes only what the bounds of [`interval`](crate::interval) exclude.
+//! Long because the choices and the bounds that prune them share one state. The search is exact: it prunes only what the bounds of [`interval`](crate::interval) exclude.
 
 use std::borrow::Cow;
 use std::sync::Arc;

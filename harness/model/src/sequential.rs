@@ -3,7 +3,7 @@
 //! It shares no code with the axiomatic engine. It defines which outcomes are *weak* and which are
 //! *interleaved*, and tests compare the cat file `sc` with it.
 //!
-//! The file is long because one machine executes every kind of instruction.
+//! Long because one machine executes every kind of instruction.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

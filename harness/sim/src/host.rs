@@ -1,4 +1,5 @@
 //! Host threads: their caches, the host domain, and transfers between the host domain and device memory.
+//! Long because host threads, caches and transfers share one state.
 //!
 //! The machine's memory is the device domain. The host domain acts as a cache in front of it (Vulkan
 //! specification, "Host Access Types" and "Availability, Visibility, and Domain Operations"). A submission,

@@ -1,4 +1,5 @@
 //! A wave: up to 64 invocations that execute one program in lockstep, with their memory operations in flight.
+//! Long because instructions, control flow and the window of memory operations share one state.
 //!
 //! The front end runs in order and issues memory operations to a window; the machine performs them out of
 //! order, lane by lane. The front end waits only for values that it needs, so loads complete late and stores

@@ -125,7 +125,7 @@ struct Item {
 /// Under which progress models a test ends, by the checker.
 struct Verdicts {
     race: Race,
-    /// In the order of [`PROMISES`].
+    /// In the order of [`PROGRESS_GUARANTEES`].
     ends: Vec<Option<bool>>,
 }
 

@@ -1,4 +1,6 @@
 //! Builds event structures from the paths of the threads.
+//!
+//! Long because every kind of instruction has an arm in one match.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

@@ -1,8 +1,7 @@
 //! Enumerates candidate executions: paths, sources of reads and modification orders. Checks consistency and
 //! collects outcomes.
 //!
-//! This file is long because one search holds the state that all candidate executions of a choice of paths
-//! share.
+//! Long because one search holds the state that all candidate executions of a choice of paths share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;

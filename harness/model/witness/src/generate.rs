@@ -3,7 +3,7 @@
 //! A seed determines its program permanently. Programs are text, so that a disagreement can be read and
 //! stored.
 //!
-//! This file is long because all shapes share one writer with its choices of scopes, classes and flags.
+//! Long because all shapes share one writer with its choices of scopes, classes and flags.
 
 mod classes;
 mod corners;

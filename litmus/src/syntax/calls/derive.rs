@@ -1,10 +1,11 @@
-//! What calls mean: system-synchronizes-with, availability, visibility and domain operations, by the synchronization chapter.
-//! Each rule is said in `docs/language.md`; what the chapter does not settle is refused.
+//! Derives the memory-model relations of calls: system-synchronizes-with, and availability, visibility and domain operations.
+//! Long because one derivation holds the streams of all queues and hosts.
 //!
-//! What a queue is given stands in the order of the columns, or of the submissions. Dispatches are compute: a barrier orders
-//! those before it where its source names that stage, and those behind it where its target does; several barriers chain
-//! where stages meet. What a dependency publishes is put at the head of the dispatches behind it, and what it publishes to the
-//! host where it stands.
+//! The rules are those of the synchronization chapter; `docs/language.md` states each. Programs that it does not settle are
+//! refused. Items of a queue follow the order of the columns, or of the submissions. All dispatches are compute: a barrier
+//! orders earlier dispatches if its source names that stage, and later ones if its target does. Barriers chain where their
+//! stages meet. Operations of a dependency stand at the head of the dispatches that follow, and operations for the host at
+//! the place of the barrier.
 
 mod chain;
 mod check;

@@ -1,0 +1,96 @@
+//! The exit code of a run, and the texts that explain it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use campaign::expect::Expected;
+use results::Reason;
+use results::wire::{RunLine, VerdictWord};
+use results::write::{Format, number};
+
+use crate::arguments::Run;
+use crate::exit::Outcome;
+use crate::output::say;
+
+/// Returns the exit code that the verdicts call for, without unmet expectations, and prints why it is not 0.
+pub(super) fn judgement_outcome(
+    lines: &[RunLine],
+    arguments: &Run,
+    expected: &Expected,
+    quiet: bool,
+) -> Outcome {
+    let mut outcome = Outcome::Success;
+    let (mut unexercised, mut unfinished) = (0_usize, 0_usize);
+    let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
+    let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
+    let is_named = arguments.gtest_filter.is_some();
+    let is_listed = lines.iter().all(|line| expected.standing(line).is_excused());
+    // A runner of Google Test runs one test per process and reports a skipped one as such.
+    let is_meant = if arguments.strict { is_named && is_listed } else { is_named || is_listed };
+    if lines.iter().all(is_skipped) && !is_meant {
+        let reason = |line: &RunLine| line.detail.clone().or_else(|| line.reason.clone());
+        let reasons: BTreeSet<String> = lines.iter().filter_map(reason).collect();
+        let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
+        say(&format!("error: every test was skipped: {reasons}"));
+        outcome.note(Outcome::Environment);
+    }
+    for line in lines.iter().filter(|line| !expected.standing(line).is_excused()) {
+        match line.verdict {
+            VerdictWord::Violates => outcome.note(Outcome::RuleBroken),
+            VerdictWord::Inconclusive if line.reason.as_deref() == Some(Reason::NotExercised.word()) => {
+                unexercised += 1;
+            }
+            VerdictWord::Inconclusive
+                if arguments.allow_unfinished && line.reason.as_deref() == Some(Reason::NoTime.word()) =>
+            {
+                unfinished += 1;
+            }
+            VerdictWord::Inconclusive => {
+                *undecided.entry(line.reason.as_deref().unwrap_or("inconclusive")).or_default() += 1;
+                // Google Test knows a failed test and a crashed program, and nothing between.
+                let is_gtest = arguments.format == Format::Gtest;
+                outcome.note(if is_gtest { Outcome::RuleBroken } else { Outcome::Environment });
+            }
+            VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => {}
+        }
+    }
+    if unfinished > 0 && !quiet {
+        let tests = number::plural(unfinished as u64, "test");
+        say(&format!("warning: {tests} had no time and did not run (`--time` gives more)"));
+    }
+    if unexercised > 0 {
+        if !quiet || arguments.format != Format::Gtest {
+            say(&not_exercised_warning(unexercised as u64, arguments.strict));
+        }
+        if arguments.strict {
+            outcome.note(Outcome::RuleBroken);
+        }
+    }
+    if !undecided.is_empty() {
+        say(&undecided_summary(&undecided));
+    }
+    outcome
+}
+
+/// Describes tests whose threads never overlapped, and what to do about them.
+fn not_exercised_warning(count: u64, strict: bool) -> String {
+    let (severity, note) =
+        if strict { ("error", "") } else { ("warning", "; `--strict` makes this an error") };
+    let tests = number::plural(count, "test");
+    let verb = if count == 1 { "is" } else { "are" };
+    format!(
+        "{severity}: {tests} {verb} inconclusive: the threads overlapped too seldom. Run longer (`--time 2m`) or on \
+         an idle machine{note}"
+    )
+}
+
+/// Describes the tests without a verdict, counted by reason, and how to get one.
+fn undecided_summary(undecided: &BTreeMap<&str, u64>) -> String {
+    let tests = number::plural(undecided.values().sum(), "test");
+    let reasons: Vec<String> = undecided.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let advice = if undecided.keys().all(|reason| *reason == Reason::NoTime.word()) {
+        "give more time (`--time 2m`), or accept it with `--allow-unfinished`"
+    } else {
+        "`report DIR` lists them with their causes"
+    };
+    format!("error: {tests} without a verdict ({}): {advice}", reasons.join(", "))
+}
