@@ -276,7 +276,7 @@ impl Walk<'_> {
                 SymbolicValue::Pointer(_) => {
                     return Err(unsupported("a pointer stored to shared memory").into());
                 }
-                other => Some(self.to_number(state, &other, "a stored value")?),
+                other => Some(self.resolve_number(state, &other, "a stored value")?),
             };
             numbers.push((cell, number));
         }

@@ -43,14 +43,14 @@ impl Walk<'_> {
                     SymbolicValue::Opaque => {
                         return Err(Problem::Opaque { what: "an atomic's operand".into() }.into());
                     }
-                    other => self.to_number(state, &other, "an atomic's operand")?,
+                    other => self.resolve_number(state, &other, "an atomic's operand")?,
                 }
             }
         };
         let expected = match compare {
             true => {
                 let value = self.operand_value(state, instruction, 5)?;
-                self.to_number(state, &value, "a comparator")?
+                self.resolve_number(state, &value, "a comparator")?
             }
             false => SymbolicNumber::Known(0),
         };

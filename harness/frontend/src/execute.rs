@@ -495,7 +495,7 @@ impl Walk<'_> {
         }
         let mut numbers = Vec::with_capacity(arguments.len());
         for argument in &arguments {
-            numbers.push(self.to_number(state, argument, "a computation")?);
+            numbers.push(self.resolve_number(state, argument, "a computation")?);
         }
         let known: Option<Vec<u64>> = numbers
             .iter()

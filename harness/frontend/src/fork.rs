@@ -47,7 +47,7 @@ impl Walk<'_> {
     }
 
     /// Returns a number, in a register if it is unknown.
-    pub(crate) fn to_number(
+    pub(crate) fn resolve_number(
         &mut self,
         state: &mut PathState,
         value: &SymbolicValue,

@@ -361,7 +361,7 @@ impl<'a> Walk<'a> {
             if let Some((bytes, value)) =
                 state.memory.get(&(cell.object, cell.offset)).filter(|_| mine).cloned()
             {
-                let number = self.to_number(state, &value, "a final value")?;
+                let number = self.resolve_number(state, &value, "a final value")?;
                 if bytes == cell.bytes {
                     let target = self.access_target(*cell, litmus::StorageClass::Buffer)?;
                     let access = litmus::Access::Coherent { scope: litmus::Scope::Device };

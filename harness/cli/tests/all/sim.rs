@@ -93,7 +93,8 @@ fn a_missing_device_fails_runs_that_expect_one() {
         let ran = Ran::of(&mut command);
         (ran.code, ran.json_lines().len(), ran.stderr)
     };
-    let cases: [(&[&str], Option<(&str, &str)>, i32, &str); 6] = [
+    type Case<'a> = (&'a [&'a str], Option<(&'a str, &'a str)>, i32, &'a str);
+    let cases: [Case<'_>; 6] = [
         (&["--strict"], None, 3, "`--strict` is given: nothing was run"),
         (&["--bisect"], None, 125, "`--bisect` is given: nothing was run"),
         (&[], Some(("CI", "true")), 3, "CI is set: nothing was run"),
