@@ -57,17 +57,17 @@ struct Transfer {
     to: u32,
 }
 
-/// A side of a barrier.
+/// A synchronization scope of a barrier (`#synchronization-dependencies-scopes`).
 #[derive(Clone, Copy, Debug)]
 struct Side {
-    /// Those that it orders, logically earlier or later ones among them.
+    /// The execution scope: the named stages, and those that come logically before or after them.
     stages: Stages,
-    /// What stages that are named themselves do here: shaders run in `compute` alone, and no other stage lends it its accesses.
+    /// The access scope: accesses of the named stages only. All dispatches are compute.
     accesses: AccessMask,
 }
 
-/// What one side of a dependency says, as a source and as a target, and as it stands in the text.
-struct Words {
+/// One side of a dependency: its scope as a source and as a target, and the stages and accesses as written.
+struct ParsedSide {
     source: Side,
     target: Side,
     named: (StageMask, AccessMask),
@@ -176,14 +176,14 @@ impl Parser<'_> {
     }
 
     fn dependency(&mut self) -> Parsed<Dependency> {
-        let Words { source, named: before, .. } = self.side()?;
+        let ParsedSide { source, named: before, .. } = self.side()?;
         self.arrow()?;
-        let Words { target, named: behind, .. } = self.side()?;
-        Ok(Dependency { source, target, named: Scopes { source: before, target: behind } })
+        let ParsedSide { target, named: after, .. } = self.side()?;
+        Ok(Dependency { source, target, named: Scopes { source: before, target: after } })
     }
 
-    /// Stages and accesses.
-    fn side(&mut self) -> Parsed<Words> {
+    /// Reads the stages and accesses of one side.
+    fn side(&mut self) -> Parsed<ParsedSide> {
         const EXPECTED: &str = "an access such as `shader_write`";
         let (mut named, mut source, mut target) = (NONE, NONE, NONE);
         let mut words = StageMask::NONE;
@@ -219,7 +219,7 @@ impl Parser<'_> {
         }
         let own = if named.intersects(COMPUTE) { accesses } else { accesses.only(AccessMask::HOST) };
         let side = |stages| Side { stages, accesses: own };
-        Ok(Words { source: side(source), target: side(target), named: (words, accesses) })
+        Ok(ParsedSide { source: side(source), target: side(target), named: (words, accesses) })
     }
 
     fn semaphore(&mut self) -> Parsed<Semaphore> {

@@ -1,4 +1,6 @@
-//! Barriers and events among what a queue is given: which of them chain, and what they mean between a dispatch and a later one.
+//! Dependency chains of barriers and events on one queue (`#synchronization-dependencies-chains`).
+//!
+//! Two dependencies chain if the target of the first and the source of the second have a stage in common.
 
 use super::super::{COMPUTE, Call, CallKind, Dependency, Side, Stages};
 use super::{Between, Derived, Item, published, shown};
@@ -16,7 +18,7 @@ struct Stretch {
     span: Span,
 }
 
-/// Barriers and events among items, in the order in which they end; each comes behind those that it may follow.
+/// Returns the dependencies among items in the order in which they end.
 fn stretches(items: &[Item<'_>]) -> Vec<Stretch> {
     items
         .iter()
@@ -39,7 +41,7 @@ fn stretches(items: &[Item<'_>]) -> Vec<Stretch> {
         .collect()
 }
 
-/// From which dependencies each is reached, itself among them: a bit each, as there are no more than `MAX_CALLS`.
+/// Returns for each dependency those from which a chain leads to it, itself included, as bits: there are at most `MAX_CALLS`.
 fn chains(dependencies: &[Stretch]) -> Vec<u128> {
     let mut reached: Vec<u128> = Vec::new();
     for (at, own) in dependencies.iter().enumerate() {
@@ -52,8 +54,9 @@ fn chains(dependencies: &[Stretch]) -> Vec<u128> {
     reached
 }
 
-/// What barriers behind the wait for a host move of what it wrote: those with `host_write` whose source meets `held`, and what ends
-/// their chains.
+/// Returns the operations that dependencies among `items` perform on writes of a host.
+///
+/// A chain begins with `host_write` and a source that meets `held`, and ends with a target that holds compute.
 pub(super) fn moved(items: &[Item<'_>], held: Stages) -> Between {
     let dependencies = stretches(items);
     let reached = chains(&dependencies);
@@ -73,7 +76,9 @@ pub(super) fn moved(items: &[Item<'_>], held: Stages) -> Between {
     between
 }
 
-/// What barriers and events among items that follow a dispatch mean for a dispatch behind them; `None` where they do not order it.
+/// Returns the operations of the chains from a dispatch to a later one, for the items between the two.
+///
+/// `None` if no chain leads to the later dispatch.
 pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
     let dependencies = stretches(items);
     let reached = chains(&dependencies);
