@@ -554,7 +554,7 @@ impl<'a> Calls<'a> {
         });
         let Some(span) = span else { return Ok(()) };
         let mut awaited = Before::default();
-        // Where waits stand that are the first to come behind something that hosts did.
+        // Positions of the waits that add events of hosts to what comes before.
         let mut arrivals: Vec<usize> = Vec::new();
         for (index, item) in items.iter().enumerate() {
             if let Item::Call(call) = item
@@ -592,8 +592,8 @@ impl<'a> Calls<'a> {
         if operations.is_empty() && !awaited.host.is_empty() {
             operations.push(SystemOperation::VisibleFromDevice);
         }
-        // What the host wrote is moved by barriers that order no dispatch, too. They chain with the wait for it that stands before them by
-        // a stage of commands: the host is none, and its own stage does not hold a barrier back.
+        // Barriers that order no dispatch move writes of the host too. They chain with an earlier wait for the host through
+        // any stage of commands. The host stage is not among these.
         let behind = |from: usize, held| moved(items.get(from..).unwrap_or_default(), held);
         match arrivals.as_slice() {
             [] => operations.extend(behind(0, HOST)),
@@ -618,7 +618,7 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    /// Points of hosts, the whole thread where they are all that it does and it waits for nothing behind them.
+    /// Replaces the points of a host thread by the whole thread if they are all its events and no wait follows them.
     fn in_short(&self, points: Vec<SyncPoint>) -> Vec<SyncPoint> {
         let is_whole = |thread: ThreadId| {
             let instructions = &self.test.thread(thread).instructions;
@@ -643,8 +643,9 @@ impl<'a> Calls<'a> {
         short
     }
 
-    /// Whether a barrier to the host comes before what waits of threads of the host come behind: all of those that come behind a
-    /// dispatch before it, or none.
+    /// Returns true if a barrier to the host precedes the end of every wait of a host that covers its dispatch.
+    ///
+    /// False if it precedes none of them, `None` if it precedes some.
     fn is_awaited(&self, (queue, at): At, own: ThreadId) -> Derived<Option<bool>> {
         let mut answers: Vec<bool> = Vec::new();
         let covers = |before: &Before| {
@@ -679,7 +680,7 @@ impl<'a> Calls<'a> {
         Ok((all || !answers.contains(&true)).then_some(all))
     }
 
-    /// What barriers to the host publish, where they stand.
+    /// Puts the operations of barriers to the host at their places.
     fn to_host(&self, queue: usize, sync: &[SystemSync], words: &mut Words) -> Derived<()> {
         for (at, item) in self.items(queue).iter().enumerate() {
             let Item::Call(call) = item else { continue };
